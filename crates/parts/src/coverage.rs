@@ -176,7 +176,7 @@ mod tests {
 
     fn job(slices: usize) -> Job {
         let slice = |index| Slice { index, ..Slice::default() };
-        Job::new(Vec::new(), None, (0..slices).map(slice).collect(), 2)
+        Job::new(Vec::new(), (None, None), (0..slices).map(slice).collect(), 2)
     }
 
     fn entry(job: &Job, slice: usize, records: u64) -> PartEntry {

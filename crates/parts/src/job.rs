@@ -2,6 +2,7 @@
 
 use crate::document::{Document, VERSION, digest};
 use crate::error::Error;
+use crate::hex::Hex;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use xsort_disk::{Operation, is_url};
@@ -54,6 +55,8 @@ pub struct Job {
     pub command: Vec<String>,
     /// The locale by whose rules text compares, if it does.
     pub locale: Option<String>,
+    /// What each part begins with: the header of the first table.
+    pub header: Option<Hex>,
     /// At least one.
     pub slices: Vec<Slice>,
     /// How many parts the output has; at least one.
@@ -67,18 +70,18 @@ impl Job {
     #[must_use]
     pub fn new(
         command: Vec<String>,
-        locale: Option<String>,
+        (locale, header): (Option<String>, Option<Hex>),
         slices: Vec<Slice>,
         parts: usize,
     ) -> Job {
         let bytes = slices.iter().map(|slice| slice.bytes).sum();
-        let job =
-            Job { version: VERSION, id: String::new(), command, locale, slices, parts, bytes };
+        let (version, id) = (VERSION, String::new());
+        let job = Job { version, id, command, locale, header, slices, parts, bytes };
         Job { id: job.digest(), ..job }
     }
 
     fn digest(&self) -> String {
-        digest(&(&self.command, &self.locale, &self.slices, self.parts, self.bytes))
+        digest(&(&self.command, &self.locale, &self.header, &self.slices, self.parts, self.bytes))
     }
 
     /// The paths of all inputs, each as often as it has ranges.

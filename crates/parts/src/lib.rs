@@ -27,23 +27,31 @@
 //! | `input_tag`, `means`, `error` | what identifies an input; what a step may use; why it fails |
 //! | `steps` | what each kind of data has its own form of |
 //! | `serve` | sorted slices over HTTP |
+//! | `cutting`, `record_sum`, `places` | what lies between cuts; counts and sums; small reads |
 //! | `records` | the steps for records of one size |
+//! | `delimited`, `lines` | those for records that end with a byte; for lines |
+//! | `tables` | those for rows of tables |
 //!
 //! Every file carries the job's number, a digest of what defines it, so that those of another job
 //! are refused. Data carries counts and checksums from step to step.
 #![forbid(unsafe_code)]
 
 mod coverage;
+mod cutting;
+mod delimited;
 mod document;
 mod error;
 mod hex;
 mod input_tag;
 mod job;
+mod lines;
 mod manifest;
 mod mapping;
 mod means;
 mod merging;
+mod places;
 mod planning;
+mod record_sum;
 mod records;
 mod sample;
 mod serve;
@@ -51,6 +59,7 @@ mod slices;
 mod splitters;
 mod steps;
 mod summary;
+mod tables;
 mod validate;
 
 pub use coverage::{PartEntry, PartSource, cover, entries_in, entries_of};
@@ -59,6 +68,7 @@ pub use error::Error;
 pub use hex::Hex;
 pub use input_tag::input_tag;
 pub use job::{Job, JobInput, Slice, SliceInput, path_text};
+pub use lines::Lines;
 pub use manifest::{Manifest, PartRange, SliceFiles};
 pub use mapping::{Mapped, map_slice};
 pub use means::Means;
@@ -70,4 +80,5 @@ pub use serve::Server;
 pub use splitters::{Splitter, Splitters, quantiles};
 pub use steps::Steps;
 pub use summary::{Merged, Summary};
+pub use tables::Tables;
 pub use validate::{Validated, check_outputs, validate};

@@ -123,8 +123,10 @@ pub fn quantiles(
         }
         before += weight;
     }
-    // More parts than the last key's middle reaches: the rest is empty but for what is above it.
-    if let Some(last) = splitters.last().cloned() {
+    // More parts than the last key's middle reaches; or no key in what has some bytes.
+    if job.bytes > 0 {
+        let nothing = || Splitter { key: Hex::default(), slice: 0, offset: 0 };
+        let last = splitters.last().cloned().unwrap_or_else(nothing);
         splitters.resize(job.parts - 1, last);
     }
     Ok(Splitters::new(job, splitters))
@@ -138,7 +140,7 @@ mod tests {
 
     fn job(slices: &[u64], parts: usize) -> Job {
         let slice = |(index, &bytes)| Slice { index, inputs: Vec::new(), bytes };
-        Job::new(Vec::new(), None, slices.iter().enumerate().map(slice).collect(), parts)
+        Job::new(Vec::new(), (None, None), slices.iter().enumerate().map(slice).collect(), parts)
     }
 
     fn sample(job: &Job, slice: usize, keys: &[u8]) -> Sample {

@@ -2,6 +2,7 @@
 //! are sorted and parts merged.
 
 use crate::error::Error;
+use crate::hex::Hex;
 use crate::job::{Job, JobInput};
 use crate::manifest::{PartRange, SliceFiles};
 use crate::means::Means;
@@ -20,6 +21,15 @@ pub trait Steps {
     /// # Errors
     /// Why not.
     fn check_input(&self, path: &Path, bytes: u64) -> Result<(), Error>;
+
+    /// What each part begins with, from the first input.
+    ///
+    /// # Errors
+    /// If it can't be read, or isn't of the kind.
+    fn header(&self, first: Option<&Path>, means: &Means<'_>) -> Result<Option<Hex>, Error> {
+        let _ = (first, means);
+        Ok(None)
+    }
 
     /// Where a slice may begin within an input: at the least offset that isn't below `at`, which is
     /// inside; the input's length if there is none.
@@ -63,6 +73,7 @@ pub trait Steps {
     /// If a range can't be read or isn't what was written, or if the output can't be written.
     fn merge(
         &self,
+        job: &Job,
         part: usize,
         ranges: &[MergeRange],
         output: &Path,

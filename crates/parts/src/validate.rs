@@ -187,7 +187,7 @@ mod tests {
 
     fn job() -> Job {
         let slice = |index| Slice { index, ..Slice::default() };
-        Job::new(Vec::new(), None, (0..2).map(slice).collect(), 2)
+        Job::new(Vec::new(), (None, None), (0..2).map(slice).collect(), 2)
     }
 
     fn splitters(job: &Job) -> Splitters {

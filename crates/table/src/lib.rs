@@ -14,7 +14,7 @@
 //! | `sort`, `check` | the outlines |
 //! | `options` | what is asked for |
 //! | `parts` | several files of a size |
-//! | `open` | inputs whose header is read and whose keys are known |
+//! | `open`, `keyed_rows` | inputs whose header is read and whose keys are known |
 //! | `format` | which of these an input is |
 //! | `field_keying`, `json_keying`, `row_rules` | rows on their way in: cut, and given their keys |
 //! | `index` | where all rows and fields of a text end, in one pass |
@@ -38,6 +38,7 @@ mod input_error;
 mod json;
 mod json_keying;
 mod key;
+mod keyed_rows;
 mod language;
 mod natural;
 mod number;
@@ -58,6 +59,7 @@ pub use check::{Disorder, check_table};
 pub use format::{NoFormat, RowFormat};
 pub use json::JsonPath;
 pub use key::{BadKeys, Column, KeyColumn, KeyKind, Keys, Place};
+pub use keyed_rows::{KeyedRows, keyed_rows, of_rows};
 pub use language::collator;
 pub use on_bad::OnBad;
 pub use options::{TableOptions, TableOutput};

@@ -40,7 +40,8 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         refuse_parts(&args.output, &*disk)?;
     }
     let mut names = NamesMemory::default();
-    let ExpandedInputs { files, notices } = tables_in(args, &limits, &*disk, &mut names, stop)?;
+    let ExpandedInputs { files, notices } =
+        tables_in((args, &args.inputs), &limits, &*disk, &mut names, stop)?;
     let keys = Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect());
     let options = TableOptions {
         format: format(args, &files)?,
@@ -199,8 +200,8 @@ fn random_seed() -> Result<u64, Failure> {
 }
 
 /// The inputs, with each directory replaced by the tables below it, which their names tell.
-fn tables_in(
-    args: &TableArgs,
+pub(super) fn tables_in(
+    (args, inputs): (&TableArgs, &[PathBuf]),
     limits: &JobLimits,
     disk: &dyn Disk,
     names: &mut NamesMemory,
@@ -208,7 +209,7 @@ fn tables_in(
 ) -> Result<ExpandedInputs, Failure> {
     let options = TreeOptions::beside(&args.output, limits.budget_bytes);
     let mut all = ExpandedInputs::default();
-    for input in &args.inputs {
+    for input in inputs {
         let (one, is_tree) = expand_one(input, options, names, disk, || stop.is_set())?;
         names.check(limits.budget_bytes).map_err(TreeError::from)?;
         all.notices.extend(one.notices);
@@ -238,7 +239,7 @@ fn tables_in(
 }
 
 /// What rows are: what the options say, or the names of the inputs.
-fn format(args: &TableArgs, files: &[PathBuf]) -> Result<RowFormat, Failure> {
+pub(super) fn format(args: &TableArgs, files: &[PathBuf]) -> Result<RowFormat, Failure> {
     let named = || files.iter().map(|path| format_of_name(path)).collect::<Option<Vec<_>>>();
     let format = match args.format {
         Some(format) => Some(format),
@@ -278,7 +279,7 @@ fn format(args: &TableArgs, files: &[PathBuf]) -> Result<RowFormat, Failure> {
     }
 }
 
-fn format_of_name(path: &Path) -> Option<RowFormat> {
+pub(super) fn format_of_name(path: &Path) -> Option<RowFormat> {
     let extension = |path: &Path| path.extension().and_then(OsStr::to_str).map(str::to_lowercase);
     let outer = extension(path)?;
     let name = match COMPRESSED.contains(&&*outer) {

@@ -132,6 +132,13 @@ pub fn push_plain_record(out: &mut Vec<u8>, record: &[u8], more: &[u8]) {
     out.push(RECORD_END);
 }
 
+/// A keyed record's key with the code of its end: compared by [`ByKey`](super::ByKey) it stands for
+/// the whole.
+#[must_use]
+pub fn key_and_end(keyed: &[u8]) -> &[u8] {
+    &keyed[..keyed.len().min(key_bytes(keyed) + END_BYTES)]
+}
+
 /// Bytes of a keyed record's key, which ends before the code of its end; all of a beginning without
 /// one.
 #[inline]

@@ -50,7 +50,7 @@ mod sort;
 mod sort_lines;
 mod stuffing;
 
-pub use encode::{KeyWriter, RECORD_END, end_key, push_plain_record, push_record};
+pub use encode::{KeyWriter, RECORD_END, end_key, key_and_end, push_plain_record, push_record};
 pub use grouped_output::{GroupedOutput, Keep};
 pub use input::{InputRest, KeyedInput, ToFirstRecord, from_beginning, to_keyed};
 pub use input_error::of_input;

@@ -5,25 +5,23 @@
 //! back.
 
 use super::{Records, name_of};
+use crate::cutting::{Ranges, sum_ranges};
 use crate::error::Error;
 use crate::job::{Slice, SliceInput};
 use crate::manifest::{PartRange, SliceFiles};
 use crate::means::Means;
+use crate::record_sum::Framing;
 use crate::splitters::{Splitter, Splitters};
 use std::cmp::Ordering;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use xsort_disk::{FileRange, Operation, RangeDisk};
 use xsort_extsort::fixed::Method;
-use xsort_extsort::variable::RangeRead;
 use xsort_extsort::{SortOptions, SortReport, sort};
-use xsort_records::{Checksum, Key};
-
-/// Blocks with which the sorted data is read again, and bytes of each.
-const BLOCKS: (usize, usize) = (4, 1 << 20);
+use xsort_records::Key;
 
 impl Records {
     pub(super) fn map_slice(
@@ -35,10 +33,12 @@ impl Records {
         means: &Means<'_>,
     ) -> Result<Vec<PartRange>, Error> {
         let report = self.sort_slice(slice, &files.data, means)?;
+        let record_bytes = self.layout.record_bytes();
         let cuts = self.cuts(slice, splitters, &files.data)?;
-        let ranges = self.ranges(&cuts, parts, &files.data, means)?;
-        let mut read = Checksum::default();
-        ranges.iter().for_each(|range| read.merge(range.checksum()));
+        let cuts: Vec<u64> = cuts.into_iter().map(|cut| cut * record_bytes as u64).collect();
+        let framing = Framing::Size(record_bytes);
+        let Ranges { ranges, checksum: read, .. } =
+            sum_ranges(&files.data, framing, &cuts, parts, means)?;
         if (report.records, &*report.checksum) != (read.records(), &*read.to_string()) {
             let what = format!(
                 "{}: {} records with checksum {} were written, and {} with {read} read back",
@@ -115,48 +115,4 @@ impl Records {
         let cuts = splitters.splitters.iter().map(&mut cut).collect::<io::Result<_>>();
         cuts.map_err(fail(Operation::Read))
     }
-
-    /// What lies between the cuts, counted and summed.
-    fn ranges(
-        &self,
-        cuts: &[u64],
-        parts: usize,
-        data: &Path,
-        means: &Means<'_>,
-    ) -> Result<Vec<PartRange>, Error> {
-        let record_bytes = self.layout.record_bytes();
-        let bytes = fs::metadata(data)
-            .map_err(|error| xsort_disk::Error::new(Operation::Inspect, data, error))?
-            .len();
-        let mut read = RangeRead::open(&means.disk, data, (0, bytes), BLOCKS)?;
-        let mut memory = vec![0; (BLOCKS.1 / record_bytes).max(1) * record_bytes];
-        let mut ranges = Vec::with_capacity(parts);
-        means.observer.phase("cut", bytes);
-        for part in 0..parts {
-            let ends = cuts.get(part).map(|cut| cut * record_bytes as u64);
-            let (begin, end) =
-                (end_of(&ranges), ends.filter(|_| part + 1 < parts).unwrap_or(bytes));
-            let mut sum = Checksum::default();
-            let mut at = begin;
-            while at < end {
-                if means.observer.is_cancelled() {
-                    return Err(xsort_extsort::Error::Cancelled.into());
-                }
-                let bytes = (end - at).min(memory.len() as u64) as usize;
-                let some = &mut memory[..bytes];
-                read.read_exact(some).map_err(|error| xsort_disk::Error::of_read(data, error))?;
-                sum.add_records(some, record_bytes);
-                at += some.len() as u64;
-                means.observer.advance(some.len() as u64);
-            }
-            let (records, sum) = (sum.records(), sum.sum());
-            ranges.push(PartRange { offset: begin, bytes: end - begin, records, sum });
-        }
-        Ok(ranges)
-    }
-}
-
-/// Where the last range ends.
-fn end_of(ranges: &[PartRange]) -> u64 {
-    ranges.last().map_or(0, |range| range.offset + range.bytes)
 }

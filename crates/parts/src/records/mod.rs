@@ -84,6 +84,7 @@ impl Steps for Records {
 
     fn merge(
         &self,
+        _job: &Job,
         part: usize,
         ranges: &[MergeRange],
         output: &Path,

@@ -6,14 +6,10 @@ use crate::hex::Hex;
 use crate::input_tag::check_unchanged;
 use crate::job::{Slice, SliceInput};
 use crate::means::Means;
+use crate::places::read_places;
 use crate::sample::{SampledKey, SliceSample};
-use crossbeam_channel::unbounded;
 use std::path::Path;
-use xsort_disk::{ALIGNMENT, Completion, Direction, Disk, Lease, Request, align_down, align_up};
 use xsort_records::Key;
-
-/// Reads in flight.
-const AT_ONCE: usize = 32;
 
 impl Records {
     /// The keys of `keys` records of a slice, or of all it has if that is less: each from the middle
@@ -54,34 +50,14 @@ impl Records {
     ) -> Result<(), Error> {
         let (disk, path) = (&*means.disk, Path::new(&input.path));
         check_unchanged(disk, path, &input.tag)?;
-        let file = Opened { disk, file: disk.open_input(path)? };
-        for some in places.chunks(AT_ONCE) {
-            let (reply, completions) = unbounded();
-            for &place in some {
-                let from = input.offset + (place - begin);
-                let bytes_needed = from % ALIGNMENT as u64 + self.layout.record_bytes() as u64;
-                let bytes = align_up(bytes_needed) as usize;
-                disk.submit(Request {
-                    direction: Direction::Read,
-                    file: file.file,
-                    offset: align_down(from),
-                    bytes,
-                    bytes_needed: bytes_needed as usize,
-                    lease: Lease::map(bytes)?,
-                    tag: place,
-                    reply: reply.clone(),
-                });
-            }
-            drop(reply);
-            let first = found.len();
-            for Completion { lease, tag: place, result, .. } in completions {
-                result?;
-                let at = ((input.offset + (place - begin)) % ALIGNMENT as u64) as usize;
-                let record = &lease[at..at + self.layout.record_bytes()];
-                found.push(SampledKey { key: Hex(self.key(record)), offset: place });
-            }
-            found[first..].sort_by_key(|key| key.offset);
-        }
+        let offset = |place: &u64| input.offset + (place - begin);
+        let offsets: Vec<u64> = places.iter().map(offset).collect();
+        let first = found.len();
+        let record_bytes = self.layout.record_bytes() as u64;
+        read_places(disk, path, &offsets, record_bytes, |number, record| {
+            found.push(SampledKey { key: Hex(self.key(record)), offset: places[number] });
+        })?;
+        found[first..].sort_by_key(|key| key.offset);
         Ok(())
     }
 
@@ -91,17 +67,5 @@ impl Records {
         let mut key = vec![0; rule.bytes()];
         rule.encode(record, &mut key);
         key
-    }
-}
-
-/// An input that is closed whatever happens.
-struct Opened<'d> {
-    disk: &'d dyn Disk,
-    file: xsort_disk::FileId,
-}
-
-impl Drop for Opened<'_> {
-    fn drop(&mut self) {
-        self.disk.close(self.file);
     }
 }

@@ -1,46 +1,210 @@
 //! The words of the command that a job stands for, understood by that command's own parser.
 
 use super::definition::matches_of;
-use crate::args::SortArgs;
+use super::locale::locale_name;
+use super::means::StepMeans;
+use crate::args::{SortArgs, TableArgs, usage_line};
+use crate::commands::table::{format, format_of_name, tables_in};
 use crate::exit::Failure;
+use crate::inputs::expand::{ExpandedInputs, expand};
+use crate::inputs::names_memory::NamesMemory;
+use crate::inputs::tree::TreeOptions;
 use crate::settings;
+use crate::signals::Stop;
 use clap::FromArgMatches;
-use xsort_parts::{Job, Records, Steps};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use xsort_gnu::sort::{Command, Environment, Request, parse};
+use xsort_gnu::{Collator, Locale};
+use xsort_parts::{Lines, Records, Steps, Tables};
+use xsort_table::{Dialect, KeyKind, Keys, RowFormat, TableOptions};
 
 /// Options of `sort` that say what the records are and how they compare.
 const OF_SORT: [&str; 4] = ["format", "record", "keys", "stable"];
+/// The same of `table`.
+const OF_TABLE: [&str; 8] =
+    ["by", "format", "delimiter", "quote", "escape", "comment", "no_header", "on_bad"];
 
-/// What a job's words mean.
-///
-/// # Errors
-/// If they are no such command, or say more than what the data is and how it compares.
-pub(super) fn steps_of(words: &[String]) -> Result<Box<dyn Steps>, Failure> {
-    match words.first().map(String::as_str) {
-        Some("sort") => records(words),
-        Some(other) => {
-            Err(Failure::Usage(format!("'{other}' can't be sorted in parts: after -- write sort")))
+/// A command that was understood.
+pub(super) enum Words {
+    Sort(Box<SortArgs>),
+    Lines(Box<[OsString]>),
+    Table(Box<TableArgs>),
+}
+
+impl Words {
+    /// # Errors
+    /// If they are no command that can be sorted in parts, or say more than what the data is and
+    /// how it compares.
+    pub(super) fn parse(words: &[String]) -> Result<Words, Failure> {
+        let of_clap = |error: clap::Error| Failure::Usage(usage_line(&error));
+        match words.first().map(String::as_str) {
+            Some("sort") => {
+                let args = SortArgs::from_arg_matches(&matches_of(words, &OF_SORT)?);
+                let args = args.map_err(of_clap)?;
+                if settings::prefix(&args.records).is_some() {
+                    let reason = "--record prefixed:TYPE: records that begin with their length \
+                                  can't be sorted in parts";
+                    return Err(Failure::Usage(reason.into()));
+                }
+                Ok(Words::Sort(Box::new(args)))
+            }
+            Some("lines") => {
+                let words: Vec<OsString> = words[1..].iter().map(OsString::from).collect();
+                command(&words, &Locale::c())?;
+                Ok(Words::Lines(words.into()))
+            }
+            Some("table") => {
+                let args = TableArgs::from_arg_matches(&matches_of(words, &OF_TABLE)?);
+                Ok(Words::Table(Box::new(args.map_err(of_clap)?)))
+            }
+            Some(other) => Err(Failure::Usage(format!(
+                "'{other}' can't be sorted in parts: after -- write sort, lines or table"
+            ))),
+            None => Err(Failure::Usage("after -- write a command: sort, lines or table".into())),
         }
-        None => Err(Failure::Usage("after -- there must be a command: sort".into())),
+    }
+
+    /// The files that inputs stand for, as for the command itself.
+    pub(super) fn files(
+        &self,
+        inputs: &[PathBuf],
+        means: &StepMeans,
+        stop: &Stop,
+    ) -> Result<ExpandedInputs, Failure> {
+        let (limits, disk, mut names) = (means.limits(), &*means.disk, NamesMemory::default());
+        if let Words::Table(args) = self {
+            return tables_in((args, inputs), limits, disk, &mut names, stop);
+        }
+        let trees = TreeOptions { budget_bytes: limits.budget_bytes, ..TreeOptions::default() };
+        Ok(expand(inputs, trees, &mut names, disk, || stop.is_set())?)
+    }
+
+    /// The locale on which the order depends, if it does, as the environment names it.
+    pub(super) fn locale(&self) -> Result<Option<String>, Failure> {
+        match self {
+            Words::Sort(_) => Ok(None),
+            Words::Lines(_) => {
+                let name = locale_name()?;
+                // As GNU sort goes on where there is no such locale.
+                Ok(Some(Locale::named(&name).map_or_else(|| "C".to_owned(), |_| name)))
+            }
+            Words::Table(args) if has_locale(&keys_of(args)) => locale_name().map(Some),
+            Words::Table(_) => Ok(None),
+        }
+    }
+
+    /// The words with what else is known from the names of the files.
+    pub(super) fn spelled_out(&self, words: &[String], files: &[PathBuf]) -> Vec<String> {
+        let mut words = words.to_vec();
+        if let Words::Table(args) = self
+            && args.format.is_none()
+        {
+            let format = files.first().and_then(|path| format_of_name(path));
+            let name = match format {
+                Some(RowFormat::Ndjson) => "ndjson",
+                Some(RowFormat::Delimited(dialect)) if dialect == Dialect::TSV => "tsv",
+                _ => "csv",
+            };
+            words.extend(["--format".to_owned(), name.to_owned()]);
+        }
+        words
+    }
+
+    /// What they mean for these files, in a locale.
+    pub(super) fn steps(
+        &self,
+        files: &[PathBuf],
+        locale: Option<&str>,
+    ) -> Result<Box<dyn Steps>, Failure> {
+        match self {
+            Words::Sort(args) => {
+                let layout = settings::layout(&args.records)?;
+                let format_is_assumed = settings::is_format_assumed(&args.records);
+                Ok(Box::new(Records { layout, format_is_assumed }))
+            }
+            Words::Lines(words) => {
+                let locale = named(locale.unwrap_or("C"))?;
+                Ok(Box::new(Lines::new(&command(words, &locale)?, &locale)))
+            }
+            Words::Table(args) => {
+                let keys = keys_of(args);
+                let collator = match locale {
+                    Some(name) => Collator::new(&named(name)?),
+                    None => Collator::default(),
+                };
+                Ok(Box::new(Tables::new(TableOptions {
+                    format: format(args, files)?,
+                    has_header: !args.no_header,
+                    keys,
+                    collator,
+                    on_bad: args.on_bad,
+                    unique: None,
+                    counts: false,
+                    shuffle: None,
+                    rows_max: None,
+                    compression: None,
+                })))
+            }
+        }
     }
 }
 
-/// What a job that was read means.
-///
-/// # Errors
-/// As [`steps_of`].
-pub(super) fn steps_of_job(job: &Job) -> Result<Box<dyn Steps>, Failure> {
-    steps_of(&job.command)
+fn keys_of(args: &TableArgs) -> Keys {
+    Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect())
 }
 
-fn records(words: &[String]) -> Result<Box<dyn Steps>, Failure> {
-    let matches = matches_of(words, &OF_SORT)?;
-    let args = SortArgs::from_arg_matches(&matches)
-        .map_err(|error| Failure::Usage(crate::args::usage_line(&error)))?;
-    if settings::prefix(&args.records).is_some() {
-        let reason = "--record prefixed:TYPE: records that begin with their length can't be \
-                      sorted in parts";
-        return Err(Failure::Usage(reason.into()));
+fn has_locale(keys: &Keys) -> bool {
+    keys.0.iter().any(|key| key.kind == KeyKind::Locale)
+}
+
+fn named(name: &str) -> Result<Locale, Failure> {
+    Locale::named(name).ok_or_else(|| {
+        Failure::Usage(format!(
+            "the job's locale {name} isn't installed on this machine, as 'locale -a' lists them"
+        ))
+    })
+}
+
+/// GNU sort's options that say how lines compare, and nothing else.
+fn command(words: &[OsString], locale: &Locale) -> Result<Command, Failure> {
+    let environment = Environment::new(|_| None, locale.clone());
+    let refuse = |reason: &str| Err(Failure::Usage(format!("after --: {reason}")));
+    let command = match parse(words, &environment) {
+        Ok(Request::Run(command)) => *command,
+        Ok(_) => return refuse("an option that only prints something"),
+        Err(refusal) => {
+            let message = refusal.message("lines");
+            let text = String::from_utf8_lossy(&message);
+            return refuse(text.lines().next().unwrap_or_default());
+        }
+    };
+    if command.needs_random() {
+        return refuse("a random order can't be sorted in parts");
     }
-    let format_is_assumed = settings::is_format_assumed(&args.records);
-    Ok(Box::new(Records { layout: settings::layout(&args.records)?, format_is_assumed }))
+    if command.unique {
+        return refuse(
+            "-u, --unique: equal lines may be in two parts; run it on the parts' output",
+        );
+    }
+    let Ok(Request::Run(nothing)) = parse(Vec::<OsString>::new(), &environment) else {
+        unreachable!("no options, no refusal")
+    };
+    let of_order = Command {
+        stable: command.stable,
+        reverse: command.reverse,
+        zero_terminated: command.zero_terminated,
+        separator: command.separator,
+        keys: command.keys.clone(),
+        is_global_key: command.is_global_key,
+        global: command.global,
+        ..*nothing
+    };
+    match command == of_order {
+        true => Ok(command),
+        false => refuse(
+            "lines takes options that say how lines compare: inputs come before --, and memory, \
+             threads and scratch are options of each step",
+        ),
+    }
 }

@@ -51,11 +51,11 @@ impl StepMeans {
     }
 
     /// Shows and publishes a step that writes to `output` and `scratch`.
-    pub(super) fn console<'s>(
+    pub(super) fn console(
         &self,
         inputs: &[PathBuf],
         (output, scratch): (Option<&Path>, &[PathBuf]),
-        stop: &'s Stop,
+        stop: &Stop,
     ) -> Console {
         let console = Console::new(ConsoleOptions {
             command: "part",
@@ -89,7 +89,7 @@ impl StepMeans {
         }
     }
 
-    pub(super) fn budget_bytes(&self) -> u64 {
-        self.limits.budget_bytes
+    pub(super) fn limits(&self) -> &JobLimits {
+        &self.limits
     }
 }

@@ -9,7 +9,7 @@ use crate::output::ResultPrinter;
 use crate::settings::ReportStyle;
 use crate::signals::Stop;
 use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use xsort_disk::is_url;
 use xsort_extsort::Observer;
@@ -29,12 +29,15 @@ pub(super) fn run(args: &MergeArgs, stop: &Stop) -> Result<(), Failure> {
             let entries = entries_of(&step.disk, from, args.part)?;
             Ok(PartSource { origin: from.to_string_lossy().into_owned(), entries })
         };
-        let from = args.from.iter().map(|from| from.as_path());
-        let sources = from.map(source).collect::<Result<Vec<_>, Error>>()?;
+        let sources = args
+            .from
+            .iter()
+            .map(PathBuf::as_path)
+            .map(source)
+            .collect::<Result<Vec<_>, Error>>()?;
         let summary = merge_part(&*steps, &job, args.part, &sources, &args.output, &step)?;
-        match &args.summary {
-            Some(path) => write_document(&step.disk, path, &summary, step.sync)?,
-            None => {}
+        if let Some(path) = &args.summary {
+            write_document(&step.disk, path, &summary, step.sync)?;
         }
         Ok(summary)
     };

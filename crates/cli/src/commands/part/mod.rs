@@ -3,6 +3,7 @@
 
 mod definition;
 mod job_words;
+mod locale;
 mod means;
 mod merge;
 mod outcome;

@@ -1,13 +1,11 @@
 //! The steps but `merge` and `serve`.
 
-use super::job_words::{steps_of, steps_of_job};
+use super::job_words::Words;
 use super::means::StepMeans;
 use super::outcome::Outcome;
 use crate::args::{MapArgs, PlanArgs, Report, Resources, SampleArgs, SplitArgs, ValidateArgs};
 use crate::exit::Failure;
-use crate::inputs::expand::{ExpandedInputs, expand};
-use crate::inputs::names_memory::NamesMemory;
-use crate::inputs::tree::TreeOptions;
+use crate::inputs::expand::ExpandedInputs;
 use crate::output::ResultPrinter;
 use crate::signals::Stop;
 use serde::Serialize;
@@ -27,7 +25,8 @@ pub(super) fn read_job(
 ) -> Result<(Job, Box<dyn Steps>), Failure> {
     let means = StepMeans::new(given, [path], None, stop)?;
     let job: Job = read_document(&means.disk, path)?;
-    let steps = steps_of_job(&job)?;
+    let files: Vec<PathBuf> = job.inputs().map(PathBuf::from).collect();
+    let steps = Words::parse(&job.command)?.steps(&files, job.locale.as_deref())?;
     Ok((job, steps))
 }
 
@@ -39,19 +38,18 @@ fn read_all<D: Document>(means: &StepMeans, paths: &[PathBuf]) -> Result<Vec<D>,
 pub(super) fn plan(args: &PlanArgs, stop: &Stop) -> Result<(), Failure> {
     let given = (&args.resources, &args.report);
     let means = StepMeans::new(given, &args.inputs, Some(&args.output), stop)?;
-    let steps = steps_of(&args.command)?;
     if args.inputs.iter().any(|path| path.as_os_str() == "-") {
         return Err(Failure::Usage("standard input can't be sorted in parts".into()));
     }
-    let trees = TreeOptions { budget_bytes: means.budget_bytes(), ..TreeOptions::default() };
-    let mut names = NamesMemory::default();
-    let ExpandedInputs { files, notices } =
-        expand(&args.inputs, trees, &mut names, &*means.disk, || stop.is_set())?;
+    let words = Words::parse(&args.command)?;
+    let ExpandedInputs { files, notices } = words.files(&args.inputs, &means, stop)?;
+    let locale = words.locale()?;
+    let steps = words.steps(&files, locale.as_deref())?;
     let console = means.console(&args.inputs, (Some(&args.output), &[]), stop);
     notices.iter().for_each(|line| console.notice(line));
     let (slice_bytes, part_bytes) = (args.slice_size, args.part_size);
     let sizes = SliceSizes { slice_bytes, parts: args.parts, part_bytes };
-    let words = (args.command.clone(), None);
+    let words = (words.spelled_out(&args.command, &files), locale);
     let job = plan_job(&*steps, words, &files, sizes, &means.means(&console, &[], true))?;
     write_document(&means.disk, &args.output, &job, true)?;
     drop(console);

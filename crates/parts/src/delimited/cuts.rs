@@ -1,0 +1,166 @@
+//! Where splitters lie in sorted data, by binary search over its bytes.
+
+use crate::cutting::{Ranges, sum_ranges};
+use crate::error::Error;
+use crate::job::{Job, Slice};
+use crate::means::Means;
+use crate::record_sum::Framing;
+use crate::splitters::{Splitter, Splitters};
+use std::cmp::Ordering;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use xsort_disk::Operation;
+use xsort_extsort::variable::LineOrder;
+
+/// Bytes that are read at once.
+const LOOK_BYTES: usize = 4 << 10;
+
+/// Sorted data, whose records end with `end`.
+struct Data {
+    file: File,
+    bytes: u64,
+    end: u8,
+}
+
+/// Finds the splitters in a sorted slice, and sums what lies between them.
+pub(crate) fn cut_data<O: LineOrder>(
+    (job, splitters): (&Job, &Splitters),
+    slice: &Slice,
+    (data, end, order): (&Path, u8, &O),
+    means: &Means<'_>,
+) -> Result<Ranges, Error> {
+    let cuts = || -> io::Result<Vec<u64>> {
+        let file = File::open(data)?;
+        let found = Data { bytes: file.metadata()?.len(), file, end };
+        splitters.splitters.iter().map(|splitter| found.cut(splitter, slice, order)).collect()
+    };
+    let cuts = cuts().map_err(|error| xsort_disk::Error::new(Operation::Read, data, error))?;
+    sum_ranges(data, Framing::End(end), &cuts, job.parts, means)
+}
+
+impl Data {
+    /// Where the records begin that don't lie below a splitter.
+    fn cut<O: LineOrder>(&self, splitter: &Splitter, slice: &Slice, order: &O) -> io::Result<u64> {
+        let below = self.bound(order, &splitter.key.0, Ordering::is_lt)?;
+        let up_to = self.bound(order, &splitter.key.0, Ordering::is_le)?;
+        let wanted = splitter.position(slice.index, slice.bytes, below, up_to);
+        self.record_begin(wanted)
+    }
+
+    /// Where the records begin that aren't before `key`, as `is_before` has it.
+    fn bound<O: LineOrder>(
+        &self,
+        order: &O,
+        key: &[u8],
+        is_before: fn(Ordering) -> bool,
+    ) -> io::Result<u64> {
+        let mut scratch = O::Scratch::default();
+        // A record begins at `low`, and all before it are; none that begins from `high` on is.
+        let (mut low, mut high) = (0, self.bytes);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let begin = self.record_begin(middle)?;
+            if begin >= self.bytes {
+                high = middle;
+                continue;
+            }
+            let record = self.record(begin)?;
+            match is_before(order.compare(&record, key, &mut scratch)) {
+                true => low = begin + record.len() as u64 + 1,
+                false => high = middle,
+            }
+        }
+        Ok(low)
+    }
+
+    /// The first offset from `at` on at which a record begins; the data's length if there is none.
+    fn record_begin(&self, at: u64) -> io::Result<u64> {
+        if at == 0 || at >= self.bytes {
+            return Ok(at);
+        }
+        let mut from = at - 1;
+        let mut look = [0; LOOK_BYTES];
+        loop {
+            let bytes = self.read(from, &mut look)?;
+            if bytes == 0 {
+                return Ok(self.bytes);
+            }
+            if let Some(found) = memchr::memchr(self.end, &look[..bytes]) {
+                return Ok(from + found as u64 + 1);
+            }
+            from += bytes as u64;
+        }
+    }
+
+    /// The record at `begin`, without the byte that ends it.
+    fn record(&self, begin: u64) -> io::Result<Vec<u8>> {
+        let mut record = Vec::new();
+        let mut look = [0; LOOK_BYTES];
+        loop {
+            let bytes = self.read(begin + record.len() as u64, &mut look)?;
+            let found = memchr::memchr(self.end, &look[..bytes]);
+            record.extend_from_slice(&look[..found.unwrap_or(bytes)]);
+            if found.is_some() || bytes == 0 {
+                return Ok(record);
+            }
+        }
+    }
+
+    fn read(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.file.read_at(into, at) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => return read,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hex::Hex;
+    use std::io::Write;
+    use xsort_extsort::variable::ByBytes;
+
+    fn data(text: &[u8]) -> Data {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text).unwrap();
+        Data { file, bytes: text.len() as u64, end: b'\n' }
+    }
+
+    #[test]
+    fn bounds_are_where_records_begin() {
+        let long = format!("b{}", "x".repeat(9000));
+        for lines in [
+            vec![],
+            vec!["", "", "a"],
+            vec!["a", "b", "b", "b", "c"],
+            vec!["a", "b", &long, "c", "d", "d"],
+            vec![&long, &long],
+        ] {
+            let text = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+            let data = data(text.as_bytes());
+            for key in ["", "a", "aa", "b", "c", "d", "e", &long] {
+                for is_before in [Ordering::is_lt, Ordering::is_le] as [fn(Ordering) -> bool; 2] {
+                    let before = lines.iter().filter(|line| is_before((**line).cmp(key)));
+                    let expected: usize = before.map(|line| line.len() + 1).sum();
+                    let found = data.bound(&ByBytes, key.as_bytes(), is_before).unwrap();
+                    assert_eq!(found, expected as u64, "{lines:?} {key}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn equal_records_are_divided_between_two_of_them() {
+        let data = data(b"a\nbb\nbb\nbb\nbb\nc\n");
+        let slice = |index| Slice { index, inputs: Vec::new(), bytes: 100 };
+        let at = |offset| Splitter { key: Hex(b"bb".to_vec()), slice: 1, offset };
+        let cut = |offset, index| data.cut(&at(offset), &slice(index), &ByBytes).unwrap();
+        assert_eq!((cut(50, 0), cut(50, 2)), (14, 2));
+        assert_eq!([0, 20, 50, 60, 99].map(|offset| cut(offset, 1)), [2, 5, 8, 11, 14]);
+    }
+}

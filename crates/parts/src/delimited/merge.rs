@@ -1,0 +1,154 @@
+//! Merging ranges of sorted data by the engine of lines. What comes of each range, and what goes
+//! out, is counted and summed.
+
+use crate::error::Error;
+use crate::means::Means;
+use crate::merging::MergeRange;
+use crate::record_sum::{Framing, RecordSum};
+use parking_lot::Mutex;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+use xsort_extsort::variable::{
+    Content, FileOutput, LineOrder, LinesInput, RangeRead, merge_sequential, sequential_inputs_max,
+};
+use xsort_extsort::{LinesOptions, merge_lines, scratch_directories};
+use xsort_records::Checksum;
+
+/// From so many bytes on all threads merge.
+const SEQUENTIAL_BYTES_MAX: u64 = 64 << 20;
+/// Blocks that are read ahead of a range.
+const BLOCKS: usize = 2;
+/// The largest and the smallest of them.
+const BLOCK_BYTES_MAX: u64 = 512 << 10;
+const BLOCK_BYTES_MIN: u64 = 16 << 10;
+/// These take so much of the memory, the rest is for merging.
+const READ_SHARE: u64 = 4;
+/// Bytes of the first record and the last that are kept, as of a key in a sample.
+pub(crate) const KEPT_BYTES: usize = 64 << 10;
+
+/// The first error of a range: what the engine makes of it says less.
+type Fault = Arc<Mutex<Option<Error>>>;
+
+/// A range, compared with its entry at its end.
+struct CheckedRead {
+    read: RangeRead,
+    range: MergeRange,
+    sum: RecordSum,
+    fault: Fault,
+}
+
+impl CheckedRead {
+    fn fail(&self, error: Error) -> io::Error {
+        let text = error.to_string();
+        self.fault.lock().get_or_insert(error);
+        io::Error::other(text)
+    }
+}
+
+impl Read for CheckedRead {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.read.read(buffer).map_err(|error| {
+            let error = xsort_disk::Error::of_read(&self.range.path, error);
+            self.fail(self.range.lost(error))
+        })?;
+        self.sum.add(&buffer[..bytes]);
+        if bytes == 0 && !buffer.is_empty() {
+            self.range.check(self.sum.checksum()).map_err(|error| self.fail(error))?;
+        }
+        Ok(bytes)
+    }
+}
+
+/// An output that counts and sums what it takes.
+struct SummedWrite<'w> {
+    to: &'w mut (dyn Write + Send),
+    sum: RecordSum,
+}
+
+impl Write for SummedWrite<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.to.write_all(bytes)?;
+        self.sum.add(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+/// What was merged.
+pub(crate) struct MergedRecords {
+    pub(crate) checksum: Checksum,
+    /// The beginnings of the first record and the last.
+    pub(crate) ends: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+/// Merges ranges of records that end with `end` to a writer, for the file `output`.
+pub(crate) fn merge_ranges<O: LineOrder>(
+    (part, ranges): (usize, &[MergeRange]),
+    (end, order): (u8, &O),
+    to: &mut (dyn Write + Send),
+    output: &Path,
+    means: &Means<'_>,
+) -> Result<MergedRecords, Error> {
+    let count = ranges.len().max(1) as u64;
+    let block_bytes = means.budget_bytes / READ_SHARE / count / BLOCKS as u64;
+    let block_bytes = block_bytes.clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX) / 4096 * 4096;
+    let taken_bytes = FileOutput::MEMORY_BYTES + count * BLOCKS as u64 * block_bytes;
+    let options = LinesOptions {
+        delimiter: end,
+        is_unique: false,
+        budget_bytes: means.budget_bytes,
+        taken_bytes,
+        threads: means.threads,
+        caches: means.caches,
+        scratch: scratch_directories(&means.scratch, output),
+        codec: None,
+        output_file: None,
+        checkpoint: None,
+    };
+    let needed_bytes = taken_bytes + 2 * count * (8 << 10) + (4 << 20);
+    if needed_bytes > means.budget_bytes || ranges.len() > sequential_inputs_max(&options) {
+        let budget_bytes = means.budget_bytes;
+        let needed_bytes = needed_bytes.max(budget_bytes * 2);
+        return Err(xsort_extsort::Error::Memory { budget_bytes, needed_bytes }.into());
+    }
+    let fault = Fault::default();
+    let open = |range: &MergeRange| -> Result<LinesInput, Error> {
+        let (entry, blocks) = (&range.entry, (BLOCKS, block_bytes as usize));
+        let read = RangeRead::open(&means.disk, &range.path, (entry.offset, entry.bytes), blocks)
+            .map_err(|error| range.lost(error))?;
+        let (sum, fault) = (RecordSum::new(Framing::End(end)), Arc::clone(&fault));
+        let read = CheckedRead { read, range: range.clone(), sum, fault };
+        let content = Content::Stream(Box::new(read));
+        Ok(LinesInput { path: range.path.clone(), bytes: Some(entry.bytes), content })
+    };
+    let inputs = ranges.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    let mut sent = Checksum::default();
+    ranges.iter().for_each(|range| sent.merge(range.entry.checksum()));
+    let bytes: u64 = ranges.iter().map(|range| range.entry.bytes).sum();
+
+    let sum = RecordSum::new(Framing::End(end)).keeping_ends(KEPT_BYTES);
+    let mut summed = SummedWrite { to, sum };
+    let (disk, observer) = (&*means.disk, means.observer);
+    let merged = match bytes < SEQUENTIAL_BYTES_MAX {
+        true => merge_sequential(&options, order, inputs, &mut summed, observer),
+        false => merge_lines(&options, order, inputs, &mut summed, disk, observer),
+    };
+    if let Some(fault) = fault.lock().take() {
+        return Err(fault);
+    }
+    merged.map_err(|error| error.of_output(output))?;
+    let came = summed.sum.checksum();
+    if came != sent || !summed.sum.is_whole() {
+        let what = format!(
+            "part {part}: {} records with checksum {came} came out, and {} with {sent} went in",
+            came.records(),
+            sent.records()
+        );
+        return Err(xsort_extsort::Error::Lost { what }.into());
+    }
+    Ok(MergedRecords { checksum: came, ends: summed.sum.into_ends() })
+}

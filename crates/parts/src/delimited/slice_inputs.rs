@@ -1,0 +1,101 @@
+//! The ranges of a slice as inputs of the engine.
+
+use crate::error::Error;
+use crate::job::{JobInput, Slice, SliceInput};
+use crate::means::Means;
+use crate::places::read_places;
+use std::io::Read;
+use std::path::Path;
+use xsort_extsort::variable::{Content, LinesInput, RangeRead, Recognised, recognise};
+use xsort_records::Compression;
+
+/// Blocks with which a range is read, and bytes of each: as those of a file at a URL.
+const BLOCKS: (usize, usize) = (8, 512 << 10);
+/// Bytes in which the end of a line is looked for, at first.
+const LOOK_BYTES: u64 = 64 << 10;
+/// Bytes of a file's beginning that say whether it is compressed.
+const HEAD_BYTES: u64 = 64;
+
+/// What a range is called in errors.
+pub(crate) fn name_of(input: &SliceInput) -> String {
+    let SliceInput { path, offset, bytes, whole, .. } = input;
+    match whole {
+        true => path.clone(),
+        false => format!("{path} (bytes {offset} to {})", offset + bytes),
+    }
+}
+
+/// The inputs of a slice, decompressed where they are compressed, and the bytes of the budget that
+/// this takes.
+pub(crate) fn slice_inputs(
+    slice: &Slice,
+    means: &Means<'_>,
+) -> Result<(Vec<LinesInput>, u64), Error> {
+    let open = |input: &SliceInput| -> Result<LinesInput, Error> {
+        let path = Path::new(&input.path);
+        if input.whole {
+            return Ok(LinesInput::on(&means.disk, path)?);
+        }
+        let read = RangeRead::open(&means.disk, path, (input.offset, input.bytes), BLOCKS)?;
+        let content = Content::Stream(Box::new(read));
+        Ok(LinesInput { path: name_of(input).into(), bytes: Some(input.bytes), content })
+    };
+    let mut inputs = Vec::with_capacity(slice.inputs.len());
+    let mut taken = 0;
+    for input in &slice.inputs {
+        let opened = open(input)?;
+        if !input.whole {
+            // The middle of a file is no beginning of a compressed one.
+            inputs.push(opened);
+            continue;
+        }
+        let Recognised { inputs: mut plain, taken_bytes, .. } =
+            recognise(vec![opened], false, || means.budget_bytes)
+                .map_err(|(path, error)| xsort_disk::Error::of_read(path, error))?;
+        taken = taken.max(taken_bytes);
+        inputs.append(&mut plain);
+    }
+    Ok((inputs, taken))
+}
+
+/// Whether a file is compressed, and so has no lines to cut it at.
+pub(crate) fn is_compressed(path: &Path, means: &Means<'_>) -> Result<bool, Error> {
+    let mut is_compressed = false;
+    read_places(&*means.disk, path, &[0], HEAD_BYTES, |_, head| {
+        is_compressed = Compression::detect(head).is_some();
+    })?;
+    Ok(is_compressed)
+}
+
+/// The least offset from `at` (more than 0) on at which a line of a file begins; the file's length
+/// if there is none.
+pub(crate) fn line_begin(
+    input: &JobInput,
+    at: u64,
+    delimiter: u8,
+    means: &Means<'_>,
+) -> Result<u64, Error> {
+    let path = Path::new(&input.path);
+    let mut near = None;
+    read_places(&*means.disk, path, &[at - 1], LOOK_BYTES, |_, bytes| {
+        near = memchr::memchr(delimiter, bytes);
+    })?;
+    if let Some(found) = near {
+        return Ok((at + found as u64).min(input.bytes));
+    }
+    let mut from = (at - 1 + LOOK_BYTES).min(input.bytes);
+    let rest = (from, input.bytes - from);
+    let mut read = RangeRead::open(&means.disk, path, rest, BLOCKS)?;
+    let mut memory = vec![0; BLOCKS.1];
+    loop {
+        let bytes =
+            read.read(&mut memory).map_err(|error| xsort_disk::Error::of_read(path, error))?;
+        if bytes == 0 {
+            return Ok(input.bytes);
+        }
+        if let Some(found) = memchr::memchr(delimiter, &memory[..bytes]) {
+            return Ok((from + found as u64 + 1).min(input.bytes));
+        }
+        from += bytes as u64;
+    }
+}

@@ -1,0 +1,32 @@
+//! The steps for lines of text, in GNU sort's orders.
+//!
+//! A key in samples and splitters is a line, or the beginning of a long one: any text is a place in
+//! the order of lines. Sorted data are lines that all have their ends.
+
+mod sample;
+mod steps;
+mod verify;
+
+pub(crate) use sample::sample_lines;
+pub(crate) use steps::check_written;
+pub(crate) use verify::same;
+
+use xsort_gnu::Locale;
+use xsort_gnu::sort::{Command, Order};
+
+/// Lines, in an order.
+pub struct Lines {
+    order: Order,
+    delimiter: u8,
+}
+
+impl Lines {
+    /// Lines as GNU sort's options order them in a locale. The options say nothing else, and no
+    /// random order.
+    #[must_use]
+    pub fn new(command: &Command, locale: &Locale) -> Lines {
+        assert!(!command.needs_random(), "a random order needs a seed");
+        let order = Order::new(command, locale, [0; 16]);
+        Lines { order, delimiter: command.terminator() }
+    }
+}

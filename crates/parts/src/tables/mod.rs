@@ -1,0 +1,75 @@
+//! The steps for rows of tables: of CSV and TSV by whole files, of NDJSON by lines.
+//!
+//! Sorted data are rows behind their keys, as the engine of tables sorts them, so that a merge
+//! parses nothing. A key in samples and splitters is such a key. Each part begins with the header,
+//! which the job has from its first input, and which every other input must have.
+
+mod sample;
+mod steps;
+mod verify;
+
+use crate::error::Error;
+use crate::hex::Hex;
+use crate::job::Job;
+use crate::means::Means;
+use std::io::Cursor;
+use std::path::Path;
+use xsort_extsort::variable::{Content, LinesInput};
+use xsort_extsort::{LinesOptions, scratch_directories};
+use xsort_table::{KeyedRows, RowFormat, TableOptions, keyed_rows};
+
+/// Rows, in the order of their columns.
+pub struct Tables {
+    options: TableOptions,
+}
+
+impl Tables {
+    /// Rows as these options order them. They want all rows, and no random order.
+    #[must_use]
+    pub fn new(options: TableOptions) -> Tables {
+        let TableOptions { unique, shuffle, rows_max, compression, .. } = &options;
+        let is_whole = unique.is_none() && shuffle.is_none() && rows_max.is_none();
+        assert!(is_whole && compression.is_none(), "parts have all rows, as they are");
+        Tables { options }
+    }
+
+    /// Whether a row is a line, so that a file may be cut at any.
+    fn has_lines(&self) -> bool {
+        self.options.format == RowFormat::Ndjson
+    }
+
+    /// The rows of inputs behind the job's header, with their keys.
+    fn keyed(
+        &self,
+        job: &Job,
+        inputs: Vec<LinesInput>,
+        (taken_bytes, output): (u64, &Path),
+        means: &Means<'_>,
+    ) -> Result<KeyedRows, Error> {
+        let Hex(header) = job.header.clone().unwrap_or_default();
+        let head = LinesInput {
+            path: "the job's header".into(),
+            bytes: Some(header.len() as u64),
+            content: Content::Stream(Box::new(Cursor::new(header))),
+        };
+        let inputs = std::iter::once(head).chain(inputs).collect();
+        let engine = engine(taken_bytes, output, means);
+        Ok(keyed_rows(&self.options, &engine, inputs, means.observer)?)
+    }
+}
+
+/// The engine's settings for a sort to `output`.
+fn engine(taken_bytes: u64, output: &Path, means: &Means<'_>) -> LinesOptions {
+    LinesOptions {
+        delimiter: 0,
+        is_unique: false,
+        budget_bytes: means.budget_bytes,
+        taken_bytes,
+        threads: means.threads,
+        caches: means.caches,
+        scratch: scratch_directories(&means.scratch, output),
+        codec: None,
+        output_file: None,
+        checkpoint: None,
+    }
+}

@@ -1,0 +1,68 @@
+//! Keys of rows at evenly spaced places.
+//!
+//! A line is taken for a row. Where it is none, because a field has line ends or a file isn't
+//! compressed as a whole, its key is missing or strange, which makes parts uneven and nothing else.
+
+use super::Tables;
+use crate::error::Error;
+use crate::hex::Hex;
+use crate::job::{Job, SliceInput};
+use crate::lines::sample_lines;
+use crate::means::Means;
+use crate::sample::{SampledKey, SliceSample};
+use std::io::{Cursor, Read};
+use std::path::Path;
+use xsort_extsort::Unobserved;
+use xsort_extsort::keyed::{RECORD_END, key_and_end};
+use xsort_extsort::variable::{Content, LinesInput};
+
+impl Tables {
+    pub(super) fn sample_slice(
+        &self,
+        job: &Job,
+        slice: usize,
+        keys: u64,
+        means: &Means<'_>,
+    ) -> Result<SliceSample, Error> {
+        let slice = &job.slices[slice];
+        let is_plain = |input: &SliceInput| match input.whole {
+            true => Ok(!crate::delimited::is_compressed(Path::new(&input.path), means)?),
+            false => Ok(true),
+        };
+        let lines = sample_lines(slice, keys, b'\n', means, is_plain)?;
+        let quiet = Means {
+            disk: means.disk.clone(),
+            scratch: Vec::new(),
+            threads: 1,
+            observer: &Unobserved,
+            ..*means
+        };
+        let mut keys = Vec::with_capacity(lines.len());
+        for (offset, line) in lines {
+            if let Some(key) = self.key_of(job, line, &quiet) {
+                keys.push(SampledKey { key: Hex(key), offset });
+            }
+        }
+        Ok(SliceSample { slice: slice.index, bytes: slice.bytes, keys })
+    }
+
+    /// The key of a row, if it is one.
+    fn key_of(&self, job: &Job, row: Vec<u8>, means: &Means<'_>) -> Option<Vec<u8>> {
+        let Hex(header) = job.header.clone().unwrap_or_default();
+        // As a file of this row: behind the header where there is one.
+        let text =
+            if self.options.has_header { [header, row, b"\n".to_vec()].concat() } else { row };
+        let row = LinesInput {
+            path: "a row of the sample".into(),
+            bytes: Some(text.len() as u64),
+            content: Content::Stream(Box::new(Cursor::new(text))),
+        };
+        let keyed = self.keyed(job, vec![row], (0, Path::new(".")), means).ok()?;
+        let mut bytes = Vec::new();
+        for input in keyed.inputs {
+            input.into_bytes().read_to_end(&mut bytes).ok()?;
+        }
+        let end = memchr::memchr(RECORD_END, &bytes)?;
+        Some(key_and_end(&bytes[..end]).to_vec())
+    }
+}

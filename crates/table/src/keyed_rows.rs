@@ -1,0 +1,42 @@
+//! Rows with their keys, for sorts that end elsewhere: in slices that are merged later.
+
+use crate::input_error::of_input;
+use crate::open::Table;
+use crate::options::TableOptions;
+use crate::row_room::RowRoom;
+use xsort_extsort::variable::LinesInput;
+use xsort_extsort::{Error, LinesOptions, Observer};
+
+/// Inputs whose rows have their keys.
+pub struct KeyedRows {
+    /// Rows behind their keys, in the order of [`ByKey`](xsort_extsort::keyed::ByKey).
+    pub inputs: Vec<LinesInput>,
+    /// What comes before all rows: a byte order mark, comments and the header, as far as they are
+    /// there.
+    pub header: Vec<u8>,
+    /// The settings of a sort of these rows.
+    pub engine: LinesOptions,
+}
+
+/// Reads the header of the first input, and finds what to sort by. The other inputs are refused,
+/// once they are read, if they have another header. `options` want all rows, and nothing of the
+/// output.
+///
+/// # Errors
+/// [`Error::Settings`] if there is no input or no such column; a disk's error that names the input
+/// if that is no table.
+pub fn keyed_rows(
+    options: &TableOptions,
+    engine: &LinesOptions,
+    inputs: Vec<LinesInput>,
+    observer: &dyn Observer,
+) -> Result<KeyedRows, Error> {
+    let Table { inputs, header, .. } = Table::open(options, engine, inputs, observer)?;
+    let engine = RowRoom::of(options).engine_options(engine);
+    Ok(KeyedRows { inputs, header, engine })
+}
+
+/// An error of a sort of keyed rows, as that of a sort of tables.
+pub fn of_rows(error: Error, observer: &dyn Observer) -> Error {
+    of_input(error, observer)
+}
