@@ -146,7 +146,7 @@ class Data:
         assert names == ["_xsort.json", *[os.path.basename(part) for part in job.parts]]
         assert list(self.scratch.iterdir()) == []
         verdict = xr.validate(self.folder / "out", against=self.inputs)
-        assert verdict["in_order"] and verdict["against"]["ok"]
+        assert verdict["ok"] and verdict["in_order"] and verdict["against"]["ok"]
 
 
 def digest(paths):
@@ -185,6 +185,37 @@ def test_skewed_keys_make_even_parts(nodes, tmp_path, skew):
     data.check(job)
     sizes = [os.path.getsize(part) for part in job.parts]
     assert max(sizes) < 1.6 * sum(sizes) / len(sizes), sizes
+
+
+TEXTS = {
+    "lines": ("lines", {"lines": "-t, -k2,2n"}),
+    "table": ("table", {"by": ["#2:int:desc", "#1"], "format": "csv"}),
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_text_is_what_one_machine_writes(nodes, tmp_path, kind):
+    nodes.have(2)
+    inputs = tmp_path / "in"
+    inputs.mkdir()
+    command, words = TEXTS[kind]
+    for number in range(3):
+        rows = (f"{row * 7919 % 10007},{row * row % 97}\n" for row in range(100_000))
+        (inputs / f"{number}.csv").write_text("name,count\n" * (kind == "table") + "".join(rows))
+    job = xr.sort(inputs, tmp_path / "out", parts=5, slice_size="500KB", memory="300M", **words)
+    files = sorted(map(str, inputs.iterdir()))
+    whole = str(tmp_path / "whole")
+    if kind == "lines":
+        xsort.sort_lines(files, whole, key=words["lines"])
+    else:
+        xsort.sort_table(files, whole, by=words["by"], format="csv")
+    parts = [open(part, "rb").read() for part in job.parts]
+    if kind == "table":
+        header = b"name,count\n"
+        assert all(part.startswith(header) for part in parts)
+        parts = [header, *(part.removeprefix(header) for part in parts)]
+    assert b"".join(parts) == open(whole, "rb").read()
+    assert xr.validate(tmp_path / "out")["ok"]
 
 
 def test_few_records_one_part_and_no_records(nodes, tmp_path):

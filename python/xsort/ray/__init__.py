@@ -154,9 +154,9 @@ def validate(
     against: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
     memory: str | int | None = None,
 ) -> dict[str, Any]:
-    """Reads the records of a finished job's parts again: their order, and, with `against`, that
-    they are those of the inputs. Returns the program's verdict (`in_order`, `same`, `records`,
-    ...)."""
+    """Reads all parts of a finished job again, by code that sorts don't share: their order, and
+    that they have what the inputs had. With `against` records are compared with those of files,
+    too. Returns the program's verdict: `ok`, `records`, `checksum`, `fault`, ..."""
     from . import check
 
     return check.validate(output, against, memory)

@@ -99,7 +99,7 @@ def _run(given: Any, command: list[str]) -> int:
     if given.command == "validate":
         verdict = validate(given.output, against=given.against)
         print(json.dumps(verdict))
-        return 0 if verdict.get("in_order") and verdict.get("same") is not False else 1
+        return 0 if verdict["ok"] else 1
     if given.command == "status":
         print(
             json.dumps(status(given.job, address=given.address), indent=None if given.json else 2)

@@ -211,13 +211,13 @@ def _refuse_others(request: Request, state: State, plan: dict[str, Any]) -> None
     if others:
         raise Unsuitable(
             f"{state.file('..', others[0])}: another job for this output was begun and not "
-            "finished, of another input or with other arguments (or the input has changed since): go "
-            "on with that one, or remove what is left of it (xsort.ray.clean)"
+            "finished, of another input or with other arguments (or the input has changed since): "
+            "go on with that one, or remove what is left of it (xsort.ray.clean)"
         )
     if is_url(request.output):
         return
     manifest = read_manifest(request.output)
-    if manifest is not None and manifest["job"] != plan["id"]:
+    if manifest is not None and manifest["job"]["id"] != plan["id"]:
         raise Unsuitable(
             f"{request.output} has the parts of another job: sort to an empty directory, or "
             "remove them",
@@ -254,10 +254,11 @@ def _publish(
     """Writes the list of the parts, which says that they are complete."""
     manifest = {
         "version": 1,
-        "job": plan["id"],
-        "command": plan["command"],
-        "bytes": plan["bytes"],
-        "parts": [os.path.basename(name) for name in names],
+        "job": plan,
+        "slices": [
+            state.read("slices", f"slice-{index}.json") for index in range(len(plan["slices"]))
+        ],
+        "parts": [state.read("parts", f"summary-{index}.json") for index in range(len(names))],
     }
     text = json.dumps(manifest).encode() + b"\n"
     if not is_url(request.output):

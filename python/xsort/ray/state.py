@@ -5,7 +5,7 @@ one.
     STATE/splitters.json       where its parts begin
     STATE/slices/slice-I.json  manifests of slices that are sorted
     STATE/parts/summary-J.json summaries of parts that are written
-    OUTPUT/_xsort.json         all parts in their order: written last
+    OUTPUT/_xsort.json         all of it, with all parts in their order: written last
 
 Beside a local output the state is a hidden directory in it. For an output in a store it is in the
 user's state directory, or where `state` says.
@@ -68,6 +68,11 @@ class State:
     def file(self, *names: str) -> str:
         """The path of a file of the state."""
         return os.path.join(self.path, *names)
+
+    def read(self, *names: str) -> dict[str, Any]:
+        """A file of the state."""
+        with open(self.file(*names), "rb") as file:
+            return dict(json.load(file))
 
     def write(self, name: str, content: bytes) -> None:
         """Writes a file whole or not at all."""
@@ -149,14 +154,20 @@ def put_if_absent(path: str, content: bytes) -> None:
 
 def read_manifest(output: str) -> dict[str, Any] | None:
     """The manifest of a finished job in a local directory, or None."""
+    path = os.path.join(output, MANIFEST)
     try:
-        with open(os.path.join(output, MANIFEST), "rb") as file:
-            manifest = json.load(file)
+        with open(path, "rb") as file:
+            return parse_manifest(path, file.read())
     except FileNotFoundError:
         return None
-    except ValueError:
-        manifest = None
-    if not isinstance(manifest, dict) or manifest.get("version") != 1:
-        path = os.path.join(output, MANIFEST)
-        raise Unsuitable(f"{path} is no manifest that xsort has written: remove it", path)
-    return manifest
+
+
+def parse_manifest(path: str, text: bytes) -> dict[str, Any]:
+    """A manifest from its text. Raises Unsuitable if it is none."""
+    try:
+        manifest = json.loads(text)
+        if manifest["version"] == 1 and {"job", "slices", "parts"} <= manifest.keys():
+            return dict(manifest)
+    except (ValueError, TypeError, KeyError):
+        pass
+    raise Unsuitable(f"{path} is no manifest that xsort has written: remove it", path)
