@@ -64,6 +64,7 @@ class Member:
     threads: int
     actor: Any = None
     starts: int = 0
+    started: float = 0.0
     joined: bool = False
     urls: list[str] = field(default_factory=list)
 
@@ -169,11 +170,15 @@ class Executor:
         for name, info in there.items():
             if name not in self.members:
                 self.members[name] = member_of(name, info, self.means)
+            if self.members[name].actor is None:
                 self._hire(self.members[name], list(there))
 
     def _hire(self, member: Member, others: list[str]) -> None:
         """Starts a node's actor, which says when it is there."""
+        if member.starts >= STARTS_MAX:
+            raise Error(f"the process on node {member.name} died {STARTS_MAX} times")
         member.starts += 1
+        member.started = time.monotonic()
         affinity = NodeAffinitySchedulingStrategy(member.info["NodeID"], soft=False)
         member.actor = NodeActor.options(
             num_cpus=min(member.slots, int(member.info["Resources"]["CPU"])),
@@ -208,19 +213,25 @@ class Executor:
         self._forget(name)
         if member.joined:
             self.nodes_lost += 1
+            had_slices = self.scheduler.nodes[name].slices
             self.scheduler.node_lost(name)
+            if had_slices and self.scheduler.phase is not Kind.VALIDATE:
+                for other in self.members:
+                    self._call(other, "abandon", "abandon")
 
-    def _recover(self, name: str, error: Exception) -> None:
-        """An actor doesn't answer. If its node is there, another one takes its place."""
+    def _recover(self, name: str) -> None:
+        """An actor doesn't answer. If its node is there, another one takes its place: at once, and
+        if that happens again, at the next look.
+        """
         member = self.members.get(name)
         if member is None:
             return
         self._forget(name)
         ray.kill(member.actor)
-        if member.starts >= STARTS_MAX:
-            raise Error(f"the process on node {name} died {STARTS_MAX} times: {error}")
+        member.actor = None
         self.scheduler.node_away(name)
-        self._hire(member, list(self.members))
+        if time.monotonic() - member.started > LOOK_SECONDS:
+            self._hire(member, list(self.members))
 
     def _forget(self, name: str) -> None:
         self.refs = {ref: task for ref, task in self.refs.items() if task[0] != name}
@@ -244,7 +255,7 @@ class Executor:
 
     def _call(self, name: str, what: str, method: str, *arguments: Any, tag: Any = None) -> None:
         member = self.members.get(name)
-        if member is not None:
+        if member is not None and member.actor is not None:
             call = getattr(member.actor, method)
             if what != "task":
                 call = call.options(concurrency_group="control")
@@ -290,11 +301,13 @@ class Executor:
         name, (what, tag) = self.refs.pop(ref)
         try:
             said = ray.get(ref)
-        except ray.exceptions.RayActorError as error:
-            self._recover(name, error)
+        except ray.exceptions.RayActorError:
+            self._recover(name)
         except ray.exceptions.RayTaskError as error:
             self._raised(name, what, tag, error)
         except ray.exceptions.RayError as error:
+            if what != "task":
+                self._recover(name)
             # An object on its way to the task, or from it, is gone with its node.
             self._failed(tag, Failure(Trouble.LOST_SOURCE, str(error)))
         else:
@@ -305,7 +318,7 @@ class Executor:
                 self.scheduler.node_answers(name)
             elif what == "drop":
                 self.scheduler.slice_dropped(tag)
-            else:
+            elif what == "task":
                 self._ended(tag, said)
 
     def _raised(self, name: str, what: str, tag: Any, error: Any) -> None:
@@ -316,7 +329,7 @@ class Executor:
         elif what == "hello" and not self.members[name].joined:
             raise Error(f"node {name}: {getattr(error, 'cause', error)}") from error
         else:
-            self._recover(name, error)
+            self._recover(name)
 
     def _ended(self, task: Task, said: Outcome) -> None:
         if not said["ok"]:
@@ -351,7 +364,8 @@ class Executor:
     def _stop(self, remove: bool) -> None:
         """Ends all processes on the nodes, and removes what they have left there."""
         stops = []
-        for member in self.members.values():
+        members = [member for member in self.members.values() if member.actor is not None]
+        for member in members:
             try:
                 stop = member.actor.stop.options(concurrency_group="control")
                 stops.append(stop.remote(remove))
@@ -359,7 +373,7 @@ class Executor:
                 continue
         if stops:
             ray.wait(stops, num_returns=len(stops), timeout=STOP_SECONDS)
-        for member in self.members.values():
+        for member in members:
             ray.kill(member.actor)
 
 

@@ -30,6 +30,7 @@ import urllib.request
 from typing import Any
 
 from .program import Children, find_program, reason_of, spawn
+from .scheduler import Trouble
 
 Outcome = dict[str, Any]
 # How long a process that was killed may hold its directories.
@@ -219,6 +220,7 @@ class NodeWorker:
         self.turn = itertools.count()
         self.lock = threading.Lock()
         self.splitters: str | None = None
+        self.abandoned = 0
         self.where: dict[int, Drive] = {}
         for drive in self.drives:
             if resume:
@@ -287,12 +289,20 @@ class NodeWorker:
             arguments += ["--from", mine.get(source, source)]
         if not self.sync:
             arguments.append("--no-sync")
+        abandoned = self.abandoned
         outcome = self._run(*arguments, *self._means())
+        if not outcome["ok"] and abandoned != self.abandoned:
+            return {**outcome, "trouble": Trouble.LOST_SOURCE.name, "source": None, "slices": ()}
         if not outcome["ok"]:
             # The scheduler knows of nodes, not of their directories.
             theirs = {path: url for url, path in mine.items()}
             return {**outcome, "source": theirs.get(outcome["source"], outcome["source"])}
         return {**outcome, "summary": self._take(summary)}
+
+    def abandon(self) -> None:
+        """Ends merges that read from a node that is lost. They would ask for its slices a while."""
+        self.abandoned += 1
+        self.children.terminate("merge")
 
     def drop(self, index: int) -> None:
         """Removes a slice that turned out to be damaged."""

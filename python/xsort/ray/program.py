@@ -22,6 +22,8 @@ from .._errors import NotFound
 from .scheduler import Trouble
 
 _PR_SET_PDEATHSIG = 1
+# How long a child may take to end after the first signal.
+PATIENCE_SECONDS = 0.5
 
 
 def find_program() -> str:
@@ -56,6 +58,13 @@ def spawn(arguments: list[str], **options: Any) -> subprocess.Popen[bytes]:
     """Starts the program. It ends when the thread that called ends."""
     _prctl()
     return subprocess.Popen(arguments, preexec_fn=die_with_parent, **options)
+
+
+def step_of(child: subprocess.Popen[bytes]) -> str:
+    """The step of `xsort part` that a child works on."""
+    words = child.args
+    assert isinstance(words, list)
+    return str(words[2]) if words[1] == "part" else ""
 
 
 @dataclass(frozen=True)
@@ -105,13 +114,22 @@ class Children:
         message = lines[-1] if lines else f"xsort {arguments[0]} ended with {child.returncode}"
         return Ended(child.returncode, output, message, time.monotonic() - began)
 
+    def terminate(self, step: str = "") -> None:
+        """Ends those that run, or those of one step of `xsort part`. The second signal doesn't let
+        them wait for stores and sources that don't answer; both let them clean up."""
+        for pause in (PATIENCE_SECONDS, 0.0):
+            with self.lock:
+                ended = [child for child in self.running if not step or step_of(child) == step]
+                for child in ended:
+                    child.terminate()
+            if ended:
+                time.sleep(pause)
+
     def stop(self) -> None:
         """Ends them all, and lets none start."""
         with self.lock:
             self.stopped = True
-            running = list(self.running)
-        for child in running:
-            child.terminate()
+        self.terminate()
 
 
 @dataclass(frozen=True)
