@@ -19,15 +19,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._errors import Unsuitable
 from .machines import INSTANCES, Instance, Store, Work
 from .plan import Plan, plan
+from .report import Job, Report
 from .simulate import Losses
-
-if TYPE_CHECKING:
-    from .job import Job, Report
 
 __all__ = [
     "INSTANCES",
@@ -44,15 +42,6 @@ __all__ = [
     "status",
     "validate",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name in ("Job", "Report"):
-        _need_ray()
-        from . import job
-
-        return getattr(job, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def sort(

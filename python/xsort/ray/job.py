@@ -17,6 +17,7 @@ from .._errors import Error, Unsuitable
 from .driver import Announcer, Executor, Means, about_driver, cluster_nodes, member_of
 from .node import Outcome
 from .program import Children, find_program, reason_of
+from .report import Job, Report
 from .scheduler import Kind, Scheduler
 from .sizes import parse_size
 from .state import MANIFEST, State, is_url, job_key, put_if_absent, read_manifest, write_whole
@@ -30,39 +31,6 @@ PART_BYTES_MAX = 2 * 10**9
 BYTES_MIN = 16 * 10**6
 # Keys that are sampled for each part, over all slices.
 KEYS_PER_PART = 256
-
-
-@dataclass(frozen=True)
-class Report:
-    """What a job did. `phases` are the seconds until the last task of each kind had ended; `maps`
-    and `merges` count all attempts, but for slices that only had to be found; `parts_found` the
-    parts that an earlier attempt had written."""
-
-    key: str
-    records: int
-    bytes: int
-    checksum: str
-    seconds: float
-    phases: dict[str, float]
-    slices: int
-    parts: int
-    maps: int
-    merges: int
-    nodes: int
-    nodes_lost: int
-    restarts: int
-    parts_found: int
-    json: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Job:
-    """A finished job: where its parts are, in their order, and its report."""
-
-    key: str
-    output: str
-    parts: list[str]
-    report: Report
 
 
 @dataclass(frozen=True)

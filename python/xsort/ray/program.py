@@ -6,7 +6,6 @@ All data goes through it, so that a process of Ray's holds no more than a few ki
 from __future__ import annotations
 
 import ctypes
-import functools
 import json
 import os
 import shutil
@@ -22,6 +21,8 @@ from .._errors import NotFound
 from .scheduler import Trouble
 
 _PR_SET_PDEATHSIG = 1
+# Looked up before a fork, after which little may be done.
+_prctl: Any = ctypes.CDLL(None, use_errno=True).prctl
 # How long a child may take to end after the first signal.
 PATIENCE_SECONDS = 0.5
 
@@ -44,19 +45,13 @@ def find_program() -> str:
     )
 
 
-@functools.cache
-def _prctl() -> Any:
-    return ctypes.CDLL(None, use_errno=True).prctl
-
-
 def die_with_parent() -> None:
     """In a child before it becomes the program: a worker of Ray's that is killed takes it along."""
-    _prctl()(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def spawn(arguments: list[str], **options: Any) -> subprocess.Popen[bytes]:
     """Starts the program. It ends when the thread that called ends."""
-    _prctl()
     return subprocess.Popen(arguments, preexec_fn=die_with_parent, **options)
 
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 
-class Kind(str, Enum):
+class Kind(Enum):
     """What a task does. `index` counts batches of slices, slices or parts; else it is 0."""
 
     SAMPLE = "sample"
