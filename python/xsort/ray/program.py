@@ -107,6 +107,7 @@ class Children:
                 self.running.discard(child)
         lines = errors.decode(errors="replace").strip().splitlines()
         message = lines[-1] if lines else f"xsort {arguments[0]} ended with {child.returncode}"
+        message = message.removeprefix("xsort: error: ")
         return Ended(child.returncode, output, message, time.monotonic() - began)
 
     def terminate(self, step: str = "") -> None:
