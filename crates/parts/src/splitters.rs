@@ -73,6 +73,10 @@ impl Document for Splitters {
 
 /// The samples of all slices, in their order.
 fn by_slice<'s>(job: &Job, samples: &'s [Sample]) -> Result<Vec<&'s SliceSample>, Error> {
+    if let Some(foreign) = samples.iter().find(|sample| sample.job != job.id) {
+        let (of, id) = (&foreign.job, &job.id);
+        return Err(Error::settings(format!("a sample belongs to the job {of}, not to {id}")));
+    }
     let mut found = vec![None; job.slices.len()];
     for sample in samples.iter().flat_map(|sample| &sample.samples) {
         let Some(place) = found.get_mut(sample.slice) else {
@@ -93,7 +97,7 @@ fn by_slice<'s>(job: &Job, samples: &'s [Sample]) -> Result<Vec<&'s SliceSample>
 /// Keys compare by `compare`.
 ///
 /// # Errors
-/// If a slice has no sample, or two.
+/// If a slice has no sample, or two, or a sample is another job's.
 pub fn quantiles(
     job: &Job,
     samples: &[Sample],
@@ -172,7 +176,7 @@ mod tests {
         assert_eq!(places(&quantiles(&job, &samples, Ord::cmp).unwrap())[0].0, 12);
     }
 
-    /// One key: the places are told apart by slices and offsets.
+    /// One key: the places differ by slices and offsets.
     #[test]
     fn equal_keys_are_split() {
         let job = job(&[100, 100], 4);

@@ -139,7 +139,8 @@ fn check_parts(manifests: &[Manifest], summaries: &[Summary]) -> Result<(), Erro
         manifests.iter().for_each(|slice| sent.merge(slice.parts[summary.part].checksum()));
         if sent != summary.checksum() {
             return invalid(format!(
-                "part {} has {} records with checksum {}, and the slices have {} for it with {sent}",
+                "part {} has {} records with checksum {}, and the slices have {} for it with \
+                 {sent}",
                 summary.part,
                 summary.records,
                 summary.checksum(),

@@ -2,7 +2,7 @@
 
 use super::help::{DONE_OR_VALID, SIZES, TEMPLATE, sizes_environment_and_exit_status};
 use super::shared::{Report, Resources};
-use super::values::{seconds, slices, whole};
+use super::values::{Slices, seconds, slices, whole};
 use clap::{Args, Subcommand, ValueHint};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -126,10 +126,6 @@ pub(crate) struct SampleArgs {
     #[command(flatten)]
     pub(crate) report: Report,
 }
-
-/// Numbers of slices.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Slices(pub(crate) Vec<usize>);
 
 /// Find where the parts begin, by samples of all slices
 #[derive(Debug, Args)]

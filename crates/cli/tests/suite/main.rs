@@ -19,6 +19,7 @@ mod lines_keys;
 mod lines_locales;
 mod lines_scripts;
 mod objects;
+mod part;
 mod pipes;
 mod prefixed;
 mod refusals;

@@ -130,7 +130,8 @@ pub(super) fn map(args: &MapArgs, stop: &Stop) -> Result<(), Failure> {
     let console = means.console(&inputs, (Some(&files.data), &args.scratch), stop);
     let begin = Instant::now();
     let step = means.means(&console, &args.scratch, args.sync);
-    let mapped = map_slice(&*steps, (&job, &splitters), args.slice, &args.to, &step)?;
+    let mapped = map_slice(&*steps, (&job, &splitters), args.slice, &args.to, &step)
+        .map_err(|error| means.add_to(error))?;
     means.disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);
 
