@@ -5,49 +5,10 @@ use crate::error::Error;
 use crate::input_tag::input_tag;
 use crate::job::{Job, path_text};
 use crate::means::Means;
+use crate::merge_range::MergeRange;
 use crate::steps::Steps;
 use crate::summary::Summary;
-use std::path::{Path, PathBuf};
-use xsort_records::Checksum;
-
-/// What a slice has of a part, and where.
-#[derive(Clone, Debug)]
-pub struct MergeRange {
-    /// Its place, count and sum.
-    pub entry: PartEntry,
-    /// The file.
-    pub path: PathBuf,
-    /// The directory or URL that has it, for errors.
-    pub origin: String,
-}
-
-impl MergeRange {
-    /// An error of reading it.
-    pub(crate) fn lost(&self, error: impl Into<Error>) -> Error {
-        match error.into() {
-            cancelled @ Error::Engine(xsort_extsort::Error::Cancelled) => cancelled,
-            cause => Error::LostSource { origin: self.origin.clone(), cause: Box::new(cause) },
-        }
-    }
-
-    /// Compares what has come of it with what was written.
-    ///
-    /// # Errors
-    /// [`Error::DamagedSlice`] if that isn't the same.
-    pub(crate) fn check(&self, came: Checksum) -> Result<(), Error> {
-        let sent = self.entry.checksum();
-        if came == sent {
-            return Ok(());
-        }
-        let what = format!(
-            "{} records with checksum {came} have come, and {} with {sent} were written",
-            came.records(),
-            sent.records()
-        );
-        let (slice, origin) = (self.entry.slice, self.origin.clone());
-        Err(Error::DamagedSlice { slice, origin, what })
-    }
-}
+use std::path::Path;
 
 /// Merges a part to `output`, a path or a URL, from what the sources have of it.
 ///

@@ -19,8 +19,8 @@ pub struct SliceSizes {
     pub part_bytes: u64,
 }
 
-/// The job that sorts these files as `steps` does. `command` are the words that say so, and `locale`
-/// is what else they depend on.
+/// The job that sorts these files as `steps` does. `command` are the words that say so, and
+/// `locale` is what else they depend on.
 ///
 /// # Errors
 /// If a file can't be opened or isn't of the kind, or its name isn't UTF-8.

@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(places(&quantiles(&job, &samples, Ord::cmp).unwrap())[0].0, 12);
     }
 
-    /// One key: the places are told apart by slices and offsets.
+    /// One key: the places differ by slices and offsets.
     #[test]
     fn equal_keys_are_split() {
         let job = job(&[100, 100], 4);

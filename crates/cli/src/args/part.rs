@@ -2,7 +2,7 @@
 
 use super::help::{DONE_OR_VALID, SIZES, TEMPLATE, sizes_environment_and_exit_status};
 use super::shared::{Report, Resources};
-use super::values::{seconds, slices, whole};
+use super::values::{Slices, seconds, slices, whole};
 use clap::{Args, Subcommand, ValueHint};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -126,10 +126,6 @@ pub(crate) struct SampleArgs {
     #[command(flatten)]
     pub(crate) report: Report,
 }
-
-/// Numbers of slices.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Slices(pub(crate) Vec<usize>);
 
 /// Find where the parts begin, by samples of all slices
 #[derive(Debug, Args)]
@@ -276,15 +272,19 @@ pub(crate) struct ValidateArgs {
     #[arg(value_name = "JOB", value_hint = ValueHint::FilePath)]
     pub(crate) job: PathBuf,
 
-    /// The manifests of all slices (slice-I.json)
+    /// The manifests of all slices (slice-I.json), or directories that have them
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) manifests: Vec<PathBuf>,
 
-    /// The summaries of all parts
+    /// The summaries of all parts, or directories that have them (*.json)
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) summaries: Vec<PathBuf>,
+
+    /// See that the outputs are there, as they were written, by their lengths and tags
+    #[arg(long)]
+    pub(crate) outputs: bool,
 
     /// Read the outputs, and inputs of records, instead of believing the summaries
     #[arg(long)]

@@ -1,6 +1,5 @@
 //! Parsers of single values.
 
-use super::part::Slices;
 use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -23,7 +22,11 @@ pub(super) fn whole<T: FromStr>(text: &str) -> Result<T, String> {
         .map_err(|_| format!("at most {} is possible", u128::MAX >> (128 - 8 * size_of::<T>())))
 }
 
-/// Numbers of slices, each once: `0,2` or `4-7`.
+/// Numbers of slices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Slices(pub(crate) Vec<usize>);
+
+/// Numbers of slices: `0,2` or `4-7`.
 pub(super) fn slices(text: &str) -> Result<Slices, String> {
     let mut all = Vec::new();
     for range in text.split(',') {

@@ -29,8 +29,10 @@ pub(crate) fn man(directory: Option<&Path>) -> Result<(), Failure> {
         return write_stdout(page(&program, &program).render().as_bytes());
     };
     std::fs::create_dir_all(directory).map_err(|source| write_failure(directory, source))?;
-    let commands = program.get_subcommands().filter(|command| command.get_name() != "help");
-    for command in commands.chain([&program]) {
+    let is_ours = |command: &&Command| command.get_name() != "help";
+    let commands: Vec<&Command> = program.get_subcommands().filter(is_ours).collect();
+    let steps = commands.iter().flat_map(|command| command.get_subcommands().filter(is_ours));
+    for command in commands.iter().copied().chain(steps).chain([&program]) {
         let path = directory.join(format!("{}.1", page_name(command)));
         std::fs::write(&path, page(command, &program).render())
             .map_err(|source| write_failure(&path, source))?;

@@ -3,7 +3,7 @@
 
 use crate::error::Error;
 use crate::means::Means;
-use crate::merging::MergeRange;
+use crate::merge_range::MergeRange;
 use crate::record_sum::{Framing, RecordSum};
 use parking_lot::Mutex;
 use std::io::{self, Read, Write};

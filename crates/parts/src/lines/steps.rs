@@ -10,7 +10,7 @@ use crate::hex::Hex;
 use crate::job::{Job, JobInput};
 use crate::manifest::{PartRange, SliceFiles};
 use crate::means::Means;
-use crate::merging::MergeRange;
+use crate::merge_range::MergeRange;
 use crate::sample::SliceSample;
 use crate::splitters::Splitters;
 use crate::steps::Steps;

@@ -13,7 +13,7 @@ use crate::coverage::PartEntry;
 use crate::error::Error;
 use crate::hex::Hex;
 use crate::means::Means;
-use crate::merging::MergeRange;
+use crate::merge_range::MergeRange;
 use crate::summary::Merged;
 use std::cmp::Ordering;
 use std::io::Write;

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::job::{Job, JobInput, SliceInput};
 use crate::manifest::{PartRange, SliceFiles};
 use crate::means::Means;
-use crate::merging::MergeRange;
+use crate::merge_range::MergeRange;
 use crate::sample::SliceSample;
 use crate::splitters::Splitters;
 use crate::steps::Steps;

@@ -12,8 +12,8 @@ use std::path::Path;
 use xsort_records::Key;
 
 impl Records {
-    /// The keys of `keys` records of a slice, or of all it has if that is less: each from the middle
-    /// of one of so many equal stretches.
+    /// The keys of `keys` records of a slice, or of all it has if that is less: each from the
+    /// middle of one of so many equal stretches.
     pub(super) fn sample_slice(
         &self,
         slice: &Slice,

@@ -1,8 +1,8 @@
 //! What a request gets.
 
-use super::Served;
 use super::request::{Asked, range_of};
 use super::resource::Resource;
+use super::served::Served;
 
 /// A status, and what is sent with it.
 pub(super) struct Answer {

@@ -15,17 +15,17 @@ mod answer;
 mod connection;
 mod request;
 mod resource;
+mod served;
 
 use crate::error::Error;
-use crate::manifest::Manifest;
 use connection::serve_connection;
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use std::collections::HashMap;
+use served::Served;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -38,17 +38,6 @@ const CONNECTIONS_MAX: usize = 1024;
 const SILENCE: Duration = Duration::from_secs(120);
 /// Letters and digits of a token at least.
 const TOKEN_BYTES_MIN: usize = 16;
-
-/// What is served.
-struct Served {
-    directory: PathBuf,
-    /// For reading manifests.
-    disk: Arc<dyn Disk>,
-    token: String,
-    /// Manifests by their slices, and the tag of the file that they were read from.
-    manifests: Mutex<HashMap<usize, (String, Arc<Manifest>)>>,
-    connections: AtomicUsize,
-}
 
 /// A server that listens.
 pub struct Server {
@@ -147,5 +136,88 @@ struct Connected(Arc<Served>);
 impl Drop for Connected {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::sync::atomic::AtomicBool;
+    use xsort_disk::{DiskOptions, LazyDisk};
+
+    const TOKEN: &str = "a-token-of-letters";
+
+    fn server(directory: &Path, token: &str) -> Result<Server, Error> {
+        let disk = Arc::new(LazyDisk::new(DiskOptions::default()));
+        Server::bind(disk, directory, "127.0.0.1:0".parse().unwrap(), token.to_owned())
+    }
+
+    /// Sends requests over one connection, and returns all that comes.
+    fn ask(address: SocketAddr, requests: &str) -> String {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(requests.as_bytes()).unwrap();
+        let mut answers = Vec::new();
+        stream.read_to_end(&mut answers).unwrap();
+        String::from_utf8(answers).unwrap()
+    }
+
+    #[test]
+    fn slices_are_readable_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("slices");
+        std::fs::create_dir(&directory).unwrap();
+        std::fs::write(folder.path().join("slice-1.data"), "secret").unwrap();
+        std::fs::write(directory.join("slice-0.data"), "0123456789").unwrap();
+        std::fs::write(directory.join("other"), "secret").unwrap();
+        std::os::unix::fs::symlink("../slice-1.data", directory.join("slice-2.data")).unwrap();
+        let server = server(&directory, TOKEN).unwrap();
+        let address = server.address().unwrap();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| server.run(|| is_over.load(Ordering::Relaxed)).unwrap());
+            let end = "connection: close\r\n\r\n";
+            let get = |path: &str, headers: &str| {
+                ask(address, &format!("GET /{path} HTTP/1.1\r\n{headers}{end}"))
+            };
+            let data = format!("{TOKEN}/slice-0.data");
+            let whole = get(&data, "");
+            assert!(whole.starts_with("HTTP/1.1 200 ") && whole.ends_with("\r\n\r\n0123456789"));
+            let tag = whole.lines().find_map(|line| line.strip_prefix("etag: ")).unwrap();
+            let some = get(&data, &format!("Range: bytes=2-4\r\nIf-Match: {tag}\r\n"));
+            assert!(some.starts_with("HTTP/1.1 206 ") && some.ends_with("\r\n\r\n234"), "{some}");
+            assert!(some.contains("content-range: bytes 2-4/10\r\n"), "{some}");
+            assert!(get(&data, "If-Match: \"other\"\r\n").starts_with("HTTP/1.1 412 "));
+            assert!(get(&data, "Range: bytes=10-\r\n").starts_with("HTTP/1.1 416 "));
+            let twice = format!("HEAD /{data} HTTP/1.1\r\n\r\nPOST /{data} HTTP/1.1\r\n{end}");
+            let twice = ask(address, &twice);
+            assert!(twice.contains("content-length: 10\r\n") && twice.contains("HTTP/1.1 405 "));
+            assert!(get(&format!("{TOKEN}/parts/0"), "").ends_with("\r\n\r\n[]"));
+            for path in [
+                "slice-0.data".to_owned(),
+                "another-token-of-it/slice-0.data".to_owned(),
+                format!("{TOKEN}/slice-1.data"),
+                format!("{TOKEN}/slice-2.data"),
+                format!("{TOKEN}/../slice-1.data"),
+                format!("{TOKEN}/other"),
+                format!("{TOKEN}/"),
+                format!("{TOKEN}//slice-0.data"),
+                format!("{TOKEN}/slice-%30.data"),
+            ] {
+                let answer = get(&path, "");
+                assert!(answer.starts_with("HTTP/1.1 404 "), "{path}: {answer}");
+                assert!(!answer.contains("secret"));
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+    }
+
+    #[test]
+    fn tokens_that_can_be_guessed_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for token in ["", "short", "with/a/slash/in/it", "with blanks in it at all"] {
+            server(folder.path(), token).err().unwrap();
+        }
+        server(&folder.path().join("none"), TOKEN).err().unwrap();
     }
 }

@@ -1,6 +1,6 @@
 //! What is at a path: the directory's slices and lists of parts, and nothing else.
 
-use super::Served;
+use super::served::Served;
 use crate::coverage::PartEntry;
 use crate::document::read_document;
 use crate::manifest::{Manifest, SliceFiles};

@@ -13,7 +13,7 @@ use xsort::machine::caches;
 use xsort_disk::Disk;
 use xsort_extsort::Observer;
 use xsort_objects::ObjectUse;
-use xsort_parts::Means;
+use xsort_parts::{Error, Means};
 
 /// What a step is given.
 pub(super) struct StepMeans {
@@ -86,6 +86,14 @@ impl StepMeans {
             scratch: scratch.to_vec(),
             sync,
             observer,
+        }
+    }
+
+    /// An error about the memory that objects leave, as one about all of it.
+    pub(super) fn add_to(&self, error: Error) -> Error {
+        match error {
+            Error::Engine(error) => Error::Engine(self.limits.add_to(error)),
+            error => error,
         }
     }
 

@@ -44,7 +44,7 @@ pub(super) fn run(args: &MergeArgs, stop: &Stop) -> Result<(), Failure> {
     let merged = merge();
     means.disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);
-    let merged = merged.map_err(|error| tell(error, means.style))?;
+    let merged = merged.map_err(|error| tell(means.add_to(error), means.style))?;
     print(&merged, &args.output, begin, means.style)
 }
 
