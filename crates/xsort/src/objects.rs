@@ -1,6 +1,5 @@
 //! Objects of stores among the files of a job, if the crate is built with them.
 
-use crate::resources::Resources;
 use std::path::Path;
 use std::sync::Arc;
 use xsort_disk::{Disk, RateLimit};
@@ -18,12 +17,12 @@ impl Objects {
     pub(crate) fn of_job<P: AsRef<Path>>(
         inputs: impl IntoIterator<Item = P>,
         output: Option<&Path>,
-        resources: &Resources,
+        no_clobber: bool,
+        threads: usize,
         budget_bytes: u64,
     ) -> Objects {
         let objects = ObjectUse::of(inputs, output);
-        let given = GivenLimits { no_clobber: resources.no_clobber, ..GivenLimits::default() };
-        let threads = resources.threads();
+        let given = GivenLimits { no_clobber, ..GivenLimits::default() };
         Objects { limits: ObjectLimits::decide(objects, given, threads, budget_bytes) }
     }
 
@@ -51,7 +50,8 @@ impl Objects {
     pub(crate) fn of_job<P: AsRef<Path>>(
         _inputs: impl IntoIterator<Item = P>,
         _output: Option<&Path>,
-        _resources: &Resources,
+        _no_clobber: bool,
+        _threads: usize,
         _budget_bytes: u64,
     ) -> Objects {
         Objects {}

@@ -180,7 +180,8 @@ impl Resources {
         output: Option<&Path>,
     ) -> Result<JobResources<'_>, Error> {
         let budget_bytes = self.budget_bytes();
-        let objects = Objects::of_job(inputs, output, self, budget_bytes);
+        let objects =
+            Objects::of_job(inputs, output, self.no_clobber, self.threads(), budget_bytes);
         let needed_bytes = objects.needed_bytes();
         if budget_bytes < needed_bytes {
             return Err(Error::Memory { budget_bytes, needed_bytes });
