@@ -28,7 +28,7 @@ XAN = 0.61.0
 FUZZ_SECONDS ?= 60
 CARGO_FUZZ = 0.13.2
 
-.PHONY: all demo demo-s3 test test-program test-crates test-long smoke lint lint-doc format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc dist clean python test-python test-stores
+.PHONY: all demo demo-s3 test test-program test-crates test-long smoke lint lint-doc format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc dist clean python test-python test-ray test-stores
 
 all: build
 
@@ -83,6 +83,11 @@ python: build
 test-python:
 	$(CARGO) build --workspace --locked --quiet --lib --tests --examples
 	python/test target/debug
+
+## Sorts on clusters of Ray's on this machine, with nodes, workers and drivers killed in all phases; installs Ray, pinned, under target/ (needs python3 with venv; a quarter of an hour). ARGS go to pytest.
+test-ray:
+	$(CARGO) build --workspace --locked --quiet --lib --bins
+	python/test-ray target/debug $(ARGS)
 
 ## The program on S3 servers that others wrote, moto's and s3s-fs, which are installed, pinned, under target/ (needs python3 with venv). ARGS go to unittest.
 test-stores: XSORT = $(firstword $(wildcard target/release/xsort target/debug/xsort))

@@ -8,7 +8,7 @@
 //! | `args` | the command line as it is written |
 //! | `settings` | what depends on the machine: memory, threads, caches, open files |
 //! | `inputs` | which files the inputs stand for: directories, standard input |
-//! | `commands` | gen, sort, table, verify, part, man, completions |
+//! | `commands` | gen, sort, table, verify, part, cluster, man, completions |
 //! | `lines`, `du` | the commands that behave as GNU sort and GNU du do |
 //! | `gnu_commands` | what these two share |
 //! | `lines_plan` | what sorting lines or tables would take |
@@ -94,6 +94,7 @@ fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
         Command::Table(args) => commands::table::run(args, stop),
         Command::Verify(args) => commands::verify::run(args, stop),
         Command::Part(args) => commands::part::run(args, stop),
+        Command::Cluster { arguments } => commands::cluster::run(arguments),
         Command::Status(args) => status::run(args, stop),
         Command::Lines { .. } | Command::Du { .. } => unreachable!("`gnu_command` takes these"),
         Command::Completions { shell } => commands::completions::print(*shell),

@@ -131,6 +131,9 @@ fn way_out_of_operation(errno: Errno, operation: Operation) -> Option<&'static s
         Write,
     };
     Some(match (errno, operation) {
+        (Errno::EXIST, Create | Rename) => {
+            "--no-clobber keeps it: choose another name, or remove it first"
+        }
         (Errno::NOMEM, Map) => "use a smaller memory budget (-m), or raise the limit (ulimit -v)",
         (Errno::IO, Read | Write | Sync | Persist | Discard | Inspect) => {
             "the drive or its connection is failing; see the kernel's log (dmesg) and keep a \

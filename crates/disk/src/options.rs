@@ -73,6 +73,8 @@ pub struct DiskOptions {
     pub gate: Option<Arc<Gate>>,
     /// A limit on the bytes moved to and from drives in a second.
     pub rate: Option<Arc<RateLimit>>,
+    /// An output must not replace a file.
+    pub no_clobber: bool,
 }
 
 /// Default of transfers in flight per ring: 1 MiB blocks at depth 4 to 16 were fastest.

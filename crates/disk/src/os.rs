@@ -54,6 +54,7 @@ pub struct OsDisk {
     notices: Arc<Notices>,
     gate: Option<Arc<Gate>>,
     rate: Option<Arc<RateLimit>>,
+    no_clobber: bool,
     /// Files opened so far, direct and buffered ones, for `describe`.
     direct_files: AtomicUsize,
     buffered_files: AtomicUsize,
@@ -116,6 +117,7 @@ impl OsDisk {
             notices,
             gate: options.gate,
             rate: options.rate,
+            no_clobber: options.no_clobber,
             direct_files: AtomicUsize::new(0),
             buffered_files: AtomicUsize::new(0),
         })
@@ -215,11 +217,11 @@ impl Disk for OsDisk {
         if is_standard_output(path) {
             return self.open_stream(path);
         }
-        Ok(self.insert_output(path, output::create(path)?))
+        Ok(self.insert_output(path, output::create(path, self.no_clobber)?))
     }
 
     fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<(FileId, String), Error> {
-        let file = self.insert_output(path, output::create_persistent(path, tag)?);
+        let file = self.insert_output(path, output::create_persistent(path, tag, self.no_clobber)?);
         Ok((file, tag.to_owned()))
     }
 
@@ -229,7 +231,8 @@ impl Disk for OsDisk {
         tag: &str,
         _parts: &[StoredPart],
     ) -> Result<FileId, Error> {
-        Ok(self.insert_output(path, output::open_persistent(path, tag)?))
+        let output = output::open_persistent(path, tag, self.no_clobber)?;
+        Ok(self.insert_output(path, output))
     }
 
     fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {

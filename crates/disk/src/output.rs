@@ -10,6 +10,9 @@
 //!            fsync of the directory                         fsync of the directory
 //! ```
 //!
+//! Where no file may be replaced, linkat or renameat2 (RENAME_NOREPLACE) is the last step, whatever
+//! was there when the output was created.
+//!
 //! Decisions. A symbolic link as output is followed, and the file it leads to is replaced (as `sort
 //! -o` writes through it). A new file gets mode 0666 less the umask. A replaced one keeps its mode,
 //! and its owner and group if the system lets us; access lists, extended attributes and other hard
@@ -28,8 +31,9 @@ use crate::hidden_name::{create_hidden, hidden_name, register, unregister, with_
 use crate::nameless::{create_linkable, proc_path};
 use crate::{DisplayPath, Error, Operation, persistent, place};
 use rustix::fs::{
-    Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, accessat, fchmod, flock,
-    fsync, ftruncate, linkat, open, openat, renameat, statat, unlinkat,
+    Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, accessat,
+    fchmod, flock, fsync, ftruncate, linkat, open, openat, renameat, renameat_with, statat,
+    unlinkat,
 };
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::{OsStr, OsString};
@@ -53,13 +57,16 @@ pub(crate) struct PendingOutput {
     hidden: Option<OsString>,
     /// Whether the hidden name outlives this value, and the process.
     is_persistent: bool,
+    /// Whether it may replace nothing.
+    no_clobber: bool,
     /// What the user called it, for messages.
     path: PathBuf,
 }
 
-/// Creates the file that is to become `path`.
-pub(crate) fn create(path: &Path) -> Result<(OwnedFd, PendingOutput), Error> {
-    let target = Target::of(path)?;
+/// Creates the file that is to become `path`; with `no_clobber` only if there is none.
+pub(crate) fn create(path: &Path, no_clobber: bool) -> Result<(OwnedFd, PendingOutput), Error> {
+    let target = Target::of(path, no_clobber)?;
+    target.refuse_old()?;
     let mode = target.mode();
     let made = match create_linkable(target.directory.as_fd(), mode) {
         Ok(Some(fd)) => Ok((fd, None)),
@@ -75,8 +82,13 @@ pub(crate) fn create(path: &Path) -> Result<(OwnedFd, PendingOutput), Error> {
 
 /// As [`create`], under a hidden name that ends in `tag` and outlives the process. Replaces a file
 /// of that name that an earlier process has left.
-pub(crate) fn create_persistent(path: &Path, tag: &str) -> Result<(OwnedFd, PendingOutput), Error> {
-    let target = Target::of(path)?;
+pub(crate) fn create_persistent(
+    path: &Path,
+    tag: &str,
+    no_clobber: bool,
+) -> Result<(OwnedFd, PendingOutput), Error> {
+    let target = Target::of(path, no_clobber)?;
+    target.refuse_old()?;
     let hidden = hidden_name(&target.name, tag);
     let fd = persistent::replace_in(target.directory.as_fd(), &hidden, target.mode())
         .map_err(|errno| Error::new(Operation::Persist, target.sibling(&hidden), errno))?;
@@ -84,11 +96,16 @@ pub(crate) fn create_persistent(path: &Path, tag: &str) -> Result<(OwnedFd, Pend
 }
 
 /// Opens what [`create_persistent`] has made in an earlier process.
-pub(crate) fn open_persistent(path: &Path, tag: &str) -> Result<(OwnedFd, PendingOutput), Error> {
-    let target = Target::of(path)?;
+pub(crate) fn open_persistent(
+    path: &Path,
+    tag: &str,
+    no_clobber: bool,
+) -> Result<(OwnedFd, PendingOutput), Error> {
+    let target = Target::of(path, no_clobber)?;
     let hidden = hidden_name(&target.name, tag);
     let fd = persistent::open_in(target.directory.as_fd(), Path::new(&hidden))
         .map_err(|errno| Error::new(Operation::Persist, target.sibling(&hidden), errno))?;
+    target.refuse_old()?;
     target.pending(fd, Some(hidden), true)
 }
 
@@ -101,10 +118,11 @@ struct Target<'p> {
     directory: Arc<OwnedFd>,
     name: OsString,
     old: Option<Stat>,
+    no_clobber: bool,
 }
 
 impl<'p> Target<'p> {
-    fn of(path: &'p Path) -> Result<Target<'p>, Error> {
+    fn of(path: &'p Path, no_clobber: bool) -> Result<Target<'p>, Error> {
         place::refuse_url(Operation::Create, path)?;
         let fail = |source: io::Error| Error::new(Operation::Create, path, source);
         let followed = follow_links(path)?;
@@ -115,7 +133,15 @@ impl<'p> Target<'p> {
         let directory = open(parent_directory(&followed), flags, Mode::empty())
             .map(Arc::new)
             .map_err(|errno| fail(errno.into()))?;
-        Ok(Target { path, followed, directory, name, old })
+        Ok(Target { path, followed, directory, name, old, no_clobber })
+    }
+
+    /// Refuses to replace what is there, if nothing may be replaced: before the work, not after it.
+    fn refuse_old(&self) -> Result<(), Error> {
+        if self.no_clobber && self.old.is_some() {
+            return Err(Error::new(Operation::Create, self.path, Errno::EXIST));
+        }
+        Ok(())
     }
 
     /// The old file's mode: at no moment may more users read the new file than could read the old
@@ -136,12 +162,18 @@ impl<'p> Target<'p> {
         hidden: Option<OsString>,
         is_persistent: bool,
     ) -> Result<(OwnedFd, PendingOutput), Error> {
-        let Target { path, directory, name, old, .. } = self;
+        let Target { path, directory, name, old, no_clobber, .. } = self;
         // So that nobody takes the hidden name of a living job for a dead one's. A lock is visible
         // in all containers, a process id is not. Some file systems have no locks.
         let _ = flock(&fd, FlockOperation::NonBlockingLockExclusive);
-        let pending =
-            PendingOutput { directory, name, hidden, is_persistent, path: path.to_owned() };
+        let pending = PendingOutput {
+            directory,
+            name,
+            hidden,
+            is_persistent,
+            no_clobber,
+            path: path.to_owned(),
+        };
         if let Some(old) = old {
             inherit(&fd, &old).map_err(|source| Error::new(Operation::Create, path, source))?;
         }
@@ -267,7 +299,7 @@ impl PendingOutput {
             match link(&self.name) {
                 Ok(()) => return Ok(()),
                 // The name is taken, and linkat replaces nothing.
-                Err(Errno::EXIST) => {
+                Err(Errno::EXIST) if !self.no_clobber => {
                     self.hidden =
                         Some(register(&self.directory, || with_hidden_name(&self.name, link))?.1);
                 }
@@ -282,10 +314,26 @@ impl PendingOutput {
                 "its hidden name {hidden} was removed, or is another file's by now"
             )));
         }
-        renameat(&self.directory, hidden, &self.directory, &self.name)?;
+        self.rename(hidden)?;
         unregister(hidden);
         self.hidden = None;
         Ok(())
+    }
+
+    /// Gives the file its name instead of the hidden one.
+    fn rename(&self, hidden: &OsStr) -> Result<(), Errno> {
+        let directory = &self.directory;
+        if !self.no_clobber {
+            return renameat(directory, hidden, directory, &self.name);
+        }
+        match renameat_with(directory, hidden, directory, &self.name, RenameFlags::NOREPLACE) {
+            // The file system, or the kernel, knows no flags.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                linkat(directory, hidden, directory, &self.name, AtFlags::empty())?;
+                unlinkat(directory, hidden, AtFlags::empty())
+            }
+            renamed => renamed,
+        }
     }
 }
 
@@ -305,7 +353,7 @@ mod tests {
     use super::*;
 
     /// An output on a file system without O_TMPFILE, which few machines that run tests have.
-    fn hidden(directory: &Path, name: &str) -> (OwnedFd, PendingOutput) {
+    fn hidden(directory: &Path, name: &str, no_clobber: bool) -> (OwnedFd, PendingOutput) {
         let path = directory.join(name);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = Arc::new(open(directory, flags, Mode::empty()).unwrap());
@@ -314,7 +362,8 @@ mod tests {
         })
         .unwrap();
         let (name, hidden) = (name.into(), Some(hidden));
-        (fd, PendingOutput { directory, name, hidden, is_persistent: false, path })
+        let is_persistent = false;
+        (fd, PendingOutput { directory, name, hidden, is_persistent, no_clobber, path })
     }
 
     fn names(directory: &Path) -> Vec<String> {
@@ -329,7 +378,8 @@ mod tests {
     #[test]
     fn a_hidden_name_is_removed_when_the_output_is_given_up() {
         let directory = tempfile::tempdir().unwrap();
-        let (first, second) = (hidden(directory.path(), "out"), hidden(directory.path(), "out"));
+        let (first, second) =
+            (hidden(directory.path(), "out", false), hidden(directory.path(), "out", false));
         let prefix = format!(".out.xsort-{}-", std::process::id());
         assert!(
             names(directory.path()).len() == 2
@@ -343,7 +393,7 @@ mod tests {
     fn a_hidden_name_becomes_the_output_whether_or_not_there_was_one() {
         let directory = tempfile::tempdir().unwrap();
         for text in ["first", "second"] {
-            let (fd, pending) = hidden(directory.path(), "out");
+            let (fd, pending) = hidden(directory.path(), "out", false);
             rustix::io::pwrite(&fd, text.as_bytes(), 0).unwrap();
             pending.publish(fd.as_fd(), text.len() as u64, true).unwrap();
             assert_eq!(names(directory.path()), ["out"]);
@@ -356,14 +406,38 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         for is_hidden in [true, false] {
             let out = directory.path().join("out");
-            let (fd, pending) =
-                if is_hidden { hidden(directory.path(), "out") } else { create(&out).unwrap() };
+            let (fd, pending) = if is_hidden {
+                hidden(directory.path(), "out", false)
+            } else {
+                create(&out, false).unwrap()
+            };
             // Someone makes a directory of that name meanwhile.
             fs::create_dir(&out).unwrap();
             let error = pending.publish(fd.as_fd(), 0, true).unwrap_err();
             assert_eq!(error.operation, Operation::Rename, "{error}");
             assert_eq!(names(directory.path()), ["out"]);
             fs::remove_dir(&out).unwrap();
+        }
+    }
+
+    #[test]
+    fn nothing_is_replaced_that_must_not_be() {
+        let directory = tempfile::tempdir().unwrap();
+        let out = directory.path().join("out");
+        for is_hidden in [true, false] {
+            let begin = || match is_hidden {
+                true => hidden(directory.path(), "out", true),
+                false => create(&out, true).unwrap(),
+            };
+            let (first, second) = (begin(), begin());
+            first.1.publish(first.0.as_fd(), 1, true).unwrap();
+            let error = second.1.publish(second.0.as_fd(), 2, true).unwrap_err();
+            assert_eq!(error.operation, Operation::Rename, "{error}");
+            assert!(error.to_string().contains("--no-clobber"), "{error}");
+            assert_eq!(create(&out, true).unwrap_err().source.kind(), io::ErrorKind::AlreadyExists);
+            assert_eq!(names(directory.path()), ["out"]);
+            assert_eq!(fs::metadata(&out).unwrap().len(), 1);
+            fs::remove_file(&out).unwrap();
         }
     }
 }

@@ -121,6 +121,11 @@ impl Disk for RangeDisk {
         self.below.list(prefix, found)
     }
 
+    fn announce(&self, paths: &mut dyn Iterator<Item = &Path>) {
+        let below = |path| self.ranges.get(path).map_or(path, |range| &*range.path);
+        self.below.announce(&mut paths.map(below));
+    }
+
     fn open_input(&self, path: &Path) -> Result<FileId, Error> {
         let Some(range) = self.ranges.get(path) else { return self.below.open_input(path) };
         let file = self.below.open_input(&range.path)?;
@@ -144,6 +149,10 @@ impl Disk for RangeDisk {
     fn file_bytes(&self, file: FileId) -> Result<u64, Error> {
         let range = self.open.lock().get(&file).copied();
         range.map_or_else(|| self.below.file_bytes(file), |(_, bytes)| Ok(bytes))
+    }
+
+    fn read_bytes(&self, file: FileId) -> u64 {
+        self.below.read_bytes(file)
     }
 
     fn close(&self, file: FileId) {
@@ -251,6 +260,10 @@ impl Disk for RangeDisk {
 
     fn check_unchanged(&self, input: FileId) -> Result<(), Error> {
         self.below.check_unchanged(input)
+    }
+
+    fn check_all_unchanged(&self, inputs: &[FileId]) -> Result<(), Error> {
+        self.below.check_all_unchanged(inputs)
     }
 
     fn remove_input(&self, input: FileId) -> Result<(), Error> {

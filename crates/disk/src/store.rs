@@ -65,11 +65,21 @@ pub trait Disk: Send + Sync {
         found: &mut dyn FnMut(ListedFile) -> ControlFlow<()>,
     ) -> Result<(), Error>;
 
+    /// Says which files will be opened soon, in this order. A disk that takes long to open a file
+    /// begins with that; any other does nothing. May be left out.
+    fn announce(&self, _paths: &mut dyn Iterator<Item = &Path>) {}
+
     /// Opens a regular file for reading.
     fn open_input(&self, path: &Path) -> Result<FileId, Error>;
 
     /// Length of an open file, in bytes.
     fn file_bytes(&self, file: FileId) -> Result<u64, Error>;
+
+    /// How many bytes of an open file are best read at once, where all of it is read: whole pages,
+    /// and so many that what a read costs beside its bytes doesn't count.
+    fn read_bytes(&self, _file: FileId) -> u64 {
+        1 << 20
+    }
 
     /// Creates the file that is to become `path`: without a name where the file system can do that,
     /// else under a hidden one in the same directory. What `path` names now is untouched. Fails
@@ -194,6 +204,11 @@ pub trait Disk: Send + Sync {
     /// Fails if an input was written to since it was opened, as far as its size and time tell: what
     /// was read of it may be a mixture of old and new.
     fn check_unchanged(&self, input: FileId) -> Result<(), Error>;
+
+    /// The same of several inputs, at once where a disk takes long for each.
+    fn check_all_unchanged(&self, inputs: &[FileId]) -> Result<(), Error> {
+        inputs.iter().try_for_each(|&input| self.check_unchanged(input))
+    }
 
     /// Removes the name that an input was opened under, and the file that a symbolic link there
     /// leads to. Its space is freed once the file is closed too, unless others have it open.

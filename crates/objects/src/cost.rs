@@ -2,8 +2,6 @@
 
 use std::ops::AddAssign;
 
-/// Bytes of a request for a range: what sorts read at once.
-const READ_BYTES: u64 = 1 << 20;
 /// Requests about an input beside its ranges: whether it is there, how long it is, and at the end
 /// whether it is still the same.
 const LOOKS_AT_INPUT: u64 = 3;
@@ -26,9 +24,9 @@ impl Requests {
     /// The same for PUTs and POSTs.
     pub const PUT_USD: f64 = 0.005;
 
-    /// Of an input that is read once.
-    pub fn of_input(bytes: u64) -> Requests {
-        Requests { gets: bytes.div_ceil(READ_BYTES) + LOOKS_AT_INPUT, puts: 0 }
+    /// Of an input that is read once, by ranges of this size.
+    pub fn of_input(bytes: u64, read_bytes: u64) -> Requests {
+        Requests { gets: bytes.div_ceil(read_bytes) + LOOKS_AT_INPUT, puts: 0 }
     }
 
     /// Of an output in parts of this size: one that is no longer than a part is sent as it is.
@@ -61,13 +59,13 @@ mod tests {
 
     #[test]
     fn requests_follow_from_lengths() {
-        let mut all = Requests::of_input(10 << 30);
+        let mut all = Requests::of_input(10 << 30, 1 << 20);
         assert_eq!(all, Requests { gets: 10_243, puts: 0 });
         all += Requests::of_output(10 << 30, 8 << 20);
         assert_eq!(all, Requests { gets: 10_245, puts: 1282 });
         assert!((all.usd() - 0.010_508).abs() < 1e-9);
         assert_eq!(Requests::of_output(8 << 20, 8 << 20).puts, 1);
         assert_eq!(Requests::of_output((8 << 20) + 1, 8 << 20).puts, 4);
-        assert_eq!((Requests::of_output(0, 1).puts, Requests::of_input(0).gets), (1, 3));
+        assert_eq!((Requests::of_output(0, 1).puts, Requests::of_input(0, 1).gets), (1, 3));
     }
 }

@@ -1,6 +1,7 @@
 //! A disk on which some files are objects: what is named by a URL is in a store, and everything
 //! else on the disk below, scratch above all.
 
+use crate::ahead::Ahead;
 use crate::client::Client;
 use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
@@ -12,6 +13,7 @@ use crate::settings::ObjectSettings;
 use crate::stores::Stores;
 use crate::upload::Upload;
 use crate::workers::Workers;
+use crossbeam_channel::unbounded;
 use md5::{Digest, Md5};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -84,6 +86,7 @@ pub struct ObjectDisk {
     engine: OnceLock<Engine>,
     starting: Mutex<()>,
     objects: Mutex<Objects>,
+    ahead: Arc<Ahead>,
 }
 
 impl ObjectDisk {
@@ -131,6 +134,7 @@ impl ObjectDisk {
             engine: OnceLock::new(),
             starting: Mutex::new(()),
             objects: Mutex::default(),
+            ahead: Arc::default(),
         }
     }
 
@@ -230,7 +234,8 @@ impl Disk for ObjectDisk {
         if !is_url(path) {
             return self.local.find(path);
         }
-        listing::find(&self.start()?.caller, &location(Operation::Inspect, path)?)
+        let location = location(Operation::Inspect, path)?;
+        listing::find(&self.start()?.caller, &location, &self.ahead)
     }
 
     fn list(
@@ -252,13 +257,23 @@ impl Disk for ObjectDisk {
         listing::list(&self.start()?.caller, &location, found)
     }
 
+    fn announce(&self, paths: &mut dyn Iterator<Item = &Path>) {
+        if let Ok(Engine { caller, workers }) = self.start() {
+            let urls = paths.filter(|path| is_url(path));
+            let locations = urls.filter_map(|path| Location::of_object(path).ok());
+            self.ahead.ask(locations, caller, &workers.queue());
+        }
+    }
+
     fn open_input(&self, path: &Path) -> Result<FileId, Error> {
         if !is_url(path) {
             return self.local.open_input(path);
         }
         let location =
             Location::of_object(path).map_err(|failure| refusal(Operation::Open, path, failure))?;
-        let input = Input::open(&self.start()?.caller, location)?;
+        let caller = &self.start()?.caller;
+        let known = self.ahead.info(&location);
+        let input = Input::open(caller, location, known)?;
         Ok(self.add(Object::Input(Arc::new(input))))
     }
 
@@ -270,6 +285,13 @@ impl Disk for ObjectDisk {
                 let path = upload.location().url();
                 self.refuse(Operation::Inspect, &path, "an output has no length yet")
             }
+        }
+    }
+
+    fn read_bytes(&self, file: FileId) -> u64 {
+        match self.object(file) {
+            Some(_) => self.settings.read_bytes,
+            None => self.local.read_bytes(file),
         }
     }
 
@@ -333,6 +355,7 @@ impl Disk for ObjectDisk {
             Some(Object::Input(_)) => panic!("only an output can be published"),
             Some(Object::Output(upload)) => {
                 self.remove(output);
+                self.ahead.forget(upload.location());
                 upload.publish(bytes)
             }
         }
@@ -451,6 +474,22 @@ impl Disk for ObjectDisk {
         }
     }
 
+    fn check_all_unchanged(&self, inputs: &[FileId]) -> Result<(), Error> {
+        let (results_to, results) = unbounded();
+        for &file in inputs {
+            let Some(Object::Input(input)) = self.object(file) else {
+                self.check_unchanged(file)?;
+                continue;
+            };
+            let results_to = results_to.clone();
+            self.engine().workers.queue().push(move || {
+                let _ = results_to.send(input.check_unchanged());
+            });
+        }
+        drop(results_to);
+        results.iter().collect()
+    }
+
     fn remove_input(&self, input: FileId) -> Result<(), Error> {
         match self.object(input) {
             None => self.local.remove_input(input),
@@ -524,6 +563,7 @@ fn close(object: &Object) {
 
 impl Drop for ObjectDisk {
     fn drop(&mut self) {
+        self.ahead.stop.set();
         for object in std::mem::take(&mut self.objects.get_mut().open).values() {
             close(object);
         }

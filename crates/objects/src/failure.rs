@@ -149,7 +149,10 @@ impl Reason {
                 "it was written to since it was opened",
                 "what was read of it may be neither; run again when nobody writes to it",
             ),
-            Reason::Exists => ("there is an object already", "choose another key"),
+            Reason::Exists => (
+                "there is an object already",
+                "--no-clobber keeps it: choose another key, or remove it first",
+            ),
             Reason::LostPart => ("the store has lost a part that it took", "run again"),
             Reason::Mismatch => (
                 "the object that is there now is not what was written",

@@ -24,11 +24,19 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    pub(crate) fn open(caller: &Arc<Caller>, location: Location) -> Result<Input, Error> {
+    /// Opens the version that is `known`, or else asks which one is there.
+    pub(crate) fn open(
+        caller: &Arc<Caller>,
+        location: Location,
+        known: Option<ObjectInfo>,
+    ) -> Result<Input, Error> {
         let stop = Stop::default();
-        let info = caller
-            .call(&stop, |client| client.head(&location))
-            .map_err(|gave_up| gave_up.at(Operation::Open, &location))?;
+        let info = match known {
+            Some(info) => info,
+            None => caller
+                .call(&stop, |client| client.head(&location))
+                .map_err(|gave_up| gave_up.at(Operation::Open, &location))?,
+        };
         Ok(Input { location, info, caller: Arc::clone(caller), stop })
     }
 

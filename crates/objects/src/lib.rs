@@ -50,6 +50,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod az;
 mod bucket;
 mod client;

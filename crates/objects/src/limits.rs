@@ -2,7 +2,7 @@
 
 use crate::cost::Requests;
 use crate::disk::ObjectDisk;
-use crate::settings::ObjectSettings;
+use crate::settings::{ObjectSettings, READ_BYTES_MAX};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +13,9 @@ const MEMORY_SHARE: u64 = 4;
 /// With less memory for writing parts are as small as S3 takes them.
 const SMALL_PART_BYTES: u64 = 5 << 20;
 const CONNECTIONS_MIN: usize = 2;
+/// Ranges of inputs are so small that the memory holds at least so many of them.
+const READS_PER_MEMORY: u64 = 128;
+const READ_BYTES_MIN: u64 = 1 << 20;
 /// Bytes of data for which a job with objects has memory at least.
 const DATA_BYTES_MIN: u64 = 4 << 20;
 
@@ -45,6 +48,8 @@ pub struct GivenLimits {
     pub part_bytes: Option<u64>,
     /// Requests at once.
     pub connections: Option<u16>,
+    /// The output must not replace an object.
+    pub no_clobber: bool,
 }
 
 /// How the objects of a job are moved.
@@ -66,8 +71,11 @@ impl ObjectLimits {
         if objects == ObjectUse::default() {
             return None;
         }
-        let GivenLimits { part_bytes, connections } = given;
-        let defaults = ObjectSettings { writers: threads, ..ObjectSettings::default() };
+        let GivenLimits { part_bytes, connections, no_clobber } = given;
+        let read_bytes = (budget_bytes / READS_PER_MEMORY).clamp(READ_BYTES_MIN, READ_BYTES_MAX);
+        let read_bytes = read_bytes - read_bytes % READ_BYTES_MIN;
+        let defaults =
+            ObjectSettings { writers: threads, read_bytes, no_clobber, ..Default::default() };
         let largest = connections.map_or(defaults.connections, usize::from);
         let least = connections.map_or(CONNECTIONS_MIN, usize::from);
         let parts = match part_bytes {
@@ -118,7 +126,7 @@ impl ObjectLimits {
     ) -> Requests {
         let mut all = Requests::default();
         for (_, bytes) in inputs.into_iter().filter(|(path, _)| is_url(path)) {
-            all += Requests::of_input(bytes);
+            all += Requests::of_input(bytes, self.settings.read_bytes);
         }
         if is_url(output) {
             all += Requests::of_output(bytes, self.settings.part_bytes);
@@ -149,7 +157,11 @@ mod tests {
         assert_eq!(decide(400 << 20), (7, 8));
         assert_eq!(decide(256 << 20), (7, 5));
         assert_eq!(decide(64 << 20), (2, 5));
-        let given = GivenLimits { part_bytes: Some((6 << 20) + 1), connections: Some(40) };
+        let given = GivenLimits {
+            part_bytes: Some((6 << 20) + 1),
+            connections: Some(40),
+            no_clobber: true,
+        };
         let limits = ObjectLimits::decide(objects, given, 2, 1 << 20).unwrap();
         assert_eq!(
             (limits.settings.connections, limits.settings.part_bytes),

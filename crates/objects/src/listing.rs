@@ -2,6 +2,7 @@
 //!
 //! What a list says may be a moment old, as the store has it: who opens an object asks for it anew.
 
+use crate::ahead::Ahead;
 use crate::client::ListedPage;
 use crate::failure::Reason;
 use crate::location::Location;
@@ -11,13 +12,16 @@ use std::ops::ControlFlow;
 use xsort_disk::{Error, Found, ListedFile, Operation};
 
 /// What is at a URL. A bucket, and what ends in a slash, is a prefix, whatever is below it.
-pub(crate) fn find(caller: &Caller, location: &Location) -> Result<Found, Error> {
+pub(crate) fn find(caller: &Caller, location: &Location, ahead: &Ahead) -> Result<Found, Error> {
     let is_prefix = location.key.is_empty() || location.key.ends_with('/');
     if location.scheme.is_store() && is_prefix {
         return Ok(Found::Directory);
     }
     match caller.call(&Stop::default(), |client| client.head(location)) {
-        Ok(info) => Ok(Found::File { bytes: info.bytes }),
+        Ok(info) => {
+            ahead.remember(location, &info);
+            Ok(Found::File { bytes: info.bytes })
+        }
         Err(gave_up) if gave_up.failure.reason == Reason::NoObject => {
             if !location.scheme.is_store() {
                 return Ok(Found::Missing);

@@ -11,6 +11,8 @@ const S3_PART_BYTES_MIN: u64 = 5 << 20;
 const PART_STEP: u64 = 1 << 20;
 /// Most bytes of a part.
 const PART_BYTES_MAX: u64 = 5 << 30;
+/// Most bytes of a range: its round trip takes less time than its bytes.
+pub(crate) const READ_BYTES_MAX: u64 = 8 << 20;
 /// What the HTTP client has in memory for each connection: at most 400 KiB of an answer that nobody
 /// has taken yet (hyper), as much on its way out, and TLS.
 const CONNECTION_BYTES: u64 = 1 << 20;
@@ -21,6 +23,8 @@ pub struct ObjectSettings {
     /// Bytes of a part of an output, in whole pages; S3 takes 5 MiB to 5 GiB. An output has 10,000
     /// parts at most.
     pub part_bytes: u64,
+    /// Bytes of a range of an input that is read whole, in whole pages.
+    pub read_bytes: u64,
     /// Requests at once.
     pub connections: usize,
     /// How many ranges of an output are written side by side, each of them by ascending offsets:
@@ -36,6 +40,7 @@ impl Default for ObjectSettings {
     fn default() -> ObjectSettings {
         ObjectSettings {
             part_bytes: 8 << 20,
+            read_bytes: READ_BYTES_MAX,
             connections: 16,
             writers: 1,
             no_clobber: false,
@@ -117,6 +122,11 @@ impl ObjectSettings {
                 && self.part_bytes.is_multiple_of(ALIGNMENT as u64),
             "parts of {} bytes are none of whole pages, or too large",
             self.part_bytes
+        );
+        assert!(
+            self.read_bytes > 0 && self.read_bytes.is_multiple_of(ALIGNMENT as u64),
+            "ranges of {} bytes are none of whole pages",
+            self.read_bytes
         );
         assert!(self.connections > 0, "without a connection nothing moves");
         assert!(self.writers > 0, "without a writer there is no output");

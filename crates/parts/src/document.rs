@@ -3,9 +3,10 @@
 use crate::error::Error;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::fs;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort_disk::{Disk, Operation, is_url};
 use xsort_extsort::variable::{FileOutput, LinesInput};
@@ -50,6 +51,31 @@ pub(crate) fn read_whole(disk: &Arc<dyn Disk>, path: &Path) -> Result<Vec<u8>, E
     };
     read.map_err(|error| xsort_disk::Error::of_read(path, error))?;
     Ok(bytes)
+}
+
+/// These files, and for a local directory all documents in it, by their names.
+///
+/// # Errors
+/// If a directory can't be read.
+pub fn document_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let fail = |error| xsort_disk::Error::of_read(path, error);
+        let mut found = Vec::new();
+        for entry in fs::read_dir(path).map_err(fail)? {
+            let file = entry.map_err(fail)?.path();
+            if file.extension().is_some_and(|extension| extension == "json") {
+                found.push(file);
+            }
+        }
+        found.sort();
+        files.append(&mut found);
+    }
+    Ok(files)
 }
 
 /// The document that these bytes are, or why they are none.

@@ -64,7 +64,7 @@ mod tables;
 mod validate;
 
 pub use coverage::{PartEntry, PartSource, cover, entries_in, entries_of};
-pub use document::{Document, read_document, write_document};
+pub use document::{Document, document_files, read_document, write_document};
 pub use error::Error;
 pub use hex::Hex;
 pub use input_tag::input_tag;
@@ -83,4 +83,4 @@ pub use splitters::{Splitter, Splitters, quantiles};
 pub use steps::Steps;
 pub use summary::{Merged, Summary};
 pub use tables::Tables;
-pub use validate::{Validated, validate};
+pub use validate::{Validated, check_outputs, validate};

@@ -3,11 +3,14 @@
 
 use crate::error::{Error, ranges};
 use crate::hex::Hex;
+use crate::input_tag::input_tag;
 use crate::job::Job;
 use crate::manifest::Manifest;
 use crate::summary::Summary;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::path::Path;
+use xsort_disk::Disk;
 use xsort_records::Checksum;
 
 /// What a job's parts have together.
@@ -78,7 +81,7 @@ pub fn validate(
     }
     for manifest in manifests {
         let slice = manifest.slice;
-        if manifest.parts.len() != job.parts {
+        if manifest.parts.len() != job.parts && manifest.parts.len() != 1 {
             return invalid(format!("the manifest of slice {slice} has other parts than the job"));
         }
         let records = expected(slice);
@@ -87,8 +90,46 @@ pub fn validate(
             return invalid(format!("slice {slice} has {has} records, and its inputs {wanted}"));
         }
     }
-    check_parts(manifests, summaries)?;
-    check_order(summaries, compare)
+    if manifests.iter().all(|manifest| manifest.parts.len() == job.parts) {
+        check_parts(manifests, summaries)?;
+    }
+    let validated = check_order(summaries, compare)?;
+    check_all(manifests, validated)
+}
+
+/// Sees that the outputs of all parts are there, as they were written, by their lengths and tags.
+///
+/// # Errors
+/// [`Error::Invalid`] with the first one that isn't.
+pub fn check_outputs(disk: &dyn Disk, summaries: &[Summary]) -> Result<(), Error> {
+    for Summary { part, output, tag, .. } in summaries {
+        let found = match input_tag(disk, Path::new(output)) {
+            Ok((found, _)) => found,
+            Err(error) => return invalid(format!("part {part}: {error}")),
+        };
+        if found != *tag {
+            return invalid(format!(
+                "part {part}: {output} is not what was written (it was {tag} and is {found})"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// All parts have what all slices have. Where manifests say no more than that, because slices times
+/// parts would be too much to keep in one place, each merge has compared its own part.
+fn check_all(manifests: &[Manifest], parts: Validated) -> Result<Validated, Error> {
+    let mut sent = Checksum::default();
+    manifests.iter().for_each(|slice| sent.merge(slice.checksum()));
+    match sent == parts.checksum {
+        true => Ok(parts),
+        false => invalid(format!(
+            "the parts have {} records with checksum {}, and the slices {} with {sent}",
+            parts.checksum.records(),
+            parts.checksum,
+            sent.records()
+        )),
+    }
 }
 
 /// Each part has what the slices have of it.
@@ -179,6 +220,19 @@ mod tests {
         let summaries = [summary(&job, 1, 5, 9), summary(&job, 0, 2, 5)];
         let all = judge(&manifests, &summaries).unwrap();
         assert_eq!((all.checksum, all.bytes), (Checksum::from_parts(4, 40), 4));
+    }
+
+    #[test]
+    fn manifests_of_totals_are_compared_with_all_parts() {
+        let job = job();
+        let range = PartRange { offset: 0, bytes: 2, records: 2, sum: 20 };
+        let total = |slice| Manifest::new(&job, &splitters(&job), slice, vec![range.clone()]);
+        let totals = [total(0), total(1)];
+        let [a, b] = [summary(&job, 0, 2, 5), summary(&job, 1, 5, 9)];
+        assert_eq!(judge(&totals, &[a.clone(), b.clone()]).unwrap().bytes, 4);
+        let changed = Summary { sum: 21, ..b };
+        let fault = judge(&totals, &[a, changed]).unwrap_err();
+        assert!(fault.contains("the parts have 4 records with checksum 29"), "{fault}");
     }
 
     #[test]

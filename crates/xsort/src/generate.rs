@@ -1,6 +1,6 @@
 //! Generating benchmark data.
 
-use crate::resources::{Resources, resource_setters};
+use crate::resources::{Resources, output_setters, resource_setters};
 use std::path::Path;
 use xsort_extsort::{Error, GenerateOptions, GenerateReport, generate};
 use xsort_records::{Format, GenerateSpec, Generator, Pattern};
@@ -34,6 +34,7 @@ impl Generate {
     }
 
     resource_setters!();
+    output_setters!();
 
     /// The format of the records.
     #[must_use]

@@ -2,7 +2,7 @@
 
 use crate::gnu_order::{InOrder, by_fastest_order};
 use crate::keyed_order::sort_in_order;
-use crate::resources::{JobResources, Resources, resource_setters};
+use crate::resources::{JobResources, Resources, output_setters, resource_setters};
 use std::ffi::OsString;
 use std::io::Write;
 use std::iter;
@@ -50,6 +50,7 @@ impl Lines {
     }
 
     resource_setters!();
+    output_setters!();
 
     /// Sorts by a part of the line, in GNU sort's words: `"2,2n"` is the second field as a number.
     /// Later keys decide among lines whose earlier keys are equal.

@@ -1,6 +1,6 @@
 //! Sorting files of records that begin with their length.
 
-use crate::resources::{Resources, resource_setters};
+use crate::resources::{Resources, output_setters, resource_setters};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use xsort_disk::STANDARD_OUTPUT;
@@ -49,6 +49,7 @@ impl Prefixed {
     }
 
     resource_setters!();
+    output_setters!();
 
     /// The fields of the key, the most significant first, at offsets behind the prefix. Unless set,
     /// all bytes behind it are the key.

@@ -64,6 +64,7 @@ pub(crate) struct Resources {
     pub(crate) memory: Option<Memory>,
     pub(crate) threads: Option<usize>,
     pub(crate) bandwidth: Option<NonZeroU64>,
+    pub(crate) no_clobber: bool,
     pub(crate) on_progress: Option<OnProgress>,
     pub(crate) on_notice: Option<OnNotice>,
     pub(crate) cancel: Cancel,
@@ -75,6 +76,7 @@ impl fmt::Debug for Resources {
             .field("memory", &self.memory)
             .field("threads", &self.threads)
             .field("bandwidth", &self.bandwidth)
+            .field("no_clobber", &self.no_clobber)
             .field("cancel", &self.cancel)
             .finish_non_exhaustive()
     }
@@ -134,6 +136,19 @@ macro_rules! resource_setters {
 }
 pub(crate) use resource_setters;
 
+/// The setters of all builders that have an output.
+macro_rules! output_setters {
+    () => {
+        /// Refuses to replace a file or an object that exists, also one that appears meanwhile.
+        #[must_use]
+        pub fn no_clobber(mut self) -> Self {
+            self.resources.no_clobber = true;
+            self
+        }
+    };
+}
+pub(crate) use output_setters;
+
 impl Resources {
     pub(crate) fn budget_bytes(&self) -> u64 {
         let Budget { bytes, notice } = MemoryLimits::read().budget(self.memory);
@@ -165,7 +180,8 @@ impl Resources {
         output: Option<&Path>,
     ) -> Result<JobResources<'_>, Error> {
         let budget_bytes = self.budget_bytes();
-        let objects = Objects::of_job(inputs, output, self.threads(), budget_bytes);
+        let objects =
+            Objects::of_job(inputs, output, self.no_clobber, self.threads(), budget_bytes);
         let needed_bytes = objects.needed_bytes();
         if budget_bytes < needed_bytes {
             return Err(Error::Memory { budget_bytes, needed_bytes });
@@ -178,7 +194,7 @@ impl Resources {
         let rate = self
             .bandwidth
             .map(|rate| Arc::new(RateLimit::new(rate, move || cancel.is_cancelled())));
-        DiskOptions { rate, ..DiskOptions::default() }
+        DiskOptions { rate, no_clobber: self.no_clobber, ..DiskOptions::default() }
     }
 
     /// The machine's disk, for a job that may never need it: its engine starts with its first file.

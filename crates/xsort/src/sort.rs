@@ -1,7 +1,7 @@
 //! Sorting files of fixed-size records.
 
 use crate::machine::caches;
-use crate::resources::{Resources, resource_setters};
+use crate::resources::{Resources, output_setters, resource_setters};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xsort_extsort::fixed::Method;
@@ -52,6 +52,7 @@ impl Sort {
     }
 
     resource_setters!();
+    output_setters!();
 
     /// The records have a format that has a name. Unless this or [`layout`](Sort::layout) says
     /// otherwise, they are the Sort Benchmark's 100 bytes, and what looks like something else is

@@ -1,6 +1,6 @@
 //! Sorting the rows of tables.
 
-use crate::resources::{Resources, resource_setters};
+use crate::resources::{Resources, output_setters, resource_setters};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use xsort_disk::STANDARD_OUTPUT;
@@ -75,6 +75,7 @@ impl Table {
     }
 
     resource_setters!();
+    output_setters!();
 
     /// Sorts by these columns, in the words of `xsort table --by`: `"date:date:desc,amount:num"`,
     /// `"#3:int"`, or a path as in jq, `".user.id:int"`. Those of later calls decide among rows

@@ -58,6 +58,17 @@ pub(crate) enum Command {
     Table(TableArgs),
     Verify(VerifyArgs),
     Part(PartArgs),
+    /// Sort on many machines, on Ray (needs the Python package: pip install 'xsort[ray]')
+    ///
+    /// 'xsort cluster --help' is the help of the package, which drives Ray; XSORT_PYTHON names the
+    /// Python that has it. The nodes run the steps of 'xsort part'.
+    #[command(disable_help_flag = true)]
+    Cluster {
+        /// A command of the package (sort, status, validate, clean, plan) and its arguments
+        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+        #[arg(value_hint = ValueHint::AnyPath)]
+        arguments: Vec<OsString>,
+    },
     Status(StatusArgs),
     /// Sort lines of text, with the options of GNU sort
     ///

@@ -272,15 +272,19 @@ pub(crate) struct ValidateArgs {
     #[arg(value_name = "JOB", value_hint = ValueHint::FilePath)]
     pub(crate) job: PathBuf,
 
-    /// The manifests of all slices (slice-I.json)
+    /// The manifests of all slices (slice-I.json), or directories that have them
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) manifests: Vec<PathBuf>,
 
-    /// The summaries of all parts
+    /// The summaries of all parts, or directories that have them (*.json)
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) summaries: Vec<PathBuf>,
+
+    /// See that the outputs are there, as they were written, by their lengths and tags
+    #[arg(long)]
+    pub(crate) outputs: bool,
 
     /// Read the outputs, and inputs of records, instead of believing the summaries
     #[arg(long)]

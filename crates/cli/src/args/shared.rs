@@ -131,9 +131,10 @@ pub(crate) struct ObjectArguments {
 }
 
 impl ObjectArguments {
-    /// What was given.
-    pub(crate) fn given(self) -> GivenLimits {
-        GivenLimits { part_bytes: self.s3_part_size, connections: self.s3_connections }
+    /// What was given, with `--no-clobber`.
+    pub(crate) fn given(self, no_clobber: bool) -> GivenLimits {
+        let ObjectArguments { s3_part_size: part_bytes, s3_connections: connections } = self;
+        GivenLimits { part_bytes, connections, no_clobber }
     }
 }
 

@@ -94,6 +94,10 @@ pub(crate) struct SortArgs {
     #[arg(long, hide_short_help = true)]
     pub(crate) probe: bool,
 
+    /// Refuse to replace a file or an object that exists, also one that appears meanwhile
+    #[arg(long, hide_short_help = true)]
+    pub(crate) no_clobber: bool,
+
     /// Do not wait until the output is safe against a power cut
     #[arg(long)]
     pub(crate) no_sync: bool,

@@ -115,6 +115,10 @@ pub(crate) struct TableArgs {
     #[arg(long, conflicts_with = "check")]
     pub(crate) dry_run: bool,
 
+    /// Refuse to replace a file or an object that exists, also one that appears meanwhile
+    #[arg(long, hide_short_help = true, conflicts_with = "check")]
+    pub(crate) no_clobber: bool,
+
     /// Do not wait until the output is safe against a power cut
     #[arg(long, conflicts_with = "check")]
     pub(crate) no_sync: bool,

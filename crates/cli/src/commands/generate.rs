@@ -75,7 +75,7 @@ pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
     };
     let generator = Generator::new(spec).map_err(|error| Failure::Usage(error.to_string()))?;
     let objects = ObjectUse::of([&args.file; 0], Some(&args.file));
-    let limits = JobLimits::decide(&args.resources, objects, stop);
+    let limits = JobLimits::decide(&args.resources, objects, args.no_clobber, stop);
     let disk = limits.disk()?;
     if args.dry_run {
         let plan = GenPlan::new(args, records, left_over_bytes, &*disk)?;

@@ -1,6 +1,7 @@
 //! Commands that are little more than a call of their pipeline. `status`, `lines` and `du` have
 //! folders of their own.
 
+pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod generate;
 mod gnu_definition;

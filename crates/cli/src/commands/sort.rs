@@ -37,7 +37,7 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     }
     let layout = settings::layout(&args.records)?;
     let objects = ObjectUse::of(&args.inputs, Some(&args.output));
-    let limits = JobLimits::decide(&args.resources, objects, stop);
+    let limits = JobLimits::decide(&args.resources, objects, args.no_clobber, stop);
     let mut names = NamesMemory::default();
     let disk = limits.disk()?;
     let expanded = expand_inputs(args, &layout, &limits, &*disk, &mut names, stop)?;

@@ -28,7 +28,7 @@ pub(super) fn run(args: &SortArgs, prefix: Prefix, stop: &Stop) -> Result<(), Fa
         refuse_terminal(&args.output)?;
     }
     let objects = ObjectUse::of(&args.inputs, Some(&args.output));
-    let limits = JobLimits::decide(&args.resources, objects, stop);
+    let limits = JobLimits::decide(&args.resources, objects, args.no_clobber, stop);
     let mut names = NamesMemory::default();
     let disk = if args.dry_run { limits.lazy_disk() } else { limits.disk()? };
     let trees = TreeOptions {

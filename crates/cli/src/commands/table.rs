@@ -34,7 +34,7 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     let style = ReportStyle::decide(&args.report);
     refuse_output(&args.output)?;
     let objects = ObjectUse::of(&args.inputs, Some(&args.output));
-    let limits = JobLimits::decide(&args.resources, objects, stop);
+    let limits = JobLimits::decide(&args.resources, objects, args.no_clobber, stop);
     let disk = if args.dry_run { limits.lazy_disk() } else { limits.disk()? };
     if args.file_size.is_some() {
         refuse_parts(&args.output, &*disk)?;

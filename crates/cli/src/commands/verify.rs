@@ -31,7 +31,7 @@ use xsort_records::{Layout, VerifySummary};
 /// The limits of the command.
 fn limits(args: &VerifyArgs, stop: &Stop) -> JobLimits {
     let objects = ObjectUse::of(args.files.iter().chain(&args.against), args.summary.as_deref());
-    JobLimits::decide(&args.resources, objects, stop)
+    JobLimits::decide(&args.resources, objects, false, stop)
 }
 
 pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {

@@ -27,7 +27,7 @@ pub(super) fn run(args: &VerifyArgs, prefix: Prefix, stop: &Stop) -> Result<(), 
     refuse_shared([&args.files, &args.against])?;
     let style = ReportStyle::decide(&args.report);
     let objects = ObjectUse::of(args.files.iter().chain(&args.against), None);
-    let limits = JobLimits::decide(&args.resources, objects, stop);
+    let limits = JobLimits::decide(&args.resources, objects, false, stop);
     let begin = Instant::now();
     let console = Console::new(ConsoleOptions {
         command: "verify",

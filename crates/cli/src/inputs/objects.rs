@@ -99,6 +99,7 @@ impl Objects {
             return Err(TreeError::Stopped);
         }
         files.sort_unstable_by(|one, other| one.path.as_os_str().cmp(other.path.as_os_str()));
+        disk.announce(&mut files.iter().map(|file| &*file.path));
         Ok(Objects { files })
     }
 

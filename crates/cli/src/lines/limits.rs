@@ -31,10 +31,11 @@ impl Limits {
         let rate = rate.map(|rate| Arc::new(RateLimit::new(rate, || false)));
         let celsius = command.extras.limit_celsius;
         let temperature = celsius.map(|celsius| (f64::from(celsius), Arc::default()));
-        let Extras { s3_part_size, s3_connections, .. } = &command.extras;
+        let Extras { s3_part_size, s3_connections, no_clobber, .. } = &command.extras;
         let objects = GivenLimits {
             part_bytes: parsed("--s3-part-size", s3_part_size.as_deref(), part_size)?,
             connections: parsed("--s3-connections", s3_connections.as_deref(), connections)?,
+            no_clobber: *no_clobber,
         };
         Ok(Limits { rate, temperature, objects })
     }
@@ -42,7 +43,8 @@ impl Limits {
     /// A disk whose transfers are held to the limits.
     pub(super) fn disk(&self, options: DiskOptions) -> LazyDisk {
         let gate = self.temperature.as_ref().map(|(_, gate)| Arc::clone(gate));
-        LazyDisk::new(DiskOptions { gate, rate: self.rate.clone(), ..options })
+        let (rate, no_clobber) = (self.rate.clone(), self.objects.no_clobber);
+        LazyDisk::new(DiskOptions { gate, rate, no_clobber, ..options })
     }
 
     /// An input held to the rate where it doesn't pass the disk.

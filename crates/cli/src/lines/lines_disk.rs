@@ -59,6 +59,13 @@ impl<'l> LinesDisk<'l> {
         objects.map_or(0, |objects| objects.taken_bytes)
     }
 
+    /// The disk, if the output of this name is to appear whole or not at all: at a URL, and where
+    /// it may replace nothing.
+    pub(super) fn of_whole(&self, name: &OsStr) -> Option<&Arc<dyn Disk>> {
+        let is_whole = self.limits.objects.no_clobber;
+        self.of_url(name).or_else(|| is_whole.then(|| self.get()))
+    }
+
     /// The disk, if this name is a URL.
     pub(super) fn of_url(&self, name: &OsStr) -> Option<&Arc<dyn Disk>> {
         (self.has_urls && is_url(Path::new(name))).then(|| self.get())

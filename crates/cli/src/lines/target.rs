@@ -4,13 +4,14 @@
 //! The last bytes are held back until the end, as the C library does for GNU sort: it decides
 //! whether a write fails or the flush at the end, and the two have messages of their own.
 //!
-//! An object at a URL is no such file: it appears whole when all is done, or not at all.
+//! An object at a URL is no such file, and neither is one that may replace nothing: these appear
+//! whole when all is done, or not at all.
 
 use super::failure::{self, Failure};
 use super::lines_disk::LinesDisk;
 use crate::gnu_commands::write_all;
 use crate::inputs::tree::identity;
-use crate::signals::abandon_uploads_when_killed;
+use crate::signals::abandon_outputs_when_killed;
 use rustix::fs::{FileType, OFlags, SeekFrom, fcntl_getfl, fstat, seek, tell};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -48,8 +49,9 @@ enum Sink<'d> {
     /// Standard output was closed when the process was started.
     Closed,
     File(File),
-    /// An object that is written and not in place yet; `None` once it is.
-    Object(Option<Box<FileOutput<'d>>>),
+    /// An object, or a file that may replace nothing, that is written and not in place yet; `None`
+    /// once it is.
+    Whole(Option<Box<FileOutput<'d>>>),
 }
 
 struct Due {
@@ -64,11 +66,11 @@ impl<'d> Target<'d> {
         disk: &'d LinesDisk<'_>,
     ) -> Result<Target<'d>, Failure> {
         let Some(name) = name else { return Ok(Target::standard()) };
-        if let Some(disk) = disk.of_url(name) {
-            abandon_uploads_when_killed().map_err(|error| Failure::said("signals", &error))?;
-            let object = FileOutput::create(&**disk, Path::new(name), 0);
-            let object = object.map_err(|error| failure::of_engine(&error))?;
-            return Ok(Target::new(Sink::Object(Some(Box::new(object))), name.to_owned()));
+        if let Some(disk) = disk.of_whole(name) {
+            abandon_outputs_when_killed().map_err(|error| Failure::said("signals", &error))?;
+            let whole = FileOutput::create(&**disk, Path::new(name), 0);
+            let whole = whole.map_err(|error| failure::of_engine(&error))?;
+            return Ok(Target::new(Sink::Whole(Some(Box::new(whole))), name.to_owned()));
         }
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(name);
         let file = file.map_err(|error| Failure::of_file("open failed", name, &error))?;
@@ -110,7 +112,7 @@ impl<'d> Target<'d> {
                     fcntl_getfl(file).map_or(true, |flags| flags.contains(OFlags::APPEND));
                 status.st_size == 0 && !appends && tell(file) == Ok(0)
             }
-            Sink::Closed | Sink::Object(_) => false,
+            Sink::Closed | Sink::Whole(_) => false,
         };
         let has_no_header = self.due.as_ref().is_some_and(|due| due.header.is_empty());
         (is_regular && is_own && has_no_header).then(|| path_of(file))
@@ -133,17 +135,17 @@ impl<'d> Target<'d> {
     /// Bytes of the budget that it takes.
     pub(super) fn taken_bytes(&self) -> u64 {
         match self.sink {
-            Sink::Object(_) => FileOutput::MEMORY_BYTES,
+            Sink::Whole(_) => FileOutput::MEMORY_BYTES,
             Sink::Standard | Sink::Closed | Sink::File(_) => 0,
         }
     }
 
-    /// Puts an object in place, once all is written and flushed.
+    /// Puts what appears whole in place, once all is written and flushed.
     pub(super) fn publish(&mut self) -> Result<(), Failure> {
-        if let Sink::Object(object) = &mut self.sink
-            && let Some(object) = object.take()
+        if let Sink::Whole(whole) = &mut self.sink
+            && let Some(whole) = whole.take()
         {
-            object.publish(true).map_err(|error| failure::of_engine(&error))?;
+            whole.publish(true).map_err(|error| failure::of_engine(&error))?;
         }
         Ok(())
     }
@@ -253,14 +255,14 @@ impl Sink<'_> {
     fn descriptor<'f>(&'f self, output: &'f Stdout) -> Option<BorrowedFd<'f>> {
         match self {
             Sink::Standard => Some(output.as_fd()),
-            Sink::Closed | Sink::Object(_) => None,
+            Sink::Closed | Sink::Whole(_) => None,
             Sink::File(file) => Some(file.as_fd()),
         }
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if let Sink::Object(Some(object)) = self {
-            return object.write_all(bytes);
+        if let Sink::Whole(Some(whole)) = self {
+            return whole.write_all(bytes);
         }
         let output = io::stdout();
         let Some(to) = self.descriptor(&output) else {

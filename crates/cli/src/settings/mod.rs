@@ -66,13 +66,20 @@ pub(crate) struct JobLimits {
     /// The bandwidth limit.
     rate: Option<Arc<RateLimit>>,
     objects: Option<ObjectLimits>,
+    no_clobber: bool,
     /// A line for the user, if the memory is less than requested.
     pub(crate) notice: Option<String>,
 }
 
 impl JobLimits {
-    /// The limits that the arguments and the machine set. `stop` ends a wait for bandwidth.
-    pub(crate) fn decide(resources: &Resources, objects: ObjectUse, stop: &Stop) -> JobLimits {
+    /// The limits that the arguments and the machine set; with `no_clobber` outputs must not
+    /// replace anything. `stop` ends a wait for bandwidth.
+    pub(crate) fn decide(
+        resources: &Resources,
+        objects: ObjectUse,
+        no_clobber: bool,
+        stop: &Stop,
+    ) -> JobLimits {
         let budget = MemoryLimits::read().budget(resources.memory);
         let threads = match resources.threads {
             0 => thread::available_parallelism().map_or(1, usize::from),
@@ -85,8 +92,8 @@ impl JobLimits {
             let stop = stop.clone();
             Arc::new(RateLimit::new(bytes_per_second, move || stop.is_set()))
         });
-        let objects =
-            ObjectLimits::decide(objects, resources.objects.given(), threads, budget.bytes);
+        let given = resources.objects.given(no_clobber);
+        let objects = ObjectLimits::decide(objects, given, threads, budget.bytes);
         let taken_bytes = objects.as_ref().map_or(0, |objects| objects.taken_bytes);
         JobLimits {
             budget_bytes: budget.bytes.saturating_sub(taken_bytes),
@@ -96,6 +103,7 @@ impl JobLimits {
             io: resources.io,
             temperature,
             rate,
+            no_clobber,
             notice: budget.notice,
         }
     }
@@ -181,7 +189,8 @@ impl JobLimits {
 
     fn disk_options(&self) -> DiskOptions {
         let gate = self.temperature.as_ref().map(|(_, gate)| Arc::clone(gate));
-        DiskOptions { io: self.io, gate, rate: self.rate.clone(), ..DiskOptions::default() }
+        let JobLimits { io, no_clobber, .. } = *self;
+        DiskOptions { io, gate, rate: self.rate.clone(), no_clobber, ..DiskOptions::default() }
     }
 }
 

@@ -18,18 +18,18 @@
 //! | `fatal` | signals that end the process, after a thread has cleaned up |
 //! | `position_request` | SIGUSR1: a job prints how far it is |
 //! | `pipes` | whether SIGPIPE kills |
-//! | `uploads` | what is left in a store where signals kill |
+//! | `abandon` | outputs under way are given up where signals kill |
 //! | `terminating` | which signals end a job, and which of them count as a second request |
 
+mod abandon;
 mod fatal;
 mod pipes;
 mod position_request;
 mod stop;
 mod terminating;
-mod uploads;
 
+pub(crate) use abandon::abandon_outputs_when_killed;
 pub(crate) use fatal::FatalSignals;
 pub(crate) use pipes::{let_closed_pipes_kill, report_closed_pipes_as_errors};
 pub(crate) use position_request::PositionRequest;
 pub(crate) use stop::Stop;
-pub(crate) use uploads::abandon_uploads_when_killed;

@@ -49,6 +49,7 @@ fn version_and_manual() {
     assert_eq!(
         pages,
         [
+            "xsort-cluster.1",
             "xsort-completions.1",
             "xsort-du.1",
             "xsort-gen.1",

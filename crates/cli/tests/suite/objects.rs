@@ -200,6 +200,23 @@ fn lines_take_the_size_of_parts_too() {
 }
 
 #[test]
+fn an_object_that_exists_is_kept_if_asked_for() {
+    let store = store();
+    let server = Server::start(&store, |_| Wrong::Nothing);
+    let sandbox = sandbox(&server);
+    sandbox.ok("gen -q 12MB in");
+    for line in ["gen -q 12MB", "sort -q in -m 60M -o", "lines in -S 60M -o"] {
+        sandbox.ok(&format!("{line} s3://bucket/out --no-clobber"));
+        let first = store.object("s3://bucket/out");
+        let ended = sandbox.run(&format!("{line} s3://bucket/out --no-clobber"));
+        let is_said = ended.stderr.contains("--no-clobber keeps it");
+        assert!(ended.code == Some(2) && is_said, "{line}: {}", ended.stderr);
+        assert!(store.object("s3://bucket/out") == first && uploads(&store) == 0);
+        store.remove_object("s3://bucket/out");
+    }
+}
+
+#[test]
 fn a_dry_run_counts_the_requests_that_there_will_be() {
     let store = store();
     let server = Server::start(&store, |_| Wrong::Nothing);

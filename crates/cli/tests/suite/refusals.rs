@@ -276,3 +276,40 @@ fn a_reader_that_is_gone_ends_the_program_as_everywhere_else() {
     assert!(["0\n", "141\n"].contains(&status.as_str()), "{status}");
     assert!(output.stderr.is_empty());
 }
+
+#[test]
+fn an_output_that_exists_is_kept_if_asked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 2000r in");
+    sandbox.write("rows.csv", b"a,b\n2,x\n1,y\n");
+    for line in [
+        "gen -q 1000r OUT",
+        "sort -q in -o OUT",
+        "sort -q in -o OUT -m 1M --checkpoint -T .",
+        "lines rows.csv -o OUT",
+        "lines rows.csv -o OUT --checkpoint -T .",
+        "table rows.csv --by b -o OUT",
+    ] {
+        let [new, old] = ["new.csv", "old.csv"].map(|name| line.replace("OUT", name));
+        sandbox.write("old.csv", b"old");
+        let before = sandbox.names();
+        let ended = sandbox.run(&format!("{old} --no-clobber"));
+        let is_said = ended.stderr.contains("--no-clobber keeps it");
+        assert!(ended.code == Some(2) && is_said, "{line}: {}", ended.stderr);
+        assert_eq!((sandbox.read("old.csv"), sandbox.names()), (b"old".to_vec(), before), "{line}");
+        let ended = sandbox.run(&format!("{new} --no-clobber"));
+        assert_eq!(ended.code, Some(0), "{line}: {}", ended.stderr);
+        assert!(sandbox.read("new.csv").len() > 3, "{line}");
+        fs::remove_file(sandbox.path().join("new.csv")).unwrap();
+    }
+}
+
+#[test]
+fn a_cluster_without_python_is_refused_with_the_way_out() {
+    let mut sandbox = Sandbox::new();
+    for (python, reason) in [("/missing/python", "XSORT_PYTHON"), ("false", "")] {
+        sandbox.variables = vec![("XSORT_PYTHON".into(), python.into())];
+        let ended = sandbox.run("cluster sort in -o out");
+        assert!(ended.code != Some(0) && ended.stderr.contains(reason), "{}", ended.stderr);
+    }
+}

@@ -16,11 +16,9 @@ use std::time::{Duration, Instant};
 use xsort_disk::{Completion, Direction, FileId, Lease, Request, align_down, align_up};
 use xsort_records::Key;
 
-/// Most bytes of one read.
-const READ_BYTES: u64 = 1 << 20;
-/// Bytes of reads in flight: enough for several drives behind one file system, few enough that
-/// writes aren't held up.
-const IN_FLIGHT_BYTES: u64 = 24 << 20;
+/// Reads in flight, of as many bytes as the disk likes best: enough for several drives behind one
+/// file system, few enough that writes aren't held up.
+const READS_IN_FLIGHT: u64 = 24;
 /// Most reads in flight, however small they are.
 const IN_FLIGHT_MAX: usize = 64;
 
@@ -53,6 +51,8 @@ pub(crate) struct Filler<'a, K, I: Iterator> {
     filled: VecDeque<Chunk>,
     in_flight: usize,
     in_flight_bytes: u64,
+    /// As many bytes are in flight at once.
+    in_flight_bytes_max: u64,
     /// Whether the bytes read are the phase's progress; else the bytes written are.
     reads_are_progress: bool,
     /// Ranges of the spool that were read and still take up space.
@@ -87,13 +87,15 @@ struct ChunkRead {
     lease: Option<Lease>,
 }
 
-/// The reads that fill the extents, each extent from a page's start on, back to back.
-fn reads_of(extents: &[Extent]) -> Vec<ChunkRead> {
+/// The reads that fill the extents, each extent from a page's start on, back to back, with at most
+/// `read_bytes` of a file's bytes each.
+fn reads_of(extents: &[Extent], read_bytes: impl Fn(usize) -> u64) -> Vec<ChunkRead> {
     let mut reads = Vec::new();
     for extent in extents {
         let end = extent.offset + extent.bytes;
-        for offset in extent.aligned().step_by(READ_BYTES as usize) {
-            let bytes = READ_BYTES.min(align_up(end) - offset);
+        let most = read_bytes(extent.file);
+        for offset in extent.aligned().step_by(most as usize) {
+            let bytes = most.min(align_up(end) - offset);
             let bytes_needed = bytes.min(end - offset);
             let own = offset.max(extent.offset)..offset + bytes_needed;
             reads.push(ChunkRead {
@@ -120,6 +122,9 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
         reads_are_progress: bool,
     ) -> Self {
         let (completions_to, completions_from) = unbounded();
+        let longest = files.iter().map(|file| job.disk.read_bytes(*file)).max();
+        // Without a file there are no reads, but chunks that are complete without one.
+        let in_flight_bytes_max = READS_IN_FLIGHT * longest.unwrap_or(1);
         Filler {
             job,
             files,
@@ -129,6 +134,7 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
             filled: VecDeque::new(),
             in_flight: 0,
             in_flight_bytes: 0,
+            in_flight_bytes_max,
             reads_are_progress,
             spool_read: Vec::new(),
             completions_to,
@@ -154,7 +160,7 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
         let (number, extents) = self.chunks.next()?;
         self.filling.push_back(Filling {
             number,
-            reads: reads_of(&extents),
+            reads: reads_of(&extents, |file| self.job.disk.read_bytes(self.files[file])),
             extents,
             issued: 0,
             arrived: 0,
@@ -213,7 +219,7 @@ impl<K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Feed for Filler<'_, K, I>
     type Unit = Chunk;
 
     fn start_reads(&mut self) {
-        while self.in_flight_bytes < IN_FLIGHT_BYTES && self.in_flight < IN_FLIGHT_MAX {
+        while self.in_flight_bytes < self.in_flight_bytes_max && self.in_flight < IN_FLIGHT_MAX {
             let Some(index) = self.chunk_to_read() else { return };
             let chunk = &mut self.filling[index];
             let Some(read) = chunk.reads.get(chunk.issued) else {

@@ -291,11 +291,9 @@ fn check_inputs<K>(job: &SortJob<'_, K>, io: &SortIo<'_>) -> Result<(), Error> {
         return Err(Error::Lost { what });
     }
     let spooled = job.spool.as_ref().map(|spool| spool.input);
-    for (number, &file) in io.input_files.iter().enumerate() {
-        if Some(number) != spooled {
-            job.disk.check_unchanged(file)?;
-        }
-    }
+    let files = io.input_files.iter().enumerate();
+    let files = files.filter(|(number, _)| Some(*number) != spooled).map(|(_, &file)| file);
+    job.disk.check_all_unchanged(&files.collect::<Vec<_>>())?;
     if let Some(spool) = &job.spool {
         assert!(spool.seals.are_all_checked(), "the records of the stream are among those read");
     }

@@ -56,6 +56,9 @@ const STREAM_SHARE: u64 = 4;
 /// An area holds so many chunks of the text that is good, so that little is left of it whatever
 /// their entries take.
 const CHUNKS_PER_AREA: u64 = 4;
+/// Least bytes of an area of a sort with a checkpoint, which writes little input to scratch too:
+/// enough for the blocks of a merge from there.
+const CHECKPOINT_AREA_BYTES: u64 = 2 * MIB;
 /// Chunks for each thread, so that there is something to sort while others are read.
 const CHUNKS_PER_THREAD: u64 = 4;
 /// Input up to this size is sorted by one thread: starting another takes longer.
@@ -154,7 +157,9 @@ impl Plan {
             let chunk = if is_small { bytes } else { share.min(chunk_max) };
             align_up(with_entries(chunk + 4 * KIB))
         });
-        let area = align_down(most.min(wanted).min(Entry::<()>::TEXT_BYTES_MAX as u64));
+        let least = options.checkpoint.as_ref().map_or(0, |_| CHECKPOINT_AREA_BYTES);
+        let area = wanted.max(least).min(most).min(Entry::<()>::TEXT_BYTES_MAX as u64);
+        let area = align_down(area);
         let sort_buffer = align_down(if is_small { area.min(most / 2) } else { most / 2 });
         let chunk_max = chunk_max.min(sort_buffer.max(CHUNK_BYTES_GOOD));
         Plan {

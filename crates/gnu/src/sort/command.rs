@@ -140,6 +140,8 @@ pub struct Extras {
     pub s3_connections: Option<OsString>,
     /// See above.
     pub s3_part_size: Option<OsString>,
+    /// `--no-clobber`: an output that exists is refused.
+    pub no_clobber: bool,
     /// `--json`: a report for machines.
     pub json: bool,
     /// `--compress=lz4`, `zstd` and `auto`: compress scratch within the process.

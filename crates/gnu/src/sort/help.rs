@@ -125,6 +125,7 @@ What GNU sort doesn't have:
       --memory=SIZE             use this much memory, written as for the other
                                 commands: 1G, 1GB, 1GiB, or 50% of what is
                                 available
+      --no-clobber              with -o, refuse to replace a file or an object
       --no-decompress           take compressed inputs as they are; sort always
                                 does
       --progress[=WHEN]         show progress on standard error: auto (if it is

@@ -28,6 +28,7 @@ pub(super) enum Meaning {
     Help,
     Json,
     Memory,
+    NoClobber,
     Parallel,
     Progress,
     Quiet,
@@ -94,7 +95,7 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 29] = [
+const OURS: [Long<Meaning>; 30] = [
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
@@ -109,6 +110,7 @@ const OURS: [Long<Meaning>; 29] = [
     long("header-prefix", Takes::Argument, Meaning::HeaderPrefix),
     long("json", Takes::Nothing, Meaning::Json),
     long("memory", Takes::Argument, Meaning::Memory),
+    long("no-clobber", Takes::Nothing, Meaning::NoClobber),
     long("no-decompress", Takes::Nothing, Meaning::Decompress(false)),
     long("progress", Takes::Perhaps, Meaning::Progress),
     long("quiet", Takes::Nothing, Meaning::Quiet),

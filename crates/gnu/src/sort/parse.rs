@@ -202,6 +202,7 @@ impl<'a> Parser<'a> {
             }
             Meaning::HeaderPrefix => extras.header_prefix = Some(text()),
             Meaning::Json => extras.json = true,
+            Meaning::NoClobber => extras.no_clobber = true,
             Meaning::Memory => extras.memory = Some(text()),
             Meaning::Progress => extras.progress = when(argument, full, self.quoting)?,
             Meaning::Quiet => extras.quiet = true,

@@ -1,7 +1,9 @@
 //! A small S3 for demonstrations, tests and measurements, on a port of this machine.
 //!
 //! `cargo run --release -p xsort-objects --example s3_server -- [listen=127.0.0.1:0]
-//! [directory=.] [bucket=NAME]...`
+//! [directory=.] [delay_ms=0] [bucket=NAME]...`
+//!
+//! Every answer begins after the delay, as it does in a store that is far away.
 //!
 //! Prints its endpoint, and runs until it is killed; then all data is gone. `server` says what it
 //! doesn't check, and it is a lot: it is for data that anybody on this machine may read and change.
@@ -15,9 +17,10 @@ use std::error::Error;
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What can be given.
-const NAMES: [&str; 3] = ["listen", "directory", "bucket"];
+const NAMES: [&str; 4] = ["listen", "directory", "delay_ms", "bucket"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -30,6 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let store = Arc::new(Store::new(Path::new(values("directory").next_back().unwrap_or(".")))?);
     values("bucket").for_each(|name| store.create_bucket(name));
     let listener = TcpListener::bind(values("listen").next_back().unwrap_or("127.0.0.1:0"))?;
+    let delay = Duration::from_millis(values("delay_ms").next_back().unwrap_or("0").parse()?);
     println!("http://{}", listener.local_addr()?);
-    Ok(serve(&listener, &store)?)
+    Ok(serve(&listener, &store, delay)?)
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use xsort_disk::{Disk, Error, Found, ListedFile, SimDisk, SimOptions};
@@ -60,6 +60,7 @@ pub(crate) fn disk_that(environment: Environment, no_clobber: bool) -> ObjectDis
             longest_pause: Duration::from_millis(10),
             ..RetryPolicy::default()
         },
+        ..ObjectSettings::default()
     };
     let local = Arc::new(SimDisk::new(SimOptions::default()));
     ObjectDisk::with_environment(local, settings, environment)
@@ -397,4 +398,32 @@ fn a_whole_sort_goes_from_objects_to_an_object() {
     expected.sort_by(|one, other| one[..10].cmp(&other[..10]));
     assert!(store.object(&url("out")).as_deref() == Some(&expected.concat()[..]));
     assert_eq!(store.upload_bytes(), 0);
+}
+
+/// Each object is asked about once, however often it is opened; what is written meanwhile is asked
+/// about again.
+#[test]
+fn announced_objects_are_opened_without_another_request() {
+    let store = store();
+    let server = Server::start(&store, |_| Wrong::Nothing);
+    let disk = disk(&server, &[]);
+    let paths: Vec<PathBuf> = (0..40).map(|number| url(&number.to_string()).into()).collect();
+    paths.iter().for_each(|path| store.put_object(path.to_str().unwrap(), "some bytes"));
+    disk.announce(&mut paths.iter().map(|path| &**path));
+    for path in paths.iter().chain(&paths) {
+        let file = disk.open_input(path).unwrap();
+        assert_eq!(disk.file_bytes(file).unwrap(), 10);
+        disk.close(file);
+    }
+    let heads = server.seen().iter().filter(|line| line.starts_with("HEAD ")).count();
+    assert_eq!(heads, 40);
+    let missing = PathBuf::from(url("missing"));
+    disk.announce(&mut [&*missing].into_iter());
+    assert_eq!(disk.open_input(&missing).unwrap_err().source.kind(), ErrorKind::NotFound);
+    // Another one by then.
+    store.put_object(&url("7"), "other bytes");
+    let error = read_all(&disk, &paths[7], 1).unwrap_err();
+    assert!(error.to_string().contains("written to since"), "{error}");
+    write_all(&disk, &paths[8], b"written", [0]).unwrap();
+    assert_eq!(read_all(&disk, &paths[8], 1).unwrap(), b"written");
 }

@@ -9,6 +9,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 use xsort_disk::{Disk, Error, SimDisk, SimOptions};
 use xsort_objects::{Client, Location, ObjectDisk, ObjectSettings, Part, Payload, Stop, connect};
 use xsort_testing::Random;
@@ -22,7 +23,7 @@ fn start() -> SocketAddr {
     store.create_bucket("b");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    thread::spawn(move || serve(&listener, &store));
+    thread::spawn(move || serve(&listener, &store, Duration::ZERO));
     address
 }
 

@@ -41,7 +41,7 @@ impl StepMeans {
         patience: Option<Duration>,
         stop: &Stop,
     ) -> Result<StepMeans, Failure> {
-        let limits = JobLimits::decide(resources, ObjectUse::of(read, output), stop);
+        let limits = JobLimits::decide(resources, ObjectUse::of(read, output), false, stop);
         let limits = match patience {
             Some(time) => limits.giving_up_after(time),
             None => limits,

@@ -14,7 +14,7 @@ use std::time::Instant;
 use xsort_extsort::{Observer, Unobserved};
 use xsort_parts::{
     Document, Error, Job, Manifest, Sample, SliceFiles, SliceSizes, Splitters, Steps, Summary,
-    map_slice, plan_job, quantiles, read_document, write_document,
+    check_outputs, document_files, map_slice, plan_job, quantiles, read_document, write_document,
 };
 
 /// A job, and what its words mean.
@@ -32,7 +32,7 @@ pub(super) fn read_job(
 
 fn read_all<D: Document>(means: &StepMeans, paths: &[PathBuf]) -> Result<Vec<D>, Failure> {
     let read = |path: &PathBuf| read_document(&means.disk, path).map_err(Failure::from);
-    paths.iter().map(read).collect()
+    document_files(paths)?.iter().map(read).collect()
 }
 
 pub(super) fn plan(args: &PlanArgs, stop: &Stop) -> Result<(), Failure> {
@@ -182,6 +182,9 @@ pub(super) fn validate(args: &ValidateArgs, stop: &Stop) -> Result<(), Failure> 
         (|a: &[u8], b: &[u8]| steps.compare(a, b), |slice| steps.count(&job, slice));
     let judged = xsort_parts::validate(&job, &manifests, &summaries, compare, count);
     let judged = judged.and_then(|found| {
+        if args.outputs {
+            check_outputs(&*means.disk, &summaries)?;
+        }
         if args.read {
             steps.verify(&job, &summaries, found.checksum, &means.means(&console, &[], true))?;
         }

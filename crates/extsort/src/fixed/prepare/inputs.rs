@@ -26,6 +26,7 @@ impl<'a> Inputs<'a> {
         let mut inputs =
             Inputs { files: Vec::new(), bytes: Vec::new(), guard: OpenFiles::none(disk) };
         let mut opened = Vec::new();
+        disk.announce(&mut options.inputs.iter().map(|path| &**path));
         for (number, path) in options.inputs.iter().enumerate() {
             if Some(number) == stream {
                 inputs.bytes.push(0);

@@ -86,12 +86,14 @@ impl Key {
     }
 
     /// True if a key alone takes longer to make than to read again: of a field, which has to be
-    /// found, or of text that means something. A word says all of a number.
+    /// found, or of text that means something. A word says all of a number, but where many are
+    /// the same the field is looked for again.
     pub(super) fn is_dear(&self) -> bool {
         match self.kind {
             Kind::Bytes => !self.span.begins_line() || self.span.has_end(),
             Kind::Human(_) | Kind::Month(_) | Kind::Version => true,
-            Kind::General(_) | Kind::Number(_) | Kind::Collated(_) | Kind::Random(_) => false,
+            Kind::General(_) | Kind::Number(_) => !self.span.begins_line(),
+            Kind::Collated(_) | Kind::Random(_) => false,
         }
     }
 

@@ -25,17 +25,21 @@ use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 pub(crate) use store::Store;
 
 /// Serves all connections, for ever.
 ///
 /// # Errors
 /// If no connection can be taken any more.
-pub(crate) fn serve(listener: &TcpListener, store: &Arc<Store>) -> io::Result<()> {
+pub(crate) fn serve(listener: &TcpListener, store: &Arc<Store>, delay: Duration) -> io::Result<()> {
     for stream in listener.incoming() {
         let (store, stream) = (Arc::clone(store), stream?);
         thread::spawn(move || {
-            http::serve(&stream, |asked, sent| requests::answer(&store, asked, sent));
+            http::serve(&stream, |asked, sent| {
+                thread::sleep(delay);
+                requests::answer(&store, asked, sent)
+            });
         });
     }
     Ok(())

@@ -1,0 +1,66 @@
+//! `xsort cluster`: the command line of the Python package's `xsort.ray`, which replaces this
+//! process. Ray is driven from Python; the steps on the nodes are this program's again.
+
+use crate::exit::Failure;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Names the Python that has the package.
+const PYTHON: &str = "XSORT_PYTHON";
+/// Names this program to the package.
+const PROGRAM: &str = "XSORT_PROGRAM";
+
+/// Hands the words over, or says what is missing.
+const MAIN: &str = r#"
+import sys
+try:
+    from xsort.ray.__main__ import main
+except ImportError as error:
+    print(f"xsort: error: {sys.executable}: {error}: install the package there "
+          "(pip install 'xsort[ray]'), or name another Python in XSORT_PYTHON", file=sys.stderr)
+    sys.exit(2)
+sys.exit(main(sys.argv[1:]))
+"#;
+
+/// Becomes the package's command line. Returns only if that fails.
+pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
+    let program = env::current_exe().ok();
+    let python = python(env::var_os(PYTHON), program.as_deref().and_then(|path| path.parent()));
+    let mut command = Command::new(&python);
+    command.args(["-c", MAIN]).args(words);
+    if let Some(program) = program.filter(|_| env::var_os(PROGRAM).is_none()) {
+        command.env(PROGRAM, program);
+    }
+    let source = command.exec();
+    let python = python.display();
+    let what = format!("starting {python}, which runs Ray (name another Python in {PYTHON})");
+    Err(Failure::File { what, source })
+}
+
+/// The Python that was named; else that of the environment in which the program is installed; else
+/// the first one on the path.
+fn python(named: Option<OsString>, directory: Option<&std::path::Path>) -> PathBuf {
+    let own = || directory.map(|directory| directory.join("python3")).filter(|path| path.exists());
+    let named = named.filter(|name| !name.is_empty()).map(PathBuf::from);
+    named.or_else(own).unwrap_or_else(|| OsStr::new("python3").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn the_nearest_python_is_taken() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = Some(directory.path());
+        assert_eq!(python(None, path), PathBuf::from("python3"));
+        fs::write(directory.path().join("python3"), "").unwrap();
+        assert_eq!(python(None, path), directory.path().join("python3"));
+        assert_eq!(python(Some("".into()), path), directory.path().join("python3"));
+        assert_eq!(python(Some("other".into()), path), PathBuf::from("other"));
+    }
+}

@@ -1,0 +1,361 @@
+"""Sorts on clusters of Ray's, which run on this machine: several raylets, really killed.
+
+The few here take about a minute; with XSORT_RAY_LONG=1 (`make test-ray`) every kind of kill meets
+every phase. Without Ray all of them are left out.
+"""
+
+import glob
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import xsort
+
+pytest.importorskip("ray")
+os.environ.update(
+    # Deaths of nodes are noticed in a second or two.
+    RAY_health_check_initial_delay_ms="0",
+    RAY_health_check_period_ms="500",
+    RAY_health_check_timeout_ms="4000",
+    RAY_health_check_failure_threshold="3",
+    RAY_USAGE_STATS_ENABLED="0",
+    # What is killed is killed on purpose.
+    RAY_DEDUP_LOGS="0",
+)
+
+import ray  # noqa: E402
+from ray.cluster_utils import Cluster  # noqa: E402
+from xsort import ray as xr  # noqa: E402
+from xsort.ray.program import find_program  # noqa: E402
+
+try:
+    find_program()
+except xsort.NotFound:
+    pytest.skip("the program is not there", allow_module_level=True)
+
+LONG = os.environ.get("XSORT_RAY_LONG") == "1"
+long_only = pytest.mark.skipif(not LONG, reason="make test-ray runs it")
+RECORDS = 1_000_000 if LONG else 400_000
+PHASES = ["sample", "map", "merge"]
+
+
+class Nodes:
+    """A cluster whose head has no processors, and as many nodes as a test wants."""
+
+    def __init__(self):
+        self.cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+        self.nodes = []
+        ray.init(address=self.cluster.address, logging_level="error", log_to_driver=False)
+
+    def have(self, count):
+        while len(self.nodes) < count:
+            self.nodes.append(self.cluster.add_node(num_cpus=1, object_store_memory=80 << 20))
+        while len(self.nodes) > count:
+            self.kill()
+        self.cluster.wait_for_nodes()
+        deadline = time.monotonic() + 30
+        while sum(node["Alive"] for node in ray.nodes()) != count + 1:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+    def kill(self):
+        self.cluster.remove_node(self.nodes.pop(), allow_graceful=False)
+
+    def close(self):
+        ray.shutdown()
+        self.cluster.shutdown()
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    nodes = Nodes()
+    yield nodes
+    nodes.close()
+
+
+def pids(words):
+    """Processes whose command line has these words."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        try:
+            with open(path, "rb") as file:
+                if words in file.read().replace(b"\0", b" "):
+                    found.append(int(path.split("/")[2]))
+        except OSError:
+            continue
+    return found
+
+
+def kill_worker():
+    for pid in pids(b"ray::NodeWorker")[:1]:
+        os.kill(pid, signal.SIGKILL)
+
+
+def kill_program():
+    """The program, while it works for a node."""
+    for pid in pids(b"xsort part m")[:1] or pids(b"xsort-real part m")[:1]:
+        os.kill(pid, signal.SIGKILL)
+
+
+class Once:
+    """Calls `act` in the first report of progress in which the phase has got somewhere."""
+
+    def __init__(self, phase, act):
+        self.phase, self.act, self.done = phase, act, False
+
+    def __call__(self, progress):
+        if not self.done and progress["phase"] == self.phase:
+            phase = progress["phases"][self.phase]
+            if phase["running"] and (self.phase == "sample" or phase["done"]):
+                self.done = True
+                self.act()
+
+
+class Data:
+    """Inputs, and what one machine makes of them."""
+
+    def __init__(self, folder, records=RECORDS, patterns=("uniform",) * 3):
+        self.folder = folder
+        self.inputs = folder / "in"
+        self.inputs.mkdir()
+        for number, pattern in enumerate(patterns):
+            path = self.inputs / f"{number}"
+            xsort.generate(records // len(patterns), path, pattern=pattern, seed=number + 1)
+        whole = folder / "whole"
+        xsort.sort(sorted(self.inputs.iterdir()), whole, memory="1G")
+        self.digest = digest([whole])
+        whole.unlink()
+        self.scratch = folder / "scratch"
+        self.scratch.mkdir()
+
+    def sort(self, **options):
+        size = {} if "parts" in options else {"part_size": "9MB"}
+        arguments = {"memory": "300M", "slice_size": "8MB", **size, **options}
+        return xr.sort(
+            self.inputs, self.folder / "out", scratch=self.scratch, sync=False, **arguments
+        )
+
+    def check(self, job):
+        """The same bytes as from one machine, and nothing left anywhere."""
+        assert digest(job.parts) == self.digest
+        names = sorted(os.listdir(self.folder / "out"))
+        assert names == ["_xsort.json", *[os.path.basename(part) for part in job.parts]]
+        assert list(self.scratch.iterdir()) == []
+        verdict = xr.validate(self.folder / "out", against=self.inputs)
+        assert verdict["ok"] and verdict["in_order"] and verdict["against"]["ok"]
+
+
+def digest(paths):
+    digest = hashlib.blake2b()
+    for path in paths:
+        with open(path, "rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+@pytest.mark.parametrize("count", [1, 2, 4] if LONG else [2])
+def test_parts_are_what_one_machine_writes(nodes, tmp_path, count):
+    nodes.have(count)
+    data = Data(tmp_path)
+    job = data.sort()
+    data.check(job)
+    report = job.report
+    assert (report.records, report.nodes) == (RECORDS // 3 * 3, count)
+    assert (report.maps, report.merges) == (report.slices, report.parts)
+    assert xr.status(job) is None and xr.status() == []
+
+
+SKEWS = {
+    "sixty percent": ["equal"] * 3 + ["uniform"] * 2,
+    "all equal": ["equal"] * 3,
+    "zipf": ["zipf"] * 3,
+}
+
+
+@pytest.mark.parametrize("skew", SKEWS)
+def test_skewed_keys_make_even_parts(nodes, tmp_path, skew):
+    nodes.have(2)
+    data = Data(tmp_path, patterns=SKEWS[skew])
+    job = data.sort(parts=6)
+    data.check(job)
+    sizes = [os.path.getsize(part) for part in job.parts]
+    assert max(sizes) < 1.6 * sum(sizes) / len(sizes), sizes
+
+
+TEXTS = {
+    "lines": ("lines", {"lines": "-t, -k2,2n"}),
+    "table": ("table", {"by": ["#2:int:desc", "#1"], "format": "csv"}),
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_text_is_what_one_machine_writes(nodes, tmp_path, kind):
+    nodes.have(2)
+    inputs = tmp_path / "in"
+    inputs.mkdir()
+    command, words = TEXTS[kind]
+    for number in range(3):
+        rows = (f"{row * 7919 % 10007},{row * row % 97}\n" for row in range(100_000))
+        (inputs / f"{number}.csv").write_text("name,count\n" * (kind == "table") + "".join(rows))
+    job = xr.sort(inputs, tmp_path / "out", parts=5, slice_size="500KB", memory="300M", **words)
+    files = sorted(map(str, inputs.iterdir()))
+    whole = str(tmp_path / "whole")
+    if kind == "lines":
+        xsort.sort_lines(files, whole, key=words["lines"])
+    else:
+        xsort.sort_table(files, whole, by=words["by"], format="csv")
+    parts = [open(part, "rb").read() for part in job.parts]
+    if kind == "table":
+        header = b"name,count\n"
+        assert all(part.startswith(header) for part in parts)
+        parts = [header, *(part.removeprefix(header) for part in parts)]
+    assert b"".join(parts) == open(whole, "rb").read()
+    assert xr.validate(tmp_path / "out")["ok"]
+
+
+def test_few_records_one_part_and_no_records(nodes, tmp_path):
+    nodes.have(2)
+    for name, records, parts in [("few", 30, 8), ("one", RECORDS // 4, 1), ("none", 0, 3)]:
+        folder = tmp_path / name
+        folder.mkdir()
+        data = Data(folder, records)
+        job = data.sort(parts=parts)
+        assert len(job.parts) == parts
+        data.check(job)
+
+
+KILLS = {"node": None, "worker": kill_worker, "program": kill_program}
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("what", KILLS)
+def test_kills_cost_only_what_they_hit(nodes, tmp_path, what, phase):
+    quick = {("node", "merge"), ("worker", "map")}
+    if not LONG and (what, phase) not in quick:
+        pytest.skip("make test-ray runs it")
+    if (what, phase) == ("program", "sample"):
+        pytest.skip("samples are too short to meet")
+    nodes.have(2)
+    data = Data(tmp_path)
+    kill = Once(phase, nodes.kill if what == "node" else KILLS[what])
+    job = data.sort(progress=kill)
+    assert kill.done
+    data.check(job)
+    report = job.report
+    assert report.nodes_lost == (what == "node") and report.restarts <= (what == "worker")
+    # A lost node takes its slices along, and parts that are written stay.
+    assert report.maps <= report.slices * (2 if what == "node" else 1) + 2
+    assert report.merges <= report.parts + 4
+    if phase == "sample":
+        assert report.maps == report.slices
+
+
+def test_a_node_that_joins_takes_part(nodes, tmp_path):
+    nodes.have(1)
+    data = Data(tmp_path)
+    job = data.sort(progress=Once("map", lambda: nodes.have(2)))
+    data.check(job)
+    assert job.report.nodes == 2
+
+
+def driver(data, **options):
+    """A driver in a process of its own."""
+    code = (
+        "import sys, ray\n"
+        "from xsort import ray as xr\n"
+        f"xr.sort({str(data.inputs)!r}, {str(data.folder / 'out')!r}, address='auto', "
+        f"scratch={str(data.scratch)!r}, memory='300M', slice_size='4MB', part_size='5MB', "
+        f"sync=False, **{options!r})"
+    )
+    environment = {**os.environ, "RAY_ADDRESS": ray.get_runtime_context().gcs_address}
+    return subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE)
+
+
+def wait_for(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "this takes too long"
+        time.sleep(0.05)
+
+
+def has_begun(phase):
+    def begun():
+        jobs = xr.status()
+        return bool(jobs) and jobs[0].get("phase") == phase and jobs[0]["phases"][phase]["done"] > 1
+
+    return begun
+
+
+@pytest.mark.parametrize("phase", ["map", "merge"] if LONG else ["merge"])
+def test_a_killed_driver_is_resumed(nodes, tmp_path, phase):
+    nodes.have(2)
+    data = Data(tmp_path)
+    process = driver(data, resume=True)
+    wait_for(has_begun(phase))
+    process.kill()
+    process.communicate()
+    # The actors end with their job, and their children with them.
+    wait_for(lambda: not pids(b"ray::NodeWorker") and not pids(str(data.scratch).encode()))
+    assert list(data.scratch.iterdir()), "what was done is still there"
+    job = data.sort(slice_size="4MB", part_size="5MB", resume=True)
+    data.check(job)
+    if phase == "merge":
+        assert job.report.parts_found > 0 and job.report.merges < job.report.parts
+
+
+def test_an_interrupted_driver_leaves_nothing(nodes, tmp_path):
+    nodes.have(2)
+    data = Data(tmp_path)
+    process = driver(data)
+    wait_for(has_begun("map"))
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert b"KeyboardInterrupt" in errors
+    assert list(data.scratch.iterdir()) == [] and os.listdir(data.folder / "out") == []
+    wait_for(lambda: not pids(b"ray::NodeWorker"))
+
+
+def test_what_killed_jobs_left_is_cleaned(nodes, tmp_path):
+    nodes.have(2)
+    data = Data(tmp_path)
+    process = driver(data)
+    wait_for(has_begun("map"))
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not pids(b"ray::NodeWorker") and xr.status() == [])
+    removed = xr.clean(data.folder / "out", scratch=data.scratch)
+    assert removed and list(data.scratch.iterdir()) == [] and os.listdir(data.folder / "out") == []
+
+
+def test_what_cannot_be_is_said(nodes, tmp_path):
+    nodes.have(1)
+    data = Data(tmp_path, records=3000)
+    with pytest.raises(xsort.Unsuitable, match="no multiple"):
+        data.sort(record=7)
+    with pytest.raises(xsort.Unsuitable, match="contradict"):
+        xr.sort(data.inputs, tmp_path / "out", lines=[], by="a")
+    with pytest.raises(xsort.Unsuitable, match="contradict"):
+        data.sort(parts=3, part_size="9MB")
+    job = data.sort()
+    xsort.generate(500, data.inputs / "9", seed=9)
+    with pytest.raises(xsort.Unsuitable, match="parts of another job"):
+        data.sort()
+    assert digest(job.parts) == data.digest
+
+
+def test_an_input_that_changes_ends_the_job(nodes, tmp_path):
+    nodes.have(2)
+    data = Data(tmp_path)
+
+    def change():
+        with open(sorted(data.inputs.iterdir())[-1], "ab") as file:
+            file.write(bytes(100))
+
+    with pytest.raises(xsort.Error, match="has changed since"):
+        data.sort(progress=Once("sample", change))
+    assert list(data.scratch.iterdir()) == []
