@@ -24,7 +24,7 @@ PUBLISHED = [
 @pytest.mark.parametrize(("instance", "nodes", "terabytes", "seconds", "stored"), PUBLISHED)
 def test_published_runs_are_predicted(instance, nodes, terabytes, seconds, stored):
     # Tasks of the last but the smallest are made larger: the test has no minute.
-    scale = max(1, terabytes / 10)
+    scale = max(1, terabytes / 3)
     job = Job(
         terabytes * 1e12,
         slice_bytes=2e9 * scale,
