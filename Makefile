@@ -157,7 +157,7 @@ fuzz: fuzz-tools
 
 ## A few seconds of each, quicker to build.
 fuzz-smoke:
-	FUZZ_SANITIZER=none FUZZ_BUILD=--dev FUZZ_JOBS=5 fuzz/run 3
+	FUZZ_SANITIZER=none FUZZ_BUILD=--dev FUZZ_JOBS=5 fuzz/run 2
 
 ## Install cargo-fuzz, pinned, under target/. It only starts others, so it needn't be fast.
 fuzz-tools:

@@ -238,11 +238,11 @@ fn sorting_lines_stays_within_its_budget() {
 #[test]
 fn sorting_odd_lines_stays_within_its_budget() {
     let sandbox = Sandbox::new();
-    sandbox.write("empty", "\n".repeat(quick_or_long(3_000_000, 6_000_000)));
-    sandbox.write("equal", "the same line of text\n".repeat(quick_or_long(1_000_000, 2_000_000)));
+    sandbox.write("empty", "\n".repeat(quick_or_long(1_500_000, 6_000_000)));
+    sandbox.write("equal", "the same line of text\n".repeat(quick_or_long(600_000, 2_000_000)));
     sandbox.write(
         "short",
-        (0..quick_or_long(1_500_000, 3_000_000u64))
+        (0..quick_or_long(900_000, 3_000_000u64))
             .map(|n| format!("{}\n", n * 7_919 % 999_983))
             .collect::<String>(),
     );

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 use xsort_objects::{Client, Location, SimStore, StoreOptions};
+use xsort_testing::quick_or_long;
 
 pub(crate) fn store() -> Arc<SimStore> {
     Arc::new(SimStore::new(StoreOptions::default()))
@@ -337,13 +338,14 @@ const KILLED: [&str; 3] = [
 fn a_sort_to_an_object_that_is_killed_goes_on() {
     // SIGINT may be ignored where tests are run: in the background of a shell.
     let stopped = if is_ignored(Signal::INT) { Signal::TERM } else { Signal::INT };
-    for (line, signal) in [
+    let all = [
         (KILLED[0], Signal::KILL),
+        (KILLED[0], Signal::TERM),
         (KILLED[1], Signal::KILL),
         (KILLED[2], Signal::KILL),
-        (KILLED[0], Signal::TERM),
         (KILLED[2], stopped),
-    ] {
+    ];
+    for (line, signal) in all.into_iter().step_by(quick_or_long(2, 1)) {
         let store = store();
         let (server, hold) = holding_server(&store, 6);
         let sandbox = sandbox(&server);

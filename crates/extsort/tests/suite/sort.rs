@@ -113,8 +113,8 @@ fn every_format_and_pattern_in_memory_in_one_merge_and_in_several() {
         let layout = format.layout();
         let records = if format == Format::Block4k { 1_500 } else { 30_000 };
         // All of both, but only a long run has all pairs.
-        let patterns = patterns.into_iter().skip(quick_or_long(row % 2, 0));
-        for pattern in patterns.step_by(quick_or_long(2, 1)) {
+        let patterns = patterns.into_iter().skip(quick_or_long(row % 3, 0));
+        for pattern in patterns.step_by(quick_or_long(3, 1)) {
             let bytes = generated(format, pattern.parse().unwrap(), records);
             let mut ways = Vec::new();
             for (budget_bytes, threads) in
