@@ -45,10 +45,10 @@ impl Ahead {
             answers.insert(location.clone(), None);
             let (ahead, caller) = (Arc::clone(self), Arc::clone(caller));
             queue.push(move || {
-                // Who opens it asks again, and has the error.
+                // Asked once: who opens it asks again, as often as it takes, and has the error.
                 let asked = match ahead.stop.is_set() {
                     true => None,
-                    false => caller.call(&ahead.stop, |client| client.head(&location)).ok(),
+                    false => caller.client.head(&location).ok(),
                 };
                 let mut answers = ahead.answers.lock();
                 match asked {

@@ -4,7 +4,7 @@ use crate::document::{Document, VERSION, digest};
 use crate::error::Error;
 use crate::hex::Hex;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use xsort_disk::{Operation, is_url};
 
 /// An input of a job.
@@ -31,6 +31,18 @@ pub struct SliceInput {
     pub whole: bool,
     /// What identifies the input's content.
     pub tag: String,
+}
+
+impl SliceInput {
+    /// The name of the range as an input: whatever is said about it says which bytes are meant.
+    #[must_use]
+    pub fn name(&self) -> PathBuf {
+        let SliceInput { path, offset, bytes, whole, .. } = self;
+        match whole {
+            true => path.into(),
+            false => format!("{path} (bytes {offset} to {})", offset + bytes).into(),
+        }
+    }
 }
 
 /// What one map task sorts.

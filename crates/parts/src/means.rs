@@ -1,9 +1,9 @@
 //! What a step may use.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort_disk::Disk;
-use xsort_extsort::{Caches, Observer};
+use xsort_extsort::{Caches, LinesOptions, Observer, scratch_directories};
 
 /// Memory, threads, disk and scratch of a step, and who watches it.
 pub struct Means<'m> {
@@ -21,4 +21,23 @@ pub struct Means<'m> {
     pub sync: bool,
     /// Who watches.
     pub observer: &'m dyn Observer,
+}
+
+impl Means<'_> {
+    /// The settings of the engine of lines for records that end with `delimiter`, sorted or merged
+    /// to `output`; `taken_bytes` of the budget are used elsewhere.
+    pub(crate) fn engine(&self, delimiter: u8, taken_bytes: u64, output: &Path) -> LinesOptions {
+        LinesOptions {
+            delimiter,
+            is_unique: false,
+            budget_bytes: self.budget_bytes,
+            taken_bytes,
+            threads: self.threads,
+            caches: self.caches,
+            scratch: scratch_directories(&self.scratch, output),
+            codec: None,
+            output_file: None,
+            checkpoint: None,
+        }
+    }
 }

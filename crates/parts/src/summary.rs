@@ -45,6 +45,13 @@ pub struct Merged {
 }
 
 impl Summary {
+    /// Summaries in the order of their parts.
+    pub(crate) fn in_order(summaries: &[Summary]) -> Vec<&Summary> {
+        let mut parts: Vec<&Summary> = summaries.iter().collect();
+        parts.sort_by_key(|summary| summary.part);
+        parts
+    }
+
     pub(crate) fn new(
         (job, splitters): (&Job, String),
         part: usize,

@@ -116,6 +116,22 @@ pub fn check_outputs(disk: &dyn Disk, summaries: &[Summary]) -> Result<(), Error
     Ok(())
 }
 
+/// Compares what was read again, the `outputs` or the `inputs`, with what the summaries have.
+///
+/// # Errors
+/// [`Error::Invalid`] if it isn't the same.
+pub(crate) fn check_read(what: &str, found: Checksum, validated: Checksum) -> Result<(), Error> {
+    match found == validated {
+        true => Ok(()),
+        false => invalid(format!(
+            "the {what} have {} records with checksum {found}, and the summaries {} with \
+             {validated}",
+            found.records(),
+            validated.records()
+        )),
+    }
+}
+
 /// All parts have what all slices have. Where manifests say no more than that, because slices times
 /// parts would be too much to keep in one place, each merge has compared its own part.
 fn check_all(manifests: &[Manifest], parts: Validated) -> Result<Validated, Error> {
@@ -156,8 +172,7 @@ fn check_order(
     summaries: &[Summary],
     compare: impl Fn(&[u8], &[u8]) -> Ordering,
 ) -> Result<Validated, Error> {
-    let mut parts: Vec<&Summary> = summaries.iter().collect();
-    parts.sort_by_key(|summary| summary.part);
+    let parts = Summary::in_order(summaries);
     let mut all = Validated { checksum: Checksum::default(), bytes: 0 };
     let mut before: Option<(usize, &Hex)> = None;
     for Summary { part, first, last, bytes, .. } in &parts {

@@ -58,11 +58,8 @@ class State:
         """Other jobs that were begun for the same output, and not finished."""
         root = os.path.dirname(self.path)
         with contextlib.suppress(FileNotFoundError):
-            names = (
-                name for name in os.listdir(root) if re.fullmatch(r"\.xsort-[0-9a-f]{16}", name)
-            )
-            mine = [name for name in names if name != os.path.basename(self.path)]
-            return [] if is_url(self.output) else sorted(mine)
+            names = [name for name, key in states(root) if key != self.key]
+            return [] if is_url(self.output) else sorted(names)
         return []
 
     def file(self, *names: str) -> str:
@@ -119,6 +116,12 @@ def state_root(output: str, state: str | None) -> str:
         return output
     home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     return os.path.join(home, "xsort", "ray")
+
+
+def states(root: str) -> list[tuple[str, str]]:
+    """Names and keys of the states in a directory. Raises FileNotFoundError without it."""
+    found = ((name, _STATE.fullmatch(name)) for name in os.listdir(root))
+    return [(name, match[1]) for name, match in found if match]
 
 
 def write_whole(path: str, content: bytes, sync: bool = False) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
-import re
 import shutil
 from typing import Any
 
@@ -15,7 +14,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from .driver import NAMESPACE
 from .job import connect
 from .node import remove_job, scratch_roots
-from .state import state_root
+from .state import state_root, states
 
 # How long a board may take to answer.
 ANSWER_SECONDS = 10.0
@@ -52,8 +51,7 @@ def _remove(scratch: list[str]) -> list[str]:
 def clean(output: Any, scratch: Any, state: Any, address: str | None) -> list[str]:
     """Removes leftovers on all nodes, and states of an output's jobs that don't run."""
     connect(address)
-    paths = [scratch] if isinstance(scratch, str | os.PathLike) else scratch
-    patterns = [os.fspath(path) for path in paths]
+    patterns = path_texts(scratch)
     tasks = [
         _remove.options(
             scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
@@ -66,9 +64,8 @@ def clean(output: Any, scratch: Any, state: Any, address: str | None) -> list[st
         running = {said["key"] for said in status(None, None)}
         root = state_root(os.fspath(output), None if state is None else os.fspath(state))
         with contextlib.suppress(FileNotFoundError):
-            for name in os.listdir(root):
-                match = re.fullmatch(r"\.xsort-([0-9a-f]{16})", name)
-                if match and match[1] not in running:
+            for name, key in states(root):
+                if key not in running:
                     path = os.path.join(root, name)
                     shutil.rmtree(path, ignore_errors=True)
                     removed.append(path)

@@ -12,6 +12,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use xsort_disk::Operation;
+use xsort_extsort::LinesReport;
 use xsort_extsort::variable::LineOrder;
 
 /// Bytes that are read at once.
@@ -38,6 +39,24 @@ pub(crate) fn cut_data<O: LineOrder>(
     };
     let cuts = cuts().map_err(|error| xsort_disk::Error::new(Operation::Read, data, error))?;
     sum_ranges(data, Framing::End(end), &cuts, job.parts, means)
+}
+
+/// Compares what was sorted with what was read back.
+pub(crate) fn check_written(report: &LinesReport, cut: &Ranges, data: &Path) -> Result<(), Error> {
+    let sorted = (report.lines, report.checksum.unwrap_or(cut.hash));
+    let read = (cut.checksum.records(), cut.hash);
+    if sorted == read {
+        return Ok(());
+    }
+    let what = format!(
+        "{}: {} records with checksum {:016x} were written, and {} with {:016x} read back",
+        data.display(),
+        sorted.0,
+        sorted.1,
+        read.0,
+        read.1
+    );
+    Err(xsort_extsort::Error::Lost { what }.into())
 }
 
 impl Data {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use xsort_extsort::variable::{
     Content, FileOutput, LineOrder, LinesInput, RangeRead, merge_sequential, sequential_inputs_max,
 };
-use xsort_extsort::{LinesOptions, merge_lines, scratch_directories};
+use xsort_extsort::{LinesOptions, merge_lines};
 use xsort_records::Checksum;
 
 /// From so many bytes on all threads merge.
@@ -24,6 +24,9 @@ const BLOCK_BYTES_MAX: u64 = 512 << 10;
 const BLOCK_BYTES_MIN: u64 = 16 << 10;
 /// These take so much of the memory, the rest is for merging.
 const READ_SHARE: u64 = 4;
+/// What the engine needs at least for a block, and for all else.
+const ENGINE_BYTES_MIN: u64 = 8 << 10;
+const MERGE_BYTES_MIN: u64 = 4 << 20;
 /// Bytes of the first record and the last that are kept, as of a key in a sample.
 pub(crate) const KEPT_BYTES: usize = 64 << 10;
 
@@ -85,6 +88,25 @@ pub(crate) struct MergedRecords {
     pub(crate) ends: Option<(Vec<u8>, Vec<u8>)>,
 }
 
+/// The engine's settings for a merge of `count` ranges in a budget, and bytes of a block that is
+/// read ahead; `None` if the budget is too small for so many.
+fn settings(
+    budget_bytes: u64,
+    count: usize,
+    (end, output): (u8, &Path),
+    means: &Means<'_>,
+) -> Option<(LinesOptions, u64)> {
+    let blocks = count.max(1) as u64 * BLOCKS as u64;
+    let block_bytes = budget_bytes / READ_SHARE / blocks;
+    let block_bytes = block_bytes.clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX) / 4096 * 4096;
+    let taken_bytes = FileOutput::MEMORY_BYTES + blocks * block_bytes;
+    let engine = means.engine(end, taken_bytes, output);
+    let options = LinesOptions { budget_bytes, ..engine };
+    let needed_bytes = taken_bytes + blocks * ENGINE_BYTES_MIN + MERGE_BYTES_MIN;
+    let fits = needed_bytes <= budget_bytes && count <= sequential_inputs_max(&options);
+    fits.then_some((options, block_bytes))
+}
+
 /// Merges ranges of records that end with `end` to a writer, for the file `output`.
 pub(crate) fn merge_ranges<O: LineOrder>(
     (part, ranges): (usize, &[MergeRange]),
@@ -93,28 +115,15 @@ pub(crate) fn merge_ranges<O: LineOrder>(
     output: &Path,
     means: &Means<'_>,
 ) -> Result<MergedRecords, Error> {
-    let count = ranges.len().max(1) as u64;
-    let block_bytes = means.budget_bytes / READ_SHARE / count / BLOCKS as u64;
-    let block_bytes = block_bytes.clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX) / 4096 * 4096;
-    let taken_bytes = FileOutput::MEMORY_BYTES + count * BLOCKS as u64 * block_bytes;
-    let options = LinesOptions {
-        delimiter: end,
-        is_unique: false,
-        budget_bytes: means.budget_bytes,
-        taken_bytes,
-        threads: means.threads,
-        caches: means.caches,
-        scratch: scratch_directories(&means.scratch, output),
-        codec: None,
-        output_file: None,
-        checkpoint: None,
-    };
-    let needed_bytes = taken_bytes + 2 * count * (8 << 10) + (4 << 20);
-    if needed_bytes > means.budget_bytes || ranges.len() > sequential_inputs_max(&options) {
+    let (options, block_bytes) = settings(means.budget_bytes, ranges.len(), (end, output), means)
+        .ok_or_else(|| {
         let budget_bytes = means.budget_bytes;
-        let needed_bytes = needed_bytes.max(budget_bytes * 2);
-        return Err(xsort_extsort::Error::Memory { budget_bytes, needed_bytes }.into());
-    }
+        let mut needed_bytes = budget_bytes.max(1 << 20);
+        while settings(needed_bytes, ranges.len(), (end, output), means).is_none() {
+            needed_bytes *= 2;
+        }
+        xsort_extsort::Error::Memory { budget_bytes, needed_bytes }
+    })?;
     let fault = Fault::default();
     let open = |range: &MergeRange| -> Result<LinesInput, Error> {
         let (entry, blocks) = (&range.entry, (BLOCKS, block_bytes as usize));

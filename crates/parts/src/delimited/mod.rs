@@ -6,11 +6,14 @@
 //! | `cuts` | where splitters lie in sorted data |
 //! | `merge` | merging ranges of it |
 //! | `slice_inputs` | the ranges of a slice as inputs of the engine |
+//! | `verify` | reading outputs and inputs again |
 
 mod cuts;
 mod merge;
 mod slice_inputs;
+mod verify;
 
-pub(crate) use cuts::cut_data;
+pub(crate) use cuts::{check_written, cut_data};
 pub(crate) use merge::{MergedRecords, merge_ranges};
 pub(crate) use slice_inputs::{is_compressed, line_begin, slice_inputs};
+pub(crate) use verify::{Reading, verify_records};

@@ -16,15 +16,6 @@ const LOOK_BYTES: u64 = 64 << 10;
 /// Bytes of a file's beginning that say whether it is compressed.
 const HEAD_BYTES: u64 = 64;
 
-/// What a range is called in errors.
-pub(crate) fn name_of(input: &SliceInput) -> String {
-    let SliceInput { path, offset, bytes, whole, .. } = input;
-    match whole {
-        true => path.clone(),
-        false => format!("{path} (bytes {offset} to {})", offset + bytes),
-    }
-}
-
 /// The inputs of a slice, decompressed where they are compressed, and the bytes of the budget that
 /// this takes.
 pub(crate) fn slice_inputs(
@@ -38,7 +29,7 @@ pub(crate) fn slice_inputs(
         }
         let read = RangeRead::open(&means.disk, path, (input.offset, input.bytes), BLOCKS)?;
         let content = Content::Stream(Box::new(read));
-        Ok(LinesInput { path: name_of(input).into(), bytes: Some(input.bytes), content })
+        Ok(LinesInput { path: input.name(), bytes: Some(input.bytes), content })
     };
     let mut inputs = Vec::with_capacity(slice.inputs.len());
     let mut taken = 0;

@@ -5,11 +5,8 @@
 
 mod sample;
 mod steps;
-mod verify;
 
 pub(crate) use sample::sample_lines;
-pub(crate) use steps::check_written;
-pub(crate) use verify::same;
 
 use xsort_gnu::Locale;
 use xsort_gnu::sort::{Command, Order};

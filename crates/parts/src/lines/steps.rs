@@ -1,9 +1,9 @@
 //! Slices and parts of lines, by the engine of lines.
 
 use super::Lines;
-use crate::cutting::Ranges;
 use crate::delimited::{
-    MergedRecords, cut_data, is_compressed, line_begin, merge_ranges, slice_inputs,
+    MergedRecords, Reading, check_written, cut_data, is_compressed, line_begin, merge_ranges,
+    slice_inputs, verify_records,
 };
 use crate::error::Error;
 use crate::hex::Hex;
@@ -19,7 +19,6 @@ use std::cmp::Ordering;
 use std::path::Path;
 use xsort::{InOrder, by_fastest_order, sort_in_order};
 use xsort_extsort::variable::{FileOutput, LineOrder, SortedOutput};
-use xsort_extsort::{LinesOptions, LinesReport, scratch_directories};
 use xsort_gnu::sort::Scratch;
 use xsort_records::Checksum;
 
@@ -82,7 +81,14 @@ impl Steps for Lines {
         validated: Checksum,
         means: &Means<'_>,
     ) -> Result<(), Error> {
-        self.verify_outputs(job, summaries, validated, means)
+        let mut scratch = Scratch::default();
+        let reading = Reading {
+            record: "line",
+            end: self.delimiter,
+            compare: |a: &[u8], b: &[u8]| self.order.compare(a, b, &mut scratch),
+            records_of: |inputs, _| Ok(inputs),
+        };
+        verify_records(reading, job, summaries, validated, means)
     }
 }
 
@@ -102,18 +108,7 @@ impl InOrder for MapTask<'_, '_> {
         let MapTask { lines: Lines { order, delimiter }, job, slice, files, means } = self;
         let slice = &job.0.slices[slice];
         let (inputs, taken_bytes) = slice_inputs(slice, means)?;
-        let options = LinesOptions {
-            delimiter: *delimiter,
-            is_unique: false,
-            budget_bytes: means.budget_bytes,
-            taken_bytes,
-            threads: means.threads,
-            caches: means.caches,
-            scratch: scratch_directories(&means.scratch, &files.data),
-            codec: None,
-            output_file: None,
-            checkpoint: None,
-        };
+        let options = means.engine(*delimiter, taken_bytes, &files.data);
         let output = SortedOutput::File { path: &files.data, sync: means.sync };
         let (disk, observer) = (&*means.disk, means.observer);
         let report = sort_in_order(&options, (order, by), inputs, output, disk, observer)?;
@@ -121,24 +116,6 @@ impl InOrder for MapTask<'_, '_> {
         check_written(&report, &cut, &files.data)?;
         Ok(cut.ranges)
     }
-}
-
-/// Compares what was sorted with what was read back.
-pub(crate) fn check_written(report: &LinesReport, cut: &Ranges, data: &Path) -> Result<(), Error> {
-    let sorted = (report.lines, report.checksum.unwrap_or(cut.hash));
-    let read = (cut.checksum.records(), cut.hash);
-    if sorted == read {
-        return Ok(());
-    }
-    let what = format!(
-        "{}: {} records with checksum {:016x} were written, and {} with {:016x} read back",
-        data.display(),
-        sorted.0,
-        sorted.1,
-        read.0,
-        read.1
-    );
-    Err(xsort_extsort::Error::Lost { what }.into())
 }
 
 /// A part to merge.

@@ -4,7 +4,7 @@
 //! to count and sum what lies between them: what the manifest promises is what the drive has given
 //! back.
 
-use super::{Records, name_of};
+use super::Records;
 use crate::cutting::{Ranges, sum_ranges};
 use crate::error::Error;
 use crate::job::{Slice, SliceInput};
@@ -60,14 +60,14 @@ impl Records {
         means: &Means<'_>,
     ) -> Result<SortReport, Error> {
         let range = |input: &SliceInput| FileRange {
-            name: name_of(input),
+            name: input.name(),
             path: (&input.path).into(),
             offset: input.offset,
             bytes: input.bytes,
         };
         let disk = RangeDisk::new(Arc::clone(&means.disk), slice.inputs.iter().map(range))?;
         let options = SortOptions {
-            inputs: slice.inputs.iter().map(name_of).collect(),
+            inputs: slice.inputs.iter().map(SliceInput::name).collect(),
             output: output.to_owned(),
             layout: self.layout.clone(),
             // The middle of a file may look like anything.

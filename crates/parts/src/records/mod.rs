@@ -11,7 +11,7 @@ mod verify;
 mod window;
 
 use crate::error::Error;
-use crate::job::{Job, JobInput, SliceInput};
+use crate::job::{Job, JobInput};
 use crate::manifest::{PartRange, SliceFiles};
 use crate::means::Means;
 use crate::merge_range::MergeRange;
@@ -20,7 +20,7 @@ use crate::splitters::Splitters;
 use crate::steps::Steps;
 use crate::summary::{Merged, Summary};
 use std::cmp::Ordering;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use xsort_disk::ALIGNMENT;
 use xsort_records::{Checksum, Layout};
 
@@ -115,15 +115,6 @@ fn least_common_multiple(a: u64, b: u64) -> u64 {
         (greater, less) = (less, greater % less);
     }
     a / greater * b
-}
-
-/// The name of a range as an input: whatever is said about it says which bytes are meant.
-fn name_of(input: &SliceInput) -> PathBuf {
-    let SliceInput { path, offset, bytes, whole, .. } = input;
-    match whole {
-        true => path.into(),
-        false => format!("{path} (bytes {offset} to {})", offset + bytes).into(),
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::job::Job;
 use crate::means::Means;
 use crate::summary::Summary;
+use crate::validate::check_read;
 use std::path::PathBuf;
 use xsort_extsort::{VerifyOptions, VerifyReport, verify};
 use xsort_records::{Checksum, VerifySummary};
@@ -17,10 +18,8 @@ impl Records {
         validated: Checksum,
         means: &Means<'_>,
     ) -> Result<(), Error> {
-        let mut parts: Vec<&Summary> = summaries.iter().collect();
-        parts.sort_by_key(|summary| summary.part);
         let mut whole = VerifySummary::new(&self.layout);
-        for Summary { part, output, .. } in &parts {
+        for Summary { part, output, .. } in Summary::in_order(summaries) {
             let report = self.read(vec![output.into()], true, means)?;
             let found = report.part.expect("the order was asked for");
             whole.append(&found);
@@ -30,23 +29,14 @@ impl Records {
                 return Err(Error::Invalid(what));
             }
         }
-        let same = |what: &str, found: Checksum| match found == validated {
-            true => Ok(()),
-            false => Err(Error::Invalid(format!(
-                "the {what} have {} records with checksum {found}, and the summaries {} with \
-                 {validated}",
-                found.records(),
-                validated.records()
-            ))),
-        };
-        same("outputs", whole.checksum())?;
+        check_read("outputs", whole.checksum(), validated)?;
         let mut found = Checksum::default();
         let inputs = job.slices.iter().flat_map(|slice| &slice.inputs);
         // A file in two slices is read once; one that was given twice, twice.
         for input in inputs.filter(|input| input.offset == 0) {
             found.merge(self.read(vec![(&input.path).into()], false, means)?.checksum);
         }
-        same("inputs", found)
+        check_read("inputs", found, validated)
     }
 
     fn read(

@@ -6,7 +6,6 @@
 
 mod sample;
 mod steps;
-mod verify;
 
 use crate::error::Error;
 use crate::hex::Hex;
@@ -15,8 +14,10 @@ use crate::means::Means;
 use std::io::Cursor;
 use std::path::Path;
 use xsort_extsort::variable::{Content, LinesInput};
-use xsort_extsort::{LinesOptions, scratch_directories};
 use xsort_table::{KeyedRows, RowFormat, TableOptions, keyed_rows};
+
+/// What ends a record is decided where its key is made.
+const NO_DELIMITER: u8 = 0;
 
 /// Rows, in the order of their columns.
 pub struct Tables {
@@ -53,23 +54,7 @@ impl Tables {
             content: Content::Stream(Box::new(Cursor::new(header))),
         };
         let inputs = std::iter::once(head).chain(inputs).collect();
-        let engine = engine(taken_bytes, output, means);
+        let engine = means.engine(NO_DELIMITER, taken_bytes, output);
         Ok(keyed_rows(&self.options, &engine, inputs, means.observer)?)
-    }
-}
-
-/// The engine's settings for a sort to `output`.
-fn engine(taken_bytes: u64, output: &Path, means: &Means<'_>) -> LinesOptions {
-    LinesOptions {
-        delimiter: 0,
-        is_unique: false,
-        budget_bytes: means.budget_bytes,
-        taken_bytes,
-        threads: means.threads,
-        caches: means.caches,
-        scratch: scratch_directories(&means.scratch, output),
-        codec: None,
-        output_file: None,
-        checkpoint: None,
     }
 }

@@ -1,13 +1,13 @@
 //! Slices and parts of rows, by the engine of keyed records.
 
-use super::Tables;
+use super::{NO_DELIMITER, Tables};
 use crate::delimited::{
-    MergedRecords, cut_data, is_compressed, line_begin, merge_ranges, slice_inputs,
+    MergedRecords, Reading, check_written, cut_data, is_compressed, line_begin, merge_ranges,
+    slice_inputs, verify_records,
 };
 use crate::error::Error;
 use crate::hex::Hex;
 use crate::job::{Job, JobInput};
-use crate::lines::check_written;
 use crate::manifest::{PartRange, SliceFiles};
 use crate::means::Means;
 use crate::merge_range::MergeRange;
@@ -40,7 +40,7 @@ impl Steps for Tables {
         let Recognised { inputs, taken_bytes, .. } =
             recognise(vec![input], false, || means.budget_bytes)
                 .map_err(|(path, error)| xsort_disk::Error::of_read(path, error))?;
-        let engine = super::engine(taken_bytes, path, means);
+        let engine = means.engine(NO_DELIMITER, taken_bytes, path);
         let KeyedRows { header, .. } = keyed_rows(&self.options, &engine, inputs, means.observer)?;
         Ok(Some(Hex(header)))
     }
@@ -122,6 +122,15 @@ impl Steps for Tables {
         validated: Checksum,
         means: &Means<'_>,
     ) -> Result<(), Error> {
-        self.verify_outputs(job, summaries, validated, means)
+        let reading = Reading {
+            record: "row",
+            end: RECORD_END,
+            compare: |a: &[u8], b: &[u8]| ByKey.compare(a, b, &mut ()),
+            records_of: |inputs, taken_bytes| {
+                let place = (taken_bytes, Path::new("."));
+                Ok(self.keyed(job, inputs, place, means)?.inputs)
+            },
+        };
+        verify_records(reading, job, summaries, validated, means)
     }
 }

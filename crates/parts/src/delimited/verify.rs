@@ -1,0 +1,102 @@
+//! Reading outputs and inputs again: the order of records, their count and checksum.
+
+use super::slice_inputs;
+use crate::error::Error;
+use crate::job::Job;
+use crate::means::Means;
+use crate::record_sum::{Framing, RecordSum};
+use crate::summary::Summary;
+use crate::validate::check_read;
+use std::cmp::Ordering;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use xsort_extsort::variable::LinesInput;
+use xsort_records::Checksum;
+
+/// Bytes that are read at once.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// How records are read again.
+pub(crate) struct Reading<C, R> {
+    /// What a record is called in errors.
+    pub(crate) record: &'static str,
+    /// The byte that ends each.
+    pub(crate) end: u8,
+    /// Their order, without the byte that ends them.
+    pub(crate) compare: C,
+    /// The records of inputs, for whose decompression so many bytes of the budget are taken.
+    pub(crate) records_of: R,
+}
+
+/// Reads all outputs, which have to be in order, and all inputs; both have to have what was merged.
+pub(crate) fn verify_records<C, R>(
+    reading: Reading<C, R>,
+    job: &Job,
+    summaries: &[Summary],
+    validated: Checksum,
+    means: &Means<'_>,
+) -> Result<(), Error>
+where
+    C: FnMut(&[u8], &[u8]) -> Ordering,
+    R: Fn(Vec<LinesInput>, u64) -> Result<Vec<LinesInput>, Error>,
+{
+    let Reading { record: name, end, mut compare, records_of } = reading;
+    let mut outputs = RecordSum::new(Framing::End(end));
+    let mut last: Option<Vec<u8>> = None;
+    for Summary { part, output, .. } in Summary::in_order(summaries) {
+        let input = LinesInput::on(&means.disk, Path::new(output))?;
+        let mut number = 0;
+        each(records_of(vec![input], 0)?, end, means, |record| {
+            number += 1;
+            outputs.add(record);
+            let record = &record[..record.len() - 1];
+            let last = last.get_or_insert_with(|| record.to_vec());
+            if compare(last, record).is_gt() {
+                let what = format!("{name} {number} of part {part} is out of order");
+                return Err(Error::Invalid(what));
+            }
+            last.clear();
+            last.extend_from_slice(record);
+            Ok(())
+        })?;
+    }
+    check_read("outputs", outputs.checksum(), validated)?;
+    let mut inputs = RecordSum::new(Framing::End(end));
+    for slice in &job.slices {
+        let (opened, taken_bytes) = slice_inputs(slice, means)?;
+        each(records_of(opened, taken_bytes)?, end, means, |record| {
+            inputs.add(record);
+            Ok(())
+        })?;
+    }
+    check_read("inputs", inputs.checksum(), validated)
+}
+
+/// Passes each record to `take`, with its end, which the last one of an input may lack.
+fn each(
+    inputs: Vec<LinesInput>,
+    end: u8,
+    means: &Means<'_>,
+    mut take: impl FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut record = Vec::new();
+    for input in inputs {
+        let path = input.path.clone();
+        let mut records = BufReader::with_capacity(BUFFER_BYTES, input.into_bytes());
+        loop {
+            record.clear();
+            let read = records.read_until(end, &mut record);
+            if read.map_err(|error| xsort_disk::Error::of_read(&path, error))? == 0 {
+                break;
+            }
+            if means.observer.is_cancelled() {
+                return Err(xsort_extsort::Error::Cancelled.into());
+            }
+            if record.last() != Some(&end) {
+                record.push(end);
+            }
+            take(&record)?;
+        }
+    }
+    Ok(())
+}
