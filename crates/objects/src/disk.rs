@@ -258,9 +258,11 @@ impl Disk for ObjectDisk {
     }
 
     fn announce(&self, paths: &mut dyn Iterator<Item = &Path>) {
-        if let Ok(Engine { caller, workers }) = self.start() {
-            let urls = paths.filter(|path| is_url(path));
-            let locations = urls.filter_map(|path| Location::of_object(path).ok());
+        let urls = paths.filter(|path| is_url(path));
+        let mut locations = urls.filter_map(|path| Location::of_object(path).ok()).peekable();
+        if locations.peek().is_some()
+            && let Ok(Engine { caller, workers }) = self.start()
+        {
             self.ahead.ask(locations, caller, &workers.queue());
         }
     }

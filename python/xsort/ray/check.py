@@ -9,7 +9,7 @@ from typing import Any
 
 from .._errors import Error, NotFound, Unsuitable
 from .program import Children, find_program
-from .state import MANIFEST, is_url, parse_manifest, read_manifest, write_whole
+from .state import MANIFEST, is_url, parse_manifest, path_texts, read_manifest, write_whole
 
 
 def validate(output: Any, against: Any, memory: Any) -> dict[str, Any]:
@@ -26,9 +26,8 @@ def validate(output: Any, against: Any, memory: Any) -> dict[str, Any]:
         raise Unsuitable(
             f"xsort {kind}: only records are compared with other inputs than their own"
         )
-    inputs = [against] if isinstance(against, str | os.PathLike) else against
-    for each in inputs:
-        words += ["--against", os.fspath(each)]
+    for each in path_texts(against):
+        words += ["--against", each]
     parts = [part["output"] for part in manifest["parts"]]
     ended = children.run("verify", *parts, *words, *budget, "--json")
     if not ended.output:

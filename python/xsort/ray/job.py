@@ -20,7 +20,16 @@ from .program import Children, find_program, reason_of
 from .report import Job, Report
 from .scheduler import Kind, Scheduler
 from .sizes import parse_size
-from .state import MANIFEST, State, is_url, job_key, put_if_absent, read_manifest, write_whole
+from .state import (
+    MANIFEST,
+    State,
+    is_url,
+    job_key,
+    path_texts,
+    put_if_absent,
+    read_manifest,
+    write_whole,
+)
 
 # Tasks of one kind that each slot of the cluster should have, so that none waits long for the last.
 TASKS_PER_SLOT = 3
@@ -291,15 +300,14 @@ def request_of(
         raise Unsuitable(f"{parts!r} parts: pass a number from 1 on, or 'auto'")
     if parts is not None and part_size is not None:
         raise Unsuitable("parts and part_size contradict each other: pass one of them")
-    paths = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     return Request(
-        [_absolute(path) for path in paths],
+        [_absolute(path) for path in path_texts(inputs)],
         _absolute(output).rstrip("/"),
         list(words),
         suffix,
         size(memory),
         slots,
-        [str(each) for each in ([scratch] if isinstance(scratch, str | os.PathLike) else scratch)],
+        path_texts(scratch),
         parts,
         size(part_size),
         size(slice_size),

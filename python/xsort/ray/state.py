@@ -108,6 +108,12 @@ class State:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
+def path_texts(paths: Any) -> list[str]:
+    """One path, or several, as text."""
+    each = [paths] if isinstance(paths, str | os.PathLike) else paths
+    return [os.fspath(path) for path in each]
+
+
 def state_root(output: str, state: str | None) -> str:
     """The directory in which the states of jobs with this output are."""
     if state is not None:

@@ -14,7 +14,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from .driver import NAMESPACE
 from .job import connect
 from .node import remove_job, scratch_roots
-from .state import state_root, states
+from .state import path_texts, state_root, states
 
 # How long a board may take to answer.
 ANSWER_SECONDS = 10.0

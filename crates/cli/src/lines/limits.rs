@@ -17,7 +17,7 @@ pub(super) struct Limits {
     pub(super) rate: Option<Arc<RateLimit>>,
     /// Degrees Celsius, and the gate that is closed above these.
     pub(super) temperature: Option<(f64, Arc<Gate>)>,
-    /// `--s3-part-size` and `--s3-connections`.
+    /// `--s3-part-size` and `--s3-connections`; `--no-clobber`, which outputs in files keep too.
     pub(super) objects: GivenLimits,
 }
 

@@ -305,11 +305,23 @@ fn an_output_that_exists_is_kept_if_asked_for() {
 }
 
 #[test]
-fn a_cluster_without_python_is_refused_with_the_way_out() {
+fn a_cluster_is_python_s_matter_and_without_it_refused_with_the_way_out() {
     let mut sandbox = Sandbox::new();
-    for (python, reason) in [("/missing/python", "XSORT_PYTHON"), ("false", "")] {
+    let mut run = |python: &str| {
         sandbox.variables = vec![("XSORT_PYTHON".into(), python.into())];
-        let ended = sandbox.run("cluster sort in -o out");
-        assert!(ended.code != Some(0) && ended.stderr.contains(reason), "{}", ended.stderr);
-    }
+        sandbox.run("cluster sort in -o out")
+    };
+    let missing = run("/missing/python");
+    assert!(
+        missing.code != Some(0) && missing.stderr.contains("XSORT_PYTHON"),
+        "{}",
+        missing.stderr
+    );
+    assert_eq!(run("false").code, Some(1));
+    let words = run("echo");
+    assert!(
+        words.code == Some(0) && words.stdout.ends_with(" sort in -o out\n"),
+        "{}",
+        words.stdout
+    );
 }
