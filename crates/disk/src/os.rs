@@ -32,8 +32,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// How many inputs may be open at a time, if the system allows twice as many files: each takes a
-/// kilobyte or two of kernel memory.
+/// How many inputs may be open at a time, if the system allows four times as many files: each takes
+/// a kilobyte or two of kernel memory.
 const INPUTS_OPEN_MAX: u64 = 8192;
 
 /// The operating system's files, read and written with direct I/O where that is possible.
@@ -106,9 +106,10 @@ impl OsDisk {
                 }
             },
         };
-        let half = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 2;
+        // Transfers in flight hold as many again that the table has suspended meanwhile.
+        let quarter = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 4;
         Ok(OsDisk {
-            files: FileTable::new(half.min(INPUTS_OPEN_MAX) as usize),
+            files: FileTable::new(quarter.min(INPUTS_OPEN_MAX) as usize),
             engine,
             fuse: OnceLock::new(),
             stream: OnceLock::new(),
