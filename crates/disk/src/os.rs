@@ -106,7 +106,8 @@ impl OsDisk {
                 }
             },
         };
-        // Transfers in flight hold as many again that the table has suspended meanwhile.
+        // The table doesn't count inputs that it has suspended while a transfer holds them: room is
+        // left for these, beside outputs, scratch and rings.
         let quarter = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 4;
         Ok(OsDisk {
             files: FileTable::new(quarter.min(INPUTS_OPEN_MAX) as usize),

@@ -48,7 +48,7 @@ impl Ahead {
                 // Asked once: who opens it asks again, as often as it takes, and has the error.
                 let asked = match ahead.stop.is_set() {
                     true => None,
-                    false => caller.client.head(&location).ok(),
+                    false => caller.tries().attempt(|client| client.head(&location)).ok(),
                 };
                 let mut answers = ahead.answers.lock();
                 match asked {
