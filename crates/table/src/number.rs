@@ -13,6 +13,9 @@
 /// Least and largest exponent that the first byte has.
 const SHORT: std::ops::RangeInclusive<i64> = -30..=30;
 
+/// Longest text whose digits are gathered in one pass.
+const SHORT_BYTES: usize = 32;
+
 /// Appends the bytes of a decimal number: a sign, digits, a fraction, an exponent. `None` if it is
 /// none.
 pub(crate) fn push_decimal(out: &mut Vec<u8>, text: &[u8]) -> Option<()> {
@@ -21,6 +24,9 @@ pub(crate) fn push_decimal(out: &mut Vec<u8>, text: &[u8]) -> Option<()> {
         [b'+', rest @ ..] => (false, rest),
         _ => (false, text),
     };
+    if push_short(out, is_negative, text).is_some() {
+        return Some(());
+    }
     let (mantissa, power) = match memchr::memchr2(b'e', b'E', text) {
         Some(at) => (&text[..at], exponent(&text[at + 1..])?),
         None => (text, 0),
@@ -58,6 +64,47 @@ pub(crate) fn push_decimal(out: &mut Vec<u8>, text: &[u8]) -> Option<()> {
     if is_negative {
         out[start..].iter_mut().for_each(|byte| *byte = !*byte);
     }
+    Some(())
+}
+
+/// The same of a short number without a sign and an exponent, as most are, in one pass. `None`: it
+/// is another, or none.
+fn push_short(out: &mut Vec<u8>, is_negative: bool, text: &[u8]) -> Option<()> {
+    let (mut digits, mut count, mut whole) = ([0; SHORT_BYTES + 1], 0, None);
+    if text.len() > SHORT_BYTES {
+        return None;
+    }
+    for &byte in text {
+        match byte {
+            b'0'..=b'9' => {
+                digits[count] = byte - b'0';
+                count += 1;
+            }
+            b'.' if whole.is_none() => whole = Some(count),
+            _ => return None,
+        }
+    }
+    if count == 0 {
+        return None;
+    }
+    let whole = whole.unwrap_or(count);
+    let Some(first) = digits[..count].iter().position(|&digit| digit != 0) else {
+        out.push(0x80);
+        return Some(());
+    };
+    while digits[count - 1] == 0 {
+        count -= 1;
+    }
+    let exponent = whole as i64 - first as i64;
+    if !SHORT.contains(&exponent) {
+        return None;
+    }
+    let turn = if is_negative { 0xff } else { 0 };
+    out.push((0xa0 + exponent - SHORT.start()) as u8 ^ turn);
+    // Behind the last digit is a zero.
+    let pairs = digits[first..count + 1].chunks_exact(2).take((count - first).div_ceil(2));
+    out.extend(pairs.map(|pair| (0x10 + 10 * pair[0] + pair[1]) ^ turn));
+    out.push(0x0f ^ turn);
     Some(())
 }
 
@@ -147,6 +194,12 @@ mod tests {
     }
 
     proptest! {
+        /// One pass and several make the same key.
+        #[test]
+        fn short_numbers_have_the_keys_of_others(text in "[-+]?[0.1-9]{0,34}") {
+            prop_assert_eq!(key(&text), key(&format!("{text}e0")));
+        }
+
         #[test]
         fn they_compare_as_integers(a: i64, b: i64, small in -99i64..99, places in 0usize..12) {
             let text = |value: i64| {

@@ -24,6 +24,7 @@
 //! 0 stands behind it as it is, any other stuffed.
 
 use super::stuffing::push_stuffed;
+use xsort_kernels::lines::{MASK_BYTES, mask};
 
 /// Ends a keyed record: the delimiter of the engine's lines.
 pub const RECORD_END: u8 = 0;
@@ -42,8 +43,27 @@ pub(super) const PLAIN: u8 = 2;
 /// Behind a key: the record stuffed.
 pub(super) const STUFFED: u8 = 3;
 
+/// Whether some bytes have codes: a look at eight at once.
+#[inline]
+fn has_codes(bytes: &[u8]) -> bool {
+    const LOW: u64 = u64::from_ne_bytes([0x7f; 8]);
+    // Carries into the highest bit of each byte that is more than 1.
+    const MORE: u64 = u64::from_ne_bytes([0x7f - CODE; 8]);
+    let (words, rest) = bytes.as_chunks::<8>();
+    let is_more = |word: &[u8; 8]| {
+        let word = u64::from_ne_bytes(*word);
+        (word & LOW) + MORE | word | LOW
+    };
+    words.iter().fold(u64::MAX, |all, word| all & is_more(word)) != u64::MAX
+        || rest.iter().any(|&byte| byte <= CODE)
+}
+
 /// Appends the codes of bytes.
+#[inline]
 pub(super) fn push_escaped(out: &mut Vec<u8>, mut bytes: &[u8]) {
+    if !has_codes(bytes) {
+        return out.extend_from_slice(bytes);
+    }
     while let Some(at) = bytes.iter().position(|&byte| byte <= CODE) {
         out.extend_from_slice(&bytes[..at]);
         out.extend([CODE, ZERO + bytes[at]]);
@@ -73,9 +93,11 @@ impl KeyWriter<'_> {
     /// of their own.
     #[inline]
     pub fn fixed(&mut self, bytes: &[u8]) {
-        let turn = if self.is_descending { 0xff } else { 0 };
+        if !self.is_descending {
+            return push_escaped(self.out, bytes);
+        }
         for &byte in bytes {
-            match byte ^ turn {
+            match !byte {
                 byte @ (0 | 1) => self.out.extend([CODE, ZERO + byte]),
                 byte => self.out.push(byte),
             }
@@ -144,6 +166,19 @@ pub fn key_and_end(keyed: &[u8]) -> &[u8] {
 #[inline]
 pub(super) fn key_bytes(keyed: &[u8]) -> usize {
     let mut from = 0;
+    if let Some(block) = keyed.first_chunk() {
+        // Behind the first byte of a code is another one only at the end of a key.
+        let mut codes = mask(block, CODE);
+        while codes != 0 {
+            let at = codes.trailing_zeros() as usize;
+            if keyed.get(at + 1).is_none_or(|&code| code == KEY_END) {
+                return at;
+            }
+            from = at + 2;
+            codes &= codes - 1;
+        }
+        from = from.max(MASK_BYTES);
+    }
     while let Some(at) = keyed[from..].iter().position(|&byte| byte == CODE) {
         match keyed.get(from + at + 1) {
             Some(&KEY_END) | None => return from + at,
@@ -157,6 +192,7 @@ pub(super) fn key_bytes(keyed: &[u8]) -> usize {
 mod tests {
     use super::super::restore::Restore;
     use super::*;
+    use crate::variable::SegmentForm;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -206,6 +242,9 @@ mod tests {
                 prop_assert_eq!(key_bytes(&keyed[from..]), own);
                 let end = keyed.len() - 1;
                 prop_assert!(!keyed[from..end].contains(&RECORD_END));
+                let mut out = vec![0; end - from + 1];
+                let bytes = Restore::default().put(&keyed[from..end], &mut out);
+                prop_assert_eq!(&out[..bytes], [&record[..], b"\r\n"].concat());
                 expected.extend(record);
                 expected.extend(b"\r\n");
             }

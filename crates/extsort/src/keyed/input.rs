@@ -132,12 +132,16 @@ impl<'d, K: Keying> KeyedInput<'d, K> {
     /// Reads whole records; false if there are no more.
     fn read_piece(&mut self, task: &mut Task<K::Index>) -> io::Result<bool> {
         let Task { bytes, index, at, .. } = task;
-        bytes.clear();
-        bytes.append(&mut self.uncut);
+        // What an earlier piece has left in this memory needn't be zeroed again.
+        let mut filled = self.uncut.len();
+        bytes.resize(bytes.len().max(filled), 0);
+        bytes[..filled].copy_from_slice(&self.uncut);
+        self.uncut.clear();
         *at = self.at;
         let (mut wanted, mut empty) = (PIECE_BYTES, io::empty());
         loop {
-            self.read_up_to(bytes, wanted)?;
+            self.read_up_to(bytes, filled, wanted)?;
+            filled = bytes.len();
             if bytes.is_empty() {
                 return Ok(false);
             }
@@ -166,17 +170,21 @@ impl<'d, K: Keying> KeyedInput<'d, K> {
         }
     }
 
-    /// Reads until there are `wanted` bytes, or no more.
-    fn read_up_to(&mut self, bytes: &mut Vec<u8>, wanted: usize) -> io::Result<()> {
-        let mut filled = bytes.len();
-        if filled < wanted && self.from.is_some() {
-            bytes.reserve_exact(wanted - filled);
+    /// Reads until there are `wanted` bytes, of which `filled` are there, or no more.
+    fn read_up_to(
+        &mut self,
+        bytes: &mut Vec<u8>,
+        mut filled: usize,
+        wanted: usize,
+    ) -> io::Result<()> {
+        if bytes.len() < wanted && self.from.is_some() {
+            bytes.reserve_exact(wanted - bytes.len());
             bytes.resize(wanted, 0);
         }
         while let Some(from) = &mut self.from
             && filled < wanted
         {
-            match from.read(&mut bytes[filled..]) {
+            match from.read(&mut bytes[filled..wanted]) {
                 Ok(0) => self.from = None,
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

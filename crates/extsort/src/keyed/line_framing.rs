@@ -8,6 +8,8 @@
 //! the order of the bytes, and the end of a key comes before any of them. So keyed lines compare as
 //! their keys do, and those with equal keys as their lines.
 
+use xsort_kernels::lines::line_end;
+
 /// Ends a key.
 const KEY_END: u8 = 1;
 /// The first byte of a code of two bytes; the largest byte that has one.
@@ -50,7 +52,7 @@ fn push_codes(out: &mut Vec<u8>, bytes: &[u8]) {
 /// Where the key of a keyed line ends; all of a beginning without an end.
 #[inline]
 pub(super) fn key_bytes(keyed: &[u8]) -> usize {
-    memchr::memchr(KEY_END, keyed).unwrap_or(keyed.len())
+    line_end(keyed, KEY_END)
 }
 
 /// The line behind a key of so many bytes, without codes.
@@ -95,6 +97,21 @@ impl RestoreLines {
     /// For lines that end with `delimiter`.
     pub(super) fn new(delimiter: u8) -> RestoreLines {
         RestoreLines { delimiter, at: Place::Key }
+    }
+
+    /// Writes a keyed line, without its end, as the line and its delimiter to the front of `out`,
+    /// which is longer. Returns how many bytes that is.
+    #[inline]
+    pub(super) fn put(&self, keyed: &[u8], out: &mut [u8]) -> usize {
+        let line = keyed.get(key_bytes(keyed) + 1..).unwrap_or_default();
+        let mut bytes = line.len();
+        out[..bytes].copy_from_slice(line);
+        if line.iter().fold(false, |has_codes, &byte| has_codes | (byte == CODE)) {
+            let mut in_line = RestoreLines { delimiter: self.delimiter, at: Place::Line };
+            bytes = in_line.apply(&mut out[..bytes]);
+        }
+        out[bytes] = self.delimiter;
+        bytes + 1
     }
 
     /// Replaces keyed lines by lines with delimiters. Returns how many bytes they have.
@@ -182,6 +199,9 @@ mod tests {
                 prop_assert!(!keyed.contains(&LINE_END));
                 let mut work = Vec::new();
                 prop_assert_eq!(line_behind(keyed, key_bytes(keyed), &mut work), &line[..]);
+                let mut out = vec![0; keyed.len() + 1];
+                let bytes = RestoreLines::new(b'\n').put(keyed, &mut out);
+                prop_assert_eq!(&out[..bytes], [&line[..], b"\n"].concat());
             }
         }
     }

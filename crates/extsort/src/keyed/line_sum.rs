@@ -20,6 +20,12 @@ impl LineSum {
         LineSum { delimiter, begun: Vec::new(), sum: 0, total }
     }
 
+    /// Takes a whole line, the first `bytes` bytes of `tail`.
+    #[inline]
+    pub(super) fn take_line(&mut self, tail: &[u8], bytes: usize) {
+        self.sum = self.sum.wrapping_add(line_hash(tail, bytes));
+    }
+
     pub(super) fn take(&mut self, mut bytes: &[u8]) {
         if !self.begun.is_empty()
             && let Some(end) = memchr::memchr(self.delimiter, bytes)

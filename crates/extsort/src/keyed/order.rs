@@ -3,7 +3,7 @@
 use super::encode::{CODE, END_BYTES, key_bytes};
 use crate::variable::LineOrder;
 use std::cmp::Ordering;
-use xsort_kernels::lines::shared_bytes;
+use xsort_kernels::lines::{MASK_BYTES, shared_bytes};
 
 /// Compares keyed records by their keys. Those with equal keys keep the order of the input.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,17 +35,18 @@ impl LineOrder for ByKey {
         u64::from_be_bytes(word)
     }
 
-    /// Both words of one look at the first 17 bytes.
-    #[inline]
+    /// Both words of one look for the key's end.
+    #[inline(always)]
     fn two_words_of(&self, tail: &[u8], bytes: usize, skip: usize, scratch: &mut ()) -> [u64; 2] {
-        let Some(first) = tail.first_chunk::<17>().filter(|_| skip == 0 && bytes >= 17) else {
+        let Some(own) = tail.get(skip..).and_then(<[u8]>::first_chunk::<16>) else {
             return [skip, skip + 8].map(|skip| self.word(&tail[..bytes], skip, scratch));
         };
-        let mut words = [[0; 8]; 2];
-        words[0].copy_from_slice(&first[..8]);
-        words[1].copy_from_slice(&first[8..16]);
-        let [high, low] = words.map(u64::from_be_bytes);
-        match key_bytes(first) {
+        // Behind the first word is a byte that tells whether the key ends there.
+        let seen = &tail[..tail.len().min(MASK_BYTES.max(skip + 17))];
+        let end = key_bytes(seen).min(bytes);
+        let (words, _) = own.as_chunks::<8>();
+        let [high, low] = [words[0], words[1]].map(u64::from_be_bytes);
+        match end.saturating_sub(skip) {
             own @ ..8 => [high & !(u64::MAX >> (8 * own)), 0],
             own @ 8..16 => [high, low & !(u64::MAX >> (8 * (own - 8)))],
             _ => [high, low],
@@ -99,8 +100,12 @@ mod tests {
                 padded.resize(64, 0);
                 let word = |at: usize| u64::from_be_bytes(padded[at..at + 8].try_into().unwrap());
                 prop_assert_eq!(ByKey.word(keyed, skip, &mut ()), word(skip));
-                let words = ByKey.two_words_of(keyed, keyed.len(), skip, &mut ());
-                prop_assert_eq!(words, [word(skip), word(skip + 8)]);
+                let mut tail = keyed.clone();
+                for behind in [0, 9, 90] {
+                    tail.resize(keyed.len() + behind, 1);
+                    let words = ByKey.two_words_of(&tail, keyed.len(), skip, &mut ());
+                    prop_assert_eq!(words, [word(skip), word(skip + 8)]);
+                }
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Keyed records on their way out: records as they were, in place.
 
-use super::encode::{CODE, KEY_END, PLAIN, RECORD_END};
-use super::stuffing::Unstuffing;
+use super::encode::{CODE, END_BYTES, KEY_END, PLAIN, RECORD_END, key_bytes};
+use super::stuffing::{Unstuffing, unstuff};
+use crate::variable::SegmentForm;
 
 /// Takes keys away, and the stuffing of records. It begins before a record, and takes bytes in
 /// pieces of any length.
@@ -19,6 +20,21 @@ enum State {
     Kind,
     Plain,
     Stuffed(Unstuffing),
+}
+
+impl SegmentForm for Restore {
+    #[inline]
+    fn put(&mut self, keyed: &[u8], out: &mut [u8]) -> usize {
+        let behind = keyed.get(key_bytes(keyed) + END_BYTES..);
+        let (kind, record) = behind.and_then(<[u8]>::split_first).unwrap_or((&PLAIN, &[]));
+        out[..record.len()].copy_from_slice(record);
+        if *kind == PLAIN { record.len() } else { unstuff(&mut out[..record.len()]) }
+    }
+
+    fn put_piece(&mut self, piece: &mut [u8]) -> usize {
+        let mut all = u64::MAX;
+        self.apply(piece, &mut all)
+    }
 }
 
 impl Restore {

@@ -5,7 +5,7 @@ use super::keying_threads::KeyingMemory;
 use super::order::ByKey;
 use super::restore::Restore;
 use crate::variable::{
-    FileOutput, LinesDryRun, LinesInput, LinesOptions, LinesReport, OutputForm, SegmentFilter,
+    FileOutput, LinesDryRun, LinesInput, LinesOptions, LinesReport, OutputForm, SegmentForm,
     SortedOutput, dry_run_lines, sort_formed,
 };
 use crate::{Error, Observer};
@@ -48,10 +48,7 @@ pub fn sort_keyed(
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
-    let restore = || -> SegmentFilter {
-        let (mut restore, mut records_left) = (Restore::default(), u64::MAX);
-        Box::new(move |bytes| restore.apply(bytes, &mut records_left))
-    };
-    let form = OutputForm { head, filter: &restore };
+    let segment = || -> Box<dyn SegmentForm> { Box::new(Restore::default()) };
+    let form = OutputForm { head, segment: &segment };
     sort_formed(options, &ByKey, inputs, output, form, disk, observer)
 }

@@ -9,7 +9,7 @@ use super::line_keys::{ByKeyAndLine, ByKeyThenJudged, ByLineKey, LineKeys, LineT
 use super::line_sum::LineSum;
 use crate::units::Bytes;
 use crate::variable::{
-    LinesInput, LinesOptions, LinesReport, OutputForm, SegmentFilter, SortedOutput, sort_formed,
+    LinesInput, LinesOptions, LinesReport, OutputForm, SegmentForm, SortedOutput, sort_formed,
 };
 use crate::{Error, Observer};
 use std::sync::Arc;
@@ -55,16 +55,11 @@ pub fn sort_lines_by_keys<K: LineKeys>(
         ..options.clone()
     };
     let written_sum = Arc::new(AtomicU64::new(0));
-    let filter = || -> SegmentFilter {
-        let mut restore = RestoreLines::new(delimiter);
-        let mut written = LineSum::new(delimiter, Arc::clone(&written_sum));
-        Box::new(move |bytes| {
-            let restored = restore.apply(bytes);
-            written.take(&bytes[..restored]);
-            restored
-        })
+    let segment = || -> Box<dyn SegmentForm> {
+        let written = LineSum::new(delimiter, Arc::clone(&written_sum));
+        Box::new(SummedLines { restore: RestoreLines::new(delimiter), written })
     };
-    let form = OutputForm { head: &[], filter: &filter };
+    let form = OutputForm { head: &[], segment: &segment };
     let report = match keys.ties() {
         LineTies::Equal => sort_formed(&engine, &ByLineKey, inputs, output, form, disk, observer),
         LineTies::Bytes => {
@@ -82,6 +77,26 @@ pub fn sort_lines_by_keys<K: LineKeys>(
         return Err(Error::LostLines { read: sum, written: written_sum.load(Relaxed) });
     }
     Ok(LinesReport { bytes, checksum: Some(sum), ..report })
+}
+
+/// Lines without their keys, hashed as they are written.
+struct SummedLines {
+    restore: RestoreLines,
+    written: LineSum,
+}
+
+impl SegmentForm for SummedLines {
+    fn put(&mut self, keyed: &[u8], out: &mut [u8]) -> usize {
+        let bytes = self.restore.put(keyed, out);
+        self.written.take_line(out, bytes - 1);
+        bytes
+    }
+
+    fn put_piece(&mut self, piece: &mut [u8]) -> usize {
+        let bytes = self.restore.apply(piece);
+        self.written.take(&piece[..bytes]);
+        bytes
+    }
 }
 
 /// Inputs whose lines have keys.

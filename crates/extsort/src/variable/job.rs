@@ -17,12 +17,19 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use xsort_disk::Disk;
 
-/// Changes the lines of a segment on their way to the output: it gets their bytes in pieces that
-/// end anywhere, changes each in place, and returns how many bytes are left of it.
-pub type SegmentFilter = Box<dyn FnMut(&mut [u8]) -> usize>;
+/// What is written of the lines of a segment, which come in order.
+pub trait SegmentForm {
+    /// Writes what becomes of a line to the front of `out`, which has room for the line and its
+    /// delimiter. Returns how many bytes that is.
+    fn put(&mut self, line: &[u8], out: &mut [u8]) -> usize;
 
-/// Makes the filter of a segment.
-pub type LineFilter<'f> = dyn Fn() -> SegmentFilter + Sync + 'f;
+    /// The same of a line that is longer than any `out`: it comes in pieces, its delimiter behind
+    /// the last one, each of which is changed in place. Returns how many bytes are left of it.
+    fn put_piece(&mut self, piece: &mut [u8]) -> usize;
+}
+
+/// Makes the form of each segment.
+pub type SegmentForms<'f> = dyn Fn() -> Box<dyn SegmentForm> + Sync + 'f;
 
 /// What an output is besides sorted lines.
 #[derive(Clone, Copy)]
@@ -30,7 +37,7 @@ pub struct OutputForm<'f> {
     /// Bytes before all lines.
     pub head: &'f [u8],
     /// What is made of the lines.
-    pub filter: &'f LineFilter<'f>,
+    pub segment: &'f SegmentForms<'f>,
 }
 
 /// A sort or merge of lines under way.

@@ -41,6 +41,15 @@ pub enum Lines<'a, W = [u64; 1]> {
     },
 }
 
+/// What [`Merge::fill_with`] has written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filled {
+    /// Bytes.
+    pub bytes: usize,
+    /// Bytes of the lines that they were made of, each with its delimiter.
+    pub line_bytes: usize,
+}
+
 /// Where a merge stands in one run.
 #[derive(Clone, Copy)]
 struct Cursor<'a, W> {
@@ -176,6 +185,32 @@ impl<'a, O: LineOrder> Merge<'a, O> {
             self.advance(run);
         }
         at
+    }
+
+    /// Writes what `put` makes of the next lines to `out`: as many as would fit as they are. `put`
+    /// gets a line without its delimiter and the rest of `out`, which has room for both, and
+    /// returns how many bytes it wrote. Nothing may be left of a line that was written in part.
+    pub fn fill_with(
+        &mut self,
+        out: &mut [u8],
+        mut put: impl FnMut(&[u8], &mut [u8]) -> usize,
+    ) -> Filled {
+        debug_assert_eq!(self.pending_bytes(), 0);
+        let mut filled = Filled::default();
+        while self.live > 0 {
+            let run = self.winner.run();
+            let line = self.nodes[run].cursor.line();
+            let to = &mut out[filled.bytes..];
+            if line.len() >= to.len() {
+                break;
+            }
+            if self.count(run) {
+                filled.bytes += put(line, to);
+                filled.line_bytes += line.len() + 1;
+            }
+            self.advance(run);
+        }
+        filled
     }
 
     /// Writes the next lines to `out`: as many as fit whole. Not to be mixed with

@@ -23,7 +23,7 @@ mod sort;
 pub use entry::{Entry, Words};
 pub use gather::{Gathered, arrange, gather};
 pub use hash::line_hash;
-pub use merge::{Lines, Merge};
+pub use merge::{Filled, Lines, Merge};
 pub use order::{ByBytes, ByBytesReversed, LineOrder};
 pub use scan::{
     MASK_BYTES, count_lines, for_each_line, line_end, mask, shared_bytes, whole_lines_bytes,

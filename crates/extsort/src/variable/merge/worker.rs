@@ -1,7 +1,7 @@
 //! What the threads of a merge do: merge segments, and decompress blocks for the next ones.
 
 use super::super::codec::BlockDecompressor;
-use super::super::job::LinesJob;
+use super::super::job::{LinesJob, SegmentForm};
 use super::compressed::{CompressedBlock, DecompressedBlock};
 use super::ordered_writer::OrderedWriter;
 use super::segment::Segment;
@@ -10,7 +10,7 @@ use crate::Error;
 use crossbeam_channel::{Receiver, Sender, select};
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Lease;
-use xsort_kernels::lines::{LineOrder, Merge};
+use xsort_kernels::lines::{Filled, LineOrder, Merge};
 
 /// A task for a thread that merges.
 pub(crate) enum MergeTask<'r, W> {
@@ -93,28 +93,30 @@ impl<'a, 'j, O: LineOrder, S: Sink> MergeWorker<'a, 'j, O, S> {
         let lines = segment.lines(&texts);
         let mut merge =
             Merge::new(*order, options.delimiter, options.is_unique, &lines, segment.ends());
-        let mut filter = form.filter(|_| S::IS_OUTPUT).map(|form| (form.filter)());
+        let mut form = form.filter(|_| S::IS_OUTPUT).map(|form| (form.segment)());
         let has_crc = S::IS_OUTPUT && self.job.journal.is_recording();
         loop {
-            let bytes = stage_times.output_busy.time(|| merge.fill(write_buffer));
-            let filtered = match &mut filter {
-                Some(filter) => stage_times.output_busy.time(|| filter(&mut write_buffer[..bytes])),
-                None => bytes,
-            };
-            let filtered = &write_buffer[..filtered];
+            let Filled { bytes, line_bytes } = stage_times.output_busy.time(|| match &mut form {
+                Some(form) => fill_formed(&mut merge, &mut **form, write_buffer),
+                None => {
+                    let bytes = merge.fill(write_buffer);
+                    Filled { bytes, line_bytes: bytes }
+                }
+            });
+            let filled = &write_buffer[..bytes];
             let is_last = merge.is_done();
             let to_come = merge.pending_bytes();
             let (written_sum, dropped_sum) = merge.sums();
             let hash_sum = written_sum.wrapping_add(dropped_sum);
             let merged = MergedLines { lines: merge.taken(), hash_sum };
-            let crc = has_crc.then(|| crc32fast::hash(filtered));
+            let crc = has_crc.then(|| crc32fast::hash(filled));
             let write = |sink: &mut S| {
-                sink.write(filtered, crc, to_come)?;
+                sink.write(filled, crc, to_come)?;
                 if is_last { sink.end_segment(&segment.positions, merged) } else { Ok(()) }
             };
             let write = || self.writer.write(segment.number, is_last, failure, write);
             stage_times.output_waits_for_write.time(write)?;
-            self.job.observer.advance(bytes as u64);
+            self.job.observer.advance(line_bytes as u64);
             if is_last {
                 self.job.balance.dropped(dropped_sum);
                 if S::IS_OUTPUT {
@@ -125,4 +127,22 @@ impl<'a, 'j, O: LineOrder, S: Sink> MergeWorker<'a, 'j, O, S> {
             }
         }
     }
+}
+
+/// Writes what becomes of the next lines to `out`: whole ones, or a piece of one that is longer.
+fn fill_formed<O: LineOrder>(
+    merge: &mut Merge<'_, O>,
+    form: &mut dyn SegmentForm,
+    out: &mut [u8],
+) -> Filled {
+    let pending = merge.pending_bytes();
+    if pending == 0 {
+        let filled = merge.fill_with(out, |line, out| form.put(line, out));
+        if filled.line_bytes > 0 || merge.is_done() {
+            return filled;
+        }
+    }
+    let most = if pending == 0 { out.len() } else { pending.min(out.len()) };
+    let line_bytes = merge.fill(&mut out[..most]);
+    Filled { bytes: form.put_piece(&mut out[..line_bytes]), line_bytes }
 }
