@@ -58,7 +58,8 @@ impl LineOrder for ByKey {
     #[inline]
     fn compare(&self, a: &[u8], b: &[u8], (): &mut ()) -> Ordering {
         let shared = shared_bytes(a, b);
-        let is_over = key_bytes(&a[..shared]) + END_BYTES <= shared;
+        let seen = &a[..a.len().min(MASK_BYTES.max(shared))];
+        let is_over = key_bytes(seen) + END_BYTES <= shared;
         if is_over { Ordering::Equal } else { a[shared..].cmp(&b[shared..]) }
     }
 

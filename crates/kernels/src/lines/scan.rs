@@ -37,15 +37,24 @@ pub fn for_each_line(text: &[u8], delimiter: u8, mut line: impl FnMut(usize, usi
 /// The length of the line at the beginning of `text`, its delimiter excluded.
 #[inline(always)]
 pub fn line_end(text: &[u8], delimiter: u8) -> usize {
-    match text.first_chunk::<MASK_BYTES>() {
-        Some(block) => match mask(block, delimiter) {
-            0 => memchr::memchr(delimiter, &text[MASK_BYTES..])
-                .map_or(text.len(), |end| end + MASK_BYTES),
-            ends => ends.trailing_zeros() as usize,
-        },
-        None => text.iter().position(|&byte| byte == delimiter).unwrap_or(text.len()),
+    let (blocks, rest) = text.as_chunks::<MASK_BYTES>();
+    // A call of memchr pays only for long lines.
+    for (at, block) in blocks.iter().take(MASKS_MAX).enumerate() {
+        match mask(block, delimiter) {
+            0 => {}
+            ends => return at * MASK_BYTES + ends.trailing_zeros() as usize,
+        }
     }
+    let from = MASK_BYTES * blocks.len().min(MASKS_MAX);
+    let end = match blocks.len() {
+        ..=MASKS_MAX => rest.iter().position(|&byte| byte == delimiter),
+        _ => memchr::memchr(delimiter, &text[from..]),
+    };
+    end.map_or(text.len(), |end| from + end)
 }
+
+/// Lines that end within so many masks are searched for their ends here, longer ones by memchr.
+const MASKS_MAX: usize = 4;
 
 /// Texts from this size on are left to memchr. Its first search detects the processor's features by
 /// ten CPUID instructions, each of which takes 4 to 25 us in a virtual machine: too long for small
@@ -110,4 +119,21 @@ pub fn mask(block: &[u8; MASK_BYTES], wanted: u8) -> u64 {
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     block.iter().enumerate().fold(0, |mask, (at, &byte)| mask | u64::from(byte == wanted) << at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_any_length_ends_at_its_first_delimiter() {
+        for bytes in [0, 1, 63, 64, 65, 255, 256, 257, 319, 320, 321, 1000] {
+            for behind in [0, 1, 70, 700] {
+                let mut text = vec![b'x'; bytes];
+                assert_eq!(line_end(&text, b'\n'), bytes);
+                text.extend(vec![b'\n'; behind]);
+                assert_eq!(line_end(&text, b'\n'), bytes, "{behind}");
+            }
+        }
+    }
 }
