@@ -22,8 +22,8 @@ pub(crate) fn push_date(out: &mut Vec<u8>, text: &[u8]) -> Option<()> {
             (date.year(), date.month() as u8, date.day() as u8)
         }
     };
-    out.extend((year as u16 ^ 1 << 15).to_be_bytes());
-    out.extend([month, day]);
+    let [high, low] = (year as u16 ^ 1 << 15).to_be_bytes();
+    out.extend_from_slice(&[high, low, month, day]);
     Some(())
 }
 
@@ -43,8 +43,8 @@ pub(crate) fn push_time(out: &mut Vec<u8>, text: &[u8], format: Option<&str>) ->
             }
         }
     };
-    out.extend(&((seconds + (1 << 39)) as u64).to_be_bytes()[3..]);
-    out.extend(nanoseconds.to_be_bytes());
+    out.extend_from_slice(&((seconds + (1 << 39)) as u64).to_be_bytes()[3..]);
+    out.extend_from_slice(&nanoseconds.to_be_bytes());
     Some(())
 }
 
@@ -79,18 +79,20 @@ fn usual_time(text: &[u8]) -> Option<(i64, u32)> {
     Some((days(year, month, day) * 86_400 + seconds - ahead, nanoseconds))
 }
 
+/// Days of each month, the first of which is number 1, but for those of leap years.
+const DAYS: [u8; 13] = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
 /// Year, month and day at the beginning of a text, if it is a day of a calendar.
 fn usual_date(text: &[u8]) -> Option<(i16, u8, u8)> {
-    let &[_, _, _, _, b'-', _, _, b'-', _, _, ..] = text else { return None };
-    let year = i16::from(two(text, 0)?) * 100 + i16::from(two(text, 2)?);
-    let (month, day) = (two(text, 5)?, two(text, 8)?);
+    let &[a, b, c, d, b'-', e, f, b'-', g, h, ..] = text else { return None };
+    let digits = [a, b, c, d, e, f, g, h].map(|byte| byte.wrapping_sub(b'0'));
+    if digits.iter().fold(false, |is_other, &digit| is_other | (digit > 9)) {
+        return None;
+    }
+    let two = |at: usize| 10 * digits[at] + digits[at + 1];
+    let (year, month, day) = (i16::from(two(0)) * 100 + i16::from(two(2)), two(4), two(6));
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let last = match month {
-        2 => 28 + u8::from(is_leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return None,
-    };
+    let last = DAYS.get(usize::from(month))? + u8::from(month == 2 && is_leap);
     (1..=last).contains(&day).then_some((year, month, day))
 }
 

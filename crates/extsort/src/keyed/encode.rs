@@ -96,11 +96,10 @@ impl KeyWriter<'_> {
         if !self.is_descending {
             return push_escaped(self.out, bytes);
         }
-        for &byte in bytes {
-            match !byte {
-                byte @ (0 | 1) => self.out.extend([CODE, ZERO + byte]),
-                byte => self.out.push(byte),
-            }
+        for part in bytes.chunks(16) {
+            let mut turned = [0; 16];
+            turned.iter_mut().zip(part).for_each(|(turned, byte)| *turned = !byte);
+            push_escaped(self.out, &turned[..part.len()]);
         }
     }
 
