@@ -75,6 +75,10 @@ pub struct DiskOptions {
     pub rate: Option<Arc<RateLimit>>,
     /// An output must not replace a file.
     pub no_clobber: bool,
+    /// Files go through the page cache, and each transfer is carried out by the thread that submits
+    /// it, whatever `io` says. For transfers so small that passing them to another thread and
+    /// waiting for the drive takes longer than copying their bytes.
+    pub is_cached: bool,
 }
 
 /// Default of transfers in flight per ring: 1 MiB blocks at depth 4 to 16 were fastest.

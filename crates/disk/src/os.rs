@@ -64,6 +64,8 @@ pub struct OsDisk {
 enum Engine {
     Uring(UringEngine),
     Threads(ThreadPool),
+    /// The thread that submits a transfer carries it out.
+    Caller,
 }
 
 impl Engine {
@@ -71,6 +73,7 @@ impl Engine {
         match self {
             Engine::Uring(engine) => engine.start(transfer),
             Engine::Threads(pool) => pool.start(transfer),
+            Engine::Caller => carry_out(transfer),
         }
     }
 
@@ -79,6 +82,7 @@ impl Engine {
         match self {
             Engine::Uring(engine) => engine.load(),
             Engine::Threads(pool) => pool.load(),
+            Engine::Caller => 0,
         }
     }
 }
@@ -94,6 +98,7 @@ impl OsDisk {
         let count = options.depth() * options.rings();
         let threads = || ThreadPool::new(count, carry_out).map(Engine::Threads);
         let engine = match options.io {
+            _ if options.is_cached => Engine::Caller,
             IoChoice::Sync => threads()?,
             IoChoice::Uring => UringEngine::new(options.rings(), options.depth())
                 .map(Engine::Uring)
@@ -135,9 +140,17 @@ impl OsDisk {
             let source = io::Error::new(io::ErrorKind::InvalidInput, reason);
             return Err(Error::new(Operation::Open, path, source));
         }
-        let mut file = OpenFile::new(fd, path, &self.notices);
+        let mut file = self.open_file(fd, path);
         file.snapshot = Some(Snapshot::from(&opened));
         Ok(file)
+    }
+
+    /// Direct where that is possible, unless all goes through the page cache.
+    fn open_file(&self, fd: OwnedFd, path: &Path) -> OpenFile {
+        match self.engine {
+            Engine::Caller => OpenFile::buffered(fd, path, &self.notices),
+            Engine::Uring(_) | Engine::Threads(_) => OpenFile::new(fd, path, &self.notices),
+        }
     }
 
     /// An open file; a suspended input is reopened.
@@ -146,7 +159,7 @@ impl OsDisk {
     }
 
     fn insert_output(&self, path: &Path, (fd, pending): (OwnedFd, PendingOutput)) -> FileId {
-        let mut file = OpenFile::new(fd, path, &self.notices);
+        let mut file = self.open_file(fd, path);
         file.pending = Some(pending);
         self.insert(file)
     }
@@ -255,7 +268,7 @@ impl Disk for OsDisk {
 
     fn open_in_place(&self, path: &Path) -> Result<FileId, Error> {
         let (fd, _) = open_regular(path, OFlags::WRONLY)?;
-        Ok(self.insert(OpenFile::new(fd, path, &self.notices)))
+        Ok(self.insert(self.open_file(fd, path)))
     }
 
     fn set_bytes(&self, file: FileId, bytes: u64) -> Result<(), Error> {
@@ -273,25 +286,25 @@ impl Disk for OsDisk {
         let fd = nameless::create_scratch(directory).map_err(|errno| {
             Error::new(Operation::Create, directory.join("(scratch file)"), errno)
         })?;
-        Ok(self.insert(OpenFile::new(fd, directory, &self.notices)))
+        Ok(self.insert(self.open_file(fd, directory)))
     }
 
     fn create_persistent(&self, path: &Path) -> Result<FileId, Error> {
         let fd = persistent::create(path)
             .map_err(|errno| Error::new(Operation::Persist, path, errno))?;
-        Ok(self.insert(OpenFile::new(fd, path, &self.notices)))
+        Ok(self.insert(self.open_file(fd, path)))
     }
 
     fn open_persistent(&self, path: &Path) -> Result<FileId, Error> {
         let fd = persistent::open_existing(path)
             .map_err(|errno| Error::new(Operation::Persist, path, errno))?;
-        Ok(self.insert(OpenFile::new(fd, path, &self.notices)))
+        Ok(self.insert(self.open_file(fd, path)))
     }
 
     fn open_or_create_persistent(&self, path: &Path) -> Result<(FileId, bool), Error> {
         let (fd, is_new) = persistent::open_or_create(path)
             .map_err(|errno| Error::new(Operation::Persist, path, errno))?;
-        Ok((self.insert(OpenFile::new(fd, path, &self.notices)), is_new))
+        Ok((self.insert(self.open_file(fd, path)), is_new))
     }
 
     fn remove_persistent(&self, file: FileId) -> Result<(), Error> {
@@ -409,6 +422,9 @@ impl Disk for OsDisk {
         if is_stream {
             return self.stream().submit(transfer);
         }
+        if let Engine::Caller = self.engine {
+            return carry_out(transfer);
+        }
         if let Some(transfer) = self.cache.take_over(transfer, self.engine.load()) {
             self.start(transfer);
         }
@@ -429,6 +445,7 @@ impl Disk for OsDisk {
             }
             Engine::Uring(engine) => engine.describe(),
             Engine::Threads(pool) => format!("{} I/O threads", pool.threads()),
+            Engine::Caller => "calling threads".to_owned(),
         };
         let opened = |count: &AtomicUsize| count.load(Ordering::Relaxed) > 0;
         let files = match (opened(&self.direct_files), opened(&self.buffered_files)) {

@@ -185,7 +185,7 @@ impl Stores {
     /// The headers of bytes that are sent.
     fn payload_headers(&self, object: &Location, payload: &Payload) -> Vec<(&'static str, String)> {
         if object.scheme == Scheme::Gs {
-            let crc = crc_fast::crc32_iscsi(&payload.bytes);
+            let crc = crc32c::crc32c(&payload.bytes);
             return vec![(GOOGLE_CHECKSUM, format!("crc32c={}", encode::checksum(crc)))];
         }
         if self.knows_checksums.load(Ordering::Relaxed) {

@@ -61,6 +61,14 @@ impl<W: Words> LineOrder for GnuOrder<'_, W> {
         self.order.two_words(&tail[..bytes], skip, scratch)
     }
 
+    fn has_dear_keys(&self) -> bool {
+        self.order.has_dear_keys()
+    }
+
+    fn push_key(&self, line: &[u8], scratch: &mut Scratch, key: &mut Vec<u8>) {
+        self.order.encode(line, scratch, key);
+    }
+
     fn compare(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> Ordering {
         self.order.compare(a, b, scratch)
     }

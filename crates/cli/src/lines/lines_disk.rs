@@ -15,6 +15,7 @@ use xsort_objects::{ObjectLimits, ObjectUse};
 pub(super) struct LinesDisk<'l> {
     /// To GNU sort no name is a URL.
     has_urls: bool,
+    command: &'l Command,
     limits: &'l Limits,
     objects: Option<ObjectLimits>,
     /// Whether a name on the command line is one, and not only in a list of names.
@@ -23,7 +24,7 @@ pub(super) struct LinesDisk<'l> {
 }
 
 impl<'l> LinesDisk<'l> {
-    pub(super) fn new(has_urls: bool, command: &Command, limits: &'l Limits) -> LinesDisk<'l> {
+    pub(super) fn new(has_urls: bool, command: &'l Command, limits: &'l Limits) -> Self {
         let given = match has_urls {
             true => ObjectUse::of(&command.files, command.output.as_deref().map(Path::new)),
             false => ObjectUse::default(),
@@ -39,13 +40,14 @@ impl<'l> LinesDisk<'l> {
             )
         });
         let disk = OnceCell::new();
-        LinesDisk { has_urls, limits, objects: objects.flatten(), is_url_given, disk }
+        let objects = objects.flatten();
+        LinesDisk { has_urls, command, limits, objects, is_url_given, disk }
     }
 
     /// The disk.
     pub(super) fn get(&self) -> &Arc<dyn Disk> {
         self.disk.get_or_init(|| {
-            let local = Arc::new(self.limits.disk(resources::disk()));
+            let local = Arc::new(self.limits.disk(resources::disk(self.command)));
             match &self.objects {
                 Some(objects) => objects.disk(local, self.limits.rate.clone()),
                 None => local,

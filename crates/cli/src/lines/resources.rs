@@ -25,6 +25,10 @@ use xsort_gnu::sort::{Command, Environment};
 /// memory, caches and processors than to sort them.
 const SMALL_BUDGET_BYTES: u64 = 64 << 20;
 
+/// Memory up to which scratch goes through the page cache: its blocks are so small that direct
+/// transfers of them mostly wait (docs/experiments/2026-11-24-merges-and-checks.md).
+const CACHED_BUDGET_BYTES: u64 = 16 << 20;
+
 /// The least that GNU sort takes `-S` for.
 const LEAST_BUFFER_BYTES: u64 = 1 << 10;
 
@@ -122,10 +126,12 @@ fn codec(command: &Command) -> Option<Codec> {
     Some(if is_lz4 { Codec::Lz4 } else { Codec::Zstd })
 }
 
-/// How scratch travels: without rings where files are scarce, for these are files too.
-pub(super) fn disk() -> DiskOptions {
+/// How scratch travels: without rings where files are scarce, for these are files too; through the
+/// page cache where memory is so small that blocks are.
+pub(super) fn disk(command: &Command) -> DiskOptions {
     let io = if has_few_files() { IoChoice::Sync } else { IoChoice::Auto };
-    DiskOptions { io, ..DiskOptions::default() }
+    let is_cached = command.buffer_bytes.is_some_and(|bytes| bytes <= CACHED_BUDGET_BYTES);
+    DiskOptions { io, is_cached, ..DiskOptions::default() }
 }
 
 /// Whether so few files may be open that none can be spent on what GNU sort doesn't do.

@@ -17,6 +17,7 @@ mod lines;
 mod lines_generated;
 mod lines_keys;
 mod lines_locales;
+mod lines_merges;
 mod lines_scripts;
 mod objects;
 mod part;

@@ -33,6 +33,10 @@ fn a_disk_describes_itself() {
     .unwrap();
     assert_eq!(sync.describe(), "6 I/O threads, direct");
     assert!(sync.notices().is_empty());
+    let cached = OsDisk::new(DiskOptions { is_cached: true, ..DiskOptions::default() }).unwrap();
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let _scratch = cached.create_scratch(directory.path()).unwrap();
+    assert_eq!(cached.describe(), "calling threads, buffered");
     match OsDisk::new(DiskOptions {
         io: IoChoice::from_str("uring").unwrap(),
         ..DiskOptions::default()

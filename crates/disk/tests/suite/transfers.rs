@@ -201,10 +201,13 @@ fn disks() -> Vec<(&'static str, Box<dyn Disk>)> {
             .ok()
             .map(|disk| Box::new(disk) as Box<dyn Disk>)
     };
+    let cached = OsDisk::new(DiskOptions { is_cached: true, ..DiskOptions::default() });
+    let cached = cached.ok().map(|disk| Box::new(disk) as Box<dyn Disk>);
     let sim = SimOptions { delay_max: Duration::from_millis(1), ..SimOptions::rough(3) };
     [
         ("uring", os(IoChoice::Uring)),
         ("sync", os(IoChoice::Sync)),
+        ("cached", cached),
         ("simulated", Some(Box::new(SimDisk::new(sim)))),
     ]
     .into_iter()

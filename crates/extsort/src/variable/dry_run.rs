@@ -34,7 +34,7 @@ pub fn dry_run_lines<O: LineOrder>(
 ) -> Result<LinesDryRun, Error> {
     let entry_bytes = size_of::<Entry<O::Words>>();
     let plan = match merged_inputs {
-        Some(inputs) => Plan::for_merge(options, inputs),
+        Some(inputs) => Plan::for_merge(options, inputs, input_bytes),
         None => Plan::new(options, input_bytes, entry_bytes, options.checkpoint.is_some()),
     };
     if merged_inputs.is_none() {

@@ -63,6 +63,8 @@ pub(super) struct LinesJob<'a, O> {
     /// Lines and bytes read from sorted inputs.
     pub(super) sorted_lines: AtomicU64,
     pub(super) sorted_bytes: AtomicU64,
+    /// Bytes of all sorted inputs, if that is known.
+    pub(super) merged_bytes: Option<u64>,
     /// With a checkpoint: the journal of finished steps.
     pub(super) journal: JournalHandle<'a>,
     /// What the output is besides sorted lines.
@@ -103,6 +105,7 @@ impl<'a, O> LinesJob<'a, O> {
             balance: Balance::default(),
             sorted_lines: AtomicU64::new(0),
             sorted_bytes: AtomicU64::new(0),
+            merged_bytes: None,
             journal: JournalHandle(None),
             form: None,
         }

@@ -80,6 +80,11 @@ const INDEX_SHARE: u64 = 8;
 const BYPASS_BLOCK_BYTES: u64 = MIB;
 pub(super) const BYPASS_BLOCKS: u64 = 16;
 
+/// An input that is merged has at least so many blocks, unless they would be smaller than these
+/// bytes.
+const MERGED_INPUT_BLOCKS: u64 = 8;
+const MERGED_BLOCK_BYTES_MIN: u64 = 64 * KIB;
+
 /// The shape of a sort of lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
@@ -227,12 +232,22 @@ impl Plan {
         (self.index_bytes + INDEX_BYTES_BESIDE) / INDEX_ENTRY_BYTES
     }
 
-    /// The plan for a merge of so many sorted inputs: one area, for their blocks.
-    pub(super) fn for_merge(options: &LinesOptions, inputs: usize) -> Plan {
+    /// The plan for a merge of so many sorted inputs, of so many bytes in all if that is known: one
+    /// area, for their blocks.
+    pub(super) fn for_merge(
+        options: &LinesOptions,
+        inputs: usize,
+        input_bytes: Option<u64>,
+    ) -> Plan {
         let plan = Plan::new(options, None, 0, false);
         let area = plan.areas * plan.area_bytes + plan.threads * plan.sort_buffer_bytes;
         // Large blocks, so that reading is cheap; but half of the memory is for long lines.
         let block = (area / 2 / sorted_input_blocks(inputs)).max(BLOCK_BYTES_MIN as usize);
+        // Small ones for small inputs: what is read ahead of all of them is memory that is touched.
+        let share = input_bytes.map_or(u64::MAX, |bytes| {
+            (bytes / (inputs.max(1) as u64 * MERGED_INPUT_BLOCKS)).max(MERGED_BLOCK_BYTES_MIN)
+        });
+        let block = block.min(usize::try_from(share).unwrap_or(usize::MAX));
         let block_bytes = (1 << block.ilog2()).min(plan.block_bytes);
         Plan { areas: 1, area_bytes: area, sort_buffer_bytes: 0, block_bytes, ..plan }
     }

@@ -132,10 +132,12 @@ pub fn merge_lines<O: LineOrder>(
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
     let begun = Instant::now();
-    let expected_bytes = total_bytes(&inputs).unwrap_or(0);
-    let plan = Plan::for_merge(options, inputs.len());
+    let input_bytes = total_bytes(&inputs);
+    let expected_bytes = input_bytes.unwrap_or(0);
+    let plan = Plan::for_merge(options, inputs.len(), input_bytes);
     let memory = plan.map_memory(true)?;
-    let job = LinesJob::new(order, options, plan, disk, observer);
+    let mut job = LinesJob::new(order, options, plan, disk, observer);
+    job.merged_bytes = input_bytes;
     let sorted = |input| SortedInput::new(input, options.delimiter);
     let runs =
         inputs.into_iter().map(|input| Run::Sorted(Box::new(Mutex::new(sorted(input))))).collect();

@@ -15,7 +15,7 @@ const LONG: u64 = (1 << LENGTH_BITS) - 1;
 /// Words of a key that entries hold: one, or two.
 ///
 /// A second word is worth its memory where keys are expensive to make and often equal in the first.
-pub trait Words: sealed::Sealed + Pod + Eq + Default + Debug + Send + Sync {
+pub trait Words: sealed::Sealed + Pod + Ord + Default + Debug + Send + Sync {
     /// How many.
     const COUNT: usize;
 

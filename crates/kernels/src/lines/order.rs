@@ -66,6 +66,15 @@ pub trait LineOrder: Sync {
         [skip, skip + 8].map(|skip| self.word_of(tail, bytes, skip, scratch))
     }
 
+    /// Whether comparing the bytes of two keys, each made once, is cheaper than comparing lines.
+    /// Then words are exact.
+    fn has_dear_keys(&self) -> bool {
+        false
+    }
+
+    /// Appends the line's whole normalised key, if keys are dear.
+    fn push_key(&self, _line: &[u8], _scratch: &mut Self::Scratch, _key: &mut Vec<u8>) {}
+
     /// Compares two lines. Those that are equal keep the order of the input.
     fn compare(&self, a: &[u8], b: &[u8], scratch: &mut Self::Scratch) -> Ordering;
 

@@ -48,8 +48,10 @@ pub fn sort<O: LineOrder>(
 ) -> u64 {
     let mut sorter = Sorter { order, text, delimiter, caches, scratch: O::Scratch::default() };
     let (shared, sum) = sorter.extract(entries);
-    words::sort(entries, buffer, caches);
-    sorter.sort_groups(entries, buffer, shared, 0);
+    if !sorter.are_in_order(entries) {
+        words::sort(entries, buffer, caches);
+        sorter.sort_groups(entries, buffer, shared, 0);
+    }
     sorter.restore(entries, shared);
     sum
 }
@@ -139,16 +141,25 @@ impl<O: LineOrder> Sorter<'_, O> {
         let prefix = &text[..shared];
         let mut place = 0;
         let (mut really, mut sum) = (shared, 0u64);
+        // The line before, which may be the same: then it has the same words.
+        let mut before: (u64, &[u8], _) = (0, &[], None);
         for_each_line(text, self.delimiter, |start, end| {
             let tail = &text[start..];
             if shared > 0 && !tail[..end - start].starts_with(prefix) {
                 really = really.min(shared_bytes(prefix, &tail[..end - start]));
             }
-            sum = sum.wrapping_add(line_hash(tail, end - start));
-            let words = match O::Words::COUNT {
-                1 => [self.order.word_of(tail, end - start, shared, &mut self.scratch), 0],
+            let hash = line_hash(tail, end - start);
+            sum = sum.wrapping_add(hash);
+            let words = match (O::Words::COUNT, before) {
+                (_, (same, line, Some(words))) if same == hash && line == &tail[..end - start] => {
+                    words
+                }
+                (1, _) => [self.order.word_of(tail, end - start, shared, &mut self.scratch), 0],
                 _ => self.order.two_words_of(tail, end - start, shared, &mut self.scratch),
             };
+            if !O::WORD_IS_LINE {
+                before = (hash, &tail[..end - start], Some(words));
+            }
             entries[place] = Entry::new(O::Words::of(words), start, end - start);
             place += 1;
         });
@@ -173,6 +184,19 @@ impl<O: LineOrder> Sorter<'_, O> {
             let whole = [(whole >> 64) as u64 ^ turn, whole as u64 ^ turn];
             *entry = entry.with_words(O::Words::of(whole));
         }
+    }
+
+    /// Whether all lines are in order, as they mostly are in what was sorted before. Otherwise few
+    /// of them are looked at.
+    fn are_in_order(&mut self, entries: &[Entry<O::Words>]) -> bool {
+        let (text, delimiter) = (self.text, self.delimiter);
+        entries.is_sorted_by(|a, b| match a.words().cmp(&b.words()) {
+            Ordering::Equal => {
+                let (a, b) = (a.line(text, delimiter), b.line(text, delimiter));
+                self.order.compare(a, b, &mut self.scratch) != Ordering::Greater
+            }
+            order => order == Ordering::Less,
+        })
     }
 
     /// Sorts each group of entries with equal words. These are the words at byte `at` of the keys,

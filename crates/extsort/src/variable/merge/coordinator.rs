@@ -157,7 +157,8 @@ impl<'a, 'j, 'r, O: LineOrder, T: MergeWorkers<'r, O::Words>> Coordinator<'a, 'j
         let (begun, reader) = input.partial_line();
         let line_bytes_max = |budget_bytes| {
             let options = LinesOptions { budget_bytes, ..options.clone() };
-            input_line_bytes_max(&Plan::for_merge(&options, inputs), inputs)
+            let plan = Plan::for_merge(&options, inputs, self.job.merged_bytes);
+            input_line_bytes_max(&plan, inputs)
         };
         too_long(reader, begun, options, line_bytes_max)
     }

@@ -3,14 +3,20 @@
 //! A cut is a line and a run: whatever comes before it in the order of (line, run) is on one side.
 //! It can't lie behind the last line in memory of any run that has more lines, because the next of
 //! these might come before it. The smallest of these last lines is the latest cut. Before it, a cut
-//! is chosen that gives the segment a good size.
+//! is chosen that gives the segment a good size: if all runs are alike, in the run that has most in
+//! memory. If that is too large, because runs hardly overlap or many lines are equal, the first of
+//! the places that are a step ahead in any run.
 
+use super::super::chunk::Chunk;
 use super::super::run::Run;
 use super::cursor::RunCursor;
 use super::segment::{CutLine, RunSlice, Segment};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use xsort_kernels::lines::{Bound, LineOrder, Words, bound_in_entries, bound_in_text};
+
+/// A segment may be so many times as large as it should be.
+const SEGMENTS_MAX: usize = 2;
 
 /// Where a cut falls in a run.
 #[derive(Clone, Copy)]
@@ -67,23 +73,25 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
     /// Cuts the next segment; `None` if a block must be read first, or if nothing is left.
     pub(crate) fn next(&mut self, cursors: &mut [RunCursor<'r>]) -> Option<Segment<'r, O::Words>> {
         let latest = self.latest_cut(cursors)?;
-        let preferred = self.preferred_cut(cursors)?;
-        let (run, position) = match latest {
-            Some(latest) if self.is_before(cursors, latest, preferred) => latest,
-            _ => preferred,
-        };
-        let cut_line = cut_line::<O::Words>(&cursors[run], position, self.delimiter);
-        let mut slices = Vec::with_capacity(cursors.len());
-        for (number, cursor) in cursors.iter_mut().enumerate() {
-            let position = if number == run {
-                position
-            } else {
-                // Equal lines of earlier runs come before the cut, those of later ones after it.
-                let include_equal = self.is_unique || number < run;
-                self.find(cursor, Bound { line: cut_line.bytes(), include_equal })
-            };
-            slices.extend(advance(cursor, position));
+        let mut cut = self.preferred_cut(cursors)?;
+        if let Some(latest) = latest {
+            cut = self.first(cursors, latest, cut);
         }
+        let live = cursors.iter().filter(|cursor| loaded_bytes(cursor) > 0).count();
+        let mut steps = [self.segment_bytes, self.segment_bytes / live.max(1)].into_iter();
+        let (cut_line, positions) = loop {
+            let (run, position) = cut;
+            let cut_line = cut_line::<O::Words>(&cursors[run], position, self.delimiter);
+            let positions = self.positions(cursors, cut, cut_line.bytes());
+            let bytes: usize =
+                cursors.iter().zip(&positions).map(|(cursor, &to)| bytes_up_to(cursor, to)).sum();
+            match steps.next().filter(|_| bytes > SEGMENTS_MAX * self.segment_bytes) {
+                Some(step) => cut = self.first_ahead(cursors, step.max(1), cut),
+                None => break (cut_line, positions),
+            }
+        };
+        let slices = cursors.iter_mut().zip(positions);
+        let slices = slices.filter_map(|(cursor, position)| advance(cursor, position)).collect();
         let before = self.last_cut_line.replace(cut_line.clone());
         self.segments += 1;
         let positions = cursors.iter().filter(|_| self.needs_positions).map(RunCursor::position);
@@ -125,13 +133,16 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
         if bytes == 0 {
             return None;
         }
-        let cursor = &cursors[run];
         let step = (self.segment_bytes / live).max(1);
-        let position = match cursor.run {
+        Some((run, self.ahead(&cursors[run], step)))
+    }
+
+    /// The position in a run that is about `step` bytes ahead, or less where less is in memory.
+    fn ahead(&self, cursor: &RunCursor<'_>, step: usize) -> CutPosition {
+        match cursor.run {
             Run::InMemory(chunk) => {
-                let lines = chunk.entries_count();
-                let step = (step / (chunk.text_bytes() / lines.max(1)).max(1)).max(1);
-                CutPosition { blocks: 0, offset: (cursor.offset + step).min(lines) }
+                let step = (step / bytes_of_line(chunk)).max(1);
+                CutPosition { blocks: 0, offset: (cursor.offset + step).min(chunk.entries_count()) }
             }
             Run::OnScratch(_) | Run::Sorted(_) => {
                 let text = cursor.loaded[0].text();
@@ -143,8 +154,40 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
                     _ => CutPosition { blocks: 1, offset: 0 },
                 }
             }
+        }
+    }
+
+    /// The first of `cut` and the cuts that are `step` bytes ahead in any run.
+    fn first_ahead(&mut self, cursors: &[RunCursor<'_>], step: usize, mut cut: Cut) -> Cut {
+        for (run, cursor) in cursors.iter().enumerate() {
+            if loaded_bytes(cursor) > 0 {
+                cut = self.first(cursors, cut, (run, self.ahead(cursor, step)));
+            }
+        }
+        cut
+    }
+
+    /// Where a cut, whose line is given, falls in all runs.
+    fn positions(
+        &mut self,
+        cursors: &[RunCursor<'_>],
+        (run, position): Cut,
+        line: &[u8],
+    ) -> Vec<CutPosition> {
+        let of_run = |(number, cursor): (usize, &RunCursor<'_>)| {
+            if number == run {
+                return position;
+            }
+            // Equal lines of earlier runs come before the cut, those of later ones after it.
+            let include_equal = self.is_unique || number < run;
+            self.find(cursor, Bound { line, include_equal })
         };
-        Some((run, position))
+        cursors.iter().enumerate().map(of_run).collect()
+    }
+
+    /// The first of two cuts.
+    fn first(&mut self, cursors: &[RunCursor<'_>], a: Cut, b: Cut) -> Cut {
+        if self.is_before(cursors, b, a) { b } else { a }
     }
 
     /// Whether cut `a` comes before cut `b`.
@@ -179,14 +222,28 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
 /// Bytes of a run that are in memory and not merged; of a run in memory, an estimate.
 fn loaded_bytes(cursor: &RunCursor<'_>) -> usize {
     match cursor.run {
-        Run::InMemory(chunk) => {
-            let lines = chunk.entries_count();
-            (lines - cursor.offset) * (chunk.text_bytes() / lines.max(1)).max(1)
-        }
+        Run::InMemory(chunk) => (chunk.entries_count() - cursor.offset) * bytes_of_line(chunk),
         Run::OnScratch(_) | Run::Sorted(_) => {
             cursor.loaded.iter().map(|loaded| loaded.text().len()).sum::<usize>() - cursor.offset
         }
     }
+}
+
+/// Bytes from where a merge stands to a position; in memory, an estimate.
+fn bytes_up_to(cursor: &RunCursor<'_>, position: CutPosition) -> usize {
+    let CutPosition { blocks, offset } = position;
+    match cursor.run {
+        Run::InMemory(chunk) => (offset - cursor.offset) * bytes_of_line(chunk),
+        Run::OnScratch(_) | Run::Sorted(_) => {
+            let bytes = cursor.loaded.iter().take(blocks).map(|loaded| loaded.text().len());
+            bytes.sum::<usize>() + offset - cursor.offset
+        }
+    }
+}
+
+/// Bytes of a line of a chunk, on average.
+fn bytes_of_line(chunk: &Chunk) -> usize {
+    (chunk.text_bytes() / chunk.entries_count().max(1)).max(1)
 }
 
 /// The line that ends at a position.

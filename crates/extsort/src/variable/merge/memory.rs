@@ -118,9 +118,10 @@ pub(crate) fn fan_in_max(runs: &[Run], plan: &Plan, memory: &Areas) -> usize {
         .map(|run| Need::least(std::slice::from_ref(run), plan).short)
         .max()
         .unwrap_or(0);
-    let none = Need::least(&[], plan).short;
+    // Those that no run has for itself; a run in memory needs none at all.
+    let none = 1 + least_working_blocks(plan);
     let of = |count: usize| Need {
-        short: none + count * (one - none),
+        short: none + count * one.saturating_sub(none),
         long: all.long.min(count + 1),
         ..all
     };
@@ -215,4 +216,51 @@ fn choose_need(areas: &Areas, runs: &[Run], plan: &Plan) -> Need {
         need.long -= 1;
     }
     if need.is_met(areas.sizes()) { need } else { least }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::options::LinesOptions;
+    use super::*;
+    use crate::store::scratch::BlockAddress;
+    use std::path::PathBuf;
+    use xsort_kernels::Caches;
+
+    fn run_on_scratch(bytes: u64) -> Run {
+        Run::OnScratch(vec![SpilledBlock {
+            address: BlockAddress::IN_MEMORY,
+            bytes,
+            codec: None,
+            compressed_bytes: 0,
+            lines: 1,
+            last_line: 0,
+            checksum: 0,
+            first_key: Default::default(),
+        }])
+    }
+
+    /// A merge needs a block for each of its runs: once each run counted as all that a merge of one
+    /// needs, and passes read a sixth of the runs that there was memory for.
+    #[test]
+    fn a_merge_reads_as_many_runs_as_there_are_blocks() {
+        let options = LinesOptions {
+            delimiter: b'\n',
+            is_unique: false,
+            budget_bytes: 2 << 20,
+            taken_bytes: 0,
+            threads: 2,
+            caches: Caches::default(),
+            scratch: vec![PathBuf::from("/")],
+            codec: None,
+            output_file: None,
+            checkpoint: None,
+        };
+        let plan = Plan::new(&options, None, 24, false);
+        let memory = Areas::new(vec![Lease::map(100 * plan.block_bytes).unwrap()]);
+        let runs: Vec<Run> = (0..300).map(|_| run_on_scratch(1000)).collect();
+        let most = fan_in_max(&runs, &plan, &memory);
+        assert_eq!(most, 99 - least_working_blocks(&plan));
+        assert!(Need::least(&runs[..most], &plan).is_met(memory.sizes()));
+        assert!(!Need::least(&runs[..=most], &plan).is_met(memory.sizes()));
+    }
 }

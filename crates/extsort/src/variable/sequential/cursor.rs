@@ -15,6 +15,8 @@ pub(crate) struct InputCursor {
     line_bytes: usize,
     /// The first word of its key.
     pub(crate) word: u64,
+    /// Its key, if keys are dear and the line isn't long.
+    pub(crate) key: Vec<u8>,
     /// Whether there is a line.
     pub(crate) is_live: bool,
 }
@@ -37,6 +39,7 @@ impl InputCursor {
             to: 0,
             line_bytes: 0,
             word: 0,
+            key: Vec::new(),
             is_live: true,
         }
     }

@@ -7,13 +7,16 @@ use super::super::plan::BUDGET_BYTES_MIN;
 use super::cursor::{InputCursor, Standing};
 use crate::Error;
 use std::cmp::Ordering;
-use xsort_kernels::lines::{LineOrder, Words};
+use xsort_kernels::lines::{ByBytes, LineOrder, Words};
 
 /// Bytes of an input's buffer, unless a line is longer or memory is scarce.
 pub(crate) const BUFFER_BYTES_MAX: u64 = 64 << 10;
 /// Least bytes of an input's buffer. A small file gets no more than it has bytes, because the
 /// system takes longer to provide the memory than the merge does.
 pub(crate) const BUFFER_BYTES_MIN: u64 = 4 << 10;
+
+/// Keys of longer lines aren't made: they would take more than is counted for an input.
+const KEYED_LINE_BYTES_MAX: usize = 256;
 
 /// All inputs. Two of them meet at each node: the smaller goes on to the node at half its number,
 /// the other stays.
@@ -29,6 +32,8 @@ pub(crate) struct InputTree<'a, O: LineOrder> {
     /// Whether words of keys are made. Where they don't decide alone, because a language does, they
     /// cost more than comparisons, unless a number comes first.
     has_words: bool,
+    /// Whether the keys of lines are made, each once.
+    has_keys: bool,
     /// The input with the smallest line, and from 1 on the loser at each node.
     nodes: Vec<usize>,
 }
@@ -50,6 +55,7 @@ impl<'a, O: LineOrder> InputTree<'a, O> {
             buffer_bytes,
             inputs: Vec::new(),
             has_words: order.is_exact() || O::Words::COUNT == 1,
+            has_keys: order.has_dear_keys(),
             nodes: Vec::new(),
         };
         for (number, input) in inputs.into_iter().enumerate() {
@@ -110,9 +116,7 @@ impl<'a, O: LineOrder> InputTree<'a, O> {
             let input = &mut self.inputs[number];
             match input.read_line()? {
                 Standing::Line => {
-                    if self.has_words {
-                        input.word = self.order.word(input.line(), 0, &mut self.scratch);
-                    }
+                    self.make_key(number);
                     return Ok(());
                 }
                 Standing::End => {
@@ -122,6 +126,21 @@ impl<'a, O: LineOrder> InputTree<'a, O> {
                 }
                 Standing::LongLine => self.grow(number)?,
             }
+        }
+    }
+
+    /// Makes the key of an input's line, or a word of it, if that spares more than it costs.
+    #[inline]
+    fn make_key(&mut self, number: usize) {
+        let input = &mut self.inputs[number];
+        input.key.clear();
+        if self.has_keys && input.line().len() <= KEYED_LINE_BYTES_MAX {
+            let mut key = std::mem::take(&mut input.key);
+            self.order.push_key(input.line(), &mut self.scratch, &mut key);
+            input.word = ByBytes.word(&key, 0, &mut ());
+            input.key = key;
+        } else if self.has_words {
+            input.word = self.order.word(input.line(), 0, &mut self.scratch);
         }
     }
 
@@ -160,7 +179,12 @@ impl<'a, O: LineOrder> InputTree<'a, O> {
         }
         let by_word = first.word.cmp(&second.word);
         by_word
-            .then_with(|| self.order.compare(first.line(), second.line(), &mut self.scratch))
+            .then_with(|| match (&first.key[..], &second.key[..]) {
+                ([], _) | (_, []) => {
+                    self.order.compare(first.line(), second.line(), &mut self.scratch)
+                }
+                (first, second) => first.cmp(second),
+            })
             .then(a.cmp(&b))
             == Ordering::Less
     }

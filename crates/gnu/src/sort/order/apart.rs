@@ -3,7 +3,6 @@
 
 use std::cmp::Ordering;
 
-use super::key::Key;
 use super::{Order, Scratch};
 
 /// How lines compare whose keys, as [`LineKeys::push`] writes them, are equal.
@@ -31,9 +30,7 @@ impl LineKeys {
     /// `is_unique`, only the first of lines that are the same is wanted.
     #[must_use]
     pub fn new(order: &Order, is_unique: bool) -> Option<LineKeys> {
-        let is_exact = order.keys.iter().chain(&order.last_resort).all(Key::has_short_bytes);
-        let is_dear = order.keys.len() > 1 || order.keys[0].is_dear();
-        if !is_exact || !is_dear {
+        if !order.has_dear_keys() {
             return None;
         }
         let mut keys = order.clone();

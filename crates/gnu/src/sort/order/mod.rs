@@ -84,7 +84,7 @@ impl Order {
         let last = last_resort.as_mut().or(keys.last_mut()).expect("there is at least one");
         last.is_open = !last.is_reverse;
         let head = Head::of(&keys[0]);
-        let fields = Fields { separator: command.separator, blank: Box::new(locale.classes.blank) };
+        let fields = Fields::new(command.separator, &locale.classes.blank);
         Self { keys, fields, last_resort, head }
     }
 
@@ -122,6 +122,13 @@ impl Order {
     /// nothing.
     pub fn is_exact(&self) -> bool {
         self.keys.iter().chain(&self.last_resort).all(Key::is_exact)
+    }
+
+    /// True if it is cheaper to make a line's key once than to look for it in every comparison, and
+    /// the key is hardly longer than the line.
+    pub fn has_dear_keys(&self) -> bool {
+        self.keys.iter().chain(&self.last_resort).all(Key::has_short_bytes)
+            && (self.keys.len() > 1 || self.keys[0].is_dear())
     }
 
     /// True if the order is that of the lines' bytes, and the normalised key is the line.

@@ -272,8 +272,8 @@ impl Sum {
     #[inline]
     fn add_run(&mut self, text: &[u8]) -> usize {
         let mut at = 0;
-        while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk) {
-            let (value, count) = eight_digits(*bytes);
+        while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+            let (value, count) = eight_digits(first_eight(rest));
             if self.count + count > GROUP_DIGITS {
                 break;
             }
@@ -303,6 +303,28 @@ const POWERS: [u64; GROUP_DIGITS + 1] = {
     }
     powers
 };
+
+/// The first eight bytes of `text`, with zeros past its end.
+#[inline]
+fn first_eight(text: &[u8]) -> [u8; 8] {
+    if let Some(bytes) = text.first_chunk() {
+        return *bytes;
+    }
+    // Both halves of the text; where they overlap they are the same.
+    let both = |first: u64, last: u64, half: usize| first | last << (8 * (text.len() - half));
+    let word = match (text.first_chunk(), text.last_chunk()) {
+        (Some(first), Some(last)) => {
+            both(u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into(), 4)
+        }
+        _ => match (text.first_chunk(), text.last_chunk()) {
+            (Some(first), Some(last)) => {
+                both(u16::from_le_bytes(*first).into(), u16::from_le_bytes(*last).into(), 2)
+            }
+            _ => text.first().map_or(0, |&byte| byte.into()),
+        },
+    };
+    word.to_le_bytes()
+}
 
 /// The digits at the head of eight bytes, as a number, and how many they are.
 ///

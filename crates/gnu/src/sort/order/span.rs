@@ -8,11 +8,16 @@ use memchr::memchr;
 
 use super::super::command::{KeyEnd, KeyField};
 
+/// The last of the bytes that are blanks in most locales.
+const SPACE: u8 = b' ';
+
 /// What separates fields.
 #[derive(Clone, Debug)]
 pub(super) struct Fields {
-    pub(super) separator: Option<u8>,
-    pub(super) blank: Box<[bool; 256]>,
+    separator: Option<u8>,
+    blank: Box<[bool; 256]>,
+    /// Whether no blank is above the space: then most bytes are told apart eight at a time.
+    are_blanks_low: bool,
 }
 
 /// The part of a line that is a key.
@@ -23,11 +28,15 @@ pub(super) struct Span {
     pub(super) start_blanks: bool,
     end: Option<KeyEnd>,
     end_blanks: bool,
+    /// Whether every byte of every line belongs to the key.
+    is_whole_line: bool,
 }
 
 impl Span {
     pub(super) fn new(key: &KeyField) -> Self {
+        let begins_line = key.start_field == 0 && key.start_char == 0;
         Self {
+            is_whole_line: begins_line && !key.flags.start_blanks && key.end.is_none(),
             start_field: key.start_field,
             start_char: key.start_char,
             start_blanks: key.flags.start_blanks,
@@ -38,7 +47,7 @@ impl Span {
 
     /// True if every byte of every line belongs to the key.
     pub(super) fn is_whole_line(&self) -> bool {
-        self.begins_line() && !self.start_blanks && self.end.is_none()
+        self.is_whole_line
     }
 
     /// True if the key begins where the line does, or after the blanks there.
@@ -54,6 +63,9 @@ impl Span {
     /// The key's part of `line`.
     #[inline]
     pub(super) fn of<'a>(&self, line: &'a [u8], fields: &Fields) -> &'a [u8] {
+        if self.is_whole_line {
+            return line;
+        }
         let (start, end) = self.bounds(line, fields);
         &line[start..end.max(start)]
     }
@@ -86,6 +98,12 @@ impl Span {
 }
 
 impl Fields {
+    /// With a separator, or by blanks.
+    pub(super) fn new(separator: Option<u8>, blank: &[bool; 256]) -> Fields {
+        let are_blanks_low = !blank[usize::from(SPACE) + 1..].contains(&true);
+        Fields { separator, blank: Box::new(*blank), are_blanks_low }
+    }
+
     /// Where the field begins that comes `count` fields after the one that begins at `at`.
     #[inline]
     fn skip(&self, line: &[u8], mut at: usize, count: usize) -> usize {
@@ -107,7 +125,27 @@ impl Fields {
         if let Some(separator) = self.separator {
             return nth(line, at, separator, 1).unwrap_or(line.len());
         }
-        let at = self.skip_blanks(line, at);
+        self.skip_others(line, self.skip_blanks(line, at))
+    }
+
+    /// The first place from `at` on that has a blank.
+    #[inline]
+    fn skip_others(&self, line: &[u8], mut at: usize) -> usize {
+        const ALL: u64 = 0x0101_0101_0101_0101;
+        while self.are_blanks_low
+            && let Some(bytes) = line.get(at..).and_then(<[u8]>::first_chunk::<8>)
+        {
+            let bytes = u64::from_le_bytes(*bytes);
+            // The upper bit of the first byte that is no more than a space, and of some behind it.
+            let low = bytes.wrapping_sub(ALL * u64::from(SPACE + 1)) & !bytes & (ALL << 7);
+            at += low.trailing_zeros() as usize / 8;
+            if low != 0 {
+                if self.blank[usize::from(line[at])] {
+                    return at;
+                }
+                at += 1;
+            }
+        }
         at + line[at..].iter().take_while(|&&byte| !self.blank[usize::from(byte)]).count()
     }
 
