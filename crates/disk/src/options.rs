@@ -75,6 +75,8 @@ pub struct DiskOptions {
     pub rate: Option<Arc<RateLimit>>,
     /// An output must not replace a file.
     pub no_clobber: bool,
+    /// Outputs are written through the page cache, because they are read soon.
+    pub cached_outputs: bool,
 }
 
 /// Default of transfers in flight per ring: 1 MiB blocks at depth 4 to 16 were fastest.
