@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""xsort.ray on one node and on two, beside `xsort sort` on the same machine, and beside Ray Data's sort.
+"""xsort.ray on one node and on two, beside `xsort sort` on the same machine, and beside Ray Data, Dask and Spark.
 
-usage: bench/ray/run.py XSORT [--size 2GB] [--rounds 3] [--memory 4G] [--dir .] [--record FOLDER] [--losses] [--ray-data]
+usage: bench/ray/run.py XSORT [--size 2GB] [--rounds 3] [--memory 4G] [--dir .] [--record FOLDER] [--losses] [--rivals ray_data,dask,spark] [--limit 300]
 
 Run it with a Python that has the package, Ray, pyarrow and numpy. The nodes are raylets on this machine: one with all processors, or two with half of them each, so that
 two can't be faster than one, and the difference is what distribution costs. In turns, in even rounds in reverse order, the page cache warm; clusters start before the clock does, as a
-cluster that is there would. `xsort verify` proves each output, but Ray Data's, whose blocks are counted and compared in order. With --losses a node of two is killed in the
+cluster that is there would. `xsort verify` proves each output. The rivals sort rows of a key and the rest to Parquet, once, in a process with a limit of time; their files are read again, in order, and their rows counted. With --losses a node of two is killed in the
 middle of maps and of merges, and 60% of the keys are made equal.
 """
 
@@ -13,7 +13,9 @@ import argparse
 import json
 import os
 from pathlib import Path
+import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -33,7 +35,9 @@ def options():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--dir", type=Path, default=Path("."), help="a folder on the drive")
     parser.add_argument("--losses", action="store_true", help="also with a node killed, and with skewed keys")
-    parser.add_argument("--ray-data", action="store_true", help="also Ray Data's sort")
+    parser.add_argument("--rivals", default="", help="also these, of ray_data, dask and spark")
+    parser.add_argument("--limit", type=float, default=300, help="seconds that a rival may take")
+    parser.add_argument("--rival", help=argparse.SUPPRESS)
     parser.add_argument("--record", type=Path, help="where table.md, rows.jsonl and environment.json go")
     return parser.parse_args()
 
@@ -129,43 +133,111 @@ class Bench:
         skewed = self.folder / "skewed"
         return self.cluster(2, skewed if skewed.exists() else self.generate("skewed", "equal", "equal", "equal", "uniform", "uniform"))
 
-    def ray_data(self):
-        """Ray Data: files to rows of key and rest, sorted by key, written as Parquet."""
-        import pyarrow
-        import pyarrow.parquet
-        import ray
-
+    def rival(self, name):
+        """Another engine, in a process that may be killed: its seconds, or why there are none."""
         output = self.fresh()
-        ray.init(num_cpus=os.cpu_count(), logging_level="error", log_to_driver=False)
-        paths = [str(path) for path in sorted(self.inputs.iterdir())]
+        command = [sys.executable, __file__, self.xsort, "--rival", name, "--dir", self.given.dir, "--memory", self.given.memory]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+            try:
+                said, errors = process.communicate(timeout=self.given.limit)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                return {"failed": f"not done in {self.given.limit:.0f} s"}
+        if process.returncode != 0:
+            return {"failed": (errors.strip().splitlines() or ["?"])[-1][-300:]}
+        self.check_rows(output)
+        return {"seconds": float(said.strip().splitlines()[-1])}
 
-        def rows(batch):
-            import numpy
+    def check_rows(self, output):
+        """All rows are there, in order."""
+        import pyarrow.parquet
 
-            tables = []
-            for path in batch["item"]:
-                data = numpy.fromfile(path, dtype=[("key", "S10"), ("rest", "S90")])
-                columns = [pyarrow.FixedSizeBinaryArray.from_buffers(pyarrow.binary(width), len(data), [None, pyarrow.py_buffer(numpy.ascontiguousarray(data[name]))]) for name, width in (("key", 10), ("rest", 90))]
-                tables.append(pyarrow.table(columns, names=["key", "rest"]))
-            return pyarrow.concat_tables(tables)
-
-        began = time.monotonic()
-        try:
-            ray.data.from_items(paths, override_num_blocks=len(paths)).map_batches(rows, batch_size=1).sort("key").write_parquet(str(output))
-        finally:
-            seconds = time.monotonic() - began
-            ray.shutdown()
         count, before = 0, b""
-        for path in sorted(output.glob("*.parquet")):
-            keys = pyarrow.parquet.read_table(path, columns=["key"])["key"].to_pylist()
-            assert keys == sorted(keys)
-            count += len(keys)
+        for path in sorted(output.rglob("*.parquet"), key=lambda path: [int(word) if word.isdigit() else word for word in re.split(r"(\d+)", path.name)]):
+            for batch in pyarrow.parquet.ParquetFile(path).iter_batches(columns=["key"]):
+                keys = batch["key"].to_pylist()
+                assert keys == sorted(keys) and before <= keys[0], path
+                count, before = count + len(keys), keys[-1]
         assert count == self.bytes // 100, count
-        return seconds, {}
+
+
+def table_of(path, offset=0, count=-1):
+    """Records of a file as rows of key and rest."""
+    import numpy
+    import pyarrow
+
+    data = numpy.fromfile(path, dtype=[("key", "S10"), ("rest", "S90")], offset=offset, count=count)
+    columns = [pyarrow.FixedSizeBinaryArray.from_buffers(pyarrow.binary(width), len(data), [None, pyarrow.py_buffer(numpy.ascontiguousarray(data[name]))]) for name, width in (("key", 10), ("rest", 90))]
+    return pyarrow.table(columns, names=["key", "rest"])
+
+
+def ray_data(paths, output, memory):
+    """Ray Data: sorted by key."""
+    import pyarrow
+    import ray
+
+    ray.init(num_cpus=os.cpu_count(), object_store_memory=memory // 2, logging_level="error", log_to_driver=False)
+
+    def rows(batch):
+        return pyarrow.concat_tables(table_of(path) for path in batch["item"])
+
+    began = time.monotonic()
+    ray.data.from_items(paths, override_num_blocks=len(paths)).map_batches(rows, batch_size=1).sort("key").write_parquet(output)
+    return time.monotonic() - began
+
+
+def dask(paths, output, memory):
+    """Dask: a frame, sorted by key as text, as it has no bytes; two workers of a thread."""
+    import dask.dataframe
+    import pandas
+    from distributed import Client, LocalCluster
+
+    def frame(path):
+        table = table_of(path)
+        return pandas.DataFrame({"key": table["key"].to_pandas().map(lambda key: key.ljust(10, b"\0").decode("latin-1")), "rest": table["rest"].to_pandas()})
+
+    workers = os.cpu_count()
+    with LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=memory // workers, dashboard_address=None) as cluster, Client(cluster):
+        meta = pandas.DataFrame({"key": pandas.Series(dtype=object), "rest": pandas.Series(dtype=object)})
+        dask.config.set({"dataframe.convert-string": False})
+        began = time.monotonic()
+        rows = dask.dataframe.from_map(frame, paths, meta=meta).sort_values("key")
+        rows["key"] = rows["key"].map(lambda key: key.encode("latin-1"), meta=("key", object))
+        rows.to_parquet(output, write_index=False, schema=None)
+        return time.monotonic() - began
+
+
+def spark(paths, output, memory):
+    """Spark, local, with a core for each processor: files of records of one size, ordered by their first bytes."""
+    from pyspark.sql import SparkSession, functions
+
+    session = SparkSession.builder.master(f"local[{os.cpu_count()}]").config("spark.driver.memory", f"{memory >> 20}m").config("spark.ui.enabled", "false").config("spark.local.dir", str(Path(output).parent / "scratch")).getOrCreate()
+    began = time.monotonic()
+    # Records become rows by Spark's own reader of whole files of bytes.
+    files = session.read.format("binaryFile").load(paths)
+    cut = functions.expr("transform(sequence(0, cast(length / 100 as int) - 1), i -> substring(content, i * 100 + 1, 100))")
+    rows = files.select(functions.explode(cut).alias("record"))
+    rows = rows.select(functions.expr("substring(record, 1, 10)").alias("key"), functions.expr("substring(record, 11, 90)").alias("rest"))
+    rows.orderBy("key").write.parquet(output)
+    seconds = time.monotonic() - began
+    session.stop()
+    return seconds
+
+
+def run_rival(given):
+    """In a process of its own: prints the seconds."""
+    from xsort.ray.sizes import parse_size
+
+    folder = given.dir.resolve() / "bench-ray"
+    paths = [str(path) for path in sorted((folder / "in").iterdir())]
+    print({"ray_data": ray_data, "dask": dask, "spark": spark}[given.rival](paths, str(folder / "out"), parse_size(given.memory)))
 
 
 def main():
     given = options()
+    if given.rival:
+        run_rival(given)
+        return
     bench = Bench(given)
     contenders = ["alone", "one_node", "two_nodes"]
     if given.losses:
@@ -176,19 +248,19 @@ def main():
             seconds, report = getattr(bench, name)()
             rows.append({"round": number, "what": name, "seconds": seconds, "load": os.getloadavg()[0], **report})
             print(f"{name:32} {seconds:7.2f} s  load {os.getloadavg()[0]:.1f}  {report or ''}", flush=True)
-    if given.ray_data:
-        try:
-            seconds, report = bench.ray_data()
-            rows.append({"round": 0, "what": "ray_data", "seconds": seconds})
-        except Exception as error:
-            rows.append({"round": 0, "what": "ray_data", "failed": str(error)[-300:]})
-        print(rows[-1])
+    rivals = [name for name in given.rivals.split(",") if name]
+    for name in rivals:
+        rows.append({"round": 0, "what": name, **bench.rival(name)})
+        print(rows[-1], flush=True)
     lines = ["| | seconds, median | beside one machine |", "|---|--:|--:|"]
     base = statistics.median(row["seconds"] for row in rows if row["what"] == "alone")
-    for name in [*contenders, "ray_data"]:
+    for name in [*contenders, *rivals]:
         times = [row["seconds"] for row in rows if row["what"] == name and "seconds" in row]
         if times:
             lines.append(f"| {name.replace('_', ' ')} | {statistics.median(times):.2f} | {statistics.median(times) / base:.2f} |")
+        for row in rows:
+            if row["what"] == name and "failed" in row:
+                lines.append(f"| {name.replace('_', ' ')} | {row['failed'].replace('|', ' ')} | |")
     table = "\n".join(lines)
     print(table)
     if given.record:

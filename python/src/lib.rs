@@ -22,6 +22,7 @@
 //! | `sorted_batches` | batches of Arrow, sorted |
 //! | `batch_pump`, `arrow_input` | the thread for that, and what it reads |
 //! | `arrow_capsules` | the C interfaces by which they come and go |
+//! | `batch_digest` | keys and sums of batches |
 //! | `merge` | iterables that are in order, as one |
 //! | `output` | a file of a name, or a file object |
 //! | `sort`, `lines`, `table`, `verify`, `generate`, `du`, `jobs` | the calls |
@@ -34,6 +35,7 @@ mod array_layout;
 mod arrow_capsules;
 mod arrow_input;
 mod batch;
+mod batch_digest;
 mod batch_pump;
 mod channel;
 mod du;
@@ -63,6 +65,8 @@ mod verify;
 mod _xsort {
     #[pymodule_export]
     use crate::array::sort_array;
+    #[pymodule_export]
+    use crate::batch_digest::BatchDigester;
     #[pymodule_export]
     use crate::du::du;
     #[pymodule_export]

@@ -132,7 +132,7 @@ fn next(py: Python<'_>, pump: &Mutex<BatchPump>) -> PyResult<Option<RecordBatch>
 
 /// A batch of rows: what `pyarrow.record_batch`, `polars.DataFrame` and others take.
 #[pyclass(frozen, module = "xsort", name = "Batch")]
-pub(crate) struct Batch(RecordBatch);
+pub(crate) struct Batch(pub(crate) RecordBatch);
 
 #[pymethods]
 impl Batch {

@@ -7,10 +7,13 @@ every phase. Without Ray all of them are left out.
 import glob
 import hashlib
 import os
+import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
+import urllib.request
 
 import pytest
 import xsort
@@ -31,6 +34,11 @@ import ray  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 from xsort import ray as xr  # noqa: E402
 from xsort.ray.program import find_program  # noqa: E402
+
+try:
+    from xsort._parquet import file_system
+except ImportError:
+    file_system = None
 
 try:
     find_program()
@@ -232,6 +240,12 @@ def test_from_a_store_to_a_store(nodes, store, tmp_path, kill):
     verdict = xr.validate(output, against=inputs)
     assert verdict["ok"] and verdict["in_order"] and verdict["against"]["ok"]
     assert os.listdir(tmp_path) == ["state"] and os.listdir(tmp_path / "state") == []
+    if not kill:
+        # The same job may be done again; another one doesn't replace what it made.
+        xr.sort(inputs, output, state=tmp_path / "state", **options)
+        xsort.generate(500, f"{inputs}9", seed=9)
+        with pytest.raises(xsort.Unsuitable, match="parts of another job"):
+            xr.sort(inputs, output, state=tmp_path / "state", **options)
 
 
 TEXTS = {
@@ -263,6 +277,45 @@ def test_text_is_what_one_machine_writes(nodes, tmp_path, kind):
         parts = [header, *(part.removeprefix(header) for part in parts)]
     assert b"".join(parts) == open(whole, "rb").read()
     assert xr.validate(tmp_path / "out")["ok"]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("place", ["directory", "store"])
+def test_parquet_is_what_one_machine_makes(nodes, store, tmp_path, place, count):
+    """With two nodes one is lost in the middle of the merge."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    if place == "store" and store is None:
+        pytest.skip("XSORT_S3_SERVER is not set")
+    if not LONG and (place, count) != ("directory", 2):
+        pytest.skip("make test-ray runs it")
+    nodes.have(count)
+    where = str(tmp_path) if place == "directory" else f"{store}/parquet-{count}"
+    system, folder = file_system(where)
+    (tmp_path / "in").mkdir()
+    tables = []
+    for number in range(3):
+        rows = range(number * 100_000, number * 100_000 + 100_000)
+        columns = {"count": [row * row % 97 for row in rows], "row": list(rows)}
+        tables.append(pa.table({**columns, "name": [f"{row * 7919 % 10007}" for row in rows]}))
+        path = tmp_path / "in" / f"{number}.parquet"
+        pq.write_table(tables[-1], path, row_group_size=20_000)
+        if place == "store":
+            # The server doesn't know how Arrow sends parts.
+            url = f"{os.environ['AWS_ENDPOINT_URL']}/{folder}/in/{number}.parquet"
+            put = urllib.request.Request(url, path.read_bytes(), method="PUT")
+            urllib.request.urlopen(put).close()
+    by, lost = ["count:desc", "name"], Once("merge", nodes.kill) if count == 2 else None
+    job = xr.sort(
+        f"{where}/in/", f"{where}/out", by=by, format="parquet", parts=5, slice_size="300KB",
+        memory="400M", scratch=tmp_path, state=tmp_path / "state", progress=lost,
+    )  # fmt: skip
+    assert job.report.records == 300_000 and job.report.nodes_lost == (count == 2)
+    assert all(part.endswith(".parquet") for part in job.parts)
+    parts = [pq.read_table(file_system(part)[1], filesystem=system) for part in job.parts]
+    assert min(len(part) for part in parts) > 20_000
+    whole = pa.table(xsort.sorted_batches(pa.concat_tables(tables), by=by))
+    assert pa.concat_tables(parts).equals(whole)
+    assert xr.validate(f"{where}/out")["ok"]
 
 
 def test_few_records_one_part_and_no_records(nodes, tmp_path):
@@ -301,6 +354,46 @@ def test_kills_cost_only_what_they_hit(nodes, tmp_path, what, phase):
     assert report.merges <= report.parts + 4
     if phase == "sample":
         assert report.maps == report.slices
+
+
+class AtRandom(Once):
+    """Calls `act` when a share of the phase is done that chance has chosen."""
+
+    def __init__(self, phase, act, chosen):
+        super().__init__(phase, act)
+        self.share = chosen.random() * 0.9
+
+    def __call__(self, progress):
+        if not self.done and progress["phase"] == self.phase:
+            phase = progress["phases"][self.phase]
+            if phase["running"] and phase["done"] >= self.share * phase["of"]:
+                self.done = True
+                self.act()
+
+
+KILLS_EACH = int(os.environ.get("XSORT_RAY_KILLS", "0"))
+
+
+@pytest.mark.skipif(not KILLS_EACH, reason="XSORT_RAY_KILLS=20 runs it")
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("what", KILLS)
+def test_many_kills_at_random_moments(nodes, tmp_path, what, phase):
+    """So many kills of each kind in each phase, a job for each."""
+    if (what, phase) == ("program", "sample"):
+        pytest.skip("samples are too short to meet")
+    seed = int(os.environ.get("XSORT_SEED", "0")) or random.getrandbits(32)
+    print(f"XSORT_SEED={seed}")
+    chosen, data, jobs, kills = random.Random(seed), Data(tmp_path), 0, 0
+    while kills < KILLS_EACH:
+        nodes.have(2)
+        kill = AtRandom(phase, nodes.kill if what == "node" else KILLS[what], chosen)
+        job = data.sort(progress=kill, slice_size="3MB", part_size="3MB")
+        data.check(job)
+        shutil.rmtree(data.folder / "out")
+        jobs, kills = jobs + 1, kills + kill.done
+        # A phase may be over before its moment was seen.
+        assert jobs < 3 * KILLS_EACH + 5
+    print(f"{kills} kills in {jobs} jobs")
 
 
 def test_a_node_that_joins_takes_part(nodes, tmp_path):

@@ -49,6 +49,7 @@ __all__ = [
     "Usage",
     "Verdict",
     "Writer",
+    "_BatchDigester",
     "__version__",
     "_wait_for_interrupted_jobs",
     "desc",
@@ -300,6 +301,12 @@ class SortedBatches:
     def close(self) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *_exception: object) -> None: ...
+
+@final
+class _BatchDigester:
+    def __new__(cls, like: _HasArray, by: _Words) -> Self: ...
+    def of_keys(self) -> tuple[list[int], Self]: ...
+    def digest(self, rows: _HasArray) -> tuple[Batch, bool, int]: ...
 
 @final
 class desc:

@@ -18,12 +18,14 @@
 //! | `spill` | batches that don't |
 //! | `rows` | batches as rows of bytes, and back |
 //! | `encode`, `decode`, `value` | a column's values there |
+//! | `digest` | keys and sums of batches, for sorts on many machines |
 //! | `ordered` | threads whose results come in order |
 //! | `memory` | how the budget is divided, and what batches take of it |
 #![forbid(unsafe_code)]
 
 mod by;
 mod decode;
+mod digest;
 mod encode;
 mod error;
 mod keys;
@@ -39,6 +41,7 @@ mod sorting;
 mod spill;
 mod value;
 
+pub use digest::{BatchDigest, BatchDigester};
 pub use error::Error;
 pub use report::BatchReport;
 pub use sorted::SortedBatches;

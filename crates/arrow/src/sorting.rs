@@ -145,7 +145,7 @@ impl BatchSorting {
 }
 
 /// Refuses batches of another schema. What fields are called and noted besides doesn't matter.
-fn check(own: &SchemaRef, schema: &SchemaRef) -> Result<(), Error> {
+pub(crate) fn check(own: &SchemaRef, schema: &SchemaRef) -> Result<(), Error> {
     let types = |schema: &Schema| {
         schema.fields().iter().map(|field| field.data_type().clone()).collect::<Vec<_>>()
     };

@@ -54,11 +54,16 @@ impl OpenFile {
         }
     }
 
+    /// Wraps a descriptor of a file that goes through the page cache on purpose.
+    pub(crate) fn cached(fd: OwnedFd, path: &Path, notices: &Arc<Notices>) -> OpenFile {
+        let is_fuse = kind_of(&fd).is_ok_and(|(kind, _)| kind == FUSE);
+        OpenFile { is_fuse, ..OpenFile::buffered(fd, path, notices) }
+    }
+
     /// Wraps a descriptor and makes it direct if its file system allows that; if not, a notice says
     /// so.
     pub(crate) fn new(fd: OwnedFd, path: &Path, notices: &Arc<Notices>) -> OpenFile {
-        let is_fuse = kind_of(&fd).is_ok_and(|(kind, _)| kind == FUSE);
-        let file = OpenFile { is_fuse, ..OpenFile::buffered(fd, path, notices) };
+        let file = OpenFile::cached(fd, path, notices);
         match make_direct(&file.fd) {
             Ok(()) => file.is_direct.store(true, Ordering::Relaxed),
             Err(refusal) => file.notice(refusal),

@@ -79,6 +79,8 @@ pub struct DiskOptions {
     /// it, whatever `io` says. For transfers so small that passing them to another thread and
     /// waiting for the drive takes longer than copying their bytes.
     pub is_cached: bool,
+    /// Outputs are written through the page cache, because they are read soon.
+    pub cached_outputs: bool,
 }
 
 /// Default of transfers in flight per ring: 1 MiB blocks at depth 4 to 16 were fastest.

@@ -55,6 +55,7 @@ pub struct OsDisk {
     gate: Option<Arc<Gate>>,
     rate: Option<Arc<RateLimit>>,
     no_clobber: bool,
+    cached_outputs: bool,
     /// Files opened so far, direct and buffered ones, for `describe`.
     direct_files: AtomicUsize,
     buffered_files: AtomicUsize,
@@ -125,6 +126,7 @@ impl OsDisk {
             gate: options.gate,
             rate: options.rate,
             no_clobber: options.no_clobber,
+            cached_outputs: options.cached_outputs,
             direct_files: AtomicUsize::new(0),
             buffered_files: AtomicUsize::new(0),
         })
@@ -159,7 +161,10 @@ impl OsDisk {
     }
 
     fn insert_output(&self, path: &Path, (fd, pending): (OwnedFd, PendingOutput)) -> FileId {
-        let mut file = self.open_file(fd, path);
+        let mut file = match self.cached_outputs {
+            true => OpenFile::cached(fd, path, &self.notices),
+            false => self.open_file(fd, path),
+        };
         file.pending = Some(pending);
         self.insert(file)
     }

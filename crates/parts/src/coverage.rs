@@ -1,59 +1,15 @@
 //! What sources have of one part, and whether that is every slice exactly once.
 
-use crate::document::{read_document, read_whole};
+use crate::document::read_whole;
 use crate::error::Error;
-use crate::hex::sum;
+use crate::index::read_entry;
 use crate::job::Job;
-use crate::manifest::{Manifest, SliceFiles};
-use serde::{Deserialize, Serialize};
+use crate::manifest::SliceFiles;
+use crate::part_entry::PartEntry;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort_disk::{Disk, is_url};
-use xsort_records::Checksum;
-
-/// What a sorted slice has of one part.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PartEntry {
-    /// The job's id.
-    pub job: String,
-    /// The splitters' id.
-    pub splitters: String,
-    /// The slice.
-    pub slice: usize,
-    /// Where the part begins in the slice's data.
-    pub offset: u64,
-    /// Its length there.
-    pub bytes: u64,
-    /// How many records that is.
-    pub records: u64,
-    /// The sum of their CRC-32s.
-    #[serde(rename = "checksum", with = "sum")]
-    pub sum: u128,
-}
-
-impl PartEntry {
-    /// The entry of a part in a manifest, if it has so many.
-    #[must_use]
-    pub fn of(manifest: &Manifest, part: usize) -> Option<PartEntry> {
-        let range = manifest.parts.get(part)?;
-        Some(PartEntry {
-            job: manifest.job.clone(),
-            splitters: manifest.splitters.clone(),
-            slice: manifest.slice,
-            offset: range.offset,
-            bytes: range.bytes,
-            records: range.records,
-            sum: range.sum,
-        })
-    }
-
-    /// Its count and sum.
-    #[must_use]
-    pub fn checksum(&self) -> Checksum {
-        Checksum::from_parts(self.records, self.sum)
-    }
-}
 
 /// A place that has sorted slices, and what it has of one part.
 #[derive(Clone, Debug)]
@@ -87,7 +43,7 @@ pub fn entries_of(
         Error::LostSource { origin, cause: Box::new(cause) }
     };
     if !is_url(origin) {
-        return entries_in(disk, origin, part).map_err(|error| match error {
+        return entries_in(origin, part).map_err(|error| match error {
             Error::Engine(xsort_extsort::Error::Disk(error)) => lost(error.into()),
             wrong => wrong,
         });
@@ -98,16 +54,20 @@ pub fn entries_of(
         .map_err(|error| lost(Error::input(&url, format!("it is no list of slices: {error}"))))
 }
 
-/// What the slices in a directory have of a part: those whose manifest is there. Its data must have
-/// the length that the manifest says.
+/// What the slices in a directory have of a part: those whose manifest is there.
 ///
 /// # Errors
-/// If the directory or a manifest can't be read, or a manifest isn't one.
-pub fn entries_in(
-    disk: &Arc<dyn Disk>,
-    directory: &Path,
-    part: usize,
-) -> Result<Vec<PartEntry>, Error> {
+/// If the directory or an index can't be read, or an index isn't one.
+pub fn entries_in(directory: &Path, part: usize) -> Result<Vec<PartEntry>, Error> {
+    let entry = |slice| read_entry(directory, slice, part);
+    slices_in(directory)?.into_iter().filter_map(|slice| entry(slice).transpose()).collect()
+}
+
+/// The slices in a directory, ascending: those whose manifest is there.
+///
+/// # Errors
+/// If the directory can't be read.
+pub(crate) fn slices_in(directory: &Path) -> Result<Vec<usize>, Error> {
     let mut slices = Vec::new();
     let fail = |error| xsort_disk::Error::new(xsort_disk::Operation::Inspect, directory, error);
     for entry in fs::read_dir(directory).map_err(fail)? {
@@ -115,16 +75,7 @@ pub fn entries_in(
         slices.extend(name.to_str().and_then(SliceFiles::slice_of_manifest));
     }
     slices.sort_unstable();
-    let mut entries = Vec::with_capacity(slices.len());
-    for slice in slices {
-        let files = SliceFiles::of(directory, slice);
-        let manifest: Manifest = read_document(disk, &files.manifest)?;
-        if manifest.slice != slice {
-            return Err(Error::input(&files.manifest, "it is the manifest of another slice"));
-        }
-        entries.extend(PartEntry::of(&manifest, part));
-    }
-    Ok(entries)
+    Ok(slices)
 }
 
 /// The entries of a part by their slices, each with the number of the source that has it. Of

@@ -20,7 +20,8 @@
 //! |---|---|
 //! | `job`, `slices` | what is sorted, cut into slices |
 //! | `sample`, `splitters` | where the parts begin |
-//! | `manifest`, `coverage` | a sorted slice, and whether all have come |
+//! | `manifest`, `index`, `part_entry` | a sorted slice, and what it has of a part |
+//! | `coverage` | whether all slices have come |
 //! | `summary`, `validate` | a finished part, and whether all parts are right |
 //! | `planning`, `mapping`, `merging` | the steps, as far as all kinds of data share them |
 //! | `document`, `hex` | these as files of JSON |
@@ -31,6 +32,7 @@
 //! | `records` | the steps for records of one size |
 //! | `delimited`, `lines` | those for records that end with a byte; for lines |
 //! | `tables` | those for rows of tables |
+//! | `parquet` | those for rows of Parquet, by the Python package |
 //!
 //! Every file carries the job's number, a digest of what defines it, so that those of another job
 //! are refused. Data carries counts and checksums from step to step.
@@ -42,6 +44,7 @@ mod delimited;
 mod document;
 mod error;
 mod hex;
+mod index;
 mod input_tag;
 mod job;
 mod lines;
@@ -50,6 +53,8 @@ mod mapping;
 mod means;
 mod merge_range;
 mod merging;
+mod parquet;
+mod part_entry;
 mod places;
 mod planning;
 mod record_sum;
@@ -63,7 +68,7 @@ mod summary;
 mod tables;
 mod validate;
 
-pub use coverage::{PartEntry, PartSource, cover, entries_in, entries_of};
+pub use coverage::{PartSource, cover, entries_in, entries_of};
 pub use document::{Document, document_files, read_document, write_document};
 pub use error::Error;
 pub use hex::Hex;
@@ -75,6 +80,8 @@ pub use mapping::{Mapped, map_slice};
 pub use means::Means;
 pub use merge_range::MergeRange;
 pub use merging::merge_part;
+pub use parquet::Parquet;
+pub use part_entry::PartEntry;
 pub use planning::{SliceSizes, plan_job};
 pub use records::Records;
 pub use sample::{Sample, SampledKey, SliceSample};

@@ -137,6 +137,8 @@ pub struct SliceFiles {
     pub data: PathBuf,
     /// Its manifest.
     pub manifest: PathBuf,
+    /// What the manifest says of each part, to be found without reading all of it.
+    pub index: PathBuf,
 }
 
 impl SliceFiles {
@@ -146,6 +148,7 @@ impl SliceFiles {
         SliceFiles {
             data: directory.join(format!("slice-{slice}.data")),
             manifest: directory.join(format!("slice-{slice}.json")),
+            index: directory.join(format!("slice-{slice}.index")),
         }
     }
 

@@ -1,8 +1,9 @@
-//! The step of a slice: sorted data, and then its manifest, so that a slice without one is a slice
-//! that wasn't mapped.
+//! The step of a slice: sorted data, its index, and then its manifest, so that a slice without one
+//! is a slice that wasn't mapped.
 
 use crate::document::{read_document, write_document};
 use crate::error::Error;
+use crate::index::{read_entry, write_index};
 use crate::input_tag::check_unchanged;
 use crate::job::{Job, Slice};
 use crate::manifest::{Manifest, SliceFiles};
@@ -40,7 +41,7 @@ pub fn map_slice(
         return Err(Error::settings(format!("there is no slice {slice}: the last one is {last}")));
     };
     let files = SliceFiles::of(directory, *index);
-    if let Some(manifest) = mapped_before((job, splitters), slice, &files, means)? {
+    if let Some(manifest) = mapped_before((job, splitters), slice, directory, means)? {
         return Ok(Mapped { manifest, is_old: true });
     }
     check_inputs(&job.slices[slice], means)?;
@@ -48,6 +49,7 @@ pub fn map_slice(
     // What was read of an input that was written to meanwhile may be neither of both.
     check_inputs(&job.slices[slice], means)?;
     let manifest = Manifest::new(job, splitters, slice, ranges);
+    write_index(&means.disk, &files.index, &manifest, means.sync)?;
     write_document(&means.disk, &files.manifest, &manifest, means.sync)?;
     Ok(Mapped { manifest, is_old: false })
 }
@@ -78,9 +80,10 @@ fn check_inputs(slice: &Slice, means: &Means<'_>) -> Result<(), Error> {
 fn mapped_before(
     (job, splitters): (&Job, &Splitters),
     slice: usize,
-    files: &SliceFiles,
+    directory: &Path,
     means: &Means<'_>,
 ) -> Result<Option<Manifest>, Error> {
+    let files = SliceFiles::of(directory, slice);
     if !files.manifest.exists() {
         return Ok(None);
     }
@@ -95,7 +98,8 @@ fn mapped_before(
         }
         let has_data = fs::metadata(&files.data).is_ok_and(|data| data.len() == found.bytes);
         let is_same = found.splitters == splitters.id && found.slice == slice;
-        if is_same && has_data && found.parts.len() == job.parts {
+        let has_index = matches!(read_entry(directory, slice, 0), Ok(Some(_)));
+        if is_same && has_data && has_index && found.parts.len() == job.parts {
             return Ok(Some(found));
         }
     }

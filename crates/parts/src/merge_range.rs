@@ -1,7 +1,7 @@
 //! What is merged: a range of a sorted slice.
 
-use crate::coverage::PartEntry;
 use crate::error::Error;
+use crate::part_entry::PartEntry;
 use std::path::PathBuf;
 use xsort_records::Checksum;
 

@@ -1,11 +1,12 @@
 //! The step of a part: what all slices have of it, merged to its output.
 
-use crate::coverage::{PartEntry, PartSource, cover};
+use crate::coverage::{PartSource, cover};
 use crate::error::Error;
 use crate::input_tag::input_tag;
 use crate::job::{Job, path_text};
 use crate::means::Means;
 use crate::merge_range::MergeRange;
+use crate::part_entry::PartEntry;
 use crate::steps::Steps;
 use crate::summary::Summary;
 use std::path::Path;

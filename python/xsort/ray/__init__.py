@@ -26,6 +26,7 @@ from .machines import INSTANCES, Instance, Store, Work
 from .plan import Plan, plan
 from .report import Job, Report
 from .simulate import Losses
+from .state import path_texts
 
 __all__ = [
     "INSTANCES",
@@ -68,8 +69,10 @@ def sort(
     """Sorts files, directories, URLs, prefixes or patterns into parts under `output`, on all nodes.
 
     Records without more; text with `lines`, the words of `xsort lines` (`[]` for none); rows with
-    `by`, the keys of `xsort table`, whose `format` is csv, tsv or ndjson. One part after the other
-    is what a single machine would write. Inputs and output must be reached from all nodes.
+    `by`, the keys of `xsort table`, whose `format` is csv, tsv or ndjson, or with columns as
+    `xsort.sorted_batches` has them, of Parquet (which needs pyarrow on the nodes). One part after
+    the other is what a single machine would write. Inputs and output must be reached from all
+    nodes.
 
     `memory` is that of a node, divided by its `slots`; `scratch` are directories on the nodes,
     which may be patterns ("/nvme*"). `address` is Ray's. With `resume` an attempt that failed, was
@@ -78,6 +81,9 @@ def sort(
     _need_ray()
     from . import job
 
+    inputs = path_texts(inputs)
+    if format is None and by is not None and inputs and inputs[0].endswith(".parquet"):
+        format = "parquet"
     words, suffix = _words(format, record, key, lines, by)
     request = job.request_of(
         inputs,
@@ -116,10 +122,11 @@ def _words(
             raise Unsuitable("format is for records and tables, not for lines")
         return ["lines", *(lines.split() if isinstance(lines, str) else lines)], ".txt"
     if by is not None:
-        words = ["table"]
+        words = ["parquet" if format == "parquet" else "table"]
         for each in [by] if isinstance(by, str) else by:
             words += ["--by", each]
-        return words + (["--format", format] if format else []), f".{format}" if format else ""
+        named = ["--format", format] if format and format != "parquet" else []
+        return words + named, f".{format}" if format else ""
     words = ["sort"]
     words += ["--format", format] if format is not None else []
     words += ["--record", str(record)] if record is not None else []

@@ -15,6 +15,7 @@ EXAMPLES = """\
 examples:
   python -m xsort.ray sort s3://in/logs/ -o s3://out/sorted -- lines -k2,2n
   python -m xsort.ray sort /shared/in -o /shared/out -m 8G --scratch '/nvme*' --resume -- sort
+  python -m xsort.ray sort /shared/t -o /shared/out -- parquet --by day:desc --by id
   python -m xsort.ray status
   python -m xsort.ray plan 100TB --nodes 40 --instance i4i.4xlarge
 """
@@ -120,7 +121,7 @@ def _sort(given: Any, command: list[str]) -> int:
 
     words = command or ["sort"]
     request = job.request_of(
-        given.inputs, given.output, words, ".txt" if words[0] == "lines" else "",
+        given.inputs, given.output, words, job.suffix_of(words),
         memory=given.memory, slots=given.slots, scratch=given.scratch, parts=given.parts,
         part_size=given.part_size, slice_size=given.slice_size, state=given.state,
         sync=not given.no_sync, resume=given.resume,

@@ -36,15 +36,23 @@ def validate(output: Any, against: Any, memory: Any) -> dict[str, Any]:
 
 
 def _manifest(children: Children, folder: str) -> dict[str, Any]:
-    path = f"{folder}/{MANIFEST}"
+    manifest = manifest_of(children, folder)
+    if manifest is None:
+        path = f"{folder}/{MANIFEST}"
+        raise NotFound(f"{path} is missing: no job has finished here", 2, path)
+    return manifest
+
+
+def manifest_of(children: Children, folder: str) -> dict[str, Any] | None:
+    """The manifest of the job that has finished in a directory or under a URL, or None."""
     if not is_url(folder):
-        manifest = read_manifest(folder)
-        if manifest is None:
-            raise NotFound(f"{path} is missing: no job has finished here", 2, path)
-        return manifest
+        return read_manifest(folder)
     # A file of one line is what its sort is: the program has the stores' ways of reading.
+    path = f"{folder}/{MANIFEST}"
     ended = children.run("lines", path)
     if ended.status != 0:
+        if "No such file" in ended.message:
+            return None
         raise Error(ended.message)
     return parse_manifest(path, ended.output)
 

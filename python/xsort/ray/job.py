@@ -14,6 +14,7 @@ from typing import Any
 import ray
 
 from .._errors import Error, Unsuitable
+from .check import manifest_of
 from .driver import Announcer, Executor, Means, about_driver, cluster_nodes, member_of
 from .node import Outcome
 from .program import Children, find_program, reason_of
@@ -27,7 +28,6 @@ from .state import (
     job_key,
     path_texts,
     put_if_absent,
-    read_manifest,
     write_whole,
 )
 
@@ -35,6 +35,8 @@ from .state import (
 TASKS_PER_SLOT = 3
 # The share of a task's memory that its data may take, so that it is sorted without spilling.
 DATA_SHARE = 0.6
+# The same of Parquet, whose rows take several times as much in memory.
+PARQUET_SHARE = 0.15
 SLICE_BYTES_MAX = 10**9
 PART_BYTES_MAX = 2 * 10**9
 BYTES_MIN = 16 * 10**6
@@ -60,6 +62,11 @@ class Request:
     sync: bool
     resume: bool
     progress: Callable[[dict[str, Any]], None] | None
+
+
+def suffix_of(words: Sequence[str]) -> str:
+    """How the names of parts end that a command makes, where that doesn't say it by a format."""
+    return {"lines": ".txt", "parquet": ".parquet"}.get(words[0], "")
 
 
 def run(request: Request) -> Job:
@@ -88,7 +95,7 @@ def _run(
     began: float,
 ) -> Job:
     text, plan = job
-    _refuse_others(request, state, plan)
+    is_again = _refuse_others(children, request, state, plan)
     state.open(text, request.resume)
     slices, parts = len(plan["slices"]), plan["parts"]
     written = state.parts_written() if request.resume else []
@@ -122,7 +129,7 @@ def _run(
             state.remove()
         raise
     report = _report(executor, state, plan, len(written), time.monotonic() - began)
-    _publish(children, request, state, plan, names)
+    _publish(children, request, state, plan, names, replaces=is_again)
     state.remove()
     return Job(state.key, request.output, names, report)
 
@@ -138,11 +145,12 @@ def _plan(children: Children, request: Request) -> tuple[bytes, dict[str, Any]]:
     if not nodes:
         raise Error("the cluster has no node with a processor: start one (ray start)")
     slots = sum(node.slots for node in nodes)
-    room = int(DATA_SHARE * min(node.memory // node.slots for node in nodes))
+    share = PARQUET_SHARE if request.words[0] == "parquet" else DATA_SHARE
+    room = int(share * min(node.memory // node.slots for node in nodes))
     total = _local_bytes(request.inputs)
-    share = SLICE_BYTES_MAX if total is None else -(-total // (slots * TASKS_PER_SLOT))
-    slice_bytes = request.slice_bytes or max(BYTES_MIN, min(SLICE_BYTES_MAX, room, share))
-    part_bytes = request.part_bytes or max(BYTES_MIN, min(PART_BYTES_MAX, room, share))
+    even = SLICE_BYTES_MAX if total is None else -(-total // (slots * TASKS_PER_SLOT))
+    slice_bytes = request.slice_bytes or max(BYTES_MIN, min(SLICE_BYTES_MAX, room, even))
+    part_bytes = request.part_bytes or max(BYTES_MIN, min(PART_BYTES_MAX, room, even))
     number = ["--part-size", str(part_bytes)]
     if request.parts is not None:
         number = ["--parts", str(request.parts)]
@@ -182,8 +190,11 @@ def _local_bytes(inputs: Iterable[str]) -> int | None:
     return total
 
 
-def _refuse_others(request: Request, state: State, plan: dict[str, Any]) -> None:
-    """What another job has left or made is not overwritten, nor mixed with what this one makes."""
+def _refuse_others(
+    children: Children, request: Request, state: State, plan: dict[str, Any]
+) -> bool:
+    """What another job has left or made is not overwritten, nor mixed with what this one makes.
+    Whether this one has made it before."""
     others = state.others()
     if others:
         raise Unsuitable(
@@ -191,15 +202,15 @@ def _refuse_others(request: Request, state: State, plan: dict[str, Any]) -> None
             "finished, of another input or with other arguments (or the input has changed since): "
             "go on with that one, or remove what is left of it (xsort.ray.clean)"
         )
-    if is_url(request.output):
-        return
-    manifest = read_manifest(request.output)
+    manifest = manifest_of(children, request.output)
     if manifest is not None and manifest["job"]["id"] != plan["id"]:
         raise Unsuitable(
             f"{request.output} has the parts of another job: sort to an empty directory, or "
             "remove them",
             request.output,
         )
+    if is_url(request.output):
+        return manifest is not None
     if manifest is not None:
         os.remove(os.path.join(request.output, MANIFEST))
     elif not os.path.exists(state.path) and any(
@@ -210,6 +221,7 @@ def _refuse_others(request: Request, state: State, plan: dict[str, Any]) -> None
             "empty directory, or remove them",
             request.output,
         )
+    return manifest is not None
 
 
 def _validate(children: Children, state: State, found: int) -> Outcome:
@@ -226,9 +238,16 @@ def _validate(children: Children, state: State, found: int) -> Outcome:
 
 
 def _publish(
-    children: Children, request: Request, state: State, plan: dict[str, Any], names: list[str]
+    children: Children,
+    request: Request,
+    state: State,
+    plan: dict[str, Any],
+    names: list[str],
+    *,
+    replaces: bool,
 ) -> None:
-    """Writes the list of the parts, which says that they are complete."""
+    """Writes the list of the parts, which says that they are complete, where none is; or, where this
+    job has been done before, replaces it."""
     manifest = {
         "version": 1,
         "job": plan,
@@ -244,8 +263,15 @@ def _publish(
     # A file of one line is what its sort is: the program has the stores' ways of writing.
     path = state.file(MANIFEST)
     write_whole(path, text)
-    ended = children.run("lines", path, "-o", f"{request.output}/{MANIFEST}")
+    keeps = [] if replaces else ["--no-clobber"]
+    ended = children.run("lines", path, "-o", f"{request.output}/{MANIFEST}", *keeps)
     if ended.status != 0:
+        if "--no-clobber keeps it" in ended.message:
+            raise Unsuitable(
+                f"{request.output}/{MANIFEST} was written by another job meanwhile: parts of both "
+                "may be there; sort to an empty place",
+                request.output,
+            )
         raise Error(ended.message)
 
 

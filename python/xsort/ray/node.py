@@ -36,6 +36,8 @@ Outcome = dict[str, Any]
 # How long a process that was killed may hold its directories.
 LOCK_SECONDS = 20.0
 _MANIFEST = re.compile(r"slice-(\d+)\.json")
+# The files of a slice, its manifest first, without which the others are nothing.
+_SLICE_FILES = ("json", "index", "data")
 
 
 class Drive:
@@ -81,13 +83,15 @@ class Drive:
             os.close(lock)
 
     def _take(self, slices: str) -> None:
-        """Moves slices, each manifest after its data."""
+        """Moves slices, each manifest after the rest."""
         for name in os.listdir(slices):
             match = _MANIFEST.fullmatch(name)
-            data = os.path.join(slices, f"slice-{match[1]}.data") if match else ""
-            if os.path.exists(data):
-                os.replace(data, os.path.join(self.slices, os.path.basename(data)))
-                os.replace(os.path.join(slices, name), os.path.join(self.slices, name))
+            if match is None:
+                continue
+            with contextlib.suppress(FileNotFoundError):
+                for kind in reversed(_SLICE_FILES):
+                    file = f"slice-{match[1]}.{kind}"
+                    os.replace(os.path.join(slices, file), os.path.join(self.slices, file))
 
     def found(self) -> list[int]:
         """The slices whose manifests are here."""
@@ -120,10 +124,10 @@ class Drive:
             return False
 
     def remove_slice(self, index: int) -> None:
-        """Removes a slice: its manifest first, without which the data is nothing."""
-        for name in (f"slice-{index}.json", f"slice-{index}.data"):
+        """Removes a slice."""
+        for kind in _SLICE_FILES:
             with contextlib.suppress(FileNotFoundError):
-                os.remove(os.path.join(self.slices, name))
+                os.remove(os.path.join(self.slices, f"slice-{index}.{kind}"))
 
     def close(self, remove: bool) -> None:
         """Ends the server. With `remove` everything of this job is removed that nobody uses."""

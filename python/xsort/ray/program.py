@@ -52,7 +52,9 @@ def die_with_parent() -> None:
 
 def spawn(arguments: list[str], **options: Any) -> subprocess.Popen[bytes]:
     """Starts the program. It ends when the thread that called ends."""
-    return subprocess.Popen(arguments, preexec_fn=die_with_parent, **options)
+    # What the program leaves to Python, this one does.
+    environment = {**os.environ, "XSORT_PYTHON": sys.executable}
+    return subprocess.Popen(arguments, preexec_fn=die_with_parent, env=environment, **options)
 
 
 def step_of(child: subprocess.Popen[bytes]) -> str:

@@ -28,7 +28,7 @@ sys.exit(main(sys.argv[1:]))
 /// Becomes the package's command line. Returns only if that fails.
 pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
     let program = env::current_exe().ok();
-    let python = python(env::var_os(PYTHON), program.as_deref().and_then(|path| path.parent()));
+    let python = package_python();
     let mut command = Command::new(&python);
     command.args(["-c", MAIN]).args(words);
     if let Some(program) = program.filter(|_| env::var_os(PROGRAM).is_none()) {
@@ -38,6 +38,12 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
     let python = python.display();
     let what = format!("starting {python}, which runs Ray (name another Python in {PYTHON})");
     Err(Failure::File { what, source })
+}
+
+/// The Python that has the package, as far as that is known.
+pub(crate) fn package_python() -> PathBuf {
+    let program = env::current_exe().ok();
+    python(env::var_os(PYTHON), program.as_deref().and_then(|path| path.parent()))
 }
 
 /// The Python that was named; else that of the environment in which the program is installed; else

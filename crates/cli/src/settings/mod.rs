@@ -67,6 +67,7 @@ pub(crate) struct JobLimits {
     rate: Option<Arc<RateLimit>>,
     objects: Option<ObjectLimits>,
     no_clobber: bool,
+    cached_outputs: bool,
     /// A line for the user, if the memory is less than requested.
     pub(crate) notice: Option<String>,
 }
@@ -104,6 +105,7 @@ impl JobLimits {
             temperature,
             rate,
             no_clobber,
+            cached_outputs: false,
             notice: budget.notice,
         }
     }
@@ -112,6 +114,15 @@ impl JobLimits {
     pub(crate) fn giving_up_after(self, time: Duration) -> JobLimits {
         let objects = self.objects.map(|objects| objects.giving_up_after(time));
         JobLimits { objects, ..self }
+    }
+
+    /// The same for outputs of so many bytes that are read soon. They go through the page cache
+    /// where it has room for two of them beside the job's memory
+    /// (docs/experiments/2026-11-24-cluster.md).
+    pub(crate) fn caching_outputs(self, bytes: u64) -> JobLimits {
+        let room = MemoryLimits::read().available_bytes;
+        let cached_outputs = room.saturating_sub(self.asked_bytes) / 2 >= bytes;
+        JobLimits { cached_outputs, ..self }
     }
 
     /// The bandwidth limit in bytes per second.
@@ -189,8 +200,9 @@ impl JobLimits {
 
     fn disk_options(&self) -> DiskOptions {
         let gate = self.temperature.as_ref().map(|(_, gate)| Arc::clone(gate));
-        let JobLimits { io, no_clobber, .. } = *self;
-        DiskOptions { io, gate, rate: self.rate.clone(), no_clobber, ..DiskOptions::default() }
+        let JobLimits { io, no_clobber, cached_outputs, .. } = *self;
+        let rate = self.rate.clone();
+        DiskOptions { io, gate, rate, no_clobber, cached_outputs, ..DiskOptions::default() }
     }
 }
 

@@ -200,13 +200,15 @@ fn a_slice_that_is_there_is_not_mapped_again() {
     let job = small();
     let map = "part map job.json splitters.json --slice 1 --to b";
     assert_eq!(job.sandbox.json(map)["was_done"], true);
-    // Not if its data is shorter, or its manifest was cut.
+    // Not if its data is shorter, or its index or manifest was cut.
     let data = job.sandbox.path().join("b/slice-1.data");
     fs::write(&data, &job.sandbox.read("b/slice-1.data")[..20]).unwrap();
     assert_eq!(job.sandbox.json(map)["was_done"], false);
+    job.sandbox.write("b/slice-1.index", &job.sandbox.read("b/slice-1.index")[..99]);
+    let error = job.sandbox.fails(&Job::merge_line(0, DIRECTORIES), 6);
+    assert!(error.contains("slice 1 from b is damaged: its index"), "{error}");
+    assert_eq!(job.sandbox.json(map)["was_done"], false);
     job.sandbox.write("b/slice-1.json", &job.sandbox.read("b/slice-1.json")[..99]);
-    let error = job.sandbox.fails(&Job::merge_line(0, DIRECTORIES), 3);
-    assert!(error.contains("slice-1.json: it is not the manifest"), "{error}");
     assert_eq!(job.sandbox.json(map)["was_done"], false);
     job.outputs(DIRECTORIES);
 }

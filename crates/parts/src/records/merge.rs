@@ -9,11 +9,11 @@
 
 use super::Records;
 use super::window::{BLOCKS, Window};
-use crate::coverage::PartEntry;
 use crate::error::Error;
 use crate::hex::Hex;
 use crate::means::Means;
 use crate::merge_range::MergeRange;
+use crate::part_entry::PartEntry;
 use crate::summary::Merged;
 use std::cmp::Ordering;
 use std::io::Write;

@@ -19,7 +19,6 @@ mod served;
 
 use crate::error::Error;
 use connection::serve_connection;
-use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use served::Served;
@@ -30,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
-use xsort_disk::{Disk, Operation};
+use xsort_disk::Operation;
 
 /// Connections at once: a client has 16 of them, and each is a thread.
 const CONNECTIONS_MAX: usize = 1024;
@@ -52,12 +51,7 @@ impl Server {
     /// # Errors
     /// If the directory isn't there, the token is too short or not of letters, digits, `-` and `_`,
     /// or the address can't be listened at.
-    pub fn bind(
-        disk: Arc<dyn Disk>,
-        directory: &Path,
-        address: SocketAddr,
-        token: String,
-    ) -> Result<Server, Error> {
+    pub fn bind(directory: &Path, address: SocketAddr, token: String) -> Result<Server, Error> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         if token.len() < TOKEN_BYTES_MIN || !token.bytes().all(is_plain) {
             return Err(Error::settings(format!(
@@ -71,13 +65,8 @@ impl Server {
         let at = |error: io::Error| Error::settings(format!("listening at {address}: {error}"));
         let listener = TcpListener::bind(address).map_err(at)?;
         listener.set_nonblocking(true).map_err(at)?;
-        let served = Served {
-            directory: directory.to_owned(),
-            disk,
-            token,
-            manifests: Mutex::default(),
-            connections: AtomicUsize::new(0),
-        };
+        let served =
+            Served { directory: directory.to_owned(), token, connections: AtomicUsize::new(0) };
         Ok(Server { listener, served: Arc::new(served) })
     }
 
@@ -144,13 +133,11 @@ mod tests {
     use super::*;
     use std::io::{Read, Write};
     use std::sync::atomic::AtomicBool;
-    use xsort_disk::{DiskOptions, LazyDisk};
 
     const TOKEN: &str = "a-token-of-letters";
 
     fn server(directory: &Path, token: &str) -> Result<Server, Error> {
-        let disk = Arc::new(LazyDisk::new(DiskOptions::default()));
-        Server::bind(disk, directory, "127.0.0.1:0".parse().unwrap(), token.to_owned())
+        Server::bind(directory, "127.0.0.1:0".parse().unwrap(), token.to_owned())
     }
 
     /// Sends requests over one connection, and returns all that comes.

@@ -1,14 +1,14 @@
 //! What is at a path: the directory's slices and lists of parts, and nothing else.
 
 use super::served::Served;
-use crate::coverage::PartEntry;
-use crate::document::read_document;
-use crate::manifest::{Manifest, SliceFiles};
+use crate::coverage::slices_in;
+use crate::index::read_entry;
+use crate::manifest::SliceFiles;
+use crate::part_entry::PartEntry;
 use rustix::fs::{Mode, OFlags, open};
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Something that can be read.
@@ -78,35 +78,15 @@ impl Served {
         }
     }
 
-    /// The entries of a part in all slices that are complete.
+    /// The entries of a part in all slices that are complete. One whose index isn't right is
+    /// missing.
     fn part(&self, part: usize) -> Resource {
-        let mut slices: Vec<usize> = fs::read_dir(&self.directory)
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| SliceFiles::slice_of_manifest(entry.ok()?.file_name().to_str()?))
-            .collect();
-        slices.sort_unstable();
-        let entry = |slice| PartEntry::of(&*self.manifest(slice)?, part);
+        let entry = |slice| read_entry(&self.directory, slice, part).ok().flatten();
+        let slices = slices_in(&self.directory).unwrap_or_default();
         let entries: Vec<PartEntry> = slices.into_iter().filter_map(entry).collect();
         let text = serde_json::to_vec(&entries).expect("all of it has a form in JSON");
         let tag = format!("\"{:032x}\"", xxh3_128(&text));
         Resource::Text { text, tag }
-    }
-
-    /// The manifest of a slice, read once as long as it stays the same. One that isn't right is
-    /// none: its slice is missing.
-    fn manifest(&self, slice: usize) -> Option<Arc<Manifest>> {
-        let path = SliceFiles::of(&self.directory, slice).manifest;
-        let tag = tag_of(&fs::symlink_metadata(&path).ok().filter(Metadata::is_file)?);
-        if let Some((known, manifest)) = self.manifests.lock().get(&slice)
-            && *known == tag
-        {
-            return Some(Arc::clone(manifest));
-        }
-        let found: Manifest = read_document(&self.disk, &path).ok()?;
-        let found = Some(Arc::new(found)).filter(|manifest| manifest.slice == slice)?;
-        self.manifests.lock().insert(slice, (tag, Arc::clone(&found)));
-        Some(found)
     }
 }
 

@@ -4,6 +4,7 @@ use super::definition::matches_of;
 use super::locale::locale_name;
 use super::means::StepMeans;
 use crate::args::{SortArgs, TableArgs, usage_line};
+use crate::commands::cluster::package_python;
 use crate::commands::table::{format, format_of_name, tables_in};
 use crate::exit::Failure;
 use crate::inputs::expand::{ExpandedInputs, expand};
@@ -16,7 +17,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use xsort_gnu::sort::{Command, Environment, Request, parse};
 use xsort_gnu::{Collator, Locale};
-use xsort_parts::{Lines, Records, Steps, Tables};
+use xsort_parts::{Lines, Parquet, Records, Steps, Tables};
 use xsort_table::{Dialect, KeyKind, Keys, RowFormat, TableOptions};
 
 /// Options of `sort` that say what the records are and how they compare.
@@ -30,6 +31,8 @@ pub(super) enum Words {
     Sort(Box<SortArgs>),
     Lines(Box<[OsString]>),
     Table(Box<TableArgs>),
+    /// Columns of Parquet.
+    Parquet(Vec<String>),
 }
 
 impl Words {
@@ -58,10 +61,13 @@ impl Words {
                 let args = TableArgs::from_arg_matches(&matches_of(words, &OF_TABLE)?);
                 Ok(Words::Table(Box::new(args.map_err(of_clap)?)))
             }
+            Some("parquet") => Ok(Words::Parquet(columns(&words[1..])?)),
             Some(other) => Err(Failure::Usage(format!(
-                "'{other}' can't be sorted in parts: after -- write sort, lines or table"
+                "'{other}' can't be sorted in parts: after -- write sort, lines, table or parquet"
             ))),
-            None => Err(Failure::Usage("after -- write a command: sort, lines or table".into())),
+            None => Err(Failure::Usage(
+                "after -- write a command: sort, lines, table or parquet".into(),
+            )),
         }
     }
 
@@ -77,13 +83,21 @@ impl Words {
             return tables_in((args, inputs), limits, disk, &mut names, stop);
         }
         let trees = TreeOptions { budget_bytes: limits.budget_bytes, ..TreeOptions::default() };
-        Ok(expand(inputs, trees, &mut names, disk, || stop.is_set())?)
+        let mut all = expand(inputs, trees, &mut names, disk, || stop.is_set())?;
+        if let Words::Parquet(_) = self {
+            // Beside the files of a directory there are logs and marks.
+            let is_data = |path: &PathBuf| {
+                inputs.contains(path) || path.extension().is_some_and(|name| name == "parquet")
+            };
+            all.files.retain(is_data);
+        }
+        Ok(all)
     }
 
     /// The locale on which the order depends, if it does, as the environment names it.
     pub(super) fn locale(&self) -> Result<Option<String>, Failure> {
         match self {
-            Words::Sort(_) => Ok(None),
+            Words::Sort(_) | Words::Parquet(_) => Ok(None),
             Words::Lines(_) => {
                 let name = locale_name()?;
                 // As GNU sort goes on where there is no such locale.
@@ -127,6 +141,7 @@ impl Words {
                 let locale = named(locale.unwrap_or("C"))?;
                 Ok(Box::new(Lines::new(&command(words, &locale)?, &locale)))
             }
+            Words::Parquet(by) => Ok(Box::new(Parquet::new(by.clone(), package_python()))),
             Words::Table(args) => {
                 let keys = keys_of(args);
                 let collator = match locale {
@@ -147,6 +162,20 @@ impl Words {
                 })))
             }
         }
+    }
+}
+
+/// The columns of `--by COLUMN --by COLUMN`.
+fn columns(words: &[String]) -> Result<Vec<String>, Failure> {
+    let column = |pair: &[String]| match pair {
+        [option, column] if option == "--by" => Some(column.clone()),
+        _ => None,
+    };
+    match words.chunks(2).map(column).collect::<Option<Vec<_>>>() {
+        Some(columns) if !columns.is_empty() => Ok(columns),
+        _ => Err(Failure::Usage(
+            "after --: parquet takes --by COLUMN[:desc][:nulls-first], once or more".into(),
+        )),
     }
 }
 

@@ -30,22 +30,42 @@ impl StepMeans {
         output: Option<&Path>,
         stop: &Stop,
     ) -> Result<StepMeans, Failure> {
-        StepMeans::with_patience(given, read, output, None, stop)
+        StepMeans::decide(given, read, output, stop, |limits| limits)
+    }
+
+    /// The same for an output of so many bytes that is read soon.
+    pub(super) fn of_slice<P: AsRef<Path>>(
+        given: (&Resources, &Report),
+        read: impl IntoIterator<Item = P>,
+        bytes: u64,
+        stop: &Stop,
+    ) -> Result<StepMeans, Failure> {
+        StepMeans::decide(given, read, None, stop, |limits| limits.caching_outputs(bytes))
     }
 
     /// The same with so much patience with servers that don't answer, instead of a store's.
     pub(super) fn with_patience<P: AsRef<Path>>(
-        (resources, report): (&Resources, &Report),
+        given: (&Resources, &Report),
         read: impl IntoIterator<Item = P>,
         output: Option<&Path>,
         patience: Option<Duration>,
         stop: &Stop,
     ) -> Result<StepMeans, Failure> {
-        let limits = JobLimits::decide(resources, ObjectUse::of(read, output), false, stop);
-        let limits = match patience {
+        StepMeans::decide(given, read, output, stop, |limits| match patience {
             Some(time) => limits.giving_up_after(time),
             None => limits,
-        };
+        })
+    }
+
+    fn decide<P: AsRef<Path>>(
+        (resources, report): (&Resources, &Report),
+        read: impl IntoIterator<Item = P>,
+        output: Option<&Path>,
+        stop: &Stop,
+        change: impl FnOnce(JobLimits) -> JobLimits,
+    ) -> Result<StepMeans, Failure> {
+        let limits = JobLimits::decide(resources, ObjectUse::of(read, output), false, stop);
+        let limits = change(limits);
         let disk = limits.disk()?;
         Ok(StepMeans { limits, disk, style: ReportStyle::decide(report) })
     }

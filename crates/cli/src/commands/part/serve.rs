@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use xsort_disk::{DiskOptions, DisplayPath, LazyDisk};
+use xsort_disk::DisplayPath;
 use xsort_parts::Server;
 
 pub(super) fn run(args: &ServeArgs, stop: &Stop) -> Result<(), Failure> {
@@ -25,8 +25,7 @@ pub(super) fn run(args: &ServeArgs, stop: &Stop) -> Result<(), Failure> {
         Failure::File { what: format!("reading {}", DisplayPath(file)), source }
     };
     let token = token.map_err(of_token)?;
-    let disk = Arc::new(LazyDisk::new(DiskOptions::default()));
-    let server = Server::bind(disk, &args.directory, args.listen, token.clone())?;
+    let server = Server::bind(&args.directory, args.listen, token.clone())?;
     let of_server = |source| Failure::File { what: "serving".into(), source };
     let address = server.address().map_err(of_server)?;
 

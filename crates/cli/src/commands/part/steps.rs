@@ -122,9 +122,10 @@ pub(super) fn split(args: &SplitArgs, stop: &Stop) -> Result<(), Failure> {
 pub(super) fn map(args: &MapArgs, stop: &Stop) -> Result<(), Failure> {
     let given = (&args.resources, &args.report);
     let (job, steps) = read_job(&args.job, given, stop)?;
-    let inputs = job.slices.get(args.slice).map_or(&[][..], |slice| &slice.inputs);
-    let inputs: Vec<PathBuf> = inputs.iter().map(|input| (&input.path).into()).collect();
-    let means = StepMeans::new(given, inputs.iter().chain([&args.splitters]), None, stop)?;
+    let slice = job.slices.get(args.slice).cloned().unwrap_or_default();
+    let inputs: Vec<PathBuf> = slice.inputs.iter().map(|input| (&input.path).into()).collect();
+    let read = inputs.iter().chain([&args.splitters]);
+    let means = StepMeans::of_slice(given, read, slice.bytes, stop)?;
     let splitters: Splitters = read_document(&means.disk, &args.splitters)?;
     let files = SliceFiles::of(&args.to, args.slice);
     let console = means.console(&inputs, (Some(&files.data), &args.scratch), stop);

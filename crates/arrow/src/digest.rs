@@ -1,0 +1,88 @@
+//! What is known of a batch's rows without the rows: their keys, and a sum of what is in them that
+//! doesn't depend on their order.
+//!
+//! Who sorts on several machines compares keys with splitters, and sums before and after.
+
+use crate::Error;
+use crate::by::SortColumn;
+use crate::keys::KeyMaker;
+use crate::memory::slice_bytes;
+use crate::rows::KeyedRows;
+use arrow_array::{LargeBinaryArray, RecordBatch};
+use arrow_schema::SchemaRef;
+use std::sync::Arc;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Digests batches of one schema, in an order as [`BatchSorter`](crate::BatchSorter) has it.
+#[derive(Debug)]
+pub struct BatchDigester {
+    schema: SchemaRef,
+    by: Vec<SortColumn>,
+    keys: KeyMaker,
+}
+
+/// What is known of a batch.
+#[derive(Debug)]
+pub struct BatchDigest {
+    /// A key for each row: bytes that compare as the rows do.
+    pub keys: LargeBinaryArray,
+    /// Whether they ascend.
+    pub is_sorted: bool,
+    /// The sum of a hash of each row's values. How they lie in memory makes no difference.
+    pub sum: u128,
+}
+
+impl BatchDigester {
+    /// For batches of this schema, sorted by these columns.
+    ///
+    /// # Errors
+    /// [`Error::Column`] if there is no such column, or several, or its type has no order.
+    pub fn new<T: AsRef<str>>(
+        schema: SchemaRef,
+        by: impl IntoIterator<Item = T>,
+    ) -> Result<BatchDigester, Error> {
+        let by = by.into_iter().map(|text| SortColumn::parse(text.as_ref(), &schema));
+        let by = by.collect::<Result<Vec<_>, _>>()?;
+        if by.is_empty() {
+            return Err(Error::Column("name at least one column to sort by".into()));
+        }
+        let keys = KeyMaker::new(&by, &schema)?;
+        Ok(BatchDigester { schema, by, keys })
+    }
+
+    /// The columns that keys are made of, ascending, and what makes the same keys of batches that
+    /// have only these.
+    ///
+    /// # Errors
+    /// None that can be expected.
+    pub fn of_keys(&self) -> Result<(Vec<usize>, BatchDigester), Error> {
+        let mut columns: Vec<usize> = self.by.iter().map(|column| column.index).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        let schema = Arc::new(self.schema.project(&columns)?);
+        let moved = |column: &SortColumn| SortColumn {
+            index: columns.partition_point(|&index| index < column.index),
+            ..*column
+        };
+        let by: Vec<SortColumn> = self.by.iter().map(moved).collect();
+        let keys = KeyMaker::new(&by, &schema)?;
+        Ok((columns, BatchDigester { schema, by, keys }))
+    }
+
+    /// Digests a batch.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] if it isn't of the schema.
+    pub fn digest(&self, batch: &RecordBatch) -> Result<BatchDigest, Error> {
+        crate::sorting::check(&batch.schema(), &self.schema)?;
+        let rows = KeyedRows::encode(batch, slice_bytes(batch), &self.keys)?;
+        let (mut sum, mut is_sorted, mut last) = (0_u128, true, None);
+        for (key, row) in rows.iter() {
+            sum += u128::from(xxh3_64(row));
+            is_sorted &= last.is_none_or(|last| last <= key);
+            last = Some(key);
+        }
+        let keys = LargeBinaryArray::from_iter_values(rows.iter().map(|(key, _)| key));
+        Ok(BatchDigest { keys, is_sorted, sum })
+    }
+}
