@@ -52,7 +52,7 @@ fn has_codes(bytes: &[u8]) -> bool {
     let (words, rest) = bytes.as_chunks::<8>();
     let is_more = |word: &[u8; 8]| {
         let word = u64::from_ne_bytes(*word);
-        (word & LOW) + MORE | word | LOW
+        ((word & LOW) + MORE) | word | LOW
     };
     words.iter().fold(u64::MAX, |all, word| all & is_more(word)) != u64::MAX
         || rest.iter().any(|&byte| byte <= CODE)
