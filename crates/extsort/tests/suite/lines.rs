@@ -253,8 +253,8 @@ fn more_runs_than_memory_has_blocks_for_take_several_passes() {
         let options = LinesOptions { codec, ..options(2 * MIB, threads, false) };
         let (sorted, report) = sort(&options, &texts, false).unwrap();
         assert!(sorted == expected(&texts, false), "{threads} threads");
-        // Each line is written in the first pass, and most are in another.
-        assert!(report.spilled_bytes > 130 << 20, "{report:?}");
+        // Each line is written in the first pass, and those of a few runs are in another.
+        assert!(report.spilled_bytes > report.bytes, "{report:?}");
     }
 }
 

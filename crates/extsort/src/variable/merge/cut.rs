@@ -15,8 +15,10 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use xsort_kernels::lines::{Bound, LineOrder, Words, bound_in_entries, bound_in_text};
 
-/// A segment may be so many times as large as it should be.
-const SEGMENTS_MAX: usize = 2;
+/// A segment may be so many times as large as it should be: where all runs are in memory, and
+/// where blocks are, since runs on scratch differ in length, and each cut searches all of them.
+const SEGMENTS_MAX_IN_MEMORY: usize = 2;
+const SEGMENTS_MAX: usize = 8;
 
 /// Where a cut falls in a run.
 #[derive(Clone, Copy)]
@@ -77,29 +79,23 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
         if let Some(latest) = latest {
             cut = self.first(cursors, latest, cut);
         }
-        let live = cursors.iter().filter(|cursor| loaded_bytes(cursor) > 0).count();
-        let mut steps = [self.segment_bytes, self.segment_bytes / live.max(1)].into_iter();
-        let (cut_line, positions) = loop {
-            let (run, position) = cut;
-            let cut_line = cut_line::<O::Words>(&cursors[run], position, self.delimiter);
-            let positions = self.positions(cursors, cut, cut_line.bytes());
-            let bytes: usize =
-                cursors.iter().zip(&positions).map(|(cursor, &to)| bytes_up_to(cursor, to)).sum();
-            match steps.next().filter(|_| bytes > SEGMENTS_MAX * self.segment_bytes) {
-                Some(step) => cut = self.first_ahead(cursors, step.max(1), cut),
-                None => break (cut_line, positions),
-            }
-        };
+        let (mut line, mut positions) = self.positions(cursors, cut);
+        let bytes = cursors.iter().zip(&positions).map(|(cursor, &to)| bytes_up_to(cursor, to));
+        let segments_max = if latest.is_some() { SEGMENTS_MAX } else { SEGMENTS_MAX_IN_MEMORY };
+        if bytes.sum::<usize>() > segments_max * self.segment_bytes {
+            cut = self.first_ahead(cursors, cut);
+            (line, positions) = self.positions(cursors, cut);
+        }
         let slices = cursors.iter_mut().zip(positions);
         let slices = slices.filter_map(|(cursor, position)| advance(cursor, position)).collect();
-        let before = self.last_cut_line.replace(cut_line.clone());
+        let before = self.last_cut_line.replace(line.clone());
         self.segments += 1;
         let positions = cursors.iter().filter(|_| self.needs_positions).map(RunCursor::position);
         Some(Segment {
             number: self.segments - 1,
             slices,
             positions: positions.collect(),
-            cut_lines: before.map(|before| (before, cut_line)),
+            cut_lines: before.map(|before| (before, line)),
         })
     }
 
@@ -157,23 +153,24 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
         }
     }
 
-    /// The first of `cut` and the cuts that are `step` bytes ahead in any run.
-    fn first_ahead(&mut self, cursors: &[RunCursor<'_>], step: usize, mut cut: Cut) -> Cut {
+    /// The first of `cut` and the cuts that are a segment ahead in any run.
+    fn first_ahead(&mut self, cursors: &[RunCursor<'_>], mut cut: Cut) -> Cut {
         for (run, cursor) in cursors.iter().enumerate() {
             if loaded_bytes(cursor) > 0 {
-                cut = self.first(cursors, cut, (run, self.ahead(cursor, step)));
+                cut = self.first(cursors, cut, (run, self.ahead(cursor, self.segment_bytes)));
             }
         }
         cut
     }
 
-    /// Where a cut, whose line is given, falls in all runs.
+    /// The line of a cut, and where it falls in all runs.
     fn positions(
         &mut self,
-        cursors: &[RunCursor<'_>],
+        cursors: &[RunCursor<'r>],
         (run, position): Cut,
-        line: &[u8],
-    ) -> Vec<CutPosition> {
+    ) -> (CutLine<'r>, Vec<CutPosition>) {
+        let cut_line = cut_line::<O::Words>(&cursors[run], position, self.delimiter);
+        let line = cut_line.bytes();
         let of_run = |(number, cursor): (usize, &RunCursor<'_>)| {
             if number == run {
                 return position;
@@ -182,7 +179,8 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
             let include_equal = self.is_unique || number < run;
             self.find(cursor, Bound { line, include_equal })
         };
-        cursors.iter().enumerate().map(of_run).collect()
+        let positions = cursors.iter().enumerate().map(of_run).collect();
+        (cut_line, positions)
     }
 
     /// The first of two cuts.

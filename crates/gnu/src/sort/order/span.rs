@@ -16,7 +16,7 @@ const SPACE: u8 = b' ';
 pub(super) struct Fields {
     separator: Option<u8>,
     blank: Box<[bool; 256]>,
-    /// Whether no blank is above the space: then most bytes are told apart eight at a time.
+    /// Whether no blank is above the space: then most bytes are passed eight at a time.
     are_blanks_low: bool,
 }
 
