@@ -502,6 +502,7 @@ def main() -> int:
     # Batches are freed where they were made, and small pieces don't keep large ones.
     pa.set_memory_pool(pa.system_memory_pool())
     request = json.load(sys.stdin)
+    said: dict[str, Any]
     try:
         said = {"answer": STEPS[request["step"]](request)}
     except Exception as error:
