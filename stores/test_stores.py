@@ -373,9 +373,9 @@ class Stores:
             job.communicate()
             self.assertNotEqual(job.returncode, 0)
             (upload, parts), = self.server.parts_under_way().items()
-            # After SIGINT its job is over, and says nothing of it.
-            if number == signal.SIGKILL and not self.server.lists_no_uploads:
-                self.assertIn("can be resumed", self.ok(["status", url()]))
+            # After SIGINT its job is over, and says nothing of it; its journal does.
+            if not self.server.lists_no_uploads:
+                self.assertIn("--resume goes on with it", self.ok(["status", url(), "-T", "."]))
             # It may be gone on with, so it stays.
             self.ok(["status", "--clear"])
             self.assertEqual(self.server.parts_under_way(), {upload: parts})

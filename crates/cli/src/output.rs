@@ -114,8 +114,8 @@ impl<T: Display> Display for Planned<'_, T> {
         let Some(PlannedRequests { gets, puts, usd }) = self.requests else { return Ok(()) };
         write!(
             f,
-            "\nrequests         about {gets} GET and HEAD, {puts} PUT and POST: {usd:.4} USD at \
-             Amazon's list prices ({} and {} USD a thousand)",
+            "\nrequests         about {gets} GET and HEAD, {puts} PUT, POST and LIST: {usd:.4} USD \
+             at Amazon's list prices ({} and {} USD a thousand)",
             Requests::GET_USD,
             Requests::PUT_USD
         )

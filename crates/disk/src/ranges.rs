@@ -262,6 +262,10 @@ impl Disk for RangeDisk {
         self.below.check_unchanged(input)
     }
 
+    fn is_of_one_version(&self, input: FileId) -> bool {
+        self.below.is_of_one_version(input)
+    }
+
     fn check_all_unchanged(&self, inputs: &[FileId]) -> Result<(), Error> {
         self.below.check_all_unchanged(inputs)
     }

@@ -205,6 +205,12 @@ pub trait Disk: Send + Sync {
     /// was read of it may be a mixture of old and new.
     fn check_unchanged(&self, input: FileId) -> Result<(), Error>;
 
+    /// Whether all that was read of an open file is known to be of one version of it, whatever has
+    /// become of it since.
+    fn is_of_one_version(&self, _input: FileId) -> bool {
+        false
+    }
+
     /// The same of several inputs, at once where a disk takes long for each.
     fn check_all_unchanged(&self, inputs: &[FileId]) -> Result<(), Error> {
         inputs.iter().try_for_each(|&input| self.check_unchanged(input))

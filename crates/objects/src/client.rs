@@ -30,6 +30,12 @@ impl Version {
         };
         agree(&self.etag, &other.etag) && agree(&self.modified, &other.modified)
     }
+
+    /// Whether both have a tag, the same, and one that no other content has.
+    pub fn is_surely(&self, other: &Version) -> bool {
+        let etag = self.etag.as_ref().filter(|etag| !etag.starts_with("W/"));
+        etag.is_some() && self.etag == other.etag
+    }
 }
 
 /// What a store knows of an object.
@@ -142,6 +148,9 @@ pub trait Body: Send {
     /// # Errors
     /// If the connection ends before the answer does.
     fn next(&mut self, stop: &Stop) -> Result<Option<Bytes>, Failure>;
+
+    /// Whether it says by its tag that it is of the version that was asked for.
+    fn names_version(&self) -> bool;
 }
 
 /// A store of objects. All methods may be called from any thread.

@@ -8,12 +8,15 @@ const LOOKS_AT_INPUT: u64 = 3;
 /// Requests about an output: what is there before, and what is there then.
 const LOOKS_AT_OUTPUT: u64 = 2;
 
-/// Requests of a job, if each is answered at once; those that list prefixes are left out.
+/// Objects of one answer to a request for a list.
+const LISTED_MAX: u64 = 1000;
+
+/// Requests of a job, if each is answered at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
     /// GET and HEAD.
     pub gets: u64,
-    /// PUT and POST.
+    /// PUT, POST and those that list objects, which cost as much.
     pub puts: u64,
 }
 
@@ -21,7 +24,7 @@ impl Requests {
     /// US dollars for a thousand GETs or HEADs: Amazon's list price, S3 Standard in us-east-1
     /// (2026).
     pub const GET_USD: f64 = 0.0004;
-    /// The same for PUTs and POSTs.
+    /// The same for PUTs, POSTs and lists.
     pub const PUT_USD: f64 = 0.005;
 
     /// Of an input that is read once, by ranges of this size.
@@ -37,6 +40,11 @@ impl Requests {
             parts => parts + 2,
         };
         Requests { gets: LOOKS_AT_OUTPUT, puts }
+    }
+
+    /// How many requests list so many objects.
+    pub fn of_list(objects: u64) -> u64 {
+        objects.div_ceil(LISTED_MAX).max(1)
     }
 
     /// What they cost at those prices, in US dollars.
@@ -66,6 +74,8 @@ mod tests {
         assert!((all.usd() - 0.010_508).abs() < 1e-9);
         assert_eq!(Requests::of_output(8 << 20, 8 << 20).puts, 1);
         assert_eq!(Requests::of_output((8 << 20) + 1, 8 << 20).puts, 4);
+        let lists = [0, 1, 1000, 1001].map(Requests::of_list);
+        assert_eq!(lists, [1, 1, 1, 2]);
         assert_eq!((Requests::of_output(0, 1).puts, Requests::of_input(0, 1).gets), (1, 3));
     }
 }

@@ -476,6 +476,14 @@ impl Disk for ObjectDisk {
         }
     }
 
+    fn is_of_one_version(&self, input: FileId) -> bool {
+        match self.object(input) {
+            None => self.local.is_of_one_version(input),
+            Some(Object::Input(input)) => input.is_of_one_version(),
+            Some(Object::Output(_)) => panic!("an output is no input"),
+        }
+    }
+
     fn check_all_unchanged(&self, inputs: &[FileId]) -> Result<(), Error> {
         let (results_to, results) = unbounded();
         for &file in inputs {

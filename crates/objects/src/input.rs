@@ -8,6 +8,7 @@ use crate::retry::Caller;
 use crate::stop::Stop;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use xsort_disk::{Error, Operation, Request};
 
 /// Bytes of one answer at most: what is lost of a connection's work when it ends early is none of
@@ -21,6 +22,8 @@ pub(crate) struct Input {
     caller: Arc<Caller>,
     /// Set when it is closed: what is still being read is of no use.
     pub(crate) stop: Stop,
+    /// An answer didn't say that it is of the version that was opened.
+    is_doubtful: AtomicBool,
 }
 
 impl Input {
@@ -37,7 +40,13 @@ impl Input {
                 .call(&stop, |client| client.head(&location))
                 .map_err(|gave_up| gave_up.at(Operation::Open, &location))?,
         };
-        Ok(Input { location, info, caller: Arc::clone(caller), stop })
+        let is_doubtful = AtomicBool::new(false);
+        Ok(Input { location, info, caller: Arc::clone(caller), stop, is_doubtful })
+    }
+
+    /// Whether every answer said that it is of the version that was opened.
+    pub(crate) fn is_of_one_version(&self) -> bool {
+        !self.is_doubtful.load(Ordering::Relaxed)
     }
 
     /// Fails if the object isn't the one that was opened.
@@ -127,6 +136,9 @@ impl Receiver<'_> {
         let before = *arrived;
         let version = input.version();
         let mut body = client.get_range(&input.location, version, asked, &input.stop)?;
+        if !body.names_version() {
+            input.is_doubtful.store(true, Ordering::Relaxed);
+        }
         while let Some(bytes) = body.next(&input.stop)? {
             let Some(room) = into[*arrived..].get_mut(..bytes.len()) else {
                 // What it has too many may as well have come first.

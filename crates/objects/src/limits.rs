@@ -118,13 +118,15 @@ impl ObjectLimits {
         self.taken_bytes + DATA_BYTES_MIN
     }
 
-    /// Requests of a job with these inputs and this output, of so many bytes each.
+    /// Requests of a job with these inputs and this output, of so many bytes each, of which `lists`
+    /// were made to find the inputs.
     pub fn requests<'p>(
         &self,
         inputs: impl IntoIterator<Item = (&'p Path, u64)>,
         (output, bytes): (&Path, u64),
+        lists: u64,
     ) -> Requests {
-        let mut all = Requests::default();
+        let mut all = Requests { gets: 0, puts: lists };
         for (_, bytes) in inputs.into_iter().filter(|(path, _)| is_url(path)) {
             all += Requests::of_input(bytes, self.settings.read_bytes);
         }

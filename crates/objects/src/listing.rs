@@ -17,6 +17,9 @@ pub(crate) fn find(caller: &Caller, location: &Location, ahead: &Ahead) -> Resul
     if location.scheme.is_store() && is_prefix {
         return Ok(Found::Directory);
     }
+    if let Some(info) = ahead.info(location) {
+        return Ok(Found::File { bytes: info.bytes });
+    }
     match caller.call(&Stop::default(), |client| client.head(location)) {
         Ok(info) => {
             ahead.remember(location, &info);

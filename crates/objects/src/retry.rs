@@ -4,7 +4,7 @@
 //! clock is shared, so a pipeline that stalls for minutes costs no request its time.
 
 use crate::client::Client;
-use crate::failure::{Failure, GaveUp, Reason};
+use crate::failure::{Failure, GaveUp};
 use crate::settings::RetryPolicy;
 use crate::stop::Stop;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -21,7 +21,7 @@ pub(crate) struct Caller {
     pub(crate) client: Arc<dyn Client>,
     policy: RetryPolicy,
     rate: Option<Arc<RateLimit>>,
-    /// Whether the store has ever answered.
+    /// Whether the store has ever answered for good, be it by a refusal.
     is_reached: AtomicBool,
 }
 
@@ -86,8 +86,7 @@ impl Tries<'_> {
         let answer = request(&*self.caller.client);
         self.spent += begun.elapsed();
         self.attempts += 1;
-        let is_unreached = matches!(&answer, Err(failure) if failure.reason == Reason::Unreachable);
-        if !is_unreached {
+        if !matches!(&answer, Err(failure) if failure.reason.is_passing()) {
             self.caller.is_reached.store(true, Ordering::Relaxed);
         }
         answer

@@ -59,7 +59,8 @@ pub struct RetryPolicy {
     pub longest_pause: Duration,
     /// How long it is tried. Bytes that arrive begin this time anew.
     pub give_up_after: Duration,
-    /// The same while nobody has answered yet: then most likely a name is wrong.
+    /// The same while the store has answered nothing yet that counts: then most likely a name is
+    /// wrong, or it isn't this job that has to wait.
     pub give_up_unreached_after: Duration,
 }
 
@@ -68,7 +69,7 @@ impl Default for RetryPolicy {
         RetryPolicy {
             first_pause: Duration::from_millis(100),
             longest_pause: Duration::from_secs(20),
-            give_up_after: Duration::from_secs(300),
+            give_up_after: Duration::from_secs(120),
             give_up_unreached_after: Duration::from_secs(15),
         }
     }

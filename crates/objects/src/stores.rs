@@ -331,7 +331,9 @@ impl Client for Stores {
             let text = "the server doesn't send the ranges that it is asked for";
             return Err(Failure::new(Reason::Unusable, text));
         }
-        Ok(Box::new(Answer { transport: Arc::clone(&self.transport), body }))
+        let names_version = version(&parts.headers).is_surely(asked);
+        let transport = Arc::clone(&self.transport);
+        Ok(Box::new(Answer { transport, body, names_version }))
     }
 
     fn put(
@@ -554,10 +556,15 @@ fn listed_part(part: PartThere) -> ListedPart {
 struct Answer {
     transport: SharedTransport,
     body: HttpResponseBody,
+    names_version: bool,
 }
 
 impl Body for Answer {
     fn next(&mut self, stop: &Stop) -> Result<Option<Bytes>, Failure> {
         self.transport.next(&mut self.body, stop)
+    }
+
+    fn names_version(&self) -> bool {
+        self.names_version
     }
 }

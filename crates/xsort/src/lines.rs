@@ -194,8 +194,7 @@ impl InOrder for SortTask<'_, '_> {
     fn run<O: LineOrder>(self, by: &O) -> Result<LinesReport, Error> {
         let SortTask { lines: Lines { inputs, resources, .. }, job, options, order, output } = self;
         let disk = job.lazy_disk();
-        let inputs = inputs.iter().map(|path| LinesInput::on(&disk, path));
-        let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+        let inputs = LinesInput::all_on(&disk, inputs)?;
         sort_in_order(&options, (order, by), inputs, output, &*disk, &resources.observer())
     }
 }

@@ -167,8 +167,7 @@ impl Table {
         let engine = job.engine(&self.scratch, path);
         let observer = self.resources.observer();
         let disk = job.lazy_disk();
-        let inputs = self.inputs.iter().map(|path| LinesInput::on(&disk, path));
-        let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+        let inputs = LinesInput::all_on(&disk, &self.inputs)?;
         let Recognised { inputs, taken_bytes, .. } =
             recognise(inputs, false, || engine.budget_bytes)
                 .map_err(|(path, error)| xsort_disk::Error::of_read(path, error))?;

@@ -3,7 +3,8 @@
 use super::help::{DONE, TEMPLATE, environment_and_exit_status};
 use super::shared::Color;
 use super::values::age;
-use clap::Args;
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -57,6 +58,14 @@ pub(crate) struct StatusArgs {
     /// are kept.
     #[arg(long, value_name = "AGE", requires = "clear", value_parser = age)]
     pub(crate) older_than: Option<Duration>,
+
+    /// With s3://BUCKET/PREFIX: directory in which sorts with --checkpoint had their scratch
+    /// [default: $TMPDIR or /tmp]
+    ///
+    /// The journal of an interrupted sort is there, and tells which upload is its own.
+    #[arg(short = 'T', long = "scratch", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(conflicts_with = "watch")]
+    pub(crate) scratch: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) color: Color,

@@ -79,7 +79,7 @@ pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
     let disk = limits.disk()?;
     if args.dry_run {
         let plan = GenPlan::new(args, records, left_over_bytes, &*disk)?;
-        let requests = limits.requests([], (&args.file, plan.bytes));
+        let requests = limits.requests([], (&args.file, plan.bytes), 0);
         return ResultPrinter::of_dry_run(style).print_plan("gen", &plan, requests);
     }
     let console = console(args, style, &limits, stop);

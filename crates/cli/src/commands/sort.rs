@@ -59,7 +59,7 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
         drop(console);
         let inputs = options.inputs.iter().map(PathBuf::as_path);
         let inputs = inputs.zip(names.file_bytes.iter().copied());
-        let requests = limits.requests(inputs, (&options.output, plan.plan.bytes));
+        let requests = limits.requests(inputs, (&options.output, plan.plan.bytes), names.lists);
         return ResultPrinter::of_dry_run(style).print_plan("sort", &plan, requests);
     }
     let report = sort_streamed(&options, stream, &*disk, &console)

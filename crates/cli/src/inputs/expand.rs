@@ -2,7 +2,7 @@
 //! by these.
 
 use super::names_memory::NamesMemory;
-use super::objects::{Objects, is_pattern};
+use super::objects::{Objects, announce, is_pattern};
 use super::tree::{Tree, TreeError, TreeOptions};
 use crate::settings;
 use std::fs;
@@ -30,6 +30,7 @@ pub(crate) fn expand(
     disk: &dyn Disk,
     is_stopped: impl Fn() -> bool + Sync,
 ) -> Result<ExpandedInputs, TreeError> {
+    announce(paths.iter().map(|path| &**path), disk);
     let mut all = ExpandedInputs { files: Vec::with_capacity(paths.len()), notices: Vec::new() };
     for path in paths {
         let (one, _) = expand_one(path, options, names, disk, &is_stopped)?;

@@ -23,6 +23,8 @@ const DATA_BYTES_MIN: u64 = 2 << 20;
 pub(crate) struct NamesMemory {
     /// Size of each file, for planning.
     pub(crate) file_bytes: Vec<u64>,
+    /// Requests to stores that listed them.
+    pub(crate) lists: u64,
     bytes: u64,
 }
 

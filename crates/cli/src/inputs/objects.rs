@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use xsort_disk::{Disk, DisplayPath, ListedFile, is_url};
+use xsort_objects::Requests;
 
 /// Objects that a URL stands for.
 #[derive(Debug)]
@@ -23,6 +24,17 @@ pub(crate) struct Objects {
 pub(crate) fn is_pattern(path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
     is_url(path) && !bytes.starts_with(b"http") && bytes.iter().any(|byte| b"*?".contains(byte))
+}
+
+/// Has the disk ask about all URLs at once, which are then looked up one after the other.
+pub(crate) fn announce<'p>(paths: impl Iterator<Item = &'p Path>, disk: &dyn Disk) {
+    let names_one = |path: &&Path| {
+        is_url(path) && !is_pattern(path) && !path.as_os_str().as_bytes().ends_with(b"/")
+    };
+    let urls: Vec<&Path> = paths.filter(names_one).collect();
+    if urls.len() > 1 {
+        disk.announce(&mut urls.into_iter());
+    }
 }
 
 impl Objects {
@@ -80,8 +92,9 @@ impl Objects {
         disk: &dyn Disk,
         is_stopped: impl Fn() -> bool,
     ) -> Result<Objects, TreeError> {
-        let mut files = Vec::new();
+        let (mut files, mut listed) = (Vec::new(), 0);
         let mut add = |file: ListedFile| {
+            listed += 1;
             if is_stopped() {
                 return ControlFlow::Break(());
             }
@@ -95,6 +108,7 @@ impl Objects {
             ControlFlow::Continue(())
         };
         disk.list(prefix, &mut add)?;
+        names.lists += Requests::of_list(listed);
         if is_stopped() {
             return Err(TreeError::Stopped);
         }

@@ -9,7 +9,7 @@ use super::target::Target;
 use crate::gnu_commands::locale;
 use crate::inputs::expand::is_directory;
 use crate::inputs::names_memory::NamesMemory;
-use crate::inputs::objects::{Objects, is_pattern};
+use crate::inputs::objects::{Objects, announce, is_pattern};
 use crate::inputs::tree::{Tree, TreeError, TreeFile, TreeOptions, identity};
 use crate::settings::open_files;
 use rustix::fs::{Access, Advice, AtFlags, CWD, FileType, accessat, fadvise, fstat};
@@ -88,6 +88,9 @@ impl Inputs {
         let mut inputs: Vec<Input> = Vec::new();
         let mut names = NamesMemory::default();
         let mut has_standard = false;
+        if let Some(disk) = files.iter().find_map(|name| disk.of_url(name)) {
+            announce(files.iter().map(Path::new), &**disk);
+        }
         for name in files {
             let is_standard = name == STANDARD;
             if let Some(disk) = disk.of_url(&name) {

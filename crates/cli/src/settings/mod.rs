@@ -182,13 +182,14 @@ impl JobLimits {
     }
 
     /// The requests of a job with these inputs and this output, of so many bytes each, if there are
-    /// objects among them.
+    /// objects among them; `lists` are those that found the inputs.
     pub(crate) fn requests<'p>(
         &self,
         inputs: impl IntoIterator<Item = (&'p Path, u64)>,
         output: (&Path, u64),
+        lists: u64,
     ) -> Option<Requests> {
-        self.objects.as_ref().map(|objects| objects.requests(inputs, output))
+        self.objects.as_ref().map(|objects| objects.requests(inputs, output, lists))
     }
 
     fn with_objects(&self, local: Arc<dyn Disk>) -> Arc<dyn Disk> {

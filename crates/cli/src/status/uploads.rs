@@ -2,9 +2,9 @@
 //!
 //! A store lists an upload's key, number and time, and nothing that its writer has marked it with.
 //! So an upload is known as xsort's only if a job of this machine has published its number: it is
-//! kept if that job runs, and removed if it was killed and can't be resumed. Any other may be
-//! anybody's who is still sending parts, or will, and is kept unless the user names an age from
-//! which on it is left over.
+//! kept if that job runs, and removed if it was killed and can't be resumed. A sort with a
+//! checkpoint that was interrupted is known by its journal. Any other may be anybody's who is still
+//! sending parts, or will, and is kept unless the user names an age from which on it is left over.
 
 use crate::args::StatusArgs;
 use crate::decimal::span;
@@ -13,9 +13,11 @@ use crate::output::{self, all_but_last, write_stderr, write_stdout};
 use crate::signals::Stop;
 use serde::Serialize;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use xsort_disk::{DiskOptions, DisplayPath, LazyDisk};
+use xsort_extsort::interrupted_sort;
 use xsort_objects::{Bucket, ListedUpload};
 use xsort_status::{FoundJob, Life};
 
@@ -28,6 +30,8 @@ struct Upload {
     began_unix_seconds: Option<i64>,
     /// "running", "dead", "resumable", or "unknown".
     writer: &'static str,
+    /// The journal of the interrupted sort that has begun it, if it was found.
+    journal: Option<PathBuf>,
     /// The name of the job that has begun it.
     job: Option<String>,
     removed: bool,
@@ -55,7 +59,7 @@ pub(super) fn run(
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let listed = bucket.uploads()?;
     let mut uploads: Vec<Upload> =
-        listed.into_iter().map(|listed| recognised(listed, &bucket, jobs)).collect();
+        listed.into_iter().map(|listed| recognised(listed, &bucket, jobs, &args.scratch)).collect();
     let mut failures = Vec::new();
     if args.clear {
         for upload in &mut uploads {
@@ -90,7 +94,12 @@ pub(super) fn abort_all(uploads: &[xsort_status::Upload]) -> Result<(), Failure>
 }
 
 /// Whose an upload is.
-fn recognised(listed: ListedUpload, bucket: &Bucket, jobs: &[FoundJob]) -> Upload {
+fn recognised(
+    listed: ListedUpload,
+    bucket: &Bucket,
+    jobs: &[FoundJob],
+    scratch: &[PathBuf],
+) -> Upload {
     let ListedUpload { key, upload, begun } = listed;
     let url = bucket.url().with_key(&*key).to_string();
     let published = |job: &FoundJob| {
@@ -110,8 +119,25 @@ fn recognised(listed: ListedUpload, bucket: &Bucket, jobs: &[FoundJob]) -> Uploa
         },
         None => "unknown",
     };
+    let journal = match writer {
+        "unknown" | "resumable" => journal(&url, &upload, scratch),
+        _ => None,
+    };
+    let writer = if journal.is_some() { "resumable" } else { writer };
     let job = found.map(|(job, _)| job.name().to_owned());
-    Upload { url, upload, began_unix_seconds: begun, writer, job, removed: false, key }
+    Upload { url, upload, began_unix_seconds: begun, writer, journal, job, removed: false, key }
+}
+
+/// The journal of the interrupted sort that goes on with this upload.
+fn journal(url: &str, upload: &str, scratch: &[PathBuf]) -> Option<PathBuf> {
+    let disk = LazyDisk::new(DiskOptions::default());
+    let places = match scratch {
+        [] => vec![&[][..]],
+        directories => directories.chunks(1).collect(),
+    };
+    let sorts = places.into_iter().filter_map(|at| interrupted_sort(&disk, Path::new(url), at));
+    let found = sorts.into_iter().find(|sort| sort.output_tag.ends_with(upload));
+    found.map(|sort| sort.journal)
 }
 
 /// Those that were removed and are listed again: somebody has sent a part meanwhile.
@@ -159,18 +185,19 @@ impl Upload {
         if let Some(age) = self.age_seconds(now) {
             let _ = write!(line, ": begun {} ago", span(age.max(0) as f64));
         }
-        match (&self.job, self.writer) {
-            (Some(job), "dead") => {
-                let _ = write!(line, ", by job {job}, which was killed");
-            }
-            (Some(job), "resumable") => {
-                let _ = write!(line, ", by job {job}, which was killed and can be resumed");
-            }
-            (Some(job), "running") => {
-                let _ = write!(line, ", by job {job}, which runs");
-            }
-            _ => line += ", by whom is not known here",
-        }
+        line += &match (&self.job, &self.journal, self.writer) {
+            (Some(job), _, "dead") => format!(", by job {job}, which was killed"),
+            (Some(job), _, "running") => format!(", by job {job}, which runs"),
+            (_, Some(journal), "resumable") => format!(
+                ", by a sort that was interrupted: --resume goes on with it, --restart removes it \
+                 (its journal is {})",
+                DisplayPath(journal)
+            ),
+            (Some(job), None, "resumable") => format!(
+                ", by job {job}, which was killed: --resume goes on with it, --restart removes it"
+            ),
+            _ => ", by whom is not known here".to_owned(),
+        };
         match (is_clearing, self.removed) {
             (true, true) => line += ": removed",
             (true, false) => line += ": kept",
@@ -222,6 +249,7 @@ mod tests {
             upload: String::new(),
             began_unix_seconds,
             writer,
+            journal: None,
             job: None,
             removed: false,
             key: String::new(),

@@ -236,9 +236,14 @@ fn a_dry_run_counts_the_requests_that_there_will_be() {
     // Where chunks meet, some ranges are shorter.
     let gets = count(["GET", "HEAD"]);
     assert!((25..40).contains(&gets), "{gets}");
+    // The list is one more.
+    store.remove_object("s3://bucket/out");
+    let prefix = line.replace("bucket/in ", "bucket/ ");
+    let listing = sandbox.json(&format!("{prefix} --dry-run"))["requests"].clone();
+    assert_eq!(listing["puts"], 7, "{listing}");
     let text = sandbox.ok("gen 12MB s3://bucket/out --s3-part-size 5M --dry-run");
     assert!(
-        text.contains("\nrequests         about 2 GET and HEAD, 5 PUT and POST: 0.0000"),
+        text.contains("\nrequests         about 2 GET and HEAD, 5 PUT, POST and LIST: 0.0000"),
         "{text}"
     );
 }

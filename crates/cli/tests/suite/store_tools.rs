@@ -126,11 +126,18 @@ fn an_upload_that_can_be_resumed_is_no_leftover() {
     uploading.kill();
     let sandbox = &uploading.sandbox;
     let ended = sandbox.run("status --clear s3://bucket/");
-    assert!(ended.stdout.ends_with("killed and can be resumed: kept\n"), "{}", ended.stdout);
+    let told = "which was killed: --resume goes on with it, --restart removes it: kept\n";
+    assert!(ended.stdout.ends_with(told), "{}", ended.stdout);
     assert!(ended.stderr.contains("--older-than"), "{}", ended.stderr);
     assert_eq!(sandbox.json("status s3://bucket/")["uploads"][0]["writer"], "resumable");
     sandbox.ok("status --clear");
     assert_eq!(uploads(&uploading.store), 1);
+    // The job is forgotten as if a signal had ended it; its journal still says whose it is.
+    assert_eq!(sandbox.json("status s3://bucket/")["uploads"][0]["writer"], "unknown");
+    let said = sandbox.ok("status --clear s3://bucket/ -T .");
+    let told = "by a sort that was interrupted: --resume goes on with it, --restart removes it";
+    assert!(said.contains(told) && said.ends_with(".journal): kept\n"), "{said}");
+    assert_eq!(sandbox.json("status s3://bucket/ -T .")["uploads"][0]["writer"], "resumable");
     sandbox.ok("sort -q in -o s3://bucket/dir/out --resume -m 60M -j 2 -T .");
     assert_eq!(uploads(&uploading.store), 0);
     assert_eq!(uploading.store.object("s3://bucket/dir/out").unwrap().len(), 40_000_000);

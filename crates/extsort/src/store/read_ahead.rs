@@ -10,6 +10,7 @@ use std::io::{self, Read};
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use xsort_disk::{
     BlockPool, Completion, Direction, Disk, Error, FileId, FileIdentity, Lease, Request, align_up,
     is_url,
@@ -24,6 +25,8 @@ pub(crate) struct ReadAhead<D: Deref<Target: Disk>> {
     block_pool: Arc<BlockPool>,
     /// Reads were submitted up to here.
     submitted: u64,
+    /// Whether that is the end: it takes no more blocks.
+    is_all_submitted: Arc<AtomicBool>,
     /// Blocks in the order of the file; `None` while one is being read.
     blocks: VecDeque<Option<Lease>>,
     /// Where the first of them begins, and how much of it was taken.
@@ -47,6 +50,7 @@ impl<D: Deref<Target: Disk>> ReadAhead<D> {
             bytes: 0,
             block_pool,
             submitted: 0,
+            is_all_submitted: Arc::default(),
             blocks,
             offset: 0,
             taken: 0,
@@ -83,6 +87,16 @@ impl<D: Deref<Target: Disk>> ReadAhead<D> {
         self.disk.identity(self.file)
     }
 
+    /// Starts as many reads as there are free blocks, before the first byte is taken.
+    pub(crate) fn begin(&mut self) {
+        self.submit_reads();
+    }
+
+    /// Is set once it takes no more blocks.
+    pub(crate) fn all_submitted(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_all_submitted)
+    }
+
     fn read_blocks(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
         loop {
             self.submit_reads();
@@ -95,7 +109,9 @@ impl<D: Deref<Target: Disk>> ReadAhead<D> {
                         self.offset, self.bytes,
                         "all blocks are there when a file is opened"
                     );
-                    if std::mem::take(&mut self.is_checked) {
+                    if std::mem::take(&mut self.is_checked)
+                        && !self.disk.is_of_one_version(self.file)
+                    {
                         self.disk.check_unchanged(self.file)?;
                     }
                     return Ok(0);
@@ -139,6 +155,9 @@ impl<D: Deref<Target: Disk>> ReadAhead<D> {
             });
             self.blocks.push_back(None);
             self.submitted += bytes_needed as u64;
+        }
+        if self.submitted == self.bytes {
+            self.is_all_submitted.store(true, Ordering::Relaxed);
         }
     }
 

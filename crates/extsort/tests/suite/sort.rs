@@ -129,6 +129,38 @@ fn every_format_and_pattern_in_memory_in_one_merge_and_in_several() {
     }
 }
 
+/// From a size on that the processor's caches don't hold. Records in order stay where they are.
+#[test]
+fn records_that_stay_in_memory_are_moved_to_their_order() {
+    let layout = Format::Gensort.layout();
+    for (pattern, threads) in [("uniform", 2), ("few", 3), ("sorted", 1)] {
+        let bytes = generated(Format::Gensort, pattern.parse().unwrap(), 180_000);
+        let expected = oracle(&layout, &bytes);
+        for (budget_bytes, expected_to) in [(64 << 20, true), (12 << 20, false)] {
+            let report = check_by(Method::Merge, &layout, &bytes, &expected, budget_bytes, threads);
+            let Shape::Merge(shape) = &report.plan.shape else { panic!("{}", report.plan) };
+            assert_eq!(shape.is_arranged, expected_to, "{pattern}: {}", report.plan);
+        }
+    }
+}
+
+/// Where a chunk has the end of one file and the beginning of the next.
+#[test]
+fn records_of_several_files_are_moved_to_their_order() {
+    let layout = Format::Gensort.layout();
+    let bytes = generated(Format::Gensort, Pattern::Uniform, 180_000);
+    let directory = directory();
+    let path = |name: usize| directory.path().join(name.to_string());
+    let parts: Vec<&[u8]> = bytes.chunks(1_234_500).collect();
+    parts.iter().enumerate().for_each(|(name, part)| fs::write(path(name), part).unwrap());
+    let mut options = options(&layout, directory.path(), 64 << 20, 2);
+    options.inputs = (0..parts.len()).map(path).collect();
+    let report = run(&options).unwrap();
+    let Shape::Merge(shape) = &report.plan.shape else { panic!("{}", report.plan) };
+    assert!(shape.is_arranged, "{}", report.plan);
+    assert!(fs::read(&options.output).unwrap() == oracle(&layout, &bytes));
+}
+
 #[test]
 fn more_runs_than_the_budget_can_buffer_mean_another_pass() {
     let layout = Format::Gensort.layout();

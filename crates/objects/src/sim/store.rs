@@ -11,7 +11,7 @@ use crate::location::Location;
 use crate::stop::Stop;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::thread;
@@ -25,6 +25,7 @@ const PAGE_OBJECTS: usize = 2;
 pub struct SimStore {
     options: StoreOptions,
     objects: Mutex<Objects>,
+    requests: Mutex<HashMap<StoreCall, u64>>,
 }
 
 impl SimStore {
@@ -34,7 +35,7 @@ impl SimStore {
     /// If a share in the options is out of its range.
     pub fn new(options: StoreOptions) -> SimStore {
         options.check();
-        SimStore { options, objects: Mutex::default() }
+        SimStore { options, objects: Mutex::default(), requests: Mutex::default() }
     }
 
     /// Creates or replaces an object, as another program might; everybody sees it at once.
@@ -51,6 +52,11 @@ impl SimStore {
     /// The bytes of an object, if there is one.
     pub fn object(&self, url: &str) -> Option<Bytes> {
         self.objects.lock().objects.get(url).map(|object| object.bytes.clone())
+    }
+
+    /// How often this was asked for so far.
+    pub fn requests(&self, call: StoreCall) -> u64 {
+        self.requests.lock().get(&call).copied().unwrap_or_default()
     }
 
     /// The URLs of all objects, sorted.
@@ -127,6 +133,7 @@ impl SimStore {
         place: u64,
         done: impl FnOnce(&mut Objects, u32) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
+        *self.requests.lock().entry(call).or_default() += 1;
         let attempt = self.objects.lock().attempt(self.options.hash(&(call, place)));
         let delay = self.options.delay(call, place, attempt);
         if !delay.is_zero() {
@@ -194,7 +201,8 @@ impl Client for SimStore {
             let bytes = all.slice(range.start as usize..range.end as usize);
             let dice = self.options.hash(&(0xb0d, place, attempt));
             let is_bad = share(dice) < self.options.bad_bodies;
-            Ok(Box::new(SimBody::new(bytes, dice, is_bad)) as Box<dyn Body>)
+            let names_version = found.info().version.is_surely(version);
+            Ok(Box::new(SimBody::new(bytes, dice, is_bad, names_version)) as Box<dyn Body>)
         })
     }
 
@@ -342,10 +350,11 @@ fn no_object() -> Failure {
 struct SimBody {
     pieces: VecDeque<Bytes>,
     is_cut: bool,
+    names_version: bool,
 }
 
 impl SimBody {
-    fn new(mut bytes: Bytes, dice: u64, is_bad: bool) -> SimBody {
+    fn new(mut bytes: Bytes, dice: u64, is_bad: bool, names_version: bool) -> SimBody {
         let mut is_cut = false;
         if is_bad {
             let some = (dice >> 16) as usize % (bytes.len() + 1);
@@ -360,7 +369,7 @@ impl SimBody {
         while !bytes.is_empty() {
             pieces.push_back(bytes.split_to(piece.min(bytes.len())));
         }
-        SimBody { pieces, is_cut }
+        SimBody { pieces, is_cut, names_version }
     }
 }
 
@@ -370,5 +379,9 @@ impl Body for SimBody {
             None if self.is_cut => Err(Failure::new(Reason::Cut, "simulated")),
             piece => Ok(piece),
         }
+    }
+
+    fn names_version(&self) -> bool {
+        self.names_version
     }
 }

@@ -3,6 +3,7 @@
 mod azure;
 mod google;
 mod http;
+mod many;
 mod mortal;
 mod persistent;
 mod reading;

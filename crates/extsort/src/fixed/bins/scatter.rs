@@ -218,7 +218,8 @@ impl<K: Key> Worker for Scatterer<'_, K> {
 
         let is_resident = number >= self.resident_from;
         let (pieces, writes, resident, area) = if is_resident {
-            let chunk = ResidentChunk { records: pages, first_byte, count, order: order_lease };
+            let chunk =
+                ResidentChunk { records: pages, first_byte, count, order: Some(order_lease) };
             (Vec::new(), 0, Some(BinnedChunk { chunk, ends }), None)
         } else {
             let (pieces, writes) = self.spill(number, records, order, &ends)?;

@@ -26,6 +26,7 @@ impl BinSlice {
 
     /// Their numbers in the chunk.
     pub(super) fn order<'r>(&self, residents: &'r [BinnedChunk]) -> &'r [u64] {
-        &residents[self.resident].chunk.order()[self.from..self.to]
+        let order = residents[self.resident].chunk.order();
+        &order.expect("a chunk of bins has an order")[self.from..self.to]
     }
 }

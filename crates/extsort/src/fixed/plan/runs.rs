@@ -6,7 +6,10 @@
 //! both      | block index (on the heap, but taken from the budget) |
 //! ```
 //!
-//! An area holds a chunk of records, and their order in 8 bytes a record.
+//! An area holds a chunk of records, and their order in 8 bytes a record. If all chunks stay in
+//! memory, their records are moved to their order, by each thread into an area more: the merge then
+//! reads each chunk from its beginning to its end, where it would else miss the processor's caches
+//! and tables of pages with every record (docs/experiments/2026-11-24-arranged-records.md).
 //!
 //! A larger block makes transfers cheaper and the index smaller; with a smaller one more runs can
 //! be merged at once. The planner takes the largest block with which one merge is enough, and only
@@ -14,8 +17,8 @@
 
 use super::shape::{Facts, MergeShape, Plan, Shape};
 use super::sizes::{
-    BLOCK_BYTES_MAX, CHUNK_BYTES_EASY, CHUNK_BYTES_MIN, FLIGHT_BYTES, KIB, MIB, PAGE, seam_pages,
-    thread_counts,
+    ARRANGED_CHUNK_BYTES_EASY, BLOCK_BYTES_MAX, CHUNK_BYTES_EASY, CHUNK_BYTES_MIN, FLIGHT_BYTES,
+    KIB, MIB, PAGE, seam_pages, thread_counts,
 };
 use crate::fixed::chunks::{EXTENTS_MAX, SLACK_BYTES, chunk_count};
 use crate::store::merge_groups::merge_groups;
@@ -26,6 +29,12 @@ const BLOCK_BYTES_ONE_PASS_MIN: u64 = 32 * KIB;
 /// Up to this many runs a merge costs about the same (16 runs or 256: 13 to 30 ns a record). Chunks
 /// grow beyond what is easy to sort before there are more.
 const RUNS_EASY: u64 = 256;
+/// So many chunks are easy to merge whose records were moved to their order.
+const ARRANGED_RUNS_EASY: u64 = 64;
+/// Less data is in the processor's caches anyway.
+const ARRANGED_BYTES_MIN: u64 = 16 * MIB;
+/// Moving larger records costs more than it saves: each has lines and pages of its own.
+const ARRANGED_RECORD_BYTES_MAX: u64 = KIB;
 /// Bytes of one segment of the merge: large enough that cutting it is cheap, small enough that all
 /// threads get some.
 const SEGMENT_BYTES: u64 = 4 * MIB;
@@ -37,6 +46,9 @@ const INDEX_ENTRY_BYTES: u64 = 48;
 
 /// The best plan within the budget, if there is any.
 pub(super) fn best_plan(facts: &Facts) -> Option<Plan> {
+    if let Some(plan) = arranged_plan(facts) {
+        return Some(plan);
+    }
     let mut best: Option<Plan> = None;
     for candidate in candidates(facts) {
         let Some(plan) = candidate.plan() else { continue };
@@ -54,6 +66,27 @@ pub(super) fn best_plan(facts: &Facts) -> Option<Plan> {
     best
 }
 
+/// A plan in which all chunks stay in memory, their records moved to their order, if it fits and
+/// pays.
+fn arranged_plan(facts: &Facts) -> Option<Plan> {
+    let bytes: u64 = facts.input_bytes.iter().sum();
+    if !facts.may_keep
+        || bytes < ARRANGED_BYTES_MIN
+        || facts.record_bytes > ARRANGED_RECORD_BYTES_MAX
+    {
+        return None;
+    }
+    let threads = facts.threads.max(1) as u64;
+    let candidate = Candidate {
+        facts,
+        threads,
+        areas: 2 * threads,
+        block_bytes: block_sizes(facts).next()?,
+        is_arranged: true,
+    };
+    candidate.plan().filter(|plan| plan.spilled_chunks == 0)
+}
+
 fn passes(plan: &Plan) -> usize {
     let Shape::Merge(MergeShape { merge_passes, .. }) = plan.shape else {
         unreachable!("this file plans merges")
@@ -68,7 +101,10 @@ fn candidates(facts: &Facts) -> impl Iterator<Item = Candidate<'_>> {
         block_sizes(facts).flat_map(move |block_bytes| {
             let areas = (2..=threads + 4).rev();
             let areas = areas.filter(move |&areas| areas >= threads + 2 || threads == 1);
-            areas.map(move |areas| Candidate { facts, threads, areas, block_bytes })
+            areas.map(move |areas| {
+                let is_arranged = false;
+                Candidate { facts, threads, areas, block_bytes, is_arranged }
+            })
         })
     })
 }
@@ -88,6 +124,8 @@ struct Candidate<'a> {
     /// Least areas while runs are formed.
     areas: u64,
     block_bytes: u64,
+    /// Whether chunks stay in memory, with their records moved to their order.
+    is_arranged: bool,
 }
 
 /// The budget, divided into what is on the heap and what is in the pool.
@@ -189,19 +227,28 @@ impl Candidate<'_> {
         // As many records as fit, but no more than make a chunk for each thread four times, or than
         // are easy to sort.
         let fixed_bytes = areas * (extents_max * SLACK_BYTES + 2 * PAGE) + threads * PAGE;
-        let bytes_per_record = areas * (record_bytes + 8) + threads * 8;
+        let (order_in_area, order_in_buffer) = if self.is_arranged { (0, 8) } else { (8, 0) };
+        let bytes_per_record =
+            areas * (record_bytes + order_in_area) + threads * (8 + order_in_buffer);
         let fitting = for_areas.checked_sub(fixed_bytes)? / bytes_per_record;
         let even = self.records().div_ceil(4 * threads);
         let even = even.max(CHUNK_BYTES_MIN.div_ceil(record_bytes));
-        let easy = CHUNK_BYTES_EASY.max(self.bytes() / RUNS_EASY) / record_bytes;
+        let easy = match self.is_arranged {
+            true => (self.bytes() / ARRANGED_RUNS_EASY)
+                .clamp(ARRANGED_CHUNK_BYTES_EASY, CHUNK_BYTES_EASY),
+            false => CHUNK_BYTES_EASY.max(self.bytes() / RUNS_EASY),
+        } / record_bytes;
         let chunk_records = fitting.min(even).min(easy.max(1));
         if chunk_records == 0 {
             return None;
         }
         let chunk_bytes = chunk_records * record_bytes;
-        let sort_buffer_bytes = align_up(chunk_records * 8);
-        let area_bytes =
-            align_up(chunk_bytes) + extents_max * SLACK_BYTES + align_up(chunk_records * 8);
+        let order_bytes = align_up(chunk_records * 8);
+        let pages_bytes = align_up(chunk_bytes) + extents_max * SLACK_BYTES;
+        let (area_bytes, sort_buffer_bytes) = match self.is_arranged {
+            true => (pages_bytes, 2 * order_bytes),
+            false => (pages_bytes + order_bytes, order_bytes),
+        };
         Some(Forming {
             spill_blocks,
             extents_max,
@@ -225,11 +272,16 @@ impl Candidate<'_> {
     fn merging(&self, budget: &Budget, forming: &Forming, output: &Output) -> Option<Merging> {
         let runs = forming.runs;
         let sort_buffers_bytes = self.threads * forming.sort_buffer_bytes;
+        // Each thread has an area to move records to.
+        let areas_needed = if self.is_arranged { runs + self.threads } else { runs };
         let all_resident = (self.facts.may_keep || runs == 0)
-            && runs <= forming.areas_fitting.max(self.areas)
-            && runs * forming.area_bytes + sort_buffers_bytes.max(output.bytes())
+            && areas_needed <= forming.areas_fitting.max(self.areas)
+            && areas_needed * forming.area_bytes + sort_buffers_bytes.max(output.bytes())
                 <= budget.pool_bytes;
-        let areas = if all_resident { runs } else { forming.areas_fitting.min(runs) };
+        if self.is_arranged && !all_resident {
+            return None;
+        }
+        let areas = if all_resident { areas_needed } else { forming.areas_fitting.min(runs) };
         if areas < 2 && runs > 1 {
             return None;
         }
@@ -342,6 +394,7 @@ impl Candidate<'_> {
         let moved_bytes = bytes + on_scratch(spilled_records) + on_scratch(merged_records);
         Plan {
             shape: Shape::Merge(MergeShape {
+                is_arranged: self.is_arranged,
                 fan_in_max: fan_in_max as usize,
                 merge_passes,
                 segment_blocks: merging.segment_blocks as usize,

@@ -69,9 +69,11 @@ pub struct Plan {
     pub spilled_chunks: usize,
     /// Chunks that are in memory at once while the input is read.
     pub areas: usize,
-    /// Bytes of one area: the chunk, slack for alignment, and the order of its records.
+    /// Bytes of one area: the chunk, slack for alignment, and the order of its records, unless they
+    /// are moved to it.
     pub area_bytes: u64,
-    /// Bytes of the sort buffer that each thread has besides the chunk that it sorts.
+    /// Bytes of the sort buffer that each thread has besides the chunk that it sorts; with the
+    /// order of its records, if they are moved to it.
     #[serde(rename = "spare_bytes")]
     pub sort_buffer_bytes: u64,
     /// Size of a block on scratch in bytes.
@@ -105,6 +107,10 @@ pub enum Shape {
 /// What only runs and merge have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeShape {
+    /// Whether the records of chunks are moved to their order as soon as it is known: all chunks
+    /// stay in memory then.
+    #[serde(skip)]
+    pub is_arranged: bool,
     /// Most runs that one merge takes.
     pub fan_in_max: usize,
     /// Merges over the whole data, the last one included; 0 if there is nothing to sort.

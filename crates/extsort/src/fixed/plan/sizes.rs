@@ -10,6 +10,8 @@ pub(crate) const PAGE: u64 = ALIGNMENT as u64;
 pub(crate) const BLOCK_BYTES_MAX: u64 = MIB;
 /// Chunks beyond this size don't sort faster; they only make the pipeline coarser.
 pub(crate) const CHUNK_BYTES_EASY: u64 = 128 * MIB;
+/// The same of chunks whose records are moved to their order, which misses less in small ones.
+pub(crate) const ARRANGED_CHUNK_BYTES_EASY: u64 = 16 * MIB;
 /// The smallest chunk that is worth a thread of its own.
 pub(crate) const CHUNK_BYTES_MIN: u64 = 256 * KIB;
 /// Bytes in flight that keep a drive busy, for read-ahead and for write-behind.

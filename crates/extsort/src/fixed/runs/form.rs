@@ -1,15 +1,17 @@
 //! Phase one: a sorted run of every chunk of the input.
 //!
-//! The first runs go to scratch. The last ones stay in their areas, as many as the plan says.
+//! The first runs go to scratch. The last ones stay in their areas, as many as the plan says. If
+//! all stay, the records of each are moved to their order.
 
 use super::run::{Block, Index, Run};
 use super::spill::BlockWriter;
 use crate::Error;
 use crate::fixed::chunk_journal::{record_chunk, replay_chunks};
-use crate::fixed::chunks::chunks;
+use crate::fixed::chunks::{Extent, chunks};
 use crate::fixed::filler::{Chunk, Filler, compact};
 use crate::fixed::job::{SortJob, SortState};
 use crate::fixed::pipeline::{Pipeline, WorkedUnit, Worker};
+use crate::fixed::plan::Shape;
 use crate::fixed::report::ChunkReport;
 use crate::fixed::resident::ResidentChunk;
 use crate::fixed::spill_memory::SpillMemory;
@@ -40,11 +42,14 @@ pub(crate) fn form_runs<K: Key>(
     }
     let chunks = chunks(io.input_bytes, plan.chunk_bytes, plan.extents_max).enumerate();
     let missing = chunks.filter(|(number, _)| !runs.contains_key(number));
-    let areas = std::mem::take(&mut spill.areas);
+    let mut areas = std::mem::take(&mut spill.areas);
+    let is_arranged = matches!(&plan.shape, Shape::Merge(shape) if shape.is_arranged);
+    let mut spares = areas.split_off(areas.len() - if is_arranged { plan.threads } else { 0 });
     let mut filler = Filler::new(job, io.input_files, missing, areas, true);
     let mut formed = BTreeMap::new();
     let blocks = spill.blocks.as_ref();
     let mut sort_buffers = spill.sort_buffers.iter_mut();
+    let mut spare_areas = spares.iter_mut();
     let pipeline = Pipeline {
         idle_timer: &job.stage_times.work_waits_for_read,
         scratch: job.scratch.as_ref(),
@@ -54,6 +59,7 @@ pub(crate) fn form_runs<K: Key>(
         job,
         blocks,
         sort_buffer: sort_buffers.next().expect("there is a sort buffer for each thread"),
+        spare: spare_areas.next(),
         written,
     };
     pipeline.run(job, &mut filler, sorter, &mut |number, sorted: SortedChunk| {
@@ -64,6 +70,7 @@ pub(crate) fn form_runs<K: Key>(
         formed.insert(number, (sorted.run, sorted.report));
     })?;
     spill.areas = filler.into_areas();
+    spill.areas.extend(spares);
     spill.give_back(memory);
     for (number, (run, report)) in formed {
         runs.insert(number, run);
@@ -85,6 +92,8 @@ struct Sorter<'a, K> {
     /// Memory to spill through.
     blocks: Option<&'a Arc<BlockPool>>,
     sort_buffer: &'a mut Lease,
+    /// An area to move records to, if all chunks stay in memory.
+    spare: Option<&'a mut Lease>,
     written: Sender<Completion>,
 }
 
@@ -93,18 +102,20 @@ impl<K: Key> Worker for Sorter<'_, K> {
     type Product = SortedChunk;
 
     fn work(&mut self, chunk: Chunk) -> Result<WorkedUnit<SortedChunk>, Error> {
+        if self.spare.is_some() {
+            return Ok(self.arrange(chunk));
+        }
         let mut times = chunk.times();
         let Chunk { number, extents, area, .. } = chunk;
-        let SortJob { key, record_bytes, caches, plan, stage_times, .. } = *self.job;
-        let bytes = extents.iter().map(|extent| extent.bytes as usize).sum::<usize>();
+        let SortJob { record_bytes, plan, .. } = *self.job;
+        let bytes = bytes_of(&extents);
         let count = bytes / record_bytes;
         let (mut records_lease, mut order_lease) = self.split_area(area, count);
         let first_byte = compact(&mut records_lease, &extents);
         let records = &records_lease[first_byte..][..bytes];
-        let checksum = stage_times.checksum_busy.time(|| self.job.checksum_of(&extents, records));
         let order: &mut [u64] = &mut bytemuck::cast_slice_mut(&mut order_lease)[..count];
         let buffer: &mut [u64] = &mut bytemuck::cast_slice_mut(self.sort_buffer)[..count];
-        stage_times.sort_busy.time(|| sort(key, records, record_bytes, order, buffer, caches));
+        let checksum = sort_chunk(self.job, &extents, records, order, buffer);
         times.sorted();
 
         let spill_blocks = self.blocks.filter(|_| number < plan.spilled_chunks);
@@ -114,9 +125,10 @@ impl<K: Key> Worker for Sorter<'_, K> {
             let writes = index.blocks().len();
             (Run::spilled(index), writes, Some(records_lease))
         } else {
-            let index = self.resident_index(records, order);
-            let resident =
-                ResidentChunk { records: records_lease, first_byte, count, order: order_lease };
+            let records_of = |place: usize| &records[order[place] as usize * record_bytes..];
+            let index = self.resident_index(count, records_of);
+            let (records, order) = (records_lease, Some(order_lease));
+            let resident = ResidentChunk { records, first_byte, count, order };
             (Run { index, resident: Some(resident) }, 0, None)
         };
         let report = times.chunk_report(number, count, run.resident.is_some(), writes);
@@ -125,7 +137,60 @@ impl<K: Key> Worker for Sorter<'_, K> {
     }
 }
 
+/// Bytes of a chunk's records.
+fn bytes_of(extents: &[Extent]) -> usize {
+    extents.iter().map(|extent| extent.bytes as usize).sum()
+}
+
+/// Finds the order of a chunk's records. Returns their checksum.
+fn sort_chunk<K: Key>(
+    job: &SortJob<'_, K>,
+    extents: &[Extent],
+    records: &[u8],
+    order: &mut [u64],
+    buffer: &mut [u64],
+) -> Checksum {
+    let SortJob { key, record_bytes, caches, stage_times, .. } = *job;
+    let checksum = stage_times.checksum_busy.time(|| job.checksum_of(extents, records));
+    stage_times.sort_busy.time(|| sort(key, records, record_bytes, order, buffer, caches));
+    checksum
+}
+
 impl<K: Key> Sorter<'_, K> {
+    /// Makes a run of a chunk that stays in memory: moves its records to their order, into the
+    /// spare area, and keeps their own as the next spare one. Records in order stay where they are.
+    fn arrange(&mut self, chunk: Chunk) -> WorkedUnit<SortedChunk> {
+        let mut times = chunk.times();
+        let Chunk { number, extents, mut area, .. } = chunk;
+        let SortJob { record_bytes, stage_times, .. } = *self.job;
+        let bytes = bytes_of(&extents);
+        let count = bytes / record_bytes;
+        self.sort_buffer.populate(0..self.sort_buffer.len());
+        let words: &mut [u64] = bytemuck::cast_slice_mut(self.sort_buffer);
+        let (order, buffer) = words.split_at_mut(count);
+        let mut first_byte = compact(&mut area, &extents);
+        let records = &area[first_byte..][..bytes];
+        let checksum = sort_chunk(self.job, &extents, records, order, &mut buffer[..count]);
+        let is_in_order = (0..).zip(&*order).all(|(place, &index)| index == place);
+        if !is_in_order && let Some(spare) = &mut self.spare {
+            spare.populate(0..bytes);
+            stage_times
+                .sort_busy
+                .time(|| gather(records, record_bytes, order, &mut spare[..bytes]));
+            std::mem::swap(&mut area, *spare);
+            first_byte = 0;
+        }
+        times.sorted();
+        let records = &area[first_byte..][..bytes];
+        let index = self.resident_index(count, |place| &records[place * record_bytes..]);
+        let report = times.chunk_report(number, count, true, 0);
+        self.job.gauges.counts.chunks.fetch_add(1, Relaxed);
+        let resident = ResidentChunk { records: area, first_byte, count, order: None };
+        let run = Run { index, resident: Some(resident) };
+        let product = SortedChunk { run, checksum, report };
+        WorkedUnit { number, area: None, writes: 0, product }
+    }
+
     /// Splits an area into memory for records and memory for the order of `count` of them.
     fn split_area(&mut self, mut area: Lease, count: usize) -> (Lease, Lease) {
         let order_bytes = align_up(count as u64 * 8) as usize;
@@ -145,7 +210,7 @@ impl<K: Key> Sorter<'_, K> {
         records: &[u8],
         order: &[u64],
     ) -> Result<Index, Error> {
-        let SortJob { record_bytes, stage_times, .. } = *self.job;
+        let SortJob { key, record_bytes, stage_times, .. } = *self.job;
         let mut writer = BlockWriter::new(self.job, blocks, number, order.len(), &self.written);
         for order in order.chunks(self.job.block_records()) {
             let block = stage_times.spill_waits_for_write.time(|| blocks.take());
@@ -155,29 +220,25 @@ impl<K: Key> Sorter<'_, K> {
                 writer.write(block, order.len())
             })?;
         }
-        self.set_largest(&mut writer.index, records, order);
+        let last = *order.last().expect("a chunk has records") as usize;
+        let last = &records[last * record_bytes..][..record_bytes];
+        writer.index.set_largest(|out| key.encode(last, out));
         Ok(writer.index)
     }
 
-    /// The index of a run that stays in memory: the same blocks, but without addresses.
-    fn resident_index(&self, records: &[u8], order: &[u64]) -> Index {
+    /// The index of a run of `count` records that stays in memory: the same blocks, but without
+    /// addresses. `record` finds the record at a place of the order, with more behind it.
+    fn resident_index<'r>(&self, count: usize, record: impl Fn(usize) -> &'r [u8]) -> Index {
         let SortJob { key, record_bytes, .. } = *self.job;
+        let record = |place| &record(place)[..record_bytes];
         let block_records = self.job.block_records();
-        let mut index = Index::with_capacity(key.bytes(), order.len().div_ceil(block_records));
-        for order in order.chunks(block_records) {
+        let mut index = Index::with_capacity(key.bytes(), count.div_ceil(block_records));
+        for first in (0..count).step_by(block_records) {
             let address = BlockAddress::IN_MEMORY;
-            let smallest = &records[order[0] as usize * record_bytes..][..record_bytes];
-            index.push(Block { address, records: order.len() as u32, seal: 0 }, |out| {
-                key.encode(smallest, out);
-            });
+            let records = block_records.min(count - first) as u32;
+            index.push(Block { address, records, seal: 0 }, |out| key.encode(record(first), out));
         }
-        self.set_largest(&mut index, records, order);
+        index.set_largest(|out| key.encode(record(count - 1), out));
         index
-    }
-
-    fn set_largest(&self, index: &mut Index, records: &[u8], order: &[u64]) {
-        let SortJob { key, record_bytes, .. } = *self.job;
-        let last = *order.last().expect("a chunk has records") as usize;
-        index.set_largest(|out| key.encode(&records[last * record_bytes..][..record_bytes], out));
     }
 }

@@ -23,14 +23,21 @@ pub(crate) fn find_cut<K: Key>(job: &SortJob<'_, K>, runs: &[Run], segment: &Seg
                 let key = runs[run as usize].index.key(block as usize);
                 // Equal keys of earlier runs come before the cut, those of later runs after it.
                 let include_equal = share.run < run as usize;
+                let record_bytes = job.record_bytes;
                 if let Some(resident) = resident {
-                    let order = &resident.order()[share.last * job.block_records()..][..records];
-                    let all = resident.records(job.record_bytes);
-                    bound_in_order(job.key, all, job.record_bytes, order, key, include_equal)
+                    let first = share.last * job.block_records();
+                    let all = resident.records(record_bytes);
+                    if let Some(order) = resident.order() {
+                        let order = &order[first..][..records];
+                        bound_in_order(job.key, all, record_bytes, order, key, include_equal)
+                    } else {
+                        let block = &all[first * record_bytes..][..records * record_bytes];
+                        bound_in_block(job.key, block, record_bytes, key, include_equal)
+                    }
                 } else {
                     let last = segment.blocks(share).last().expect("a share has a block");
-                    let block = &last.lease[..records * job.record_bytes];
-                    bound_in_block(job.key, block, job.record_bytes, key, include_equal)
+                    let block = &last.lease[..records * record_bytes];
+                    bound_in_block(job.key, block, record_bytes, key, include_equal)
                 }
             }
         };
@@ -42,18 +49,18 @@ pub(crate) fn find_cut<K: Key>(job: &SortJob<'_, K>, runs: &[Run], segment: &Seg
 
 /// The records of one run between two cuts.
 enum MergeSlice {
-    /// The next so many slices of spilled blocks.
-    Spilled(usize),
+    /// The next so many slices of records in their order.
+    Blocks(usize),
     /// A range of a resident run's order.
-    Resident { run: usize, from: usize, to: usize },
+    Ordered { run: usize, from: usize, to: usize },
 }
 
 /// The records of a segment between its two cuts.
 pub(crate) struct MergeSlices<'s> {
     /// In the order of the runs; runs without a record are left out.
     runs: Vec<MergeSlice>,
-    /// Records of spilled blocks, run after run.
-    spilled: Vec<&'s [u8]>,
+    /// Records of spilled blocks and of runs in their order, run after run.
+    blocks: Vec<&'s [u8]>,
 }
 
 impl<'s> MergeSlices<'s> {
@@ -61,28 +68,35 @@ impl<'s> MergeSlices<'s> {
     /// of each block that begins there, so that every block is checked once.
     pub(crate) fn between<K: Key>(
         job: &SortJob<'_, K>,
-        runs: &[Run],
+        runs: &'s [Run],
         segment: &'s Segment,
         start: &Cut,
         end: &Cut,
     ) -> Result<MergeSlices<'s>, Error> {
         let mut slices =
-            MergeSlices { runs: Vec::with_capacity(segment.shares.len()), spilled: Vec::new() };
+            MergeSlices { runs: Vec::with_capacity(segment.shares.len()), blocks: Vec::new() };
         for share in &segment.shares {
             let from = start.offsets[share.run] as usize;
             let to = end.offsets[share.run] as usize;
-            if runs[share.run].resident.is_some() {
+            if let Some(resident) = &runs[share.run].resident {
                 let place = |block, offset| block * job.block_records() + offset;
                 let (from, to) = (place(share.first, from), place(share.last, to));
-                if from < to {
-                    slices.runs.push(MergeSlice::Resident { run: share.run, from, to });
+                if from >= to {
+                    continue;
                 }
+                slices.runs.push(if resident.order().is_some() {
+                    MergeSlice::Ordered { run: share.run, from, to }
+                } else {
+                    let records = resident.records(job.record_bytes);
+                    slices.blocks.push(&records[from * job.record_bytes..to * job.record_bytes]);
+                    MergeSlice::Blocks(1)
+                });
             } else {
-                let before = slices.spilled.len();
+                let before = slices.blocks.len();
                 slices.add_spilled(job, &runs[share.run], segment, share, from..to)?;
-                let count = slices.spilled.len() - before;
+                let count = slices.blocks.len() - before;
                 if count > 0 {
-                    slices.runs.push(MergeSlice::Spilled(count));
+                    slices.runs.push(MergeSlice::Blocks(count));
                 }
             }
         }
@@ -114,7 +128,7 @@ impl<'s> MergeSlices<'s> {
             }
             if from < to {
                 let record_bytes = job.record_bytes;
-                self.spilled.push(&loaded.lease[from * record_bytes..to * record_bytes]);
+                self.blocks.push(&loaded.lease[from * record_bytes..to * record_bytes]);
             }
         }
         Ok(())
@@ -126,19 +140,18 @@ impl<'s> MergeSlices<'s> {
         runs: &'s [Run],
         record_bytes: usize,
     ) -> Vec<xsort_kernels::Run<'s>> {
-        let mut spilled = &self.spilled[..];
+        let mut blocks = &self.blocks[..];
         let kernel_run = |slice: &MergeSlice| match *slice {
-            MergeSlice::Spilled(count) => {
-                let (own, rest) = spilled.split_at(count);
-                spilled = rest;
+            MergeSlice::Blocks(count) => {
+                let (own, rest) = blocks.split_at(count);
+                blocks = rest;
                 xsort_kernels::Run::Blocks(own)
             }
-            MergeSlice::Resident { run, from, to } => {
+            MergeSlice::Ordered { run, from, to } => {
                 let resident = runs[run].resident.as_ref().expect("this run is resident");
-                xsort_kernels::Run::Ordered {
-                    records: resident.records(record_bytes),
-                    order: &resident.order()[from..to],
-                }
+                let order = resident.order().expect("this run has an order");
+                let records = resident.records(record_bytes);
+                xsort_kernels::Run::Ordered { records, order: &order[from..to] }
             }
         };
         self.runs.iter().map(kernel_run).collect()

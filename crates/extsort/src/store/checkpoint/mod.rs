@@ -27,6 +27,7 @@
 //! | `header` | which sort a journal belongs to |
 //! | `fingerprint` | by what an input is recognized |
 //! | `open` | finding a checkpoint, and whether to resume it |
+//! | `interrupted` | finding one, and leaving it as it is |
 //! | `fresh` | beginning one |
 //! | `saved` | reopening one |
 //! | `files` | the files while the sort runs |
@@ -35,6 +36,7 @@ mod files;
 mod fingerprint;
 mod fresh;
 mod header;
+mod interrupted;
 mod names;
 mod open;
 mod options;
@@ -44,6 +46,7 @@ pub(crate) use files::CheckpointFiles;
 pub(crate) use fingerprint::InputFingerprint;
 pub(crate) use fresh::FreshCheckpoint;
 pub(crate) use header::SortRequest;
+pub use interrupted::{InterruptedSort, interrupted_sort};
 pub(crate) use names::CheckpointNames;
 pub(crate) use open::{OpenedCheckpoint, open_checkpoint};
 pub use options::{Begin, Checkpoint};

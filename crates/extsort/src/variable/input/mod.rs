@@ -104,6 +104,18 @@ impl LinesInput {
         }
     }
 
+    /// What is at several paths, of which URLs are looked up at once.
+    ///
+    /// # Errors
+    /// As [`on`](LinesInput::on).
+    pub fn all_on(
+        disk: &Arc<dyn Disk>,
+        paths: &[PathBuf],
+    ) -> Result<Vec<LinesInput>, xsort_disk::Error> {
+        disk.announce(&mut paths.iter().map(|path| &**path));
+        paths.iter().map(|path| LinesInput::on(disk, path)).collect()
+    }
+
     /// The file of `bytes` bytes at a URL, read by the disk.
     #[must_use]
     pub fn at_url(disk: &Arc<dyn Disk>, url: &Path, bytes: u64) -> LinesInput {

@@ -1,19 +1,26 @@
 //! Several inputs read one after the other, as whole lines: where an input ends without a
 //! delimiter, one is added.
+//!
+//! Files at URLs are opened before their turn, and read as far as the one before leaves blocks: of
+//! many small ones each takes a round trip, and a store answers many requests at once.
 
 use super::{Content, InputBytes, LinesInput};
 use crate::Error;
 use crate::store::read_ahead::ReadAhead;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use xsort_disk::{BlockPool, Disk, is_url};
 
 /// Files from this size on are read past the page cache, where that is possible. Those at URLs are
 /// read so whatever their size.
 const DIRECT_BYTES_MIN: u64 = 16 << 20;
+/// How many files at URLs are opened before their turn.
+const AHEAD_MAX: usize = 64;
 /// Bytes read at once to skip what can't be seeked over.
 const SKIP_BYTES: u64 = 256 << 10;
 
@@ -28,14 +35,27 @@ pub(crate) struct Bypass<'j> {
 /// end.
 pub(crate) struct InputReader<'j> {
     rest: std::vec::IntoIter<LinesInput>,
+    /// Those that were opened before their turn. Only the last one may lack blocks.
+    ahead: VecDeque<OpenedAhead<'j>>,
     /// The input that is being read.
     current: Option<Bytes<'j>>,
+    /// Whether it takes no more blocks.
+    needs_no_blocks: Arc<AtomicBool>,
+    /// The next input couldn't be opened before its turn.
+    is_next_refused: bool,
     /// Its path, or that of the one before.
     path: PathBuf,
     bypass: Option<Bypass<'j>>,
     delimiter: u8,
     /// Whether the last byte of the current input, if there was one, ended a line.
     is_line_whole: bool,
+}
+
+/// A file at a URL whose turn will come.
+struct OpenedAhead<'j> {
+    path: PathBuf,
+    content: Content,
+    bytes: ReadAhead<&'j dyn Disk>,
 }
 
 enum Bytes<'j> {
@@ -49,7 +69,10 @@ impl<'j> InputReader<'j> {
         let rest = inputs.into_iter();
         InputReader {
             rest,
+            ahead: VecDeque::new(),
             current: None,
+            needs_no_blocks: Arc::default(),
+            is_next_refused: false,
             path: PathBuf::new(),
             bypass,
             delimiter,
@@ -77,7 +100,7 @@ impl<'j> InputReader<'j> {
                 bytes -= ahead.skip(bytes);
             }
             let mut skipped = vec![0; bytes.min(SKIP_BYTES) as usize];
-            match self.read(&mut skipped)? {
+            match self.read_in_turn(&mut skipped)? {
                 0 => break,
                 read => bytes -= read as u64,
             }
@@ -92,6 +115,12 @@ impl<'j> InputReader<'j> {
 
     /// Reads up to `buffer.len()` bytes, of one input; 0 at the end of all.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
+        let bytes = self.read_in_turn(buffer)?;
+        self.read_on();
+        Ok(bytes)
+    }
+
+    fn read_in_turn(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
         loop {
             let Some(current) = &mut self.current else {
                 if self.open_next() {
@@ -126,27 +155,64 @@ impl<'j> InputReader<'j> {
 
     /// Goes to the next input; false if there is none.
     fn open_next(&mut self) -> bool {
-        let Some(LinesInput { path, bytes, content }) = self.rest.next() else { return false };
-        let file_bytes = match content {
-            Content::File(_) | Content::Url(_) => bytes,
-            Content::Mapped { file_bytes, .. } => Some(file_bytes),
-            Content::Stream(_) => None,
-        };
-        let is_direct = file_bytes.is_some_and(|bytes| bytes >= DIRECT_BYTES_MIN || is_url(&path));
-        let direct = match &self.bypass {
-            Some(Bypass { disk, block_pool }) if is_direct => {
-                // If this fails, the plain reader opens the file, or says why it can't.
-                ReadAhead::open(*disk, &path, Arc::clone(block_pool)).ok()
+        let (path, content, direct) = match self.ahead.pop_front() {
+            Some(OpenedAhead { path, content, bytes }) => (path, content, Some(bytes)),
+            None => {
+                let Some(input) = self.rest.next() else { return false };
+                let direct = self.open_direct(&input);
+                (input.path, input.content, direct)
             }
-            _ => None,
         };
+        self.needs_no_blocks = direct.as_ref().map(ReadAhead::all_submitted).unwrap_or_default();
         self.current = Some(match (direct, content) {
             (Some(ahead), Content::Mapped { map, .. }) => Bytes::Plain(map(Box::new(ahead))),
             (Some(ahead), _) => Bytes::Direct(ahead),
             (None, content) => Bytes::Plain(content.into_bytes()),
         });
         self.path = path;
+        self.is_next_refused = false;
         true
+    }
+
+    /// Opens an input to be read past the page cache, if it should and can be.
+    fn open_direct(&self, input: &LinesInput) -> Option<ReadAhead<&'j dyn Disk>> {
+        let Bypass { disk, block_pool } = self.bypass.as_ref()?;
+        let file_bytes = match input.content {
+            Content::File(_) | Content::Url(_) => input.bytes?,
+            Content::Mapped { file_bytes, .. } => file_bytes,
+            Content::Stream(_) => return None,
+        };
+        if file_bytes < DIRECT_BYTES_MIN && !is_url(&input.path) {
+            return None;
+        }
+        // If this fails, the plain reader opens the file, or says why it can't.
+        ReadAhead::open(*disk, &input.path, Arc::clone(block_pool)).ok()
+    }
+
+    /// Reads files at URLs whose turn will come, as far as those before leave blocks.
+    fn read_on(&mut self) {
+        let Some(Bypass { block_pool, .. }) = &self.bypass else { return };
+        let mut has_all = Arc::clone(&self.needs_no_blocks);
+        if let Some(last) = self.ahead.back_mut() {
+            last.bytes.begin();
+            has_all = last.bytes.all_submitted();
+        }
+        let block_pool = Arc::clone(block_pool);
+        while has_all.load(Ordering::Relaxed)
+            && self.ahead.len() < AHEAD_MAX
+            && block_pool.available() > 0
+            && !self.is_next_refused
+            && let Some(next) = self.rest.as_slice().first().filter(|next| is_url(&next.path))
+        {
+            let Some(mut bytes) = self.open_direct(next) else {
+                self.is_next_refused = true;
+                return;
+            };
+            bytes.begin();
+            has_all = bytes.all_submitted();
+            let LinesInput { path, content, .. } = self.rest.next().expect("it was looked at");
+            self.ahead.push_back(OpenedAhead { path, content, bytes });
+        }
     }
 }
 

@@ -1,14 +1,20 @@
 //! Which inputs are compressed, by their first bytes, before the sort is planned. An input that
 //! isn't keeps what is known of it: its size, and that it can be read past the page cache.
 //!
+//! Files at URLs are looked at several at once: of each the look takes a round trip.
+//!
 //! A pipe that isn't the first of inputs that are read one after the other is not looked at: its
 //! writer may still be busy with another. It is decompressed by what its first read brings.
 
 use super::decompress::read_head;
-use super::{Decoders, LinesInput};
-use std::io;
+use super::{Content, Decoders, LinesInput};
+use std::collections::VecDeque;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use xsort_records::Compression;
+
+/// How many files at URLs are looked at at once.
+const LOOKS_MAX: usize = 16;
 
 /// Inputs, of which those that are compressed are decompressed as they are read.
 #[derive(Debug)]
@@ -41,12 +47,16 @@ pub fn recognise(
     budget_bytes: impl FnOnce() -> u64,
 ) -> Result<Recognised, (PathBuf, io::Error)> {
     let mut seen = Vec::with_capacity(inputs.len());
-    for (number, input) in inputs.into_iter().enumerate() {
+    let mut inputs = inputs.into_iter();
+    let mut begun = VecDeque::new();
+    loop {
+        begun.extend(inputs.by_ref().take(LOOKS_MAX - begun.len()).map(Look::begin));
+        let Some(Look { input, url }) = begun.pop_front() else { break };
         let path = input.path.clone();
-        let can_wait = !is_merge && number > 0 && input.bytes.is_none();
+        let can_wait = !is_merge && !seen.is_empty() && input.bytes.is_none();
         seen.push(match can_wait {
             true => (input, Beginning::Unknown),
-            false => look(input).map_err(|error| (path, error))?,
+            false => look(input, url).map_err(|error| (path, error))?,
         });
     }
     let compressed =
@@ -69,9 +79,32 @@ pub fn recognise(
     Ok(Recognised { inputs: inputs.collect(), inputs_max, taken_bytes: decoders.taken_bytes })
 }
 
+/// An input that is looked at.
+struct Look {
+    input: LinesInput,
+    /// The beginning of one at a URL, which is being read.
+    url: Option<io::Result<Box<dyn Read>>>,
+}
+
+impl Look {
+    fn begin(input: LinesInput) -> Look {
+        let url = match &input.content {
+            Content::Url(file) => Some(file.begin_look().map(|bytes| Box::new(bytes) as _)),
+            _ => None,
+        };
+        Look { input, url }
+    }
+}
+
 /// Reads the first bytes of an input.
-fn look(mut input: LinesInput) -> io::Result<(LinesInput, Beginning)> {
-    let found = input.peek(|bytes| read_head(bytes))?.flatten();
+fn look(
+    mut input: LinesInput,
+    url: Option<io::Result<Box<dyn Read>>>,
+) -> io::Result<(LinesInput, Beginning)> {
+    let found = match url {
+        Some(bytes) => read_head(&mut *bytes?)?.1,
+        None => input.peek(|bytes| read_head(bytes))?.flatten(),
+    };
     Ok((input, found.map_or(Beginning::Plain, Beginning::Compressed)))
 }
 

@@ -71,6 +71,13 @@ impl UrlFile {
         self.open_with(BEGINNING)
     }
 
+    /// The same, with its read under way.
+    pub(super) fn begin_look(&self) -> io::Result<ReadAhead<Arc<dyn Disk>>> {
+        let mut beginning = self.open_beginning()?;
+        beginning.begin();
+        Ok(beginning)
+    }
+
     /// Its last byte; `None` of an empty file.
     pub(super) fn last_byte(&self) -> io::Result<Option<u8>> {
         let mut ahead = self.open_with(END)?;
@@ -93,6 +100,7 @@ impl UrlFile {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Bypass, InputReader};
     use super::*;
     use crate::variable::{Content, Header, LinesInput, recognise, take_header, urls_at_once};
     use xsort_disk::{SimDisk, SimOptions};
@@ -168,6 +176,36 @@ mod tests {
         sim.overwrite(URL, b"y".repeat(9 << 20));
         let error = bytes.read_to_end(&mut Vec::new()).unwrap_err();
         assert!(error.to_string().contains("written to since it was opened"), "{error}");
+    }
+
+    /// Each took a round trip of its own, one after the other.
+    #[test]
+    fn small_files_are_read_before_their_turn() {
+        const BLOCKS: usize = 16;
+        let sim = SimDisk::new(SimOptions::rough(5));
+        let url = |number: usize| PathBuf::from(format!("s3://b/{number:02}"));
+        let text = |number: usize| format!("{}\n", "x".repeat(number * 400)).into_bytes();
+        (0..40).for_each(|number| sim.put(url(number), text(number)));
+        let sim = Arc::new(sim);
+        let disk = Arc::clone(&sim) as Arc<dyn Disk>;
+        let urls: Vec<PathBuf> = (0..40).map(url).collect();
+        let inputs = LinesInput::all_on(&disk, &urls).unwrap();
+        let block_pool = BlockPool::map(BLOCKS, 4096).unwrap();
+        let bypass = Bypass { disk: &*disk, block_pool };
+        let mut reader = InputReader::new(inputs, b'\n', Some(bypass));
+        let (mut all, mut buffer) = (Vec::new(), [0; 4096]);
+        let bytes = reader.read(&mut buffer).unwrap();
+        all.extend_from_slice(&buffer[..bytes]);
+        assert!(sim.open_files() > BLOCKS / 2, "{} are open", sim.open_files());
+        loop {
+            match reader.read(&mut buffer).unwrap() {
+                0 => break,
+                bytes => all.extend_from_slice(&buffer[..bytes]),
+            }
+        }
+        assert!(all == (0..40).flat_map(text).collect::<Vec<_>>());
+        drop(reader);
+        assert_eq!(sim.open_files(), 0);
     }
 
     #[test]

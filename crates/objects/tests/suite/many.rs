@@ -1,0 +1,49 @@
+//! Many small objects: how often the store is asked for them.
+
+use crate::transfers::smooth;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use xsort_disk::Disk;
+use xsort_extsort::variable::{ByBytes, LinesInput, SortedOutput, recognise, sort_lines_to};
+use xsort_extsort::{Caches, LinesOptions, Unobserved};
+use xsort_objects::StoreCall;
+
+const OBJECTS: usize = 40;
+
+fn url(number: usize) -> PathBuf {
+    PathBuf::from(format!("s3://b/in/{number}"))
+}
+
+/// A HEAD, a look at the beginning, and the data: each was one more at the end, when the object was
+/// looked for again. That all answers are of one version says its tag.
+#[test]
+fn lines_of_small_objects_take_three_requests_each() {
+    let (store, disk) = smooth();
+    for number in 0..OBJECTS {
+        store.put_object(url(number).to_str().unwrap(), format!("{:03}\n", OBJECTS - number));
+    }
+    let disk: Arc<dyn Disk> = Arc::new(disk);
+    let urls: Vec<PathBuf> = (0..OBJECTS).map(url).collect();
+    let inputs = LinesInput::all_on(&disk, &urls).unwrap();
+    let inputs = recognise(inputs, false, || 1 << 20).unwrap().inputs;
+    let options = LinesOptions {
+        delimiter: b'\n',
+        is_unique: false,
+        budget_bytes: 4 << 20,
+        taken_bytes: 0,
+        threads: 2,
+        caches: Caches::default(),
+        scratch: vec!["/scratch".into()],
+        codec: None,
+        output_file: None,
+        checkpoint: None,
+    };
+    let output = SortedOutput::File { path: Path::new("s3://b/out"), sync: true };
+    sort_lines_to(&options, &ByBytes, inputs, output, &*disk, &Unobserved).unwrap();
+    let sorted: String = (1..=OBJECTS).map(|number| format!("{number:03}\n")).collect();
+    assert_eq!(store.object("s3://b/out").unwrap(), sorted);
+    let objects = OBJECTS as u64;
+    // The output is looked for before and after.
+    assert_eq!(store.requests(StoreCall::Head), objects + 2);
+    assert_eq!(store.requests(StoreCall::GetRange), 2 * objects);
+}
