@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 
 from ._xsort import _BatchDigester, sorted_batches
 
-# What the interpreter and pyarrow take, beside what they read: measured as 140 MiB.
+# What the interpreter and pyarrow take, beside what they read: an estimate, not a bound.
 OWN_BYTES = 144 << 20
 # The least that is left for rows.
 ROWS_BYTES_MIN = 64 << 20
