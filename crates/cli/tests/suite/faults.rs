@@ -1024,6 +1024,9 @@ impl Drop for FailingDevice {
 #[test]
 fn a_device_that_fails_under_a_real_file_system_is_named() {
     let sandbox = prepared();
+    // With less memory, scratch of lines goes through the page cache, and needn't reach the device.
+    sandbox.ok("gen -q -f gensort-ascii 32MB text");
+    let memory = ("-S 2M", "-S 17M");
     let before = sandbox.names();
     for call in [Call::Write, Call::Read] {
         let Some(device) = FailingDevice::mount() else { return };
@@ -1031,7 +1034,7 @@ fn a_device_that_fails_under_a_real_file_system_is_named() {
         for (job, io) in JOBS.into_iter().flat_map(|job| [(job, "auto"), (job, "sync")]) {
             // Behind most of what the file system keeps of itself.
             device.drive.set(call, 4 << 20, Answer::Fails(EIO));
-            let line = job.line(input_of(job), "out", scratch, io);
+            let line = job.line(input_of(job), "out", scratch, io).replace(memory.0, memory.1);
             let ended = Running::start_job(&sandbox, job, &line).end();
             assert!(device.drive.times_met() > 0, "{line}");
             expect(&ended, job.status_of(5), &[scratch, "Input/output error"], &line);

@@ -134,9 +134,11 @@ fn an_upload_that_can_be_resumed_is_no_leftover() {
     assert_eq!(uploads(&uploading.store), 1);
     // The job is forgotten as if a signal had ended it; its journal still says whose it is.
     assert_eq!(sandbox.json("status s3://bucket/")["uploads"][0]["writer"], "unknown");
-    let said = sandbox.ok("status --clear s3://bucket/ -T .");
+    let ended = sandbox.run("status --clear s3://bucket/ -T .");
     let told = "by a sort that was interrupted: --resume goes on with it, --restart removes it";
-    assert!(said.contains(told) && said.ends_with(".journal): kept\n"), "{said}");
+    assert!(ended.stdout.contains(told), "{}", ended.stdout);
+    assert!(ended.stdout.ends_with(".journal): kept\n"), "{}", ended.stdout);
+    assert!(ended.code == Some(0) && ended.stderr.contains("--older-than"), "{}", ended.stderr);
     assert_eq!(sandbox.json("status s3://bucket/ -T .")["uploads"][0]["writer"], "resumable");
     sandbox.ok("sort -q in -o s3://bucket/dir/out --resume -m 60M -j 2 -T .");
     assert_eq!(uploads(&uploading.store), 0);

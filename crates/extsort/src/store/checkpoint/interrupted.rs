@@ -16,8 +16,8 @@ pub struct InterruptedSort {
     pub output_tag: String,
 }
 
-/// The interrupted sort to this output that had its scratch there, or by default where it is
-/// without being told. `None` also of a sort that runs, and of what can't be read.
+/// The interrupted sort to this output that had its scratch there, or where it is by default.
+/// `None` also of a sort that runs, and of what can't be read.
 #[must_use]
 pub fn interrupted_sort(
     disk: &dyn Disk,
