@@ -39,6 +39,9 @@ fn check(plan: &Plan) {
     assert!(plan.chunk_bytes.is_multiple_of(plan.record_bytes), "{plan}");
     assert!(plan.areas >= 1 || plan.chunks == 0, "{plan}");
     assert!(plan.spilled_chunks == 0 || plan.scratch_bytes > 0, "{plan}");
+    // A checkpoint keeps the plan, and the sort that goes on has to do the same.
+    let kept = serde_json::to_string(plan).unwrap();
+    assert_eq!(&serde_json::from_str::<Plan>(&kept).unwrap(), plan);
     match &plan.shape {
         Shape::Merge(_) => check_merge(plan),
         Shape::Scatter(shape) => check_scatter(plan, shape),

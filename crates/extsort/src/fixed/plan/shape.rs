@@ -109,7 +109,7 @@ pub enum Shape {
 pub struct MergeShape {
     /// Whether the records of chunks are moved to their order as soon as it is known: all chunks
     /// stay in memory then.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_arranged: bool,
     /// Most runs that one merge takes.
     pub fan_in_max: usize,
