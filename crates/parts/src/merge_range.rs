@@ -16,6 +16,13 @@ pub struct MergeRange {
     pub origin: String,
 }
 
+/// Count and sum of what ranges have.
+pub(crate) fn checksum_of(ranges: &[MergeRange]) -> Checksum {
+    let mut sum = Checksum::default();
+    ranges.iter().for_each(|range| sum.merge(range.entry.checksum()));
+    sum
+}
+
 impl MergeRange {
     /// An error of reading it.
     pub(crate) fn lost(&self, error: impl Into<Error>) -> Error {

@@ -44,6 +44,12 @@ impl<'d> FileOutput<'d> {
         Ok(FileOutput { behind, disk, file, guard, written_bytes: 0 })
     }
 
+    /// Bytes that it has so far.
+    #[must_use]
+    pub fn written_bytes(&self) -> u64 {
+        self.written_bytes
+    }
+
     /// Writes what is left, and gives the memory back.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 
 use crate::error::Error;
 use crate::means::Means;
-use crate::merge_range::MergeRange;
+use crate::merge_range::{MergeRange, checksum_of};
 use crate::record_sum::{Framing, RecordSum};
 use parking_lot::Mutex;
 use std::io::{self, Read, Write};
@@ -135,8 +135,7 @@ pub(crate) fn merge_ranges<O: LineOrder>(
         Ok(LinesInput { path: range.path.clone(), bytes: Some(entry.bytes), content })
     };
     let inputs = ranges.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    let mut sent = Checksum::default();
-    ranges.iter().for_each(|range| sent.merge(range.entry.checksum()));
+    let sent = checksum_of(ranges);
     let bytes: u64 = ranges.iter().map(|range| range.entry.bytes).sum();
 
     let sum = RecordSum::new(Framing::End(end)).keeping_ends(KEPT_BYTES);

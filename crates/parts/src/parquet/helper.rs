@@ -66,24 +66,6 @@ struct Said {
     damaged: Option<usize>,
 }
 
-/// A writer that counts.
-pub(super) struct Counted<'w, W> {
-    pub(super) to: &'w mut W,
-    pub(super) bytes: u64,
-}
-
-impl<W: Write> Write for Counted<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.to.write(bytes)?;
-        self.bytes += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
-    }
-}
-
 impl Helper {
     /// Sends a request; what comes on standard output goes to `data`.
     pub(super) fn run<T: for<'de> Deserialize<'de>>(

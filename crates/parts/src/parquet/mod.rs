@@ -15,7 +15,7 @@ use crate::hex::{Hex, sum};
 use crate::job::{Job, JobInput, SliceInput};
 use crate::manifest::{PartRange, SliceFiles};
 use crate::means::Means;
-use crate::merge_range::MergeRange;
+use crate::merge_range::{MergeRange, checksum_of};
 use crate::sample::{SampledKey, SliceSample};
 use crate::splitters::Splitters;
 use crate::steps::Steps;
@@ -189,8 +189,7 @@ impl Steps for Parquet {
         output: &Path,
         means: &Means<'_>,
     ) -> Result<Merged, Error> {
-        let mut sent = Checksum::default();
-        ranges.iter().for_each(|range| sent.merge(range.entry.checksum()));
+        let sent = checksum_of(ranges);
         let bytes = ranges.iter().map(|range| range.entry.bytes).sum();
         means.observer.phase("merge", bytes);
         let named = |range: &MergeRange| json!({ "path": range.path, "entry": range.entry });
@@ -200,9 +199,8 @@ impl Steps for Parquet {
         });
         let request = self.request("merge", first(job), means, of_step);
         let mut file = FileOutput::create(&*means.disk, output, bytes)?;
-        let mut counted = helper::Counted { to: &mut file, bytes: 0 };
         let written: Written =
-            self.helper.run(&request, &mut counted, means).map_err(|refusal| match refusal {
+            self.helper.run(&request, &mut file, means).map_err(|refusal| match refusal {
                 helper::Refusal { range: Some(at), is_damage, text } if at < ranges.len() => {
                     let MergeRange { entry, origin, path } = &ranges[at];
                     let (slice, origin) = (entry.slice, origin.clone());
@@ -216,7 +214,7 @@ impl Steps for Parquet {
                     error => error,
                 },
             })?;
-        let (bytes, came) = (counted.bytes, written.rows.checksum());
+        let (bytes, came) = (file.written_bytes(), written.rows.checksum());
         if came != sent {
             let what = format!(
                 "part {part}: {} rows with checksum {came} came out, and {} with {sent} went in",

@@ -12,7 +12,7 @@ use super::window::{BLOCKS, Window};
 use crate::error::Error;
 use crate::hex::Hex;
 use crate::means::Means;
-use crate::merge_range::MergeRange;
+use crate::merge_range::{MergeRange, checksum_of};
 use crate::part_entry::PartEntry;
 use crate::summary::Merged;
 use std::cmp::Ordering;
@@ -21,7 +21,7 @@ use std::path::Path;
 use xsort_disk::ALIGNMENT;
 use xsort_extsort::variable::FileOutput;
 use xsort_kernels::{Merge, Node, Run, bound_in_block};
-use xsort_records::{Checksum, Key, KeyRule, VerifySummary};
+use xsort_records::{Key, KeyRule, VerifySummary};
 
 /// Bytes that are merged at once.
 const OUTPUT_BYTES: usize = 1 << 20;
@@ -55,8 +55,7 @@ impl Records {
         output: &Path,
         means: &Means<'_>,
     ) -> Result<Merged, Error> {
-        let mut sent = Checksum::default();
-        ranges.iter().for_each(|range| sent.merge(range.entry.checksum()));
+        let sent = checksum_of(ranges);
         let mut sources = self.open(ranges, means)?;
         let bytes = sent.records() * self.layout.record_bytes() as u64;
         means.observer.phase("merge", bytes);
