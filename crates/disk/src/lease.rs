@@ -58,6 +58,13 @@ impl Lease {
         self.range.populate(range);
     }
 
+    /// Announces that these bytes will be used again and again, unlike it seemed when
+    /// [`map_huge_if_fast`](Lease::map_huge_if_fast) mapped them: they get huge pages, whatever
+    /// that costs. What they hold may be lost: they are what they were, or zeros.
+    pub fn renew(&mut self) {
+        self.range.renew();
+    }
+
     pub(crate) fn plain(range: MappedRange) -> Lease {
         Lease { range, pool: None }
     }

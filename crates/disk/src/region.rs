@@ -152,6 +152,29 @@ impl Region {
     #[cfg(miri)]
     fn populate(&self, _: Range<usize>) {}
 
+    /// Replaces the small pages of a range by huge ones of zeros, but for those at its ends.
+    ///
+    /// # Safety
+    /// The range must lie within the mapping, and the caller must own its bytes.
+    #[cfg(not(miri))]
+    unsafe fn renew(&self, range: Range<usize>) {
+        use rustix::mm::{Advice, madvise};
+        let Some(PopulatedPages { is_requested, .. }) = &self.populated else { return };
+        let pages = range.start.div_ceil(HUGE_PAGE_BYTES)..range.end / HUGE_PAGE_BYTES;
+        for page in pages.filter(|&page| !is_requested[page].swap(true, Relaxed)) {
+            let start = self.start.as_ptr().wrapping_add(page * HUGE_PAGE_BYTES).cast();
+            for advice in [Advice::LinuxDontNeed, Advice::LinuxHugepage, Advice::LinuxPopulateWrite]
+            {
+                // SAFETY: a whole huge page within the range, whose bytes nobody else uses: the
+                // caller promises both. Its bytes become zeros, which are valid bytes.
+                let _ = unsafe { madvise(start, HUGE_PAGE_BYTES, advice) };
+            }
+        }
+    }
+
+    #[cfg(miri)]
+    unsafe fn renew(&self, _: Range<usize>) {}
+
     /// Miri interprets no system calls of ours; the heap stands in for the mapping.
     #[cfg(miri)]
     fn map(bytes: usize, _: Backing) -> io::Result<Region> {
@@ -227,6 +250,15 @@ impl MappedRange {
             let from = self.start.addr().get() - region.start.addr().get();
             region.populate(from + range.start..from + range.end);
         }
+    }
+
+    /// Replaces small pages by huge ones of zeros, if the mapping is [`Backing::HugePagesIfFast`].
+    pub(crate) fn renew(&mut self) {
+        let Some(region) = &self.region else { return };
+        let from = self.start.addr().get() - region.start.addr().get();
+        // SAFETY: the range lies within its region (invariant), and `&mut self` is the only way to
+        // its bytes.
+        unsafe { region.renew(from..from + self.bytes) }
     }
 
     /// Cuts the first `bytes` off.

@@ -52,6 +52,33 @@ fn backing_memory_changes_no_byte_and_ends_where_it_ends() {
     assert!(panics(|| lease.populate(0..lease.len() + 1)));
 }
 
+/// New pages are whole: those that a lease shares with its neighbours stay.
+#[test]
+#[cfg_attr(miri, ignore = "the heap stands in for mappings there")]
+fn renewed_memory_is_the_holders_own() {
+    const HUGE: usize = 2 << 20;
+    let mut front = Lease::map_huge_if_fast(40 << 20).unwrap();
+    let mut middle = front.split_off_front(HUGE + PAGE);
+    std::mem::swap(&mut front, &mut middle);
+    let mut back = middle.split_off_front(3 * HUGE);
+    std::mem::swap(&mut middle, &mut back);
+    front.fill(1);
+    middle.fill(2);
+    back.fill(3);
+    for _ in 0..2 {
+        middle.renew();
+        assert!(front.iter().all(|&byte| byte == 1));
+        assert!(back.iter().all(|&byte| byte == 3));
+        assert!(middle[..HUGE - PAGE].iter().all(|&byte| byte == 2));
+        assert!(middle[3 * HUGE - PAGE..].iter().all(|&byte| byte == 2));
+        let renewed = &middle[HUGE - PAGE..3 * HUGE - PAGE];
+        assert!(renewed.iter().all(|&byte| byte == 0), "pages that it has to itself are new");
+    }
+    middle.fill(4);
+    middle.renew();
+    assert!(middle.iter().all(|&byte| byte == 4), "nothing is renewed twice");
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "asks the system")]
 fn what_cannot_be_mapped_is_an_error() {

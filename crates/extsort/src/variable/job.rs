@@ -111,6 +111,12 @@ impl<'a, O> LinesJob<'a, O> {
         }
     }
 
+    /// Whether so much was read that all memory is used again and again. Of a stream nobody knows
+    /// that before.
+    pub(super) fn is_memory_reused(&self) -> bool {
+        self.read_bytes.load(Relaxed) > 2 * self.plan.pool_bytes() as u64
+    }
+
     /// The same with scratch that a checkpoint has opened.
     pub(super) fn with_scratch(self, scratch: Scratch<'a>) -> Self {
         LinesJob { scratch: OnceLock::from(scratch), ..self }

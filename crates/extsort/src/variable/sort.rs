@@ -110,7 +110,8 @@ fn sort_once<O: LineOrder>(
     let needs_bypass = output.needs_bypass() || inputs.iter().any(LinesInput::needs_bypass);
     let plan = Plan::new(options, bytes, size_of::<Entry<O::Words>>(), needs_bypass);
     plan.refuse_index(options, bytes)?;
-    let memory = plan.map_memory(bytes.is_some_and(|bytes| bytes >= options.budget_bytes))?;
+    let known_bytes: u64 = inputs.iter().map(LinesInput::known_bytes).sum();
+    let memory = plan.map_memory(known_bytes >= options.budget_bytes)?;
     let job = LinesJob::new(order, options, plan, disk, observer).with_form(form);
     let formed = form_runs(&job, inputs, memory)?;
     let (report, _) = merge_all(&job, begun, formed, output)?;

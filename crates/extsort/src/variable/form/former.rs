@@ -324,8 +324,14 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
     fn finish_part(&mut self, part: SpilledPart) {
         let spill = self.spills.iter_mut().find(|spill| spill.first == part.run);
         let spill = spill.expect("it is there until all of its parts are done");
-        let chunks = spill.finish(part).unwrap_or_default();
-        chunks.into_iter().for_each(|chunk| self.free.give(chunk.into_area()));
+        let is_memory_reused = self.job.is_memory_reused();
+        for chunk in spill.finish(part).unwrap_or_default() {
+            let mut area = chunk.into_area();
+            if is_memory_reused {
+                area.renew();
+            }
+            self.free.give(area);
+        }
         while self.spills.front().is_some_and(Spill::is_done)
             && let Some(spill) = self.spills.pop_front()
         {

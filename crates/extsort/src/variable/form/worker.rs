@@ -100,6 +100,9 @@ impl<'a, 'j, O: LineOrder> FormWorker<'a, 'j, O> {
     fn sort(&self, number: usize, mut chunk: Chunk) -> FormOutcome {
         let LinesJob { order, options, gauges, balance, .. } = self.job;
         let mut buffer = self.sort_buffers.lock().pop().expect("one for each thread");
+        if self.job.is_memory_reused() {
+            buffer.renew();
+        }
         let (delimiter, is_unique) = (options.delimiter, options.is_unique);
         let sort = || chunk.sort(*order, delimiter, is_unique, options.caches, &mut buffer);
         let sums = gauges.stage_times.sort_busy.time(sort);
@@ -115,7 +118,10 @@ impl<'a, 'j, O: LineOrder> FormWorker<'a, 'j, O> {
     fn spill(&self, part: SpillPart) -> Result<SpilledPart, Error> {
         let SpillPart { run, group, part } = part;
         let LinesJob { order, options, balance, .. } = self.job;
-        let buffer = self.write_buffers.lock().pop().expect("one for each thread");
+        let mut buffer = self.write_buffers.lock().pop().expect("one for each thread");
+        if self.job.is_memory_reused() {
+            buffer.renew();
+        }
         let mut spiller = Spiller::new(self.job, buffer);
         let slices = group.part(part).map(|(chunk, range)| {
             let entries = &chunk.entries::<O::Words>()[range];

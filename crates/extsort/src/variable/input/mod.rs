@@ -226,6 +226,14 @@ impl LinesInput {
         }
     }
 
+    /// Bytes that it has or is made of; 0 if neither is known.
+    pub(super) fn known_bytes(&self) -> u64 {
+        match (self.bytes, &self.content) {
+            (Some(bytes), _) | (None, &Content::Mapped { file_bytes: bytes, .. }) => bytes,
+            (None, _) => 0,
+        }
+    }
+
     /// Its bytes. A file is opened by the first read.
     pub fn into_bytes(self) -> InputBytes<'static> {
         self.content.into_bytes()
