@@ -49,8 +49,8 @@ impl Lease {
     }
 
     /// Announces that these bytes are about to be used. In a mapping by
-    /// [`map_huge_if_fast`](Lease::map_huge_if_fast) the system provides them now, in huge pages,
-    /// as long as these come fast. The bytes don't change.
+    /// [`map_huge_if_fast`](Lease::map_huge_if_fast) the system provides them now, in huge pages
+    /// as long as these come fast, then in small ones. The bytes don't change.
     ///
     /// # Panics
     /// If they are beyond the end.

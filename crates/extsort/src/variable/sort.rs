@@ -15,7 +15,7 @@ use crate::{Error, Observer};
 use parking_lot::Mutex;
 use std::io::Write;
 use std::time::Instant;
-use xsort_disk::Disk;
+use xsort_disk::{Disk, Lease};
 use xsort_kernels::lines::{Entry, LineOrder};
 
 /// Sorts all lines of `inputs`, and writes them to `output`.
@@ -82,20 +82,32 @@ fn sort_to<O: LineOrder>(
     }
     let sort = |to| sort_once(options, order, inputs, to, form, disk, observer);
     match output {
-        SortedOutput::Stream(stream) => sort(LinesOutput::Stream(stream)),
+        SortedOutput::Stream(stream) => Ok(sort(LinesOutput::Stream(stream))?.0),
         SortedOutput::File { path, sync } => {
             let file = disk.create_output(path)?;
             let mut guard = OpenFiles::one(disk, file);
-            let report = sort(LinesOutput::Unpublished(file));
-            let report = report.map_err(|error| error.of_output(path))?;
+            let sorted = sort(LinesOutput::Unpublished(file));
+            let (report, memory) = sorted.map_err(|error| error.of_output(path))?;
             guard.release(file);
-            disk.publish(file, report.written_bytes, sync)?;
+            let publish = || disk.publish(file, report.written_bytes, sync);
+            while_given_back(memory, publish)?;
             Ok(report)
         }
     }
 }
 
-/// Sorts without a checkpoint.
+/// Does `work` while another thread gives memory back to the system, which takes some 50 ms a
+/// gigabyte.
+fn while_given_back<R>(memory: Lease, work: impl FnOnce() -> R) -> R {
+    std::thread::scope(|scope| {
+        // Without another thread, `memory` is given back here.
+        drop(std::thread::Builder::new().spawn_scoped(scope, move || drop(memory)));
+        work()
+    })
+}
+
+/// Sorts without a checkpoint. Returns with the report a lease of no bytes: the mapping lives as
+/// long.
 fn sort_once<O: LineOrder>(
     options: &LinesOptions,
     order: &O,
@@ -104,18 +116,19 @@ fn sort_once<O: LineOrder>(
     form: Option<OutputForm<'_>>,
     disk: &dyn Disk,
     observer: &dyn Observer,
-) -> Result<LinesReport, Error> {
+) -> Result<(LinesReport, Lease), Error> {
     let begun = Instant::now();
     let bytes = total_bytes(&inputs);
     let needs_bypass = output.needs_bypass() || inputs.iter().any(LinesInput::needs_bypass);
     let plan = Plan::new(options, bytes, size_of::<Entry<O::Words>>(), needs_bypass);
     plan.refuse_index(options, bytes)?;
     let known_bytes: u64 = inputs.iter().map(LinesInput::known_bytes).sum();
-    let memory = plan.map_memory(known_bytes >= options.budget_bytes)?;
+    let mut memory = plan.map_memory(known_bytes >= options.budget_bytes)?;
+    let mapping = memory.write_buffers[0].split_off_front(0);
     let job = LinesJob::new(order, options, plan, disk, observer).with_form(form);
     let formed = form_runs(&job, inputs, memory)?;
     let (report, _) = merge_all(&job, begun, formed, output)?;
-    Ok(report)
+    Ok((report, mapping))
 }
 
 /// Merges `inputs`, the lines of each of which are in order, and writes them to `output`. Lines
