@@ -279,6 +279,23 @@ def test_text_is_what_one_machine_writes(nodes, tmp_path, kind):
     assert xr.validate(tmp_path / "out")["ok"]
 
 
+def test_prefixed_records_are_what_one_machine_writes(nodes, tmp_path):
+    nodes.have(2)
+    inputs = tmp_path / "in"
+    inputs.mkdir()
+    chosen = random.Random(7)
+    for number in range(4):
+        bodies = [chosen.randbytes(chosen.randrange(3, 60)) for _ in range(20_000)]
+        records = (len(body).to_bytes(4, "little") + body for body in bodies)
+        (inputs / f"{number}").write_bytes(b"".join(records))
+    form = {"record": "prefixed:u32le", "key": ["0:2:desc"]}
+    job = xr.sort(inputs, tmp_path / "out", parts=5, slice_size="500KB", memory="300M", **form)
+    xsort.sort(sorted(inputs.iterdir()), tmp_path / "whole", **form)
+    assert job.report.records == 80_000 and job.report.slices == 4
+    assert digest(job.parts) == digest([tmp_path / "whole"])
+    assert xr.validate(tmp_path / "out")["ok"]
+
+
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("place", ["directory", "store"])
 def test_parquet_is_what_one_machine_makes(nodes, store, tmp_path, place, count):

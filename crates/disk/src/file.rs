@@ -32,6 +32,8 @@ pub(crate) struct OpenFile {
     pub(crate) is_stream: bool,
     /// It is in a FUSE file system.
     pub(crate) is_fuse: bool,
+    /// It goes through the page cache on purpose.
+    pub(crate) is_cached: bool,
     /// For an output: where it is to be published. Dropped before that, it removes its hidden name.
     pub(crate) pending: Option<PendingOutput>,
     /// For an input: its state when it was opened.
@@ -49,6 +51,7 @@ impl OpenFile {
             is_memory: false,
             is_stream: false,
             is_fuse: false,
+            is_cached: false,
             pending: None,
             snapshot: None,
         }
@@ -57,13 +60,13 @@ impl OpenFile {
     /// Wraps a descriptor of a file that goes through the page cache on purpose.
     pub(crate) fn cached(fd: OwnedFd, path: &Path, notices: &Arc<Notices>) -> OpenFile {
         let is_fuse = kind_of(&fd).is_ok_and(|(kind, _)| kind == FUSE);
-        OpenFile { is_fuse, ..OpenFile::buffered(fd, path, notices) }
+        OpenFile { is_fuse, is_cached: true, ..OpenFile::buffered(fd, path, notices) }
     }
 
     /// Wraps a descriptor and makes it direct if its file system allows that; if not, a notice says
     /// so.
     pub(crate) fn new(fd: OwnedFd, path: &Path, notices: &Arc<Notices>) -> OpenFile {
-        let file = OpenFile::cached(fd, path, notices);
+        let file = OpenFile { is_cached: false, ..OpenFile::cached(fd, path, notices) };
         match make_direct(&file.fd) {
             Ok(()) => file.is_direct.store(true, Ordering::Relaxed),
             Err(refusal) => file.notice(refusal),

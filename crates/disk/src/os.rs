@@ -46,6 +46,9 @@ pub struct OsDisk {
     /// For FUSE files where the engine is io_uring, started by the first transfer of one; `None` if
     /// no thread could be started.
     fuse: OnceLock<Option<ThreadPool>>,
+    /// The same for files that go through the page cache on purpose: one thread, as the kernel
+    /// writes to a file one call after the other.
+    cached: OnceLock<Option<ThreadPool>>,
     /// Standard output, once it is an output.
     stream: OnceLock<StreamOutput>,
     /// How many threads a pool of I/O threads has.
@@ -119,6 +122,7 @@ impl OsDisk {
             files: FileTable::new(quarter.min(INPUTS_OPEN_MAX) as usize),
             engine,
             fuse: OnceLock::new(),
+            cached: OnceLock::new(),
             stream: OnceLock::new(),
             threads: count,
             cache: CacheReader::new(options.rings()),
@@ -169,21 +173,20 @@ impl OsDisk {
         self.insert(file)
     }
 
-    /// Passes a transfer to the engine; one of a FUSE file always to threads.
+    /// Passes a transfer to the engine; one of a FUSE file or of a cached one always to threads.
     ///
     /// Where a FUSE file system returns fewer bytes than asked for, io_uring goes on by itself at
     /// the wrong offset and reports success (Linux 6.18, 2026-11-21: of a read of 8 KiB whose first
     /// answer had 4, the other 4 were not the file's). pread reports the short count.
     fn start(&self, transfer: Transfer) {
-        match &self.engine {
-            Engine::Uring(_) if transfer.file.is_fuse => {
-                let pool = || ThreadPool::new(self.threads, carry_out).ok();
-                match self.fuse.get_or_init(pool) {
-                    Some(pool) => pool.start(transfer),
-                    None => carry_out(transfer),
-                }
-            }
-            engine => engine.start(transfer),
+        let (pool, threads) = match &self.engine {
+            Engine::Uring(_) if transfer.file.is_fuse => (&self.fuse, self.threads),
+            Engine::Uring(_) if transfer.file.is_cached => (&self.cached, 1),
+            engine => return engine.start(transfer),
+        };
+        match pool.get_or_init(|| ThreadPool::new(threads, carry_out).ok()) {
+            Some(pool) => pool.start(transfer),
+            None => carry_out(transfer),
         }
     }
 

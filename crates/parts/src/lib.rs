@@ -31,6 +31,8 @@
 //! | `cutting`, `record_sum`, `places` | what lies between cuts; counts and sums; small reads |
 //! | `records` | the steps for records of one size |
 //! | `delimited`, `lines` | those for records that end with a byte; for lines |
+//! | `keyed` | those for records behind their keys |
+//! | `prefixed` | those for records that begin with their length |
 //! | `tables` | those for rows of tables |
 //! | `parquet` | those for rows of Parquet, by the Python package |
 //!
@@ -47,6 +49,7 @@ mod hex;
 mod index;
 mod input_tag;
 mod job;
+mod keyed;
 mod lines;
 mod manifest;
 mod mapping;
@@ -57,6 +60,7 @@ mod parquet;
 mod part_entry;
 mod places;
 mod planning;
+mod prefixed;
 mod record_sum;
 mod records;
 mod sample;
@@ -83,6 +87,7 @@ pub use merging::merge_part;
 pub use parquet::Parquet;
 pub use part_entry::PartEntry;
 pub use planning::{SliceSizes, plan_job};
+pub use prefixed::Prefixed;
 pub use records::Records;
 pub use sample::{Sample, SampledKey, SliceSample};
 pub use serve::Server;

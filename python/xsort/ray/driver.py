@@ -143,11 +143,11 @@ class Executor:
                 assert isinstance(action, Fail)
                 raise Error(action.message)
         self.observe(self.progress)
+        self._wait_for_nodes()
         if self.refs:
             ready, _ = ray.wait(list(self.refs), timeout=LOOK_SECONDS)
             for ref in ready:
                 self._take(ref)
-        self._wait_for_nodes()
         return False
 
     def progress(self) -> dict[str, Any]:

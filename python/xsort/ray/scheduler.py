@@ -306,8 +306,9 @@ class Scheduler:
 
     @property
     def stalled(self) -> bool:
-        """Nothing runs, nothing is asked: only another node can help."""
-        return not (self._running or self._checks or self._drops or self._ended)
+        """Nothing runs, nothing is asked, nothing is decided: only another node can help."""
+        is_decided = self.validated or self.error is not None
+        return not (self._running or self._checks or self._drops or is_decided)
 
     def holder(self, index: int) -> str | None:
         """The node that has the slice."""

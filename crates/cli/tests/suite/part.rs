@@ -1,5 +1,6 @@
 //! A sort in parts: whole jobs beside the single command, and what must not be taken for a result.
 
+use crate::lines_locales::words;
 use crate::sandbox::{Sandbox, names, program};
 use serde_json::Value;
 use std::fs;
@@ -7,6 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
+use xsort_gnu::Locale;
 use xsort_testing::Random;
 
 /// A job in a sandbox, whose slices are mapped to two directories in turns.
@@ -173,6 +175,126 @@ fn parts_of_tables_are_the_sorted_table() {
     }
 }
 
+/// Files are slices as a whole: where a record ends is known only from the beginning.
+#[test]
+fn parts_of_prefixed_records_are_the_sorted_file() {
+    let mut random = Random::new(5);
+    let mut record = |number: usize| {
+        let body = format!("{:03}{number}\0{}", random.below(500), "x".repeat(random.below(40)));
+        [&(body.len() as u32).to_le_bytes()[..], body.as_bytes()].concat()
+    };
+    let sandbox = Sandbox::new();
+    // The first one is in order by itself, and all of it lies below the others.
+    let ascending = |number: u32| [&4_u32.to_le_bytes()[..], &number.to_be_bytes()].concat();
+    sandbox.write("0", (0..9000).flat_map(ascending).collect::<Vec<u8>>());
+    for name in 1..5 {
+        sandbox.write(&name.to_string(), (0..5000).flat_map(&mut record).collect::<Vec<u8>>());
+    }
+    sandbox.write("5", [1, 0, 0, 0, b'z']);
+    sandbox.write("6", "");
+    let words = "sort --record prefixed:u32le --key 0:3:desc";
+    sandbox.ok(&format!("{words} 0 1 2 3 4 5 6 -o sorted -q"));
+    let job = Job::mapped(sandbox, "0 1 2 3 4 5 6", "150K", 4, words);
+    assert!(job.slices > 3, "{}", job.slices);
+    let outputs = job.outputs(DIRECTORIES);
+    let sorted = job.sandbox.read("sorted");
+    assert!(outputs.concat() == sorted);
+    let largest = outputs.iter().map(Vec::len).max().unwrap();
+    assert!(largest < sorted.len() / 2, "{largest}");
+    // Two records change places.
+    let (first, second) = outputs[1].split_at(4 + usize::from(outputs[1][0]));
+    let (second, rest) = second.split_at(4 + usize::from(second[0]));
+    job.sandbox.write("1.out", [rest, second, first].concat());
+    let ended = job.sandbox.run(&job.validate_line());
+    assert_eq!((ended.code, ended.stdout.contains("out of order")), (Some(1), true));
+    job.sandbox.write("1.out", &outputs[1][..outputs[1].len() - 1]);
+    let ended = job.sandbox.run(&job.validate_line());
+    assert!(ended.code != Some(0) && ended.stderr.contains("is cut off"), "{}", ended.stderr);
+    for (words, code, expected) in [
+        ("sort --record prefixed:u8 --key 99999999:1", 2, "no record has a byte there"),
+        ("sort --record prefixed:u64be", 3, "records may have"),
+    ] {
+        job.sandbox.ok(&format!("part plan 1 -o other.json --parts 2 -q -- {words}"));
+        let error = job.sandbox.fails("part sample other.json --slice 0 -o x -m 64M", code);
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// Several times the memory of a merge, and more slices than it has memory for at once: neighbours
+/// are merged to scratch first, of which nothing is left.
+#[test]
+fn a_part_larger_than_memory_is_merged_within_it() {
+    let mut random = Random::new(4);
+    let keys: Vec<u64> = (0..90_000).map(|_| random.word() % 100_000).collect();
+    let all = |row: fn(usize, &u64) -> String| -> String {
+        keys.iter().enumerate().map(|(number, key)| row(number, key)).collect()
+    };
+    let text = all(|number, key| format!("{key:05} {number:0220}\n"));
+    let rows = all(|number, key| format!("{{\"k\":{key},\"n\":\"{number:0220}\"}}\n"));
+    for (words, name, text) in
+        [("lines -s -k1,1", "in", &text), ("table --by .k:int", "in.ndjson", &rows)]
+    {
+        let sandbox = Sandbox::new();
+        sandbox.write(name, text);
+        sandbox.ok(&format!("{words} {name} -o sorted"));
+        let slice = (text.len() / 45).to_string();
+        let job = Job::mapped(sandbox, name, &slice, 1, words);
+        assert!(job.slices > 40, "{}", job.slices);
+        fs::create_dir(job.sandbox.path().join("scratch")).unwrap();
+        let merge = format!(
+            "part merge job.json --part 0 {DIRECTORIES} -o 0.out --summary 0.sum -T scratch"
+        );
+        // Enough for some twenty slices, and a part in 64 MiB fits in.
+        for memory in ["7M", "64M"] {
+            job.sandbox.ok(&format!("{merge} -m {memory} -q"));
+            assert_eq!(job.sandbox.sha256("0.out"), job.sandbox.sha256("sorted"), "{memory}");
+            assert!(names(&job.sandbox.path().join("scratch")).is_empty());
+            assert_eq!(job.sandbox.json(&job.validate_line())["ok"], true, "{words} {memory}");
+        }
+        // What is wrong with a slice is found in the first pass, too.
+        let data = job.sandbox.path().join("b/slice-41.data");
+        let mut bytes = fs::read(&data).unwrap();
+        bytes[9] ^= 1;
+        fs::write(&data, bytes).unwrap();
+        let told = job.sandbox.json(&format!("{merge} -m 7M"));
+        assert_eq!(told["damaged_slice"], 41, "{told}");
+        let error = job.sandbox.fails(&format!("{merge} -m 3M"), 4);
+        assert!(error.contains("it needs at least 7.00 MiB"), "{error}");
+    }
+}
+
+/// The order is that of the job's locale, wherever its steps run.
+#[test]
+fn parts_in_the_order_of_a_language_are_the_sorted_file() {
+    let text = words();
+    let rows: String = String::from_utf8_lossy(&text)
+        .lines()
+        .map(|line| serde_json::json!({ "t": line }).to_string() + "\n")
+        .collect();
+    for locale in ["en_US.UTF-8", "sv_SE.UTF-8", "de_DE.UTF-8"] {
+        if Locale::named(locale).is_none() {
+            eprintln!("SKIPPED: there is no locale {locale}");
+            continue;
+        }
+        for (words, name, bytes) in [
+            ("lines", "in", &*text),
+            ("lines -f -k2,2 -k1,1r", "in", &text),
+            ("table --by .t:locale", "in.ndjson", rows.as_bytes()),
+        ] {
+            let sandbox = Sandbox::with_variables(&[("LC_ALL", locale)]);
+            sandbox.write(name, bytes);
+            sandbox.ok(&format!("{words} {name} -o sorted"));
+            let mut job = Job::mapped(sandbox, name, "20K", 3, words);
+            assert!(job.slices > 3, "{}", job.slices);
+            // Merged where the environment names another one.
+            job.sandbox.variables = vec![("LC_ALL".to_owned(), "C".to_owned())];
+            let outputs = job.outputs(DIRECTORIES);
+            assert!(outputs.concat() == job.sandbox.read("sorted"), "{locale} {words}");
+            assert!(outputs.iter().all(|part| part.len() > bytes.len() / 6), "{locale} {words}");
+        }
+    }
+}
+
 /// A job of 1.2 MB in four slices, and three parts.
 fn small() -> Job {
     let sandbox = Sandbox::new();
@@ -298,7 +420,6 @@ fn options_that_say_nothing_of_the_order_are_refused_by_name() {
         ("sort --format gensort -m 1G", "--memory says nothing"),
         ("sort --format gensort --method merge", "--method says nothing"),
         ("sort in", "there are inputs"),
-        ("sort --record prefixed:u8", "can't be sorted in parts"),
         ("lines -u", "--unique"),
         ("lines -R", "random order"),
         ("lines -o x", "how lines compare"),

@@ -37,12 +37,15 @@ pub(crate) fn on_each_disk(test: impl Fn(&Bench)) {
 /// Runs a test on the operating system's disk with every engine.
 pub(crate) fn on_real_disks(test: impl Fn(&Bench)) {
     let kinds = [
-        ("uring", IoChoice::Uring, 1),
-        ("uring, 3 rings", IoChoice::Uring, 3),
-        ("sync", IoChoice::Sync, 1),
+        ("uring", IoChoice::Uring, 1, false),
+        ("uring, 3 rings", IoChoice::Uring, 3, false),
+        ("uring, cached outputs", IoChoice::Uring, 1, true),
+        ("sync", IoChoice::Sync, 1, false),
+        ("sync, cached outputs", IoChoice::Sync, 1, true),
     ];
-    for (name, io, rings) in kinds {
-        match OsDisk::new(DiskOptions { io, rings, depth: 4, ..DiskOptions::default() }) {
+    for (name, io, rings, cached_outputs) in kinds {
+        let options = DiskOptions { io, rings, depth: 4, cached_outputs, ..DiskOptions::default() };
+        match OsDisk::new(options) {
             Ok(disk) => run(&real(name, disk), &test),
             Err(error) if io == IoChoice::Uring => eprintln!("SKIPPED on {name}: {error}"),
             Err(error) => panic!("{error}"),

@@ -25,4 +25,4 @@ mod sort;
 
 pub use input_file::{input_file, input_on};
 pub use options::PrefixedOptions;
-pub use sort::{plan_prefixed, sort_prefixed};
+pub use sort::{KeyedRecords, keyed_records, of_records_read, plan_prefixed, sort_prefixed};

@@ -31,6 +31,32 @@ pub fn sort_prefixed(
     observer: &dyn Observer,
 ) -> Result<KeyedReport, Error> {
     let input_bytes = total_bytes(&inputs);
+    let KeyedRecords { inputs, engine, keying } = keyed_records(options, engine, inputs)?;
+    let sorted = sort_keyed(&engine, &[], inputs, output, disk, observer)
+        .map_err(|error| of_records_read(error, observer))?;
+    let read = *keying.read.lock();
+    Ok(report(&sorted, read, input_bytes))
+}
+
+/// Records with their keys, for whoever sorts and merges them in a way of his own.
+#[derive(Debug)]
+pub struct KeyedRecords {
+    /// The inputs, as keyed records.
+    pub inputs: Vec<LinesInput>,
+    /// The settings of a sort of these.
+    pub engine: LinesOptions,
+    keying: Arc<PrefixedKeying>,
+}
+
+/// The records of `inputs` behind their keys. Nothing is read yet.
+///
+/// # Errors
+/// [`Error::Settings`] if no record can have the key's fields.
+pub fn keyed_records(
+    options: &PrefixedOptions,
+    engine: &LinesOptions,
+    inputs: Vec<LinesInput>,
+) -> Result<KeyedRecords, Error> {
     let threads = KeyingMemory::of_budget(engine.budget_bytes, engine.threads).threads;
     let (fields, given) = (options.fields.clone(), engine.clone());
     let room = RecordRoom::new(engine.budget_bytes, move |budget_bytes| {
@@ -40,11 +66,12 @@ pub fn sort_prefixed(
     let keying = Arc::new(PrefixedKeying::new(options.prefix, &options.fields, room)?);
     let threads = Arc::new(KeyingThreads::new(Arc::clone(&keying), threads));
     let inputs = inputs.into_iter().map(|input| keyed(input, &threads)).collect();
-    drop(threads);
-    let sorted = sort_keyed(&engine, &[], inputs, output, disk, observer)
-        .map_err(|error| of_input::<Changed>(of_input::<BadRecord>(error, observer), observer))?;
-    let read = *keying.read.lock();
-    Ok(report(&sorted, read, input_bytes))
+    Ok(KeyedRecords { inputs, engine, keying })
+}
+
+/// An error of a sort of keyed records, as that of a sort of prefixed records.
+pub fn of_records_read(error: Error, observer: &dyn Observer) -> Error {
+    of_input::<Changed>(of_input::<BadRecord>(error, observer), observer)
 }
 
 /// What a sort of `bytes` bytes of prefixed records would use. With their keys they take more

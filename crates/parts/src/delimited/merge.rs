@@ -1,5 +1,9 @@
 //! Merging ranges of sorted data by the engine of lines. What comes of each range, and what goes
 //! out, is counted and summed.
+//!
+//! Of each range that is being merged some blocks are read ahead. Where the budget has no room for
+//! those of all ranges, the engine merges neighbours to scratch first, and a range is opened when
+//! its turn comes.
 
 use crate::error::Error;
 use crate::means::Means;
@@ -9,6 +13,7 @@ use parking_lot::Mutex;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
+use xsort_disk::Disk;
 use xsort_extsort::variable::{
     Content, FileOutput, LineOrder, LinesInput, RangeRead, merge_sequential, sequential_inputs_max,
 };
@@ -27,39 +32,69 @@ const READ_SHARE: u64 = 4;
 /// What the engine needs at least for a block, and for all else.
 const ENGINE_BYTES_MIN: u64 = 8 << 10;
 const MERGE_BYTES_MIN: u64 = 4 << 20;
+/// What it takes at most for a range that it merges, and has for one whose turn will come.
+const ENGINE_BYTES_MAX: u64 = 64 << 10;
+const WAITING_BYTES: u64 = 1 << 10;
+/// Steps in which the least budget is looked for.
+const MEMORY_STEP: u64 = 1 << 20;
 /// Bytes of the first record and the last that are kept, as of a key in a sample.
 pub(crate) const KEPT_BYTES: usize = 64 << 10;
 
 /// The first error of a range: what the engine makes of it says less.
 type Fault = Arc<Mutex<Option<Error>>>;
 
-/// A range, compared with its entry at its end.
+/// A range, opened by its first read and compared with its entry at its end.
 struct CheckedRead {
-    read: RangeRead,
+    disk: Arc<dyn Disk>,
     range: MergeRange,
+    block_bytes: usize,
+    state: State,
     sum: RecordSum,
     fault: Fault,
 }
 
+enum State {
+    Waiting,
+    Open(Box<RangeRead>),
+    /// All of it has come. It takes no memory any more.
+    Over,
+}
+
 impl CheckedRead {
-    fn fail(&self, error: Error) -> io::Error {
-        let text = error.to_string();
-        self.fault.lock().get_or_insert(error);
-        io::Error::other(text)
+    /// Opens it before its first read.
+    fn open(&mut self) -> Result<(), Error> {
+        let place = (self.range.entry.offset, self.range.entry.bytes);
+        let blocks = (BLOCKS, self.block_bytes);
+        let read = RangeRead::open(&self.disk, &self.range.path, place, blocks)
+            .map_err(|error| self.range.lost(error))?;
+        self.state = State::Open(Box::new(read));
+        Ok(())
+    }
+
+    fn read_on(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
+        if let State::Waiting = self.state {
+            self.open()?;
+        }
+        let State::Open(read) = &mut self.state else { return Ok(0) };
+        let bytes = read.read(buffer).map_err(|error| {
+            self.range.lost(xsort_disk::Error::of_read(&self.range.path, error))
+        })?;
+        self.sum.add(&buffer[..bytes]);
+        if bytes == 0 && !buffer.is_empty() {
+            self.state = State::Over;
+            self.range.check(self.sum.checksum())?;
+        }
+        Ok(bytes)
     }
 }
 
 impl Read for CheckedRead {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.read.read(buffer).map_err(|error| {
-            let error = xsort_disk::Error::of_read(&self.range.path, error);
-            self.fail(self.range.lost(error))
-        })?;
-        self.sum.add(&buffer[..bytes]);
-        if bytes == 0 && !buffer.is_empty() {
-            self.range.check(self.sum.checksum()).map_err(|error| self.fail(error))?;
-        }
-        Ok(bytes)
+        self.read_on(buffer).map_err(|error| {
+            let text = error.to_string();
+            self.fault.lock().get_or_insert(error);
+            io::Error::other(text)
+        })
     }
 }
 
@@ -88,23 +123,45 @@ pub(crate) struct MergedRecords {
     pub(crate) ends: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// The engine's settings for a merge of `count` ranges in a budget, and bytes of a block that is
-/// read ahead; `None` if the budget is too small for so many.
-fn settings(
-    budget_bytes: u64,
-    count: usize,
-    (end, output): (u8, &Path),
-    means: &Means<'_>,
-) -> Option<(LinesOptions, u64)> {
-    let blocks = count.max(1) as u64 * BLOCKS as u64;
-    let block_bytes = budget_bytes / READ_SHARE / blocks;
-    let block_bytes = block_bytes.clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX) / 4096 * 4096;
-    let taken_bytes = FileOutput::MEMORY_BYTES + blocks * block_bytes;
-    let engine = means.engine(end, taken_bytes, output);
-    let options = LinesOptions { budget_bytes, ..engine };
-    let needed_bytes = taken_bytes + blocks * ENGINE_BYTES_MIN + MERGE_BYTES_MIN;
-    let fits = needed_bytes <= budget_bytes && count <= sequential_inputs_max(&options);
-    fits.then_some((options, block_bytes))
+/// How ranges are merged.
+struct MergePlan {
+    options: LinesOptions,
+    /// Bytes of a block that is read ahead.
+    block_bytes: u64,
+    /// Whether all ranges are merged at once.
+    is_one_pass: bool,
+}
+
+impl MergePlan {
+    /// For `count` ranges in the budget; `None` if it is too small for so many.
+    fn new(
+        budget_bytes: u64,
+        count: usize,
+        (end, output): (u8, &Path),
+        means: &Means<'_>,
+    ) -> Option<MergePlan> {
+        let plan = |taken_bytes, block_bytes, is_one_pass| {
+            let engine = means.engine(end, FileOutput::MEMORY_BYTES + taken_bytes, output);
+            let options = LinesOptions { budget_bytes, ..engine };
+            MergePlan { options, block_bytes, is_one_pass }
+        };
+        let usable_bytes = budget_bytes.checked_sub(FileOutput::MEMORY_BYTES + MERGE_BYTES_MIN)?;
+        let blocks = count.max(1) as u64 * BLOCKS as u64;
+        let block_bytes = budget_bytes / READ_SHARE / blocks;
+        let block_bytes = block_bytes.clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX) / 4096 * 4096;
+        let all = plan(blocks * block_bytes, block_bytes, true);
+        if blocks * (block_bytes + ENGINE_BYTES_MIN) <= usable_bytes
+            && count <= sequential_inputs_max(&all.options)
+        {
+            return Some(all);
+        }
+        // So many blocks that the engine, with what is left, can't merge more ranges at once.
+        let waiting_bytes = count as u64 * WAITING_BYTES;
+        let shared_bytes = usable_bytes.checked_sub(waiting_bytes)? + MERGE_BYTES_MIN;
+        let read_bytes = BLOCKS as u64 * BLOCK_BYTES_MIN;
+        let ranges = shared_bytes.div_ceil(read_bytes + ENGINE_BYTES_MAX);
+        Some(plan(waiting_bytes + ranges * read_bytes, BLOCK_BYTES_MIN, false))
+    }
 }
 
 /// Merges ranges of records that end with `end` to a writer, for the file `output`.
@@ -115,24 +172,32 @@ pub(crate) fn merge_ranges<O: LineOrder>(
     output: &Path,
     means: &Means<'_>,
 ) -> Result<MergedRecords, Error> {
-    let (options, block_bytes) = settings(means.budget_bytes, ranges.len(), (end, output), means)
-        .ok_or_else(|| {
+    let file = (end, output);
+    let plan = MergePlan::new(means.budget_bytes, ranges.len(), file, means).ok_or_else(|| {
         let budget_bytes = means.budget_bytes;
-        let mut needed_bytes = budget_bytes.max(1 << 20);
-        while settings(needed_bytes, ranges.len(), (end, output), means).is_none() {
-            needed_bytes *= 2;
+        let mut needed_bytes = budget_bytes.next_multiple_of(MEMORY_STEP);
+        while MergePlan::new(needed_bytes, ranges.len(), file, means).is_none() {
+            needed_bytes += MEMORY_STEP;
         }
         xsort_extsort::Error::Memory { budget_bytes, needed_bytes }
     })?;
+    let MergePlan { options, block_bytes, is_one_pass } = plan;
     let fault = Fault::default();
     let open = |range: &MergeRange| -> Result<LinesInput, Error> {
-        let (entry, blocks) = (&range.entry, (BLOCKS, block_bytes as usize));
-        let read = RangeRead::open(&means.disk, &range.path, (entry.offset, entry.bytes), blocks)
-            .map_err(|error| range.lost(error))?;
-        let (sum, fault) = (RecordSum::new(Framing::End(end)), Arc::clone(&fault));
-        let read = CheckedRead { read, range: range.clone(), sum, fault };
+        let mut read = CheckedRead {
+            disk: Arc::clone(&means.disk),
+            range: range.clone(),
+            block_bytes: block_bytes as usize,
+            state: State::Waiting,
+            sum: RecordSum::new(Framing::End(end)),
+            fault: Arc::clone(&fault),
+        };
+        if is_one_pass {
+            // So that all of them are on their way.
+            read.open()?;
+        }
         let content = Content::Stream(Box::new(read));
-        Ok(LinesInput { path: range.path.clone(), bytes: Some(entry.bytes), content })
+        Ok(LinesInput { path: range.path.clone(), bytes: Some(range.entry.bytes), content })
     };
     let inputs = ranges.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let sent = checksum_of(ranges);
@@ -141,7 +206,7 @@ pub(crate) fn merge_ranges<O: LineOrder>(
     let sum = RecordSum::new(Framing::End(end)).keeping_ends(KEPT_BYTES);
     let mut summed = SummedWrite { to, sum };
     let (disk, observer) = (&*means.disk, means.observer);
-    let merged = match bytes < SEQUENTIAL_BYTES_MAX {
+    let merged = match is_one_pass && bytes < SEQUENTIAL_BYTES_MAX {
         true => merge_sequential(&options, order, inputs, &mut summed, observer),
         false => merge_lines(&options, order, inputs, &mut summed, disk, observer),
     };

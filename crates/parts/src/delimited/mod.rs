@@ -14,6 +14,6 @@ mod slice_inputs;
 mod verify;
 
 pub(crate) use cuts::{check_written, cut_data};
-pub(crate) use merge::{MergedRecords, merge_ranges};
+pub(crate) use merge::{KEPT_BYTES, MergedRecords, merge_ranges};
 pub(crate) use slice_inputs::{is_compressed, line_begin, slice_inputs};
 pub(crate) use verify::{Reading, verify_records};

@@ -1,13 +1,11 @@
 //! Slices and parts of rows, by the engine of keyed records.
 
 use super::{NO_DELIMITER, Tables};
-use crate::delimited::{
-    MergedRecords, Reading, check_written, cut_data, is_compressed, line_begin, merge_ranges,
-    slice_inputs, verify_records,
-};
+use crate::delimited::{Reading, is_compressed, line_begin, slice_inputs, verify_records};
 use crate::error::Error;
 use crate::hex::Hex;
 use crate::job::{Job, JobInput};
+use crate::keyed::{cut_keyed, merge_keyed};
 use crate::manifest::{PartRange, SliceFiles};
 use crate::means::Means;
 use crate::merge_range::MergeRange;
@@ -16,11 +14,10 @@ use crate::splitters::Splitters;
 use crate::steps::Steps;
 use crate::summary::{Merged, Summary};
 use std::cmp::Ordering;
-use std::io::Write;
 use std::path::Path;
-use xsort_extsort::keyed::{ByKey, RECORD_END, RestoredOutput, key_and_end};
+use xsort_extsort::keyed::{ByKey, RECORD_END};
 use xsort_extsort::variable::{
-    FileOutput, LineOrder, LinesInput, Recognised, SortedOutput, recognise, sort_lines_to,
+    LineOrder, LinesInput, Recognised, SortedOutput, recognise, sort_lines_to,
 };
 use xsort_records::Checksum;
 use xsort_table::{KeyedRows, keyed_rows, of_rows};
@@ -81,9 +78,7 @@ impl Steps for Tables {
         let (disk, observer) = (&*means.disk, means.observer);
         let report = sort_lines_to(&engine, &ByKey, inputs, output, disk, observer)
             .map_err(|error| of_rows(error, observer))?;
-        let cut = cut_data(job, slice, (&files.data, RECORD_END, &ByKey), means)?;
-        check_written(&report, &cut, &files.data)?;
-        Ok(cut.ranges)
+        cut_keyed(job, slice, (&report, &files.data), means)
     }
 
     fn merge(
@@ -95,20 +90,7 @@ impl Steps for Tables {
         means: &Means<'_>,
     ) -> Result<Merged, Error> {
         let Hex(header) = job.header.clone().unwrap_or_default();
-        let bytes: u64 = ranges.iter().map(|range| range.entry.bytes).sum();
-        let mut file = FileOutput::create(&*means.disk, output, bytes)?;
-        let to_output = |error| Error::from(xsort_extsort::Error::Output(error).of_output(output));
-        file.write_all(&header).map_err(to_output)?;
-        let mut rows = RestoredOutput::new(&mut file, u64::MAX);
-        let order = (RECORD_END, &ByKey);
-        let MergedRecords { checksum, ends } =
-            merge_ranges((part, ranges), order, &mut rows, output, means)?;
-        rows.flush().map_err(to_output)?;
-        let bytes = header.len() as u64 + rows.written_bytes;
-        drop(rows);
-        file.publish(means.sync)?;
-        let key = |keyed: Vec<u8>| Hex(key_and_end(&keyed).to_vec());
-        Ok(Merged { checksum, bytes, keys: ends.map(|(first, last)| (key(first), key(last))) })
+        merge_keyed(&header, (part, ranges), output, means)
     }
 
     fn count(&self, _job: &Job, _slice: usize) -> Option<u64> {

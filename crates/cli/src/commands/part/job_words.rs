@@ -15,9 +15,10 @@ use crate::signals::Stop;
 use clap::FromArgMatches;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use xsort_extsort::prefixed::PrefixedOptions;
 use xsort_gnu::sort::{Command, Environment, Request, parse};
 use xsort_gnu::{Collator, Locale};
-use xsort_parts::{Lines, Parquet, Records, Steps, Tables};
+use xsort_parts::{Lines, Parquet, Prefixed, Records, Steps, Tables};
 use xsort_table::{Dialect, KeyKind, Keys, RowFormat, TableOptions};
 
 /// Options of `sort` that say what the records are and how they compare.
@@ -45,11 +46,6 @@ impl Words {
             Some("sort") => {
                 let args = SortArgs::from_arg_matches(&matches_of(words, &OF_SORT)?);
                 let args = args.map_err(of_clap)?;
-                if settings::prefix(&args.records).is_some() {
-                    let reason = "--record prefixed:TYPE: records that begin with their length \
-                                  can't be sorted in parts";
-                    return Err(Failure::Usage(reason.into()));
-                }
                 Ok(Words::Sort(Box::new(args)))
             }
             Some("lines") => {
@@ -133,6 +129,10 @@ impl Words {
     ) -> Result<Box<dyn Steps>, Failure> {
         match self {
             Words::Sort(args) => {
+                if let Some(prefix) = settings::prefix(&args.records) {
+                    let fields = args.records.keys.clone();
+                    return Ok(Box::new(Prefixed { options: PrefixedOptions { prefix, fields } }));
+                }
                 let layout = settings::layout(&args.records)?;
                 let format_is_assumed = settings::is_format_assumed(&args.records);
                 Ok(Box::new(Records { layout, format_is_assumed }))

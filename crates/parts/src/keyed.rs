@@ -1,0 +1,58 @@
+//! What slices and parts of rows and of prefixed records have in common: sorted data are records
+//! behind their keys, and parts are the records.
+
+use crate::delimited::{KEPT_BYTES, MergedRecords, check_written, cut_data, merge_ranges};
+use crate::error::Error;
+use crate::hex::Hex;
+use crate::job::{Job, Slice};
+use crate::manifest::PartRange;
+use crate::means::Means;
+use crate::merge_range::MergeRange;
+use crate::splitters::Splitters;
+use crate::summary::Merged;
+use std::io::Write;
+use std::path::Path;
+use xsort_extsort::LinesReport;
+use xsort_extsort::keyed::{ByKey, RECORD_END, RestoredOutput, key_and_end};
+use xsort_extsort::variable::FileOutput;
+
+/// Cuts sorted data at the splitters, and compares it with what the sort has reported.
+pub(crate) fn cut_keyed(
+    job: (&Job, &Splitters),
+    slice: &Slice,
+    (report, data): (&LinesReport, &Path),
+    means: &Means<'_>,
+) -> Result<Vec<PartRange>, Error> {
+    let cut = cut_data(job, slice, (data, RECORD_END, &ByKey), means)?;
+    check_written(report, &cut, data)?;
+    Ok(cut.ranges)
+}
+
+/// Merges ranges of sorted data to `output`, which begins with `header`.
+pub(crate) fn merge_keyed(
+    header: &[u8],
+    ranges: (usize, &[MergeRange]),
+    output: &Path,
+    means: &Means<'_>,
+) -> Result<Merged, Error> {
+    let bytes: u64 = ranges.1.iter().map(|range| range.entry.bytes).sum();
+    let mut file = FileOutput::create(&*means.disk, output, bytes)?;
+    let to_output = |error| Error::from(xsort_extsort::Error::Output(error).of_output(output));
+    file.write_all(header).map_err(to_output)?;
+    let mut records = RestoredOutput::new(&mut file, u64::MAX);
+    let MergedRecords { checksum, ends } =
+        merge_ranges(ranges, (RECORD_END, &ByKey), &mut records, output, means)?;
+    records.flush().map_err(to_output)?;
+    let bytes = header.len() as u64 + records.written_bytes;
+    drop(records);
+    file.publish(means.sync)?;
+    let keys = ends.map(|(first, last)| (key_of(&first), key_of(&last)));
+    Ok(Merged { checksum, bytes, keys })
+}
+
+/// The key of a keyed record in samples and summaries. The beginning of a long one is a place in
+/// the order, too.
+pub(crate) fn key_of(keyed: &[u8]) -> Hex {
+    let key = key_and_end(keyed);
+    Hex(key[..key.len().min(KEPT_BYTES)].to_vec())
+}

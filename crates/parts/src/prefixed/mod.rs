@@ -1,0 +1,116 @@
+//! The steps for records that begin with their length.
+//!
+//! Where a record ends is known only from the beginning of its file, so slices are whole files, and
+//! to sample one it is read. Sorted data are records behind their keys, as those of tables.
+
+mod sample;
+mod verify;
+
+use crate::error::Error;
+use crate::job::{Job, JobInput, Slice};
+use crate::keyed::{cut_keyed, merge_keyed};
+use crate::manifest::{PartRange, SliceFiles};
+use crate::means::Means;
+use crate::merge_range::MergeRange;
+use crate::sample::SliceSample;
+use crate::splitters::Splitters;
+use crate::steps::Steps;
+use crate::summary::{Merged, Summary};
+use std::cmp::Ordering;
+use std::path::Path;
+use xsort_extsort::keyed::ByKey;
+use xsort_extsort::prefixed::{
+    KeyedRecords, PrefixedOptions, input_on, keyed_records, of_records_read,
+};
+use xsort_extsort::variable::{LineOrder, SortedOutput, sort_lines_to};
+use xsort_records::Checksum;
+
+/// What ends a keyed record is decided where its key is made.
+const NO_DELIMITER: u8 = 0;
+
+/// Records that begin with their length.
+#[derive(Clone, Debug)]
+pub struct Prefixed {
+    /// Their prefix and key.
+    pub options: PrefixedOptions,
+}
+
+impl Prefixed {
+    /// The records of a slice, with their keys.
+    fn keyed(
+        &self,
+        slice: &Slice,
+        output: &Path,
+        means: &Means<'_>,
+    ) -> Result<KeyedRecords, Error> {
+        let inputs = slice.inputs.iter().map(|input| input_on(&means.disk, Path::new(&input.path)));
+        let inputs = inputs.collect::<Result<_, _>>()?;
+        let engine = means.engine(NO_DELIMITER, 0, output);
+        Ok(keyed_records(&self.options, &engine, inputs)?)
+    }
+}
+
+impl Steps for Prefixed {
+    fn check_input(&self, _path: &Path, _bytes: u64) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn cut(&self, input: &JobInput, _at: u64, _means: &Means<'_>) -> Result<u64, Error> {
+        Ok(input.bytes)
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        ByKey.compare(a, b, &mut ())
+    }
+
+    fn sample(
+        &self,
+        job: &Job,
+        slice: usize,
+        keys: u64,
+        means: &Means<'_>,
+    ) -> Result<SliceSample, Error> {
+        self.sample_slice(&job.slices[slice], keys, means)
+    }
+
+    fn map(
+        &self,
+        job: (&Job, &Splitters),
+        slice: usize,
+        files: &SliceFiles,
+        means: &Means<'_>,
+    ) -> Result<Vec<PartRange>, Error> {
+        let slice = &job.0.slices[slice];
+        let KeyedRecords { inputs, engine, .. } = self.keyed(slice, &files.data, means)?;
+        let output = SortedOutput::File { path: &files.data, sync: means.sync };
+        let (disk, observer) = (&*means.disk, means.observer);
+        let report = sort_lines_to(&engine, &ByKey, inputs, output, disk, observer)
+            .map_err(|error| of_records_read(error, observer))?;
+        cut_keyed(job, slice, (&report, &files.data), means)
+    }
+
+    fn merge(
+        &self,
+        _job: &Job,
+        part: usize,
+        ranges: &[MergeRange],
+        output: &Path,
+        means: &Means<'_>,
+    ) -> Result<Merged, Error> {
+        merge_keyed(&[], (part, ranges), output, means)
+    }
+
+    fn count(&self, _job: &Job, _slice: usize) -> Option<u64> {
+        None
+    }
+
+    fn verify(
+        &self,
+        job: &Job,
+        summaries: &[Summary],
+        validated: Checksum,
+        means: &Means<'_>,
+    ) -> Result<(), Error> {
+        self.verify_outputs(job, summaries, validated, means)
+    }
+}
