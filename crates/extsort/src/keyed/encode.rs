@@ -178,7 +178,7 @@ pub(super) fn key_bytes(keyed: &[u8]) -> usize {
         }
         from = from.max(MASK_BYTES);
     }
-    while let Some(at) = keyed[from..].iter().position(|&byte| byte == CODE) {
+    while let Some(at) = memchr::memchr(CODE, &keyed[from..]) {
         match keyed.get(from + at + 1) {
             Some(&KEY_END) | None => return from + at,
             Some(_) => from += at + 2,

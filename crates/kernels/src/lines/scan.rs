@@ -86,12 +86,17 @@ pub fn whole_lines_bytes(text: &[u8], delimiter: u8) -> usize {
     rest.iter().rposition(|&byte| byte == delimiter).map_or(0, |last| last + 1)
 }
 
+/// Long beginnings are compared so many bytes at a time.
+const SHARED_BLOCK_BYTES: usize = 4 << 10;
+
 /// How many bytes two lines begin with in common.
 #[inline]
 pub fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
     let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
-    let mut shared = 0;
-    for (a, b) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
+    let blocks = |bytes| <[u8]>::as_chunks::<SHARED_BLOCK_BYTES>(bytes).0.iter();
+    let equal = blocks(a).zip(blocks(b)).take_while(|(a, b)| a == b).count();
+    let mut shared = equal * SHARED_BLOCK_BYTES;
+    for (a, b) in a[shared..].as_chunks::<8>().0.iter().zip(b[shared..].as_chunks::<8>().0) {
         let differ = word(a) ^ word(b);
         if differ != 0 {
             return shared + differ.trailing_zeros() as usize / 8;
