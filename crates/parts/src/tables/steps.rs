@@ -89,7 +89,6 @@ impl Steps for Tables {
     fn merge(
         &self,
         job: &Job,
-        part: usize,
         ranges: &[MergeRange],
         output: &Path,
         means: &Means<'_>,
@@ -102,7 +101,7 @@ impl Steps for Tables {
         let mut rows = RestoredOutput::new(&mut file, u64::MAX);
         let order = (RECORD_END, &ByKey);
         let MergedRecords { checksum, ends } =
-            merge_ranges((part, ranges), order, &mut rows, output, means)?;
+            merge_ranges(ranges, order, &mut rows, output, means)?;
         rows.flush().map_err(to_output)?;
         let bytes = header.len() as u64 + rows.written_bytes;
         drop(rows);
