@@ -156,8 +156,14 @@ class Stores:
         self.ok(f"verify -q {url('out')} --against {url('in')}")
         code, output, _ = self.run_job(f"verify {url('in')}")
         self.assertEqual(code, 1, output)
-        # The output may be the input, in parts of another size, and by the other method.
-        self.ok(f"sort -q -m 128M -j 1 -T . --method scatter {url('in')} -o {url('in')}")
+        self.assert_no_uploads()
+
+    def test_an_output_that_is_the_input_by_the_other_method(self):
+        # Scatter takes a thousand samples, and moto reads the whole object for each.
+        self.ok(f"gen -q 60MB {url('in')}")
+        content = self.server.get("in")
+        options = "-q -m 64M -j 1 -T . --s3-part-size 5M --method scatter"
+        self.ok(f"sort {options} {url('in')} -o {url('in')}")
         self.assert_content("in", sorted_records(content))
         self.assert_no_uploads()
 

@@ -101,6 +101,8 @@ fn job_code(error: &Error, stopped: u8) -> u8 {
         Error::Memory { .. } | Error::Space { .. } => SPACE,
         Error::Corrupt { .. } | Error::Lost { .. } => CORRUPT,
         Error::Panicked => BUG,
+        // A request to a store was given up because a signal came.
+        Error::Disk(error) if error.source.kind() == io::ErrorKind::ConnectionAborted => stopped,
         Error::Disk(error) => system_code(&error.source, Some(error.operation)),
         Error::InputsRemoved { cause }
         | Error::Resumable { cause }
@@ -134,6 +136,11 @@ fn system_code(source: &io::Error, operation: Option<Operation>) -> u8 {
         // For any operation: the drive fails, or too few files may be open.
         _ if errno == Some(Errno::IO) => TRANSFER,
         _ if matches!(errno, Some(Errno::MFILE | Errno::NFILE)) => USAGE,
+        // A store that can't answer now, or is out of reach.
+        (
+            Kind::ResourceBusy | Kind::HostUnreachable | Kind::TimedOut | Kind::ConnectionReset,
+            _,
+        ) if errno.is_none() => TRANSFER,
         // Not the system's reason: the program has no such thing.
         (Kind::Unsupported, _) if errno.is_none() => USAGE,
         (_, Some(Operation::Map)) => SPACE,
@@ -194,6 +201,10 @@ mod tests {
         // A URL that no store is for.
         for operation in [Operation::Open, Operation::Create, Operation::Inspect] {
             assert_eq!(disk(operation, io::ErrorKind::Unsupported), USAGE);
+        }
+        for operation in [Operation::Open, Operation::Create, Operation::Inspect] {
+            assert_eq!(disk(operation, io::ErrorKind::ResourceBusy), TRANSFER);
+            assert_eq!(disk(operation, io::ErrorKind::ConnectionAborted), 130);
         }
         assert_eq!(disk(Operation::Inspect, io::ErrorKind::NotFound), USAGE);
         assert_eq!(disk(Operation::Inspect, io::ErrorKind::StaleNetworkFileHandle), TRANSFER);

@@ -45,7 +45,9 @@ use xsort_disk::share_one_arena_if_limited;
 
 fn main() -> ExitCode {
     share_one_arena_if_limited();
-    ExitCode::from(stack::run_with_enough(run_program))
+    let status = stack::run_with_enough(run_program);
+    signals::report_uploads_left();
+    ExitCode::from(status)
 }
 
 /// Runs the command line; returns the exit status.

@@ -7,14 +7,17 @@
 use crate::client::ObjectInfo;
 use crate::location::Location;
 use crate::retry::Caller;
-use crate::stop::Stop;
+use crate::stop::{Stop, looking};
 use crate::workers::Queue;
 use parking_lot::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Of so many objects at most something is known: some 2 MB.
 const OBJECTS_MAX: usize = 10_000;
+/// How long is waited for an answer before it is asked whether that is still wanted.
+const WAIT_TIME: Duration = Duration::from_millis(100);
 
 /// Answers that are here or on their way.
 #[derive(Default)]
@@ -48,7 +51,7 @@ impl Ahead {
                 // Asked once: who opens it asks again, as often as it takes, and has the error.
                 let asked = match ahead.stop.is_set() {
                     true => None,
-                    false => caller.tries().attempt(|client| client.head(&location)).ok(),
+                    false => caller.tries().attempt(|it| it.head(&location, &ahead.stop)).ok(),
                 };
                 let mut answers = ahead.answers.lock();
                 match asked {
@@ -74,7 +77,8 @@ impl Ahead {
         loop {
             match answers.get(location)? {
                 Some(info) => return Some(info.clone()),
-                None => self.arrived.wait(&mut answers),
+                None if looking().is_set() => return None,
+                None => _ = self.arrived.wait_for(&mut answers, WAIT_TIME),
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Reason};
 use crate::location::Location;
 use crate::retry::Caller;
 use crate::settings::RetryPolicy;
-use crate::stop::Stop;
+use crate::stop::{Stop, looking};
 use crate::stores::Stores;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -51,7 +51,7 @@ impl Bucket {
         loop {
             let page = self
                 .caller
-                .call(&Stop::default(), |client| client.list(&self.url, next.as_deref()))
+                .call(looking(), |client| client.list(&self.url, next.as_deref(), looking()))
                 .map_err(|gave_up| gave_up.at(Operation::Inspect, &self.url))?;
             let ListedPage { objects, next: following } = page;
             for object in objects.into_iter().filter(|object| self.has(&object.key)) {
@@ -71,7 +71,7 @@ impl Bucket {
     /// # Errors
     /// What the store said.
     pub fn uploads(&self) -> Result<Vec<ListedUpload>, Error> {
-        let listed = self.caller.call(&Stop::default(), |client| client.list_multipart(&self.url));
+        let listed = self.caller.call(looking(), |client| client.list_multipart(&self.url));
         let mut uploads = listed.map_err(|gave_up| gave_up.at(Operation::Inspect, &self.url))?;
         uploads.retain(|upload| self.has(&upload.key));
         Ok(uploads)

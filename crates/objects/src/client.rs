@@ -159,7 +159,7 @@ pub trait Client: Send + Sync {
     ///
     /// # Errors
     /// Of this and of every other call: what the store said, or why it said nothing.
-    fn head(&self, object: &Location) -> Result<ObjectInfo, Failure>;
+    fn head(&self, object: &Location, stop: &Stop) -> Result<ObjectInfo, Failure>;
 
     /// A range of an object. Fails with [`Reason::Changed`](crate::Reason::Changed) if the object
     /// isn't of this version.
@@ -215,7 +215,12 @@ pub trait Client: Send + Sync {
 
     /// A page of the objects whose keys begin with the key of `prefix`, in the order of their
     /// bytes: the first one, or that which the one before names.
-    fn list(&self, prefix: &Location, page: Option<&str>) -> Result<ListedPage, Failure>;
+    fn list(
+        &self,
+        prefix: &Location,
+        page: Option<&str>,
+        stop: &Stop,
+    ) -> Result<ListedPage, Failure>;
 
     /// All uploads under way to keys that begin with the key of `prefix`.
     fn list_multipart(&self, prefix: &Location) -> Result<Vec<ListedUpload>, Failure>;

@@ -61,9 +61,13 @@ impl Reason {
                 io::ErrorKind::PermissionDenied
             }
             Reason::Exists => io::ErrorKind::AlreadyExists,
+            Reason::Unavailable => io::ErrorKind::ResourceBusy,
+            Reason::Unreachable => io::ErrorKind::HostUnreachable,
             Reason::TimedOut => io::ErrorKind::TimedOut,
+            Reason::Cut => io::ErrorKind::ConnectionReset,
             Reason::Unusable => io::ErrorKind::Unsupported,
             // Not `Interrupted`, which many take for a call to be made again.
+            Reason::Stopped => io::ErrorKind::ConnectionAborted,
             _ => io::ErrorKind::Other,
         }
     }
@@ -163,7 +167,7 @@ impl Reason {
                 "look whether it is there, and how long it is",
             ),
             Reason::Unusable | Reason::Refused => ("", ""),
-            Reason::Stopped => ("given up", ""),
+            Reason::Stopped => ("stopped on request", ""),
         }
     }
 }

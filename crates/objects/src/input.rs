@@ -5,7 +5,7 @@ use crate::client::{Client, ObjectInfo, Version};
 use crate::failure::{Failure, GaveUp, Reason};
 use crate::location::Location;
 use crate::retry::Caller;
-use crate::stop::Stop;
+use crate::stop::{Stop, looking};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,15 +33,15 @@ impl Input {
         location: Location,
         known: Option<ObjectInfo>,
     ) -> Result<Input, Error> {
-        let stop = Stop::default();
         let info = match known {
             Some(info) => info,
             None => caller
-                .call(&stop, |client| client.head(&location))
+                .head(&location, looking())
                 .map_err(|gave_up| gave_up.at(Operation::Open, &location))?,
         };
         let is_doubtful = AtomicBool::new(false);
-        Ok(Input { location, info, caller: Arc::clone(caller), stop, is_doubtful })
+        let (caller, stop) = (Arc::clone(caller), Stop::default());
+        Ok(Input { location, info, caller, stop, is_doubtful })
     }
 
     /// Whether every answer said that it is of the version that was opened.
@@ -53,7 +53,7 @@ impl Input {
     pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
         let now = self
             .caller
-            .call(&self.stop, |client| client.head(&self.location))
+            .head(&self.location, &self.stop)
             .map_err(|gave_up| gave_up.at(Operation::Inspect, &self.location))?;
         if now.bytes == self.info.bytes && now.version.agrees_with(&self.info.version) {
             return Ok(());

@@ -86,5 +86,5 @@ pub use limits::{GivenLimits, ObjectLimits, ObjectUse};
 pub use location::{Location, Scheme};
 pub use settings::{ObjectSettings, RetryPolicy};
 pub use sim::{SimStore, StoreCall, StoreFault, StoreOptions, StoreTrouble};
-pub use stop::Stop;
-pub use upload::{UploadUnderWay, abandon_uploads, uploads_under_way};
+pub use stop::{Stop, stop_looking};
+pub use upload::{UploadUnderWay, abandon_uploads, uploads_left, uploads_under_way};

@@ -7,7 +7,7 @@ use crate::client::ListedPage;
 use crate::failure::Reason;
 use crate::location::Location;
 use crate::retry::Caller;
-use crate::stop::Stop;
+use crate::stop::looking;
 use std::ops::ControlFlow;
 use xsort_disk::{Error, Found, ListedFile, Operation};
 
@@ -20,7 +20,7 @@ pub(crate) fn find(caller: &Caller, location: &Location, ahead: &Ahead) -> Resul
     if let Some(info) = ahead.info(location) {
         return Ok(Found::File { bytes: info.bytes });
     }
-    match caller.call(&Stop::default(), |client| client.head(location)) {
+    match caller.head(location, looking()) {
         Ok(info) => {
             ahead.remember(location, &info);
             Ok(Found::File { bytes: info.bytes })
@@ -65,6 +65,6 @@ pub(crate) fn list(
 
 fn page(caller: &Caller, prefix: &Location, page: Option<&str>) -> Result<ListedPage, Error> {
     caller
-        .call(&Stop::default(), |client| client.list(prefix, page))
+        .call(looking(), |client| client.list(prefix, page, looking()))
         .map_err(|gave_up| gave_up.at(Operation::Inspect, prefix))
 }

@@ -3,8 +3,9 @@
 //! What counts is how long one request was tried for: its attempts and the pauses between them. No
 //! clock is shared, so a pipeline that stalls for minutes costs no request its time.
 
-use crate::client::Client;
+use crate::client::{Client, ObjectInfo};
 use crate::failure::{Failure, GaveUp};
+use crate::location::Location;
 use crate::settings::RetryPolicy;
 use crate::stop::Stop;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -60,6 +61,11 @@ impl Caller {
                 Err(failure) => tries.pause(failure, stop)?,
             }
         }
+    }
+
+    /// What is there.
+    pub(crate) fn head(&self, object: &Location, stop: &Stop) -> Result<ObjectInfo, GaveUp> {
+        self.call(stop, |client| client.head(object, stop))
     }
 
     /// For a caller that makes progress between two attempts.

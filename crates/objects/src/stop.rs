@@ -1,6 +1,21 @@
 //! A flag that cuts waiting short, of threads and of requests under way.
 
+use std::sync::LazyLock;
 use tokio::sync::watch;
+
+/// Of all who look what is there before they begin.
+static LOOKING: LazyLock<Stop> = LazyLock::new(Stop::default);
+
+/// For a process that was asked to end: nobody looks any more what is in stores, and who waits for
+/// that gets an error at once. What is under way ends as its owner says.
+pub fn stop_looking() {
+    LOOKING.set();
+}
+
+/// The flag of [`stop_looking`].
+pub(crate) fn looking() -> &'static Stop {
+    &LOOKING
+}
 
 /// Set once, when what is under way is of no use any more.
 #[derive(Clone, Debug)]

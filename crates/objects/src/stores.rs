@@ -209,10 +209,14 @@ impl Stores {
     }
 
     /// Why HEAD was refused: only other answers have a text. Or what is there, if that isn't.
-    fn look_again(&self, object: &Location, refused: Failure) -> Result<ObjectInfo, Failure> {
-        let stop = Stop::default();
+    fn look_again(
+        &self,
+        object: &Location,
+        stop: &Stop,
+        refused: Failure,
+    ) -> Result<ObjectInfo, Failure> {
         let headers = vec![("range", "bytes=0-0".to_owned())];
-        let ask = Ask::new(Method::GET, object, &stop).with_headers(headers);
+        let ask = Ask::new(Method::GET, object, stop).with_headers(headers);
         let headers = match self.send(&ask) {
             Ok(answer) => answer.headers().clone(),
             // Beyond the end of what has no bytes.
@@ -296,12 +300,11 @@ impl Exchange for Stores {
 }
 
 impl Client for Stores {
-    fn head(&self, object: &Location) -> Result<ObjectInfo, Failure> {
-        let stop = Stop::default();
-        let answer = match self.send(&Ask::new(Method::HEAD, object, &stop)) {
+    fn head(&self, object: &Location, stop: &Stop) -> Result<ObjectInfo, Failure> {
+        let answer = match self.send(&Ask::new(Method::HEAD, object, stop)) {
             Ok(answer) => answer,
             Err(failure) if failure.reason.is_passing() => return Err(failure),
-            Err(failure) => return self.look_again(object, failure),
+            Err(failure) => return self.look_again(object, stop, failure),
         };
         let bytes = length(answer.headers()).ok_or_else(|| {
             Failure::new(Reason::Unusable, "the server doesn't say how long it is")
@@ -427,7 +430,7 @@ impl Client for Stores {
         let is_s3 = object.scheme == Scheme::S3;
         if is_new && !is_s3 {
             // Google has no conditions of uploads: another program may come between.
-            match self.head(object) {
+            match self.head(object, &stop) {
                 Ok(_) => return Err(Failure::new(Reason::Exists, "")),
                 Err(failure) if failure.reason == Reason::NoObject => {}
                 Err(failure) => return Err(failure),
@@ -476,14 +479,19 @@ impl Client for Stores {
         .map(drop)
     }
 
-    fn list(&self, prefix: &Location, page: Option<&str>) -> Result<ListedPage, Failure> {
+    fn list(
+        &self,
+        prefix: &Location,
+        page: Option<&str>,
+        stop: &Stop,
+    ) -> Result<ListedPage, Failure> {
         if prefix.scheme == Scheme::Az {
-            return Blobs(self).list(prefix, page);
+            return Blobs(self).list(prefix, page, stop);
         }
-        let (stop, bucket) = (Stop::default(), prefix.with_key(""));
+        let bucket = prefix.with_key("");
         let mut query = vec![("list-type", "2"), ("prefix", prefix.key.as_str())];
         query.extend(page.map(|token| ("continuation-token", token)));
-        let ask = Ask::new(Method::GET, &bucket, &stop).with_query(&query);
+        let ask = Ask::new(Method::GET, &bucket, stop).with_query(&query);
         let page: ObjectPage = self.document(&ask)?;
         let objects = page.contents.into_iter().map(|one| Listed {
             key: one.key,

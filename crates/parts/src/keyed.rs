@@ -31,11 +31,11 @@ pub(crate) fn cut_keyed(
 /// Merges ranges of sorted data to `output`, which begins with `header`.
 pub(crate) fn merge_keyed(
     header: &[u8],
-    ranges: (usize, &[MergeRange]),
+    ranges: &[MergeRange],
     output: &Path,
     means: &Means<'_>,
 ) -> Result<Merged, Error> {
-    let bytes: u64 = ranges.1.iter().map(|range| range.entry.bytes).sum();
+    let bytes: u64 = ranges.iter().map(|range| range.entry.bytes).sum();
     let mut file = FileOutput::create(&*means.disk, output, bytes)?;
     let to_output = |error| Error::from(xsort_extsort::Error::Output(error).of_output(output));
     file.write_all(header).map_err(to_output)?;

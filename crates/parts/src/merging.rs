@@ -37,7 +37,7 @@ pub fn merge_part(
     };
     let ranges: Vec<MergeRange> =
         entries.into_iter().map(range).filter(|range| range.entry.bytes > 0).collect();
-    let merged = steps.merge(job, part, &ranges, output, means)?;
+    let merged = steps.merge(job, &ranges, output, means)?;
     let (tag, _) = input_tag(&*means.disk, output)?;
     Ok(Summary::new((job, splitters), part, merged, (name, tag)))
 }

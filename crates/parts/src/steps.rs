@@ -74,7 +74,6 @@ pub trait Steps {
     fn merge(
         &self,
         job: &Job,
-        part: usize,
         ranges: &[MergeRange],
         output: &Path,
         means: &Means<'_>,

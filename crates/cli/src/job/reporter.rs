@@ -10,7 +10,7 @@ use super::publication::Publication;
 use super::state::JobState;
 use super::thermostat::{PauseState, Thermostat};
 use crate::settings::is_address_space_limited;
-use crate::signals::{FatalSignals, PositionRequest};
+use crate::signals::{FatalSignals, PositionRequest, abandon_all_outputs};
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read, Write};
@@ -19,8 +19,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use xsort_disk::abandon_outputs;
-use xsort_objects::abandon_uploads;
 
 const PERIOD: Duration = Duration::from_millis(100);
 
@@ -175,8 +173,7 @@ impl ReporterThread {
         let signal = self.fatal_signals.as_ref().and_then(FatalSignals::received);
         let Some(signal) = signal else { return };
         end_publication(&self.options.publication);
-        abandon_outputs();
-        abandon_uploads();
+        abandon_all_outputs();
         let _: io::Result<()> = signal_hook::low_level::emulate_default_handler(signal);
     }
 }

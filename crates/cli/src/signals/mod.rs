@@ -28,7 +28,7 @@ mod position_request;
 mod stop;
 mod terminating;
 
-pub(crate) use abandon::abandon_outputs_when_killed;
+pub(crate) use abandon::{abandon_all_outputs, abandon_outputs_when_killed, report_uploads_left};
 pub(crate) use fatal::FatalSignals;
 pub(crate) use pipes::{let_closed_pipes_kill, report_closed_pipes_as_errors};
 pub(crate) use position_request::PositionRequest;

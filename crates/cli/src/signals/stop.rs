@@ -1,5 +1,6 @@
 //! The flag that stops a job.
 
+use super::abandon::abandon_all_outputs;
 use super::pipes::let_closed_pipes_kill;
 use super::terminating::{after_first_request, terminating_signals};
 use parking_lot::Mutex;
@@ -10,8 +11,7 @@ use signal_hook::low_level::exit;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use xsort_disk::abandon_outputs;
-use xsort_objects::abandon_uploads;
+use xsort_objects::stop_looking;
 
 /// Set by the first signal that stops the job. Clones share the flag.
 #[derive(Clone, Default)]
@@ -39,10 +39,10 @@ impl Stop {
         }
         let (cleanup, exits_on_third) = (Arc::clone(&stop.cleanup), Arc::clone(&exits_at_once));
         let exit_on_second = move |mut signals: Signals| {
+            stop_looking();
             let Some(signal) = signals.forever().next() else { return };
             exits_on_third.store(true, Ordering::Relaxed);
-            abandon_outputs();
-            abandon_uploads();
+            abandon_all_outputs();
             let cleanup = cleanup.lock().take();
             if let Some(cleanup) = cleanup {
                 cleanup();

@@ -287,21 +287,28 @@ fn a_signal_leaves_no_upload() {
     }
 }
 
-/// Holds all parts back from a certain one on, until it lets go: so the sort that sends them goes
-/// on until then, and no further.
+/// Holds requests back until it lets go: so a sort goes on until then, and no further.
 #[derive(Default)]
 struct Hold {
-    seen: AtomicUsize,
     holds: AtomicBool,
     is_over: AtomicBool,
 }
 
 /// A server that holds the n-th part, and those that come then.
 fn holding_server(store: &Arc<SimStore>, part: usize) -> (Server, Arc<Hold>) {
+    let seen = AtomicUsize::new(0);
+    holding(store, move |asked| asked.method == "PUT" && seen.fetch_add(1, Relaxed) + 1 >= part)
+}
+
+/// A server that holds certain requests.
+fn holding(
+    store: &Arc<SimStore>,
+    is_held: impl Fn(&server::Asked) -> bool + Send + Sync + 'static,
+) -> (Server, Arc<Hold>) {
     let hold = Arc::new(Hold::default());
     let shared = Arc::clone(&hold);
     let decide = move |asked: &server::Asked| {
-        if asked.method == "PUT" && shared.seen.fetch_add(1, Relaxed) + 1 >= part {
+        if is_held(asked) {
             shared.holds.store(true, Relaxed);
             while !shared.is_over.load(Relaxed) {
                 thread::sleep(Duration::from_millis(5));
@@ -312,8 +319,9 @@ fn holding_server(store: &Arc<SimStore>, part: usize) -> (Server, Arc<Hold>) {
     (Server::start(store, decide), hold)
 }
 
-/// Runs a command, sends it a signal while its parts are held, and lets go of these.
-fn signalled(sandbox: &Sandbox, line: &str, hold: &Hold, signal: Signal) {
+/// Runs a command, sends it a signal while its requests are held, and lets go of these once it has
+/// ended. Returns its exit status.
+fn signalled(sandbox: &Sandbox, line: &str, hold: &Hold, signal: Signal) -> Option<i32> {
     let mut command = Command::new(program());
     command.args(line.split_whitespace());
     command.current_dir(sandbox.path()).envs(sandbox.variables.iter().cloned());
@@ -323,8 +331,57 @@ fn signalled(sandbox: &Sandbox, line: &str, hold: &Hold, signal: Signal) {
         thread::sleep(Duration::from_millis(5));
     }
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
-    assert!(!child.wait().unwrap().success(), "{line}");
+    let ended = child.wait().unwrap();
+    assert!(!ended.success(), "{line}");
     hold.is_over.store(true, Relaxed);
+    ended.code()
+}
+
+/// Nobody waits for a store that doesn't answer after a signal has come.
+#[test]
+fn a_signal_ends_a_look_at_a_store_that_is_silent() {
+    for line in [
+        "sort s3://bucket/in -o out",
+        "sort s3://bucket/ -o out",
+        "gen 1MB s3://bucket/out",
+        "verify s3://bucket/in",
+        "table s3://bucket/in --by 1:int -o out",
+    ] {
+        let (server, hold) = holding(&store(), |_| true);
+        let sandbox = sandbox(&server);
+        assert_eq!(signalled(&sandbox, line, &hold, Signal::TERM), Some(128 + 15), "{line}");
+        assert!(sandbox.names().is_empty(), "{line}");
+    }
+}
+
+/// Credentials may expire while parts are sent, and then the store drops none.
+#[test]
+fn parts_that_stay_in_the_store_are_said() {
+    let store = store();
+    let is_expired = Arc::new(AtomicBool::new(true));
+    let refuses = Arc::clone(&is_expired);
+    let server = Server::start(&store, move |asked| {
+        let is_late = asked.method == "DELETE" || asked.value("partNumber") == "2";
+        match is_late && refuses.load(Relaxed) {
+            true => Wrong::Refuse(400, "ExpiredToken"),
+            false => Wrong::Nothing,
+        }
+    });
+    let sandbox = sandbox(&server);
+    sandbox.ok("gen -q 40MB in");
+    for (line, code) in
+        [("sort -q in -o s3://bucket/out", 5), ("lines in -S 200M -o s3://bucket/out", 2)]
+    {
+        is_expired.store(true, Relaxed);
+        let ended = sandbox.run(line);
+        assert_eq!((ended.code, uploads(&store)), (Some(code), 1), "{line}: {}", ended.stderr);
+        let way_out = "status --clear --older-than 0s s3://bucket/out";
+        let says = |text: &str| ended.stderr.contains(text);
+        assert!(says("have expired") && says(&format!("'xsort {way_out}'")), "{}", ended.stderr);
+        is_expired.store(false, Relaxed);
+        sandbox.ok(way_out);
+        assert_eq!(uploads(&store), 0);
+    }
 }
 
 /// What was asked for that names an upload, or begins one.

@@ -22,7 +22,7 @@ use crate::{Error, Gauges, JobInfo, Observer};
 use std::sync::Arc;
 use std::time::Instant;
 use xsort_disk::{Disk, Lease, Operation, align_up, is_standard_output};
-use xsort_records::{Checksum, Key, KeyRule};
+use xsort_records::{Key, KeyRule};
 
 /// Sorts `options.inputs` into `options.output`. Always stable: equal keys keep the order of the
 /// input.
@@ -157,7 +157,7 @@ fn run<K: Key>(
         end_input(&job, options, &formed, &mut state, &mut prepared, context)?;
         context.is_streamed = job.writes_in_order;
         let output = merge_or_gather(&job, formed, &mut state)?;
-        balance(state.io.read, output.checksum)?;
+        Error::check_balance(state.io.read, output.checksum)?;
         if let Some(files) = &checkpoint {
             files.publish(&output.prefix, (output.checksum.records(), output.checksum.sum()));
         }
@@ -298,21 +298,6 @@ fn check_inputs<K>(job: &SortJob<'_, K>, io: &SortIo<'_>) -> Result<(), Error> {
         assert!(spool.seals.are_all_checked(), "the records of the stream are among those read");
     }
     Ok(())
-}
-
-/// What comes out must be what went in.
-fn balance(read: Checksum, written: Checksum) -> Result<(), Error> {
-    if written == read {
-        return Ok(());
-    }
-    Err(Error::Lost {
-        what: format!(
-            "{} records with checksum {read} were read, \
-             {} with checksum {written} would be written",
-            read.records(),
-            written.records(),
-        ),
-    })
 }
 
 /// Puts the output in place, and removes the inputs if that is asked for and they are still there.

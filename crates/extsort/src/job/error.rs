@@ -4,6 +4,7 @@
 use super::units::{Bytes, Decimal, SizeOption};
 use std::path::{Path, PathBuf};
 use xsort_disk::{Disk, DisplayPath, FileId, Operation, device_name};
+use xsort_records::Checksum;
 
 /// A job's failure. No scratch is left behind, and the old output is intact; except that after a
 /// failed [`Operation::SyncName`](xsort_disk::Operation::SyncName) the new output is in place,
@@ -213,6 +214,22 @@ impl Error {
             Error::Output(source) => xsort_disk::Error::new(Operation::Write, path, source).into(),
             error => error,
         }
+    }
+
+    /// Compares what was read with what would be written.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] if that isn't the same.
+    pub fn check_balance(read: Checksum, written: Checksum) -> Result<(), Error> {
+        if written == read {
+            return Ok(());
+        }
+        let what = format!(
+            "{} records with checksum {read} were read, and {} with {written} would be written",
+            read.records(),
+            written.records()
+        );
+        Err(Error::Lost { what })
     }
 
     /// The cause of a [`Error::Resumable`], which leaves scratch where it is.

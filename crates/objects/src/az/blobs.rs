@@ -134,13 +134,14 @@ impl<S: Exchange> Blobs<'_, S> {
         &self,
         prefix: &Location,
         page: Option<&str>,
+        stop: &Stop,
     ) -> Result<ListedPage, Failure> {
-        let (stop, container) = (Stop::default(), prefix.with_key(""));
+        let container = prefix.with_key("");
         let mut query = vec![("restype", "container"), ("comp", "list")];
         // A parameter without a value is signed in more than one way.
         query.extend((!prefix.key.is_empty()).then_some(("prefix", prefix.key.as_str())));
         query.extend(page.map(|marker| ("marker", marker)));
-        let ask = Ask::new(Method::GET, &container, &stop).with_query(&query);
+        let ask = Ask::new(Method::GET, &container, stop).with_query(&query);
         let page: BlobPage = self.0.document(&ask)?;
         // Where an account has directories, they are listed as blobs.
         let blobs = page.blobs.list.into_iter().filter(|it| it.properties.resource != "directory");

@@ -35,6 +35,8 @@ fn by_code(code: &str) -> Option<Reason> {
         | "XAmzContentSHA256Mismatch"
         | "IncompleteBody" => Reason::Cut,
         "PreconditionFailed" => Reason::Changed,
+        // Their status is that of credentials that are none.
+        "RequestTimeTooSkewed" | "InvalidObjectState" => Reason::Refused,
         _ => return by_azures_code(code),
     })
 }
@@ -106,7 +108,9 @@ fn way_out(code: &str) -> &'static str {
              of them or a week is over: choose another key"
         }
         "InvalidBlobType" => ": what is there is made of pages or appended to: choose another key",
-        "BlobArchived" | "BlobBeingRehydrated" => ": have the store bring it back from its archive",
+        "InvalidObjectState" | "BlobArchived" | "BlobBeingRehydrated" => {
+            ": have the store bring it back from its archive"
+        }
         "QuotaExceeded" | "StorageFull" | "XMinioStorageFull" => ": free some space there",
         _ => "",
     }
@@ -178,10 +182,15 @@ mod tests {
         assert_eq!(reason(503, "SlowDown").1, "503 SlowDown: says why");
         assert_eq!(reason(503, "").1, "503 Service Unavailable");
         assert_eq!(
-            reason(403, "RequestTimeTooSkewed").1,
-            "403 RequestTimeTooSkewed: says why",
-            "its status has a reason"
+            reason(403, "RequestTimeTooSkewed"),
+            (
+                Reason::Refused,
+                "the store refuses: 403 RequestTimeTooSkewed: says why: set this machine's clock"
+                    .to_owned()
+            )
         );
+        let archived = reason(403, "InvalidObjectState");
+        assert!(archived.0 == Reason::Refused && archived.1.ends_with("from its archive"));
         let mut headers = HeaderMap::new();
         headers.insert("x-ms-error-code", "ContainerNotFound".parse().unwrap());
         let failure = failure(StatusCode::NOT_FOUND, &headers, b"");

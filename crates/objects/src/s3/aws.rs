@@ -183,7 +183,12 @@ fn credentials(
         return ask("the container", &settings);
     }
     if get("AWS_EC2_METADATA_DISABLED").is_some_and(|it| it.eq_ignore_ascii_case("true")) {
-        let text = "neither the environment nor a profile has any";
+        let one_of_two =
+            get("AWS_ACCESS_KEY_ID").is_some() != get("AWS_SECRET_ACCESS_KEY").is_some();
+        let text = match one_of_two {
+            true => "the environment has only one of the two, and a profile has none",
+            false => "neither the environment nor a profile has any",
+        };
         return Err(Failure::new(Reason::NoCredentials, text));
     }
     let service = get("AWS_EC2_METADATA_SERVICE_ENDPOINT");

@@ -172,7 +172,7 @@ impl SimStore {
 }
 
 impl Client for SimStore {
-    fn head(&self, object: &Location) -> Result<ObjectInfo, Failure> {
+    fn head(&self, object: &Location, _stop: &Stop) -> Result<ObjectInfo, Failure> {
         self.request(StoreCall::Head, self.place(object, 0), |objects, _| {
             let seen = objects.seen(&object.to_string());
             seen.map(|object| object.info()).ok_or_else(no_object)
@@ -299,7 +299,12 @@ impl Client for SimStore {
         })
     }
 
-    fn list(&self, prefix: &Location, page: Option<&str>) -> Result<ListedPage, Failure> {
+    fn list(
+        &self,
+        prefix: &Location,
+        page: Option<&str>,
+        _stop: &Stop,
+    ) -> Result<ListedPage, Failure> {
         self.request(StoreCall::List, self.place(prefix, 0), |objects, _| {
             let begin = prefix.to_string();
             let bucket = prefix.with_key("").to_string();

@@ -33,6 +33,18 @@ pub fn uploads_under_way() -> Vec<UploadUnderWay> {
     list.iter().filter_map(|under_way| under_way.traces()).collect()
 }
 
+/// Uploads that the store could not be asked to drop, each named once: somebody has to remove them.
+pub fn uploads_left() -> Vec<UploadUnderWay> {
+    std::mem::take(&mut *LEFT.lock())
+}
+
+/// Notes that an upload stays in its store.
+pub(super) fn leave(upload: UploadUnderWay) {
+    LEFT.lock().push(upload);
+}
+
+static LEFT: Mutex<Vec<UploadUnderWay>> = Mutex::new(Vec::new());
+
 static UNDER_WAY: Mutex<Vec<Weak<dyn Abandon>>> = Mutex::new(Vec::new());
 
 /// Puts it on the list.

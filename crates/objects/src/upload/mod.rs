@@ -38,5 +38,5 @@ mod state;
 mod under_way;
 mod verify;
 
-pub use abandon::{UploadUnderWay, abandon_uploads, uploads_under_way};
+pub use abandon::{UploadUnderWay, abandon_uploads, uploads_left, uploads_under_way};
 pub(crate) use under_way::Upload;

@@ -168,7 +168,7 @@ impl Upload {
         if !self.is_persistent || gave_up.failure.reason != Reason::NoUpload {
             return false;
         }
-        let there = self.caller.call(&self.stop, |client| client.head(&self.location));
+        let there = self.caller.head(&self.location, &self.stop);
         let expected = etag_of_parts(parts);
         there.is_ok_and(|there| {
             there.bytes == bytes && self.is_ours(&there, None, expected.as_deref())
@@ -197,7 +197,7 @@ impl Upload {
             || receipt.is_some_and(|receipt| receipt.checksum.is_some());
         let mut pauses = self.caller.tries();
         for _ in 0..LOOKS_MAX {
-            match self.caller.call(&self.stop, |client| client.head(&self.location)) {
+            match self.caller.head(&self.location, &self.stop) {
                 Ok(there) if there.bytes == bytes && self.is_ours(&there, said, expected) => {
                     return Ok(());
                 }

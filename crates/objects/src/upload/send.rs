@@ -1,5 +1,6 @@
 //! Parts on their way to the store, and the upload that they belong to.
 
+use super::abandon::{UploadUnderWay, leave};
 use super::part::PartBuffer;
 use super::state::UploadNumber;
 use super::under_way::Upload;
@@ -111,11 +112,13 @@ impl Upload {
         begun
     }
 
-    /// Has the store drop all parts. Where it can't be reached within seconds, nobody can be asked:
-    /// what is left, a rule of the bucket has to clear.
+    /// Has the store drop all parts. If it doesn't within seconds, they stay.
     pub(super) fn abort(&self, number: &str) {
         let stop = Stop::default();
         let hurried = self.caller.hurried();
-        let _ = hurried.call(&stop, |client| client.abort(&self.location, number));
+        if hurried.call(&stop, |client| client.abort(&self.location, number)).is_err() {
+            let (object, upload) = (self.location.clone(), number.to_owned());
+            leave(UploadUnderWay { object, upload, is_resumable: false });
+        }
     }
 }

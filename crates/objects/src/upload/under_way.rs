@@ -7,7 +7,7 @@ use crate::failure::{Failure, GaveUp, Reason};
 use crate::location::Location;
 use crate::retry::Caller;
 use crate::settings::ObjectSettings;
-use crate::stop::Stop;
+use crate::stop::{Stop, looking};
 use crate::workers::Queue;
 use parking_lot::{Condvar, Mutex};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -190,7 +190,7 @@ pub(super) fn look(
         let failure = Failure::new(Reason::Unusable, text);
         return Err(failure.at(Operation::Create, location));
     }
-    match caller.call(&Stop::default(), |client| client.head(location)) {
+    match caller.head(location, looking()) {
         Ok(_) if settings.no_clobber => {
             Err(Failure::new(Reason::Exists, "").at(Operation::Create, location))
         }

@@ -77,7 +77,7 @@ fn an_object_is_written_read_listed_and_removed() {
     assert_eq!(listed, expected);
     assert_eq!(disk.find(Path::new("az://bucket/a b+c%20d")).unwrap(), Found::Directory);
     assert_eq!(disk.find(Path::new("az://bucket/a b")).unwrap(), Found::Missing);
-    let page = client(&server).list(&location("small"), None).unwrap();
+    let page = client(&server).list(&location("small"), None, &Stop::default()).unwrap();
     assert!(page.objects[0].modified.unwrap() > 1_600_000_000 && page.objects[0].bytes == 4097);
     let input = disk.open_input(Path::new("az://bucket/small")).unwrap();
     assert!(disk.identity(input).unwrap().modified.0 > 1_600_000_000);
@@ -132,7 +132,7 @@ fn what_is_replaced_is_noticed_and_what_is_there_is_kept() {
     assert!(disk.check_unchanged(input).is_err() && disk.remove_input(input).is_err());
     let (client, object) = (client(&server), location("k"));
     let stop = Stop::default();
-    let version = client.head(&object).unwrap().version;
+    let version = client.head(&object, &Stop::default()).unwrap().version;
     store.put_object(&there, "newer");
     let failure = client.get_range(&object, &version, 0..3, &stop).err().unwrap();
     assert_eq!(failure.reason, Reason::Changed);

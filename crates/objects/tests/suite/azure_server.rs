@@ -91,7 +91,7 @@ impl Shared {
                 Ok(answer)
             }
             ("DELETE", "") => {
-                self.store.head(object).map_err(refused)?;
+                self.store.head(object, &Stop::default()).map_err(refused)?;
                 let etag = asked.header("if-match").map(str::to_owned);
                 let version = Version { etag, modified: None };
                 self.store.remove(object, &version).map_err(refused)?;
@@ -164,7 +164,7 @@ impl Shared {
     fn list_blobs(&self, container: &Location, asked: &Asked) -> Answer {
         let page = Some(asked.value("marker")).filter(|marker| !marker.is_empty());
         let prefix = container.with_key(asked.value("prefix"));
-        let listed = self.store.list(&prefix, page).unwrap();
+        let listed = self.store.list(&prefix, page, &Stop::default()).unwrap();
         let mut text = String::from(
             "<EnumerationResults ServiceEndpoint=\"x\"><Blobs><Blob><Name>a-directory</Name>\
              <Properties><Content-Length>0</Content-Length><ResourceType>directory</ResourceType>\

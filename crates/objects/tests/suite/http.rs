@@ -129,9 +129,11 @@ fn every_error_says_what_to_do() {
     let server = Server::start(&store, |_| Wrong::Nothing);
     store.put_object(&url("k"), "x");
     let key = url("k");
-    let no_keys = [("AWS_ACCESS_KEY_ID", ""), ("HOME", "/nonexistent")];
-    let cases: [(&str, &[Variable<'_>], ErrorKind, &str); 7] = [
-        (&key, &no_keys, ErrorKind::PermissionDenied, "set AWS_ACCESS_KEY_ID"),
+    let no_keys =
+        [("AWS_ACCESS_KEY_ID", ""), ("AWS_SECRET_ACCESS_KEY", ""), ("HOME", "/nonexistent")];
+    let cases: [(&str, &[Variable<'_>], ErrorKind, &str); 8] = [
+        (&key, &no_keys, ErrorKind::PermissionDenied, "a profile has any: set AWS_ACCESS_KEY_ID"),
+        (&key, &no_keys[1..], ErrorKind::PermissionDenied, "has only one of the two"),
         (
             &key,
             &[("AWS_PROFILE", "nobody"), ("HOME", "/nonexistent")],

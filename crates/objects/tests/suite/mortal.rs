@@ -64,8 +64,8 @@ impl Mortal {
 }
 
 impl Client for Mortal {
-    fn head(&self, object: &Location) -> Result<ObjectInfo, Failure> {
-        self.request(|store| store.head(object))
+    fn head(&self, object: &Location, stop: &Stop) -> Result<ObjectInfo, Failure> {
+        self.request(|store| store.head(object, stop))
     }
 
     fn get_range(
@@ -142,8 +142,13 @@ impl Client for Mortal {
         self.request(|store| store.remove(object, version))
     }
 
-    fn list(&self, prefix: &Location, page: Option<&str>) -> Result<ListedPage, Failure> {
-        self.request(|store| store.list(prefix, page))
+    fn list(
+        &self,
+        prefix: &Location,
+        page: Option<&str>,
+        stop: &Stop,
+    ) -> Result<ListedPage, Failure> {
+        self.request(|store| store.list(prefix, page, stop))
     }
 
     fn list_multipart(&self, prefix: &Location) -> Result<Vec<ListedUpload>, Failure> {

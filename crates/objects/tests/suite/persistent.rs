@@ -262,7 +262,7 @@ fn a_process_that_ends_at_once_leaves_what_is_persistent() {
     let output = process.open(&tag, &parts).unwrap();
     abandon_uploads();
     let error = process.disk.publish(output, 1, true).unwrap_err();
-    assert!(error.to_string().contains("given up"), "{error}");
+    assert!(error.to_string().contains("stopped on request"), "{error}");
     assert_eq!(go_on(&store, &tag, &parts, 4 * PART, true), 7);
 }
 

@@ -76,7 +76,7 @@ fn what_is_written_is_read_whatever_its_length_and_key() {
         write_all(&disk, &url, &bytes, 0..length.div_ceil(PAGE)).unwrap();
         assert!(read_all(&disk, &url, 300).unwrap() == bytes, "{key}");
     }
-    let listed = client(address).list(&at(""), None).unwrap().objects;
+    let listed = client(address).list(&at(""), None, &Stop::default()).unwrap().objects;
     let bytes: Vec<u64> = listed.iter().map(|one| one.bytes).collect();
     assert_eq!(bytes, [100, 10 << 20, (12 << 20) + 123]);
     assert_eq!(client(address).list_multipart(&at("")).unwrap(), []);
@@ -98,9 +98,9 @@ fn conditions_hold() {
         client.put(&at("k"), &payload, "mark", false, &Stop::default()).unwrap();
         assert!(text(disk.check_unchanged(input)).contains("written to"));
         assert!(text(disk.remove_input(input)).contains("written to"));
-        let version = client.head(&at("k")).unwrap().version;
+        let version = client.head(&at("k"), &Stop::default()).unwrap().version;
         client.remove(&at("k"), &version).unwrap();
-        assert!(client.head(&at("k")).is_err());
+        assert!(client.head(&at("k"), &Stop::default()).is_err());
     }
 }
 
@@ -127,7 +127,7 @@ fn what_is_wrong_with_parts_is_refused() {
     assert_eq!(client.list_multipart(&key).unwrap().len(), 1);
     complete(&parts[1..]).unwrap();
     assert!(refused(&parts).contains("NoSuchUpload"));
-    assert_eq!(client.head(&key).unwrap().bytes, 5);
+    assert_eq!(client.head(&key, &Stop::default()).unwrap().bytes, 5);
 }
 
 #[test]

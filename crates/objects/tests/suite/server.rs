@@ -298,7 +298,7 @@ impl Shared {
     }
 
     fn get(&self, asked: &Asked, object: &Location) -> Result<Answer, Failure> {
-        let ObjectInfo { bytes, version, mark } = self.store.head(object)?;
+        let ObjectInfo { bytes, version, mark } = self.store.head(object, &Stop::default())?;
         let etag = version.etag.clone().unwrap();
         if asked.headers.get("if-match").is_some_and(|wanted| *wanted != etag) {
             return Ok(Answer::error(412, "PreconditionFailed"));
@@ -347,7 +347,7 @@ impl Shared {
 
     fn list(&self, bucket: &Location, prefix: &str, page: &str) -> Result<Answer, Failure> {
         let page = Some(page).filter(|page| !page.is_empty());
-        let listed = self.store.list(&bucket.with_key(prefix), page)?;
+        let listed = self.store.list(&bucket.with_key(prefix), page, &Stop::default())?;
         let mut text = String::from("<ListBucketResult>");
         for one in &listed.objects {
             let key = escape(&one.key);
@@ -464,7 +464,7 @@ impl Shared {
 
     fn remove(&self, asked: &Asked, object: &Location) -> Result<Answer, Failure> {
         if asked.is_googles() {
-            let there = self.store.head(object)?.version;
+            let there = self.store.head(object, &Stop::default())?.version;
             let sent = asked.headers.get("x-goog-if-generation-match");
             if Some(&generation(&there)) != sent {
                 return Ok(Answer::error(412, "PreconditionFailed"));

@@ -194,7 +194,7 @@ fn a_process_that_ends_at_once_leaves_nothing_and_publishes_nothing() {
     thread::scope(|scope| scope.spawn(abandon_uploads).join().unwrap());
     assert_eq!((store.upload_bytes(), store.object(URL)), (0, None));
     let error = disk.publish(output, 32 * PAGE as u64, true).unwrap_err();
-    assert!(error.to_string().contains("given up"), "{error}");
+    assert!(error.to_string().contains("stopped on request"), "{error}");
     assert_eq!(store.object(URL), None);
 }
 

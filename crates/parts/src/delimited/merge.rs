@@ -166,7 +166,7 @@ impl MergePlan {
 
 /// Merges ranges of records that end with `end` to a writer, for the file `output`.
 pub(crate) fn merge_ranges<O: LineOrder>(
-    (part, ranges): (usize, &[MergeRange]),
+    ranges: &[MergeRange],
     (end, order): (u8, &O),
     to: &mut (dyn Write + Send),
     output: &Path,
@@ -215,12 +215,9 @@ pub(crate) fn merge_ranges<O: LineOrder>(
     }
     merged.map_err(|error| error.of_output(output))?;
     let came = summed.sum.checksum();
-    if came != sent || !summed.sum.is_whole() {
-        let what = format!(
-            "part {part}: {} records with checksum {came} came out, and {} with {sent} went in",
-            came.records(),
-            sent.records()
-        );
+    xsort_extsort::Error::check_balance(sent, came)?;
+    if !summed.sum.is_whole() {
+        let what = "the last record that would be written has no end".to_owned();
         return Err(xsort_extsort::Error::Lost { what }.into());
     }
     Ok(MergedRecords { checksum: came, ends: summed.sum.into_ends() })

@@ -61,12 +61,11 @@ impl Steps for Lines {
     fn merge(
         &self,
         _job: &Job,
-        part: usize,
         ranges: &[MergeRange],
         output: &Path,
         means: &Means<'_>,
     ) -> Result<Merged, Error> {
-        let task = MergeTask { lines: self, ranges: (part, ranges), output, means };
+        let task = MergeTask { lines: self, ranges, output, means };
         by_fastest_order(&self.order, task)
     }
 
@@ -121,7 +120,7 @@ impl InOrder for MapTask<'_, '_> {
 /// A part to merge.
 struct MergeTask<'t, 'm> {
     lines: &'t Lines,
-    ranges: (usize, &'t [MergeRange]),
+    ranges: &'t [MergeRange],
     output: &'t Path,
     means: &'t Means<'m>,
 }
@@ -131,7 +130,7 @@ impl InOrder for MergeTask<'_, '_> {
 
     fn run<O: LineOrder>(self, by: &O) -> Result<Merged, Error> {
         let MergeTask { lines, ranges, output, means } = self;
-        let bytes = ranges.1.iter().map(|range| range.entry.bytes).sum();
+        let bytes = ranges.iter().map(|range| range.entry.bytes).sum();
         let mut file = FileOutput::create(&*means.disk, output, bytes)?;
         let MergedRecords { checksum, ends } =
             merge_ranges(ranges, (lines.delimiter, by), &mut file, output, means)?;

@@ -184,7 +184,6 @@ impl Steps for Parquet {
     fn merge(
         &self,
         job: &Job,
-        part: usize,
         ranges: &[MergeRange],
         output: &Path,
         means: &Means<'_>,
@@ -215,14 +214,7 @@ impl Steps for Parquet {
                 },
             })?;
         let (bytes, came) = (file.written_bytes(), written.rows.checksum());
-        if came != sent {
-            let what = format!(
-                "part {part}: {} rows with checksum {came} came out, and {} with {sent} went in",
-                came.records(),
-                sent.records()
-            );
-            return Err(xsort_extsort::Error::Lost { what }.into());
-        }
+        xsort_extsort::Error::check_balance(sent, came)?;
         file.publish(means.sync)?;
         Ok(Merged { checksum: came, bytes, keys: written.first.zip(written.last) })
     }

@@ -92,12 +92,11 @@ impl Steps for Prefixed {
     fn merge(
         &self,
         _job: &Job,
-        part: usize,
         ranges: &[MergeRange],
         output: &Path,
         means: &Means<'_>,
     ) -> Result<Merged, Error> {
-        merge_keyed(&[], (part, ranges), output, means)
+        merge_keyed(&[], ranges, output, means)
     }
 
     fn count(&self, _job: &Job, _slice: usize) -> Option<u64> {

@@ -50,7 +50,6 @@ impl Source<'_> {
 impl Records {
     pub(super) fn merge_part(
         &self,
-        part: usize,
         ranges: &[MergeRange],
         output: &Path,
         means: &Means<'_>,
@@ -69,15 +68,9 @@ impl Records {
             Error::Engine(error) => Error::Engine(error.of_output(output)),
             error => error,
         })?;
-        if found.checksum() != sent || !found.is_sorted() {
-            let what = format!(
-                "part {part}: {} records with checksum {} came out, {} of them out of order, and \
-                 {} with {sent} went in",
-                found.records(),
-                found.checksum(),
-                found.unordered(),
-                sent.records()
-            );
+        xsort_extsort::Error::check_balance(sent, found.checksum())?;
+        if !found.is_sorted() {
+            let what = format!("{} records out of order would be written", found.unordered());
             return Err(xsort_extsort::Error::Lost { what }.into());
         }
         file.publish(means.sync)?;

@@ -85,12 +85,11 @@ impl Steps for Records {
     fn merge(
         &self,
         _job: &Job,
-        part: usize,
         ranges: &[MergeRange],
         output: &Path,
         means: &Means<'_>,
     ) -> Result<Merged, Error> {
-        self.merge_part(part, ranges, output, means)
+        self.merge_part(ranges, output, means)
     }
 
     fn count(&self, job: &Job, slice: usize) -> Option<u64> {

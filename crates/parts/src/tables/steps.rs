@@ -84,13 +84,12 @@ impl Steps for Tables {
     fn merge(
         &self,
         job: &Job,
-        part: usize,
         ranges: &[MergeRange],
         output: &Path,
         means: &Means<'_>,
     ) -> Result<Merged, Error> {
         let Hex(header) = job.header.clone().unwrap_or_default();
-        merge_keyed(&header, (part, ranges), output, means)
+        merge_keyed(&header, ranges, output, means)
     }
 
     fn count(&self, _job: &Job, _slice: usize) -> Option<u64> {
