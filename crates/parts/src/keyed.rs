@@ -12,19 +12,25 @@ use crate::splitters::Splitters;
 use crate::summary::Merged;
 use std::io::Write;
 use std::path::Path;
-use xsort_extsort::LinesReport;
 use xsort_extsort::keyed::{ByKey, RECORD_END, RestoredOutput, key_and_end};
-use xsort_extsort::variable::FileOutput;
+use xsort_extsort::variable::{FileOutput, LinesInput, SortedOutput, sort_lines_to};
+use xsort_extsort::{LinesOptions, Observer};
 
-/// Cuts sorted data at the splitters, and compares it with what the sort has reported.
-pub(crate) fn cut_keyed(
-    job: (&Job, &Splitters),
-    slice: &Slice,
-    (report, data): (&LinesReport, &Path),
+/// Sorts the keyed records of `inputs` to the data of a slice, cuts these at the splitters, and
+/// compares them with what the sort has reported.
+pub(crate) fn map_keyed(
+    (job, slice): ((&Job, &Splitters), &Slice),
+    (inputs, engine): (Vec<LinesInput>, &LinesOptions),
+    of_input: impl Fn(xsort_extsort::Error, &dyn Observer) -> xsort_extsort::Error,
+    data: &Path,
     means: &Means<'_>,
 ) -> Result<Vec<PartRange>, Error> {
+    let output = SortedOutput::File { path: data, sync: means.sync };
+    let (disk, observer) = (&*means.disk, means.observer);
+    let report = sort_lines_to(engine, &ByKey, inputs, output, disk, observer)
+        .map_err(|error| of_input(error, observer))?;
     let cut = cut_data(job, slice, (data, RECORD_END, &ByKey), means)?;
-    check_written(report, &cut, data)?;
+    check_written(&report, &cut, data)?;
     Ok(cut.ranges)
 }
 

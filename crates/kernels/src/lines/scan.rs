@@ -141,4 +141,17 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn lines_share_what_is_before_the_first_byte_that_differs() {
+        const BLOCK: usize = SHARED_BLOCK_BYTES;
+        let line = vec![b'x'; 3 * BLOCK];
+        for shared in [0, 1, 7, 8, 9, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 9, 3 * BLOCK - 1] {
+            let mut other = line.clone();
+            other[shared] = b'y';
+            assert_eq!(shared_bytes(&line, &other), shared);
+            assert_eq!(shared_bytes(&line[..shared], &line), shared, "one ends there");
+        }
+        assert_eq!(shared_bytes(&line, &line), line.len());
+    }
 }

@@ -23,10 +23,6 @@ use xsort_gnu::sort::Scratch;
 use xsort_records::Checksum;
 
 impl Steps for Lines {
-    fn check_input(&self, _path: &Path, _bytes: u64) -> Result<(), Error> {
-        Ok(())
-    }
-
     fn cut(&self, input: &JobInput, at: u64, means: &Means<'_>) -> Result<u64, Error> {
         match is_compressed(Path::new(&input.path), means)? {
             true => Ok(input.bytes),
@@ -67,10 +63,6 @@ impl Steps for Lines {
     ) -> Result<Merged, Error> {
         let task = MergeTask { lines: self, ranges, output, means };
         by_fastest_order(&self.order, task)
-    }
-
-    fn count(&self, _job: &Job, _slice: usize) -> Option<u64> {
-        None
     }
 
     fn verify(

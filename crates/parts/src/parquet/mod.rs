@@ -121,10 +121,6 @@ fn scratch(means: &Means<'_>, output: &Path) -> Vec<PathBuf> {
 }
 
 impl Steps for Parquet {
-    fn check_input(&self, _path: &Path, _bytes: u64) -> Result<(), Error> {
-        Ok(())
-    }
-
     /// Parts have none of their own. The first input's columns are looked at, so that a wrong one
     /// is found before anything is done.
     fn header(&self, first: Option<&Path>, means: &Means<'_>) -> Result<Option<Hex>, Error> {
@@ -217,10 +213,6 @@ impl Steps for Parquet {
         xsort_extsort::Error::check_balance(sent, came)?;
         file.publish(means.sync)?;
         Ok(Merged { checksum: came, bytes, keys: written.first.zip(written.last) })
-    }
-
-    fn count(&self, _job: &Job, _slice: usize) -> Option<u64> {
-        None
     }
 
     fn verify(

@@ -8,7 +8,7 @@ mod verify;
 
 use crate::error::Error;
 use crate::job::{Job, JobInput, Slice};
-use crate::keyed::{cut_keyed, merge_keyed};
+use crate::keyed::{map_keyed, merge_keyed};
 use crate::manifest::{PartRange, SliceFiles};
 use crate::means::Means;
 use crate::merge_range::MergeRange;
@@ -22,7 +22,7 @@ use xsort_extsort::keyed::ByKey;
 use xsort_extsort::prefixed::{
     KeyedRecords, PrefixedOptions, input_on, keyed_records, of_records_read,
 };
-use xsort_extsort::variable::{LineOrder, SortedOutput, sort_lines_to};
+use xsort_extsort::variable::LineOrder;
 use xsort_records::Checksum;
 
 /// What ends a keyed record is decided where its key is made.
@@ -51,10 +51,6 @@ impl Prefixed {
 }
 
 impl Steps for Prefixed {
-    fn check_input(&self, _path: &Path, _bytes: u64) -> Result<(), Error> {
-        Ok(())
-    }
-
     fn cut(&self, input: &JobInput, _at: u64, _means: &Means<'_>) -> Result<u64, Error> {
         Ok(input.bytes)
     }
@@ -82,11 +78,7 @@ impl Steps for Prefixed {
     ) -> Result<Vec<PartRange>, Error> {
         let slice = &job.0.slices[slice];
         let KeyedRecords { inputs, engine, .. } = self.keyed(slice, &files.data, means)?;
-        let output = SortedOutput::File { path: &files.data, sync: means.sync };
-        let (disk, observer) = (&*means.disk, means.observer);
-        let report = sort_lines_to(&engine, &ByKey, inputs, output, disk, observer)
-            .map_err(|error| of_records_read(error, observer))?;
-        cut_keyed(job, slice, (&report, &files.data), means)
+        map_keyed((job, slice), (inputs, &engine), of_records_read, &files.data, means)
     }
 
     fn merge(
@@ -97,10 +89,6 @@ impl Steps for Prefixed {
         means: &Means<'_>,
     ) -> Result<Merged, Error> {
         merge_keyed(&[], ranges, output, means)
-    }
-
-    fn count(&self, _job: &Job, _slice: usize) -> Option<u64> {
-        None
     }
 
     fn verify(

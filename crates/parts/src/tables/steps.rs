@@ -5,7 +5,7 @@ use crate::delimited::{Reading, is_compressed, line_begin, slice_inputs, verify_
 use crate::error::Error;
 use crate::hex::Hex;
 use crate::job::{Job, JobInput};
-use crate::keyed::{cut_keyed, merge_keyed};
+use crate::keyed::{map_keyed, merge_keyed};
 use crate::manifest::{PartRange, SliceFiles};
 use crate::means::Means;
 use crate::merge_range::MergeRange;
@@ -16,17 +16,11 @@ use crate::summary::{Merged, Summary};
 use std::cmp::Ordering;
 use std::path::Path;
 use xsort_extsort::keyed::{ByKey, RECORD_END};
-use xsort_extsort::variable::{
-    LineOrder, LinesInput, Recognised, SortedOutput, recognise, sort_lines_to,
-};
+use xsort_extsort::variable::{LineOrder, LinesInput, Recognised, recognise};
 use xsort_records::Checksum;
 use xsort_table::{KeyedRows, keyed_rows, of_rows};
 
 impl Steps for Tables {
-    fn check_input(&self, _path: &Path, _bytes: u64) -> Result<(), Error> {
-        Ok(())
-    }
-
     fn header(&self, first: Option<&Path>, means: &Means<'_>) -> Result<Option<Hex>, Error> {
         let Some(path) = first else {
             return Err(Error::settings(
@@ -74,11 +68,7 @@ impl Steps for Tables {
         let (inputs, taken_bytes) = slice_inputs(slice, means)?;
         let KeyedRows { inputs, engine, .. } =
             self.keyed(job.0, inputs, (taken_bytes, &files.data), means)?;
-        let output = SortedOutput::File { path: &files.data, sync: means.sync };
-        let (disk, observer) = (&*means.disk, means.observer);
-        let report = sort_lines_to(&engine, &ByKey, inputs, output, disk, observer)
-            .map_err(|error| of_rows(error, observer))?;
-        cut_keyed(job, slice, (&report, &files.data), means)
+        map_keyed((job, slice), (inputs, &engine), of_rows, &files.data, means)
     }
 
     fn merge(
@@ -90,10 +80,6 @@ impl Steps for Tables {
     ) -> Result<Merged, Error> {
         let Hex(header) = job.header.clone().unwrap_or_default();
         merge_keyed(&header, ranges, output, means)
-    }
-
-    fn count(&self, _job: &Job, _slice: usize) -> Option<u64> {
-        None
     }
 
     fn verify(
