@@ -52,7 +52,7 @@ pub(crate) struct StatusArgs {
     #[arg(long)]
     pub(crate) clear: bool,
 
-    /// Also remove uploads of others that began longer ago than this: 90m, 12h, 2d
+    /// Also remove uploads of others that began longer ago than this: 90m, 12h, 2d; 0s: all
     ///
     /// Whoever still sends parts to such an upload fails. Uploads of running jobs of this machine
     /// are kept.

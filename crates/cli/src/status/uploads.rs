@@ -170,7 +170,8 @@ impl Upload {
         match self.writer {
             "dead" => true,
             "unknown" | "resumable" => older_than.is_some_and(|least| {
-                self.age_seconds(now).is_some_and(|age| age > least.as_secs() as i64)
+                let is_older = |age| age > least.as_secs() as i64;
+                least.is_zero() || self.age_seconds(now).is_some_and(is_older)
             }),
             _ => false,
         }
@@ -265,8 +266,14 @@ mod tests {
             ("unknown", Some(996_399), hour, true),
             ("resumable", Some(0), None, false),
             ("resumable", Some(0), hour, true),
+            // No time at all is whatever began: in this second, by a clock that is ahead of ours, or
+            // when nobody says.
+            ("unknown", Some(1_000_000), Some(Duration::ZERO), true),
+            ("resumable", Some(1_000_001), Some(Duration::ZERO), true),
+            ("unknown", None, Some(Duration::ZERO), true),
+            ("running", Some(0), Some(Duration::ZERO), false),
             // By a clock that is ahead of ours.
-            ("unknown", Some(1_000_001), Some(Duration::ZERO), false),
+            ("unknown", Some(1_000_001), Some(Duration::from_secs(1)), false),
         ] {
             let upload = of(writer, began);
             assert_eq!(upload.is_left_over(older_than, now), expected, "{upload:?}");

@@ -380,7 +380,7 @@ fn parts_that_stay_in_the_store_are_said() {
         assert!(says("have expired") && says(&format!("'xsort {way_out}'")), "{}", ended.stderr);
         is_expired.store(false, Relaxed);
         sandbox.ok(way_out);
-        assert_eq!(uploads(&store), 0);
+        assert_eq!(uploads(&store), 0, "{line}");
     }
 }
 
