@@ -1,13 +1,13 @@
 //! A bucket that is looked through, and cleared of uploads: without a disk, one request after the
 //! other.
 
-use crate::client::{Listed, ListedPage, ListedUpload};
+use crate::client::{Client, Listed, ListedPage, ListedUpload};
 use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
 use crate::location::Location;
 use crate::retry::Caller;
 use crate::settings::RetryPolicy;
-use crate::stop::{Stop, looking};
+use crate::stop::looking;
 use crate::stores::Stores;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -71,19 +71,21 @@ impl Bucket {
     /// # Errors
     /// What the store said.
     pub fn uploads(&self) -> Result<Vec<ListedUpload>, Error> {
-        let listed = self.caller.call(looking(), |client| client.list_multipart(&self.url));
+        let list = |client: &dyn Client| client.list_multipart(&self.url, looking());
+        let listed = self.caller.call(looking(), list);
         let mut uploads = listed.map_err(|gave_up| gave_up.at(Operation::Inspect, &self.url))?;
         uploads.retain(|upload| self.has(&upload.key));
         Ok(uploads)
     }
 
-    /// Aborts an upload: its parts vanish. One that is over already is no error.
+    /// Aborts an upload: its parts vanish. One that is over already is no error. After a signal it
+    /// isn't tried again.
     ///
     /// # Errors
     /// What the store said.
     pub fn abort(&self, key: &str, upload: &str) -> Result<(), Error> {
         let object = self.url.with_key(key);
-        let aborted = self.caller.call(&Stop::default(), |client| client.abort(&object, upload));
+        let aborted = self.caller.call(looking(), |client| client.abort(&object, upload));
         aborted.map_err(|gave_up| gave_up.at(Operation::Remove, &object))
     }
 

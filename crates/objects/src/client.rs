@@ -222,8 +222,8 @@ pub trait Client: Send + Sync {
         stop: &Stop,
     ) -> Result<ListedPage, Failure>;
 
-    /// All uploads under way to keys that begin with the key of `prefix`.
-    fn list_multipart(&self, prefix: &Location) -> Result<Vec<ListedUpload>, Failure>;
+    /// All uploads under way to keys that begin with the key of `prefix`. `stop` ends the waiting.
+    fn list_multipart(&self, prefix: &Location, stop: &Stop) -> Result<Vec<ListedUpload>, Failure>;
 
     /// Waits before a request is made again.
     fn pause(&self, pause: Duration, stop: &Stop);

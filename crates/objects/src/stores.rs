@@ -331,7 +331,8 @@ impl Client for Stores {
             _ => length(&parts.headers).map(|bytes| (0, bytes)),
         };
         if sent != Some((range.start, range.end)) {
-            let text = "the server doesn't send the ranges that it is asked for";
+            let text = "the server doesn't send the ranges that it is asked for: copy the file \
+                        with another program, and read the copy";
             return Err(Failure::new(Reason::Unusable, text));
         }
         let names_version = version(&parts.headers).is_surely(asked);
@@ -504,11 +505,11 @@ impl Client for Stores {
         })
     }
 
-    fn list_multipart(&self, prefix: &Location) -> Result<Vec<ListedUpload>, Failure> {
+    fn list_multipart(&self, prefix: &Location, stop: &Stop) -> Result<Vec<ListedUpload>, Failure> {
         if !prefix.scheme.has_uploads() {
             return Err(no_uploads());
         }
-        let (stop, bucket) = (Stop::default(), prefix.with_key(""));
+        let bucket = prefix.with_key("");
         let mut listed = Vec::new();
         let mut markers = (String::new(), String::new());
         loop {
@@ -518,7 +519,7 @@ impl Client for Stores {
                 ("key-marker", markers.0.as_str()),
                 ("upload-id-marker", markers.1.as_str()),
             ];
-            let ask = Ask::new(Method::GET, &bucket, &stop).with_query(&query);
+            let ask = Ask::new(Method::GET, &bucket, stop).with_query(&query);
             let page: UploadPage = self.document(&ask)?;
             listed.extend(page.uploads.into_iter().map(|one| ListedUpload {
                 begun: seconds(&one.initiated),

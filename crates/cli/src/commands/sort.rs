@@ -14,10 +14,10 @@ use crate::settings::{self, JobLimits, ReportStyle};
 use crate::signals::Stop;
 use std::path::PathBuf;
 use xsort::machine::caches;
-use xsort_disk::Disk;
+use xsort_disk::{Disk, is_url};
 use xsort_extsort::fixed::{Facts, Method, plan};
-use xsort_extsort::{Error, Observer, SortOptions, dry_run, sort_streamed};
-use xsort_objects::ObjectUse;
+use xsort_extsort::{DryRun, Error, Observer, SortOptions, dry_run, sort_streamed};
+use xsort_objects::{ObjectUse, Requests};
 use xsort_records::Layout;
 
 pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
@@ -57,9 +57,7 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
             .map_err(|error| limits.add_to(names.add_to(error)))?;
         disk.notices().iter().for_each(|line| console.notice(line));
         drop(console);
-        let inputs = options.inputs.iter().map(PathBuf::as_path);
-        let inputs = inputs.zip(names.file_bytes.iter().copied());
-        let requests = limits.requests(inputs, (&options.output, plan.plan.bytes), names.lists);
+        let requests = requests(&options, &plan, &limits, &names);
         return ResultPrinter::of_dry_run(style).print_plan("sort", &plan, requests);
     }
     let report = sort_streamed(&options, stream, &*disk, &console)
@@ -67,6 +65,23 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);
     ResultPrinter::beside(&args.output, style).print("sort", &report)
+}
+
+/// The requests that a sort makes, if there are objects among its files.
+fn requests(
+    options: &SortOptions,
+    DryRun { plan, sample_reads, .. }: &DryRun,
+    limits: &JobLimits,
+    names: &NamesMemory,
+) -> Option<Requests> {
+    let inputs = options.inputs.iter().map(PathBuf::as_path);
+    let inputs = inputs.zip(names.file_bytes.iter().copied());
+    let of_objects = inputs.clone().filter(|(input, _)| is_url(input));
+    let object_bytes: u64 = of_objects.map(|(_, bytes)| bytes).sum();
+    let mut requests = limits.requests(inputs, (&options.output, plan.bytes), names.lists)?;
+    let share = object_bytes as f64 / plan.bytes.max(1) as f64;
+    requests.gets += (*sample_reads as f64 * share).ceil() as u64;
+    Some(requests)
 }
 
 /// The files to sort. Their names are added to `names`.

@@ -266,8 +266,8 @@ mod tests {
             ("unknown", Some(996_399), hour, true),
             ("resumable", Some(0), None, false),
             ("resumable", Some(0), hour, true),
-            // No time at all is whatever began: in this second, by a clock that is ahead of ours, or
-            // when nobody says.
+            // No time at all: also what began in this second, by a clock that is ahead of ours, or
+            // nobody knows when.
             ("unknown", Some(1_000_000), Some(Duration::ZERO), true),
             ("resumable", Some(1_000_001), Some(Duration::ZERO), true),
             ("unknown", None, Some(Duration::ZERO), true),

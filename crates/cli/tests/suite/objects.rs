@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
-use xsort_objects::{Client, Location, SimStore, StoreOptions};
+use xsort_objects::{Client, Location, SimStore, Stop, StoreOptions};
 use xsort_testing::quick_or_long;
 
 pub(crate) fn store() -> Arc<SimStore> {
@@ -35,7 +35,7 @@ pub(crate) fn sandbox(server: &Server) -> Sandbox {
 
 pub(crate) fn uploads(store: &SimStore) -> usize {
     let bucket = Location::parse(Path::new(&format!("s3://{BUCKET}/"))).unwrap();
-    store.list_multipart(&bucket).unwrap().len()
+    store.list_multipart(&bucket, &Stop::default()).unwrap().len()
 }
 
 #[test]
@@ -241,6 +241,15 @@ fn a_dry_run_counts_the_requests_that_there_will_be() {
     let prefix = line.replace("bucket/in ", "bucket/ ");
     let listing = sandbox.json(&format!("{prefix} --dry-run"))["requests"].clone();
     assert_eq!(listing["puts"], 7, "{listing}");
+    // Sampling the keys for bins takes a range of each place.
+    let scatter = line.replace("-m 200M", "-m 60M --method scatter -T .");
+    let requests = sandbox.json(&format!("{scatter} --dry-run"))["requests"].clone();
+    let before = server.seen().len();
+    sandbox.ok(&format!("{scatter} -q"));
+    let gets = server.seen().split_off(before);
+    let gets = gets.iter().filter(|line| line.starts_with("GET") || line.starts_with("HEAD"));
+    let (said, gets) = (requests["gets"].as_u64().unwrap(), gets.count() as u64);
+    assert!(said > 1_000 && (said..said + 40).contains(&gets), "{said} {gets}");
     let text = sandbox.ok("gen 12MB s3://bucket/out --s3-part-size 5M --dry-run");
     assert!(
         text.contains("\nrequests         about 2 GET and HEAD, 5 PUT, POST and LIST: 0.0000"),
@@ -346,6 +355,8 @@ fn a_signal_ends_a_look_at_a_store_that_is_silent() {
         "gen 1MB s3://bucket/out",
         "verify s3://bucket/in",
         "table s3://bucket/in --by 1:int -o out",
+        "status s3://bucket/",
+        "status --clear s3://bucket/out",
     ] {
         let (server, hold) = holding(&store(), |_| true);
         let sandbox = sandbox(&server);

@@ -1,5 +1,6 @@
 //! What a sort would do, and how long its drive would need for it.
 
+use super::bins::sample_reads;
 use super::options::SortOptions;
 use super::plan::Plan;
 use super::prepare::{Preparation, prepare};
@@ -32,6 +33,9 @@ pub(super) fn probe_directory(
 pub struct DryRun {
     /// The plan.
     pub plan: Plan,
+    /// Reads of the inputs that sample their keys, before the inputs are read whole.
+    #[serde(skip)]
+    pub sample_reads: u64,
     /// Scratch directories and the bytes expected in each.
     #[serde(serialize_with = "super::report::directories_with_bytes")]
     pub scratch: Vec<(PathBuf, u64)>,
@@ -73,7 +77,8 @@ pub fn dry_run(
     let drive = rates.first().copied();
     let expected_seconds =
         drive.map(|rates| floor_seconds(&rates, plan.read_bytes, plan.write_bytes));
-    Ok(DryRun { plan, scratch, drive, expected_seconds })
+    let sample_reads = sample_reads(&plan);
+    Ok(DryRun { plan, sample_reads, scratch, drive, expected_seconds })
 }
 
 impl fmt::Display for DryRun {

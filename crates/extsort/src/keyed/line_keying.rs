@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use xsort_kernels::lines::line_hash;
+use xsort_kernels::lines::{count_lines, for_each_line, line_hash, whole_lines_bytes};
 
 /// Cuts lines, and puts keys before them.
 pub(super) struct LineKeying<K> {
@@ -39,10 +39,12 @@ impl<K: LineKeys> Keying for LineKeying<K> {
         _: Piece,
         (): &mut (),
     ) -> io::Result<Cut> {
-        let mut ends = memchr::memchr_iter(self.delimiter, bytes);
-        let (mut own, mut records) = (0, 0);
-        if let Some(last) = ends.by_ref().take(records_max).inspect(|_| records += 1).last() {
-            own = last + 1;
+        let mut own = whole_lines_bytes(bytes, self.delimiter);
+        let mut records = count_lines(&bytes[..own], self.delimiter) as u64;
+        if records > records_max as u64 {
+            let mut ends = memchr::memchr_iter(self.delimiter, bytes);
+            own = ends.nth(records_max - 1).map_or(own, |end| end + 1);
+            records = records_max as u64;
         }
         if is_last && records < records_max as u64 && own < bytes.len() {
             (own, records) = (bytes.len(), records + 1);
@@ -59,17 +61,14 @@ impl<K: LineKeys> Keying for LineKeying<K> {
 
     fn key(&self, bytes: &[u8], (): &(), _: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {
         let (mut scratch, mut key) = (K::Scratch::default(), Vec::new());
-        let (mut from, mut sum) = (0, 0u64);
-        while from < bytes.len() {
-            let end = memchr::memchr(self.delimiter, &bytes[from..]);
-            let end = end.map_or(bytes.len(), |at| from + at);
+        let mut sum = 0u64;
+        for_each_line(bytes, self.delimiter, |from, end| {
             let line = &bytes[from..end];
             sum = sum.wrapping_add(line_hash(&bytes[from..], line.len()));
             key.clear();
             self.keys.push_key(line, &mut scratch, &mut key);
             push_keyed_line(keyed, &key, line);
-            from = end + 1;
-        }
+        });
         let is_whole = bytes.last() == Some(&self.delimiter);
         self.bytes.fetch_add(bytes.len() as u64 + u64::from(!is_whole), Relaxed);
         self.sum.fetch_add(sum, Relaxed);

@@ -3,7 +3,7 @@
 use super::line_framing::{key_bytes, line_behind};
 use crate::variable::LineOrder;
 use std::cmp::Ordering;
-use xsort_kernels::lines::{ByBytes, shared_bytes};
+use xsort_kernels::lines::{ByBytes, MASK_BYTES, shared_bytes};
 
 /// How lines with equal keys compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,9 +84,16 @@ pub(super) struct ByLineKey;
 #[inline]
 fn compare_keys(a: &[u8], b: &[u8]) -> Option<Ordering> {
     let shared = shared_bytes(a, b);
-    let differ = key_bytes(&a[..shared]) == shared;
+    let is_over = key_bytes_within(a, shared) < shared;
     // At the end of both, too, if they are only beginnings.
-    Some(a[shared..].cmp(&b[shared..])).filter(|&order| differ && order != Ordering::Equal)
+    Some(a.get(shared).cmp(&b.get(shared))).filter(|&order| !is_over && order != Ordering::Equal)
+}
+
+/// Where the key of a line ends that `keyed` begins with; a place behind the first `bytes` bytes
+/// if that is not before it.
+#[inline(always)]
+fn key_bytes_within(keyed: &[u8], bytes: usize) -> usize {
+    key_bytes(&keyed[..keyed.len().min(MASK_BYTES.max(bytes))])
 }
 
 impl LineOrder for ByLineKey {
@@ -104,7 +111,20 @@ impl LineOrder for ByLineKey {
 
     #[inline]
     fn word(&self, keyed: &[u8], skip: usize, (): &mut ()) -> u64 {
-        ByBytes.word(&keyed[..key_bytes(&keyed[..keyed.len().min(skip + 8)])], skip, &mut ())
+        self.word_of(keyed, keyed.len(), skip, &mut ())
+    }
+
+    #[inline]
+    fn word_of(&self, tail: &[u8], bytes: usize, skip: usize, (): &mut ()) -> u64 {
+        let end = key_bytes_within(tail, skip + 8).min(bytes);
+        ByBytes.word_of(tail, end, skip, &mut ())
+    }
+
+    /// Both words of one look for the key's end.
+    #[inline(always)]
+    fn two_words_of(&self, tail: &[u8], bytes: usize, skip: usize, (): &mut ()) -> [u64; 2] {
+        let end = key_bytes_within(tail, skip + 16).min(bytes);
+        [skip, skip + 8].map(|skip| ByBytes.word_of(tail, end, skip, &mut ()))
     }
 
     #[inline]
@@ -149,6 +169,22 @@ impl<K: LineKeys> LineOrder for ByKeyThenJudged<'_, K> {
     }
 
     #[inline]
+    fn word_of(&self, tail: &[u8], bytes: usize, skip: usize, _: &mut Self::Scratch) -> u64 {
+        ByLineKey.word_of(tail, bytes, skip, &mut ())
+    }
+
+    #[inline(always)]
+    fn two_words_of(
+        &self,
+        tail: &[u8],
+        bytes: usize,
+        skip: usize,
+        _: &mut Self::Scratch,
+    ) -> [u64; 2] {
+        ByLineKey.two_words_of(tail, bytes, skip, &mut ())
+    }
+
+    #[inline]
     fn compare(&self, a: &[u8], b: &[u8], scratch: &mut Self::Scratch) -> Ordering {
         compare_keys(a, b).unwrap_or_else(|| {
             let JudgeScratch { a: work_a, b: work_b, own } = scratch;
@@ -169,5 +205,45 @@ impl<K: LineKeys> LineOrder for ByKeyThenJudged<'_, K> {
 
     fn is_exact(&self) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::line_framing::push_keyed_line;
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn words_and_comparisons_are_those_of_the_keys(
+            texts in vec((vec(0u8..5, 0..80), vec(0u8..5, 0..4)), 2),
+            skip in 0usize..90,
+        ) {
+            let keyed: Vec<Vec<u8>> = texts.iter().map(|(key, line)| {
+                let mut out = Vec::new();
+                push_keyed_line(&mut out, key, line);
+                out.pop();
+                out
+            }).collect();
+            let [a, b] = [&keyed[0], &keyed[1]];
+            let order = texts[0].0.cmp(&texts[1].0);
+            prop_assert_eq!(ByLineKey.compare(a, b, &mut ()), order);
+            prop_assert_eq!(ByLineKey.same(a, b, &mut ()), order == Ordering::Equal);
+            for keyed in [a, b] {
+                let mut padded = keyed[..key_bytes(keyed)].to_vec();
+                padded.resize(300, 0);
+                let word = |at: usize| u64::from_be_bytes(padded[at..at + 8].try_into().unwrap());
+                prop_assert_eq!(ByLineKey.word(keyed, skip, &mut ()), word(skip));
+                let mut tail = keyed.clone();
+                for behind in [0, 9, 90] {
+                    // Another line goes on there, whose key may have an end of its own.
+                    tail.resize(keyed.len() + behind, 1);
+                    let words = ByLineKey.two_words_of(&tail, keyed.len(), skip, &mut ());
+                    prop_assert_eq!(words, [word(skip), word(skip + 8)]);
+                }
+            }
+        }
     }
 }

@@ -324,7 +324,11 @@ impl Client for SimStore {
         })
     }
 
-    fn list_multipart(&self, prefix: &Location) -> Result<Vec<ListedUpload>, Failure> {
+    fn list_multipart(
+        &self,
+        prefix: &Location,
+        _stop: &Stop,
+    ) -> Result<Vec<ListedUpload>, Failure> {
         self.request(StoreCall::List, self.place(prefix, 1), |objects, _| {
             let begin = prefix.to_string();
             let bucket = prefix.with_key("").to_string();

@@ -83,9 +83,9 @@ fn what_is_replaced_is_noticed_and_what_is_there_is_kept() {
     let upload = client.create_multipart(&object, "m").unwrap();
     assert_eq!(client.complete(&object, &upload, &[], true).unwrap_err().reason, Reason::Exists);
     let prefix = object.with_key("");
-    assert_eq!(client.list_multipart(&prefix).unwrap().len(), 1);
+    assert_eq!(client.list_multipart(&prefix, &Stop::default()).unwrap().len(), 1);
     client.abort(&object, &upload).unwrap();
-    assert_eq!(client.list_multipart(&prefix).unwrap().len(), 0);
+    assert_eq!(client.list_multipart(&prefix, &Stop::default()).unwrap().len(), 0);
     assert_eq!(store.object(&there).as_deref(), Some(&b"new"[..]));
 }
 

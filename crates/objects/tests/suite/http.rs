@@ -12,7 +12,8 @@ use std::time::Duration;
 use xsort_disk::{Disk, Error, Found, ListedFile, SimDisk, SimOptions};
 use xsort_extsort::{Caches, SortOptions, Unobserved, fixed::Method, sort};
 use xsort_objects::{
-    Environment, Location, ObjectDisk, ObjectSettings, RetryPolicy, SimStore, StoreOptions, connect,
+    Environment, Location, ObjectDisk, ObjectSettings, RetryPolicy, SimStore, Stop, StoreOptions,
+    connect,
 };
 use xsort_records::Layout;
 use xsort_testing::Random;
@@ -298,14 +299,14 @@ fn objects_and_uploads_are_listed_page_by_page() {
     for key in ["p/x", "p/y", "z"] {
         client.create_multipart(&prefix.with_key(key), "mark").unwrap();
     }
-    let uploads = client.list_multipart(&prefix).unwrap();
+    let uploads = client.list_multipart(&prefix, &Stop::default()).unwrap();
     assert_eq!(uploads.iter().map(|one| one.key.as_str()).collect::<Vec<_>>(), ["p/x", "p/y"]);
     for one in &uploads {
         client.abort(&prefix.with_key(&one.key), &one.upload).unwrap();
         // Twice is no error.
         client.abort(&prefix.with_key(&one.key), &one.upload).unwrap();
     }
-    assert_eq!(client.list_multipart(&prefix).unwrap(), []);
+    assert_eq!(client.list_multipart(&prefix, &Stop::default()).unwrap(), []);
 }
 
 #[test]

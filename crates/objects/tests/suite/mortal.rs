@@ -151,8 +151,8 @@ impl Client for Mortal {
         self.request(|store| store.list(prefix, page, stop))
     }
 
-    fn list_multipart(&self, prefix: &Location) -> Result<Vec<ListedUpload>, Failure> {
-        self.request(|store| store.list_multipart(prefix))
+    fn list_multipart(&self, prefix: &Location, stop: &Stop) -> Result<Vec<ListedUpload>, Failure> {
+        self.request(|store| store.list_multipart(prefix, stop))
     }
 
     fn pause(&self, pause: Duration, stop: &Stop) {

@@ -79,7 +79,7 @@ fn what_is_written_is_read_whatever_its_length_and_key() {
     let listed = client(address).list(&at(""), None, &Stop::default()).unwrap().objects;
     let bytes: Vec<u64> = listed.iter().map(|one| one.bytes).collect();
     assert_eq!(bytes, [100, 10 << 20, (12 << 20) + 123]);
-    assert_eq!(client(address).list_multipart(&at("")).unwrap(), []);
+    assert_eq!(client(address).list_multipart(&at(""), &Stop::default()).unwrap(), []);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn what_is_wrong_with_parts_is_refused() {
     assert!(refused(&[]).contains("InvalidPartOrder"));
     let lost = Part { etag: "\"0\"".into(), ..parts[1].clone() };
     assert!(refused(&[lost]).contains("InvalidPart:"));
-    assert_eq!(client.list_multipart(&key).unwrap().len(), 1);
+    assert_eq!(client.list_multipart(&key, &Stop::default()).unwrap().len(), 1);
     complete(&parts[1..]).unwrap();
     assert!(refused(&parts).contains("NoSuchUpload"));
     assert_eq!(client.head(&key, &Stop::default()).unwrap().bytes, 5);

@@ -376,7 +376,7 @@ impl Shared {
         prefix: &str,
         after: &str,
     ) -> Result<Answer, Failure> {
-        let mut listed = self.store.list_multipart(&bucket.with_key(prefix))?;
+        let mut listed = self.store.list_multipart(&bucket.with_key(prefix), &Stop::default())?;
         listed.sort_by(|one, other| one.key.cmp(&other.key));
         let rest: Vec<_> = listed.into_iter().filter(|one| one.key.as_str() > after).collect();
         let mut text = String::from("<ListMultipartUploadsResult>");

@@ -36,4 +36,5 @@ mod scatter;
 mod slices;
 
 pub(crate) use phases::{gather_bins, scatter_input};
+pub(crate) use sample::sample_reads;
 pub(crate) use scatter::Scattered;

@@ -3,6 +3,7 @@
 //! A few kibibytes are read at evenly spaced places. There are more places than the number of keys
 //! demands, because records that lie together are often alike.
 
+use super::limits::Limits;
 use super::load::Loads;
 use super::piece::Piece;
 use super::slices::BinSlice;
@@ -10,7 +11,7 @@ use crate::Error;
 use crate::fixed::chunks::Extent;
 use crate::fixed::job::{SortIo, SortJob};
 use crate::fixed::memory::Memory;
-use crate::fixed::plan::sample_keys;
+use crate::fixed::plan::{Plan, Shape, sample_keys};
 use crate::store::ordered_reads::FileRange;
 use xsort_disk::{ALIGNMENT, FileId, align_up};
 use xsort_records::Key;
@@ -21,6 +22,23 @@ const PLACE_BYTES: u64 = 8 << 10;
 const PLACES_MIN: u64 = 1_024;
 /// Reads in flight.
 const READS_MAX: usize = 32;
+
+/// Most records that are read at one place.
+fn records_at_place(record_bytes: u64) -> u64 {
+    (PLACE_BYTES / record_bytes).max(1)
+}
+
+/// Places for `wanted` of the records, of which each has up to `per_read`.
+fn places(wanted: u64, records: u64, per_read: u64) -> u64 {
+    wanted.div_ceil(per_read).max(PLACES_MIN).min(wanted).min(records)
+}
+
+/// How many reads of the inputs it takes to sample them.
+pub(crate) fn sample_reads(plan: &Plan) -> u64 {
+    let Shape::Scatter(shape) = &plan.shape else { return 0 };
+    let bins = Limits::of(plan, shape).bins_at_once(plan.bytes);
+    places(sample_keys(plan, bins), plan.records, records_at_place(plan.record_bytes))
+}
 
 /// Samples normalised keys of the inputs for so many bins. Returns them sorted.
 pub(super) fn sample_input<K: Key>(
@@ -91,8 +109,8 @@ fn read_keys<K: Key>(
 ) -> Result<Vec<u8>, Error> {
     let record_bytes = job.record_bytes as u64;
     let records: u64 = extents.iter().map(|extent| extent.bytes / record_bytes).sum();
-    let per_read = (PLACE_BYTES / record_bytes).max(1);
-    let places = wanted.div_ceil(per_read).max(PLACES_MIN).min(wanted).min(records);
+    let per_read = records_at_place(record_bytes);
+    let places = places(wanted, records, per_read);
     let slack_bytes = 2 * ALIGNMENT as u64;
     // There is always one buffer of an area's size: the next scatter takes some.
     let area_records = (job.plan.area_bytes - slack_bytes) / record_bytes;
