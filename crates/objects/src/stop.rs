@@ -1,6 +1,7 @@
 //! A flag that cuts waiting short, of threads and of requests under way.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// Of all who look what is there before they begin.
@@ -19,28 +20,41 @@ pub(crate) fn looking() -> &'static Stop {
 
 /// Set once, when what is under way is of no use any more.
 #[derive(Clone, Debug)]
-pub struct Stop(watch::Sender<bool>);
+pub struct Stop {
+    is_set: watch::Sender<bool>,
+    /// How long an answer is waited for after that.
+    patience: Duration,
+}
 
 impl Default for Stop {
     fn default() -> Stop {
-        Stop(watch::Sender::new(false))
+        Stop { is_set: watch::Sender::new(false), patience: Duration::ZERO }
     }
 }
 
 impl Stop {
     /// Ends all waiting, now and later.
     pub fn set(&self) {
-        self.0.send_replace(true);
+        self.is_set.send_replace(true);
     }
 
     /// Whether it was set.
     pub fn is_set(&self) -> bool {
-        *self.0.borrow()
+        *self.is_set.borrow()
+    }
+
+    /// The same flag for a request that the store may carry out although nobody waits for the
+    /// answer: it is waited for a little longer.
+    pub(crate) fn patient(&self, patience: Duration) -> Stop {
+        Stop { is_set: self.is_set.clone(), patience }
     }
 
     /// Until it is set.
     pub(crate) async fn wait(&self) {
         // The sender is ours, so it is there.
-        let _ = self.0.subscribe().wait_for(|is_set| *is_set).await;
+        let _ = self.is_set.subscribe().wait_for(|is_set| *is_set).await;
+        if !self.patience.is_zero() {
+            tokio::time::sleep(self.patience).await;
+        }
     }
 }

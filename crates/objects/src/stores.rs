@@ -50,6 +50,10 @@ const GOOGLE_CHECKSUM: &str = "x-goog-hash";
 const MARK: &str = "x-amz-meta-xsort-upload";
 const GOOGLE_MARK: &str = "x-goog-meta-xsort-upload";
 
+/// How long the answer to a part is waited for once it is of no use: the store may keep a part that
+/// it takes after it has dropped the upload.
+const PART_PATIENCE: Duration = Duration::from_secs(2);
+
 /// S3, or a store that speaks its language, Google's, Azure's, and all web servers.
 pub(crate) struct Stores {
     transport: SharedTransport,
@@ -390,6 +394,7 @@ impl Client for Stores {
         let number = number.to_string();
         let query = [("partNumber", number.as_str()), ("uploadId", upload)];
         let headers = self.payload_headers(object, payload);
+        let stop = &stop.patient(PART_PATIENCE);
         let ask = Ask::new(Method::PUT, object, stop).with_query(&query).with_headers(headers);
         let answer = self.send(&ask.with_body(payload.bytes.clone()))?;
         Ok(receipt(answer.headers()))

@@ -8,12 +8,13 @@ use std::net::TcpListener;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 use xsort_disk::{Disk, Error, Found, ListedFile, SimDisk, SimOptions};
 use xsort_extsort::{Caches, SortOptions, Unobserved, fixed::Method, sort};
 use xsort_objects::{
-    Environment, Location, ObjectDisk, ObjectSettings, RetryPolicy, SimStore, Stop, StoreOptions,
-    connect,
+    Environment, Location, ObjectDisk, ObjectSettings, Payload, Reason, RetryPolicy, SimStore,
+    Stop, StoreOptions, connect,
 };
 use xsort_records::Layout;
 use xsort_testing::Random;
@@ -263,6 +264,28 @@ fn what_is_replaced_meanwhile_is_noticed_and_what_is_there_is_kept() {
     transfers.read(input, 0, PAGE, PAGE);
     let error = transfers.wait().result.unwrap_err().to_string();
     assert!(error.contains("it was written to since it was opened"), "{error}");
+}
+
+/// A store may keep a part that it takes after it has dropped the upload.
+#[test]
+fn a_part_on_its_way_is_waited_for() {
+    let (store, stop) = (store(), Stop::default());
+    let server = Server::start(&store, {
+        let stop = stop.clone();
+        move |asked| {
+            if asked.has("partNumber") {
+                stop.set();
+                thread::sleep(Duration::from_millis(100));
+            }
+            Wrong::Nothing
+        }
+    });
+    let client = connect(environment(&server, &[])).unwrap();
+    let object = Location::parse(url("out").as_ref()).unwrap();
+    let upload = client.create_multipart(&object, "mark").unwrap();
+    client.put_part(&object, &upload, 1, &Payload::new("part".into()), &stop).unwrap();
+    assert_eq!(client.list_parts(&object, &upload).unwrap().len(), 1);
+    assert_eq!(client.head(&object, &stop).unwrap_err().reason, Reason::Stopped);
 }
 
 #[test]
