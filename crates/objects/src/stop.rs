@@ -49,7 +49,7 @@ impl Stop {
         Stop { is_set: self.is_set.clone(), patience }
     }
 
-    /// Until it is set.
+    /// Until it is set, and its patience is over.
     pub(crate) async fn wait(&self) {
         // The sender is ours, so it is there.
         let _ = self.is_set.subscribe().wait_for(|is_set| *is_set).await;
