@@ -1,5 +1,6 @@
 //! GNU sort's order of lines, by keys that are made once and travel before them.
 
+use crate::gnu_order::GnuOrder;
 use std::cmp::Ordering;
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -65,15 +66,25 @@ pub fn sort_in_order<O: LineOrder>(
     let bytes = total_bytes(&inputs);
     let is_small = bytes.is_some_and(|bytes| bytes <= SMALL_INPUT_BYTES);
     let has_room = options.budget_bytes >= BUDGET_BYTES_MIN && options.checkpoint.is_none();
-    let keys = (!is_small && has_room).then(|| gnu::LineKeys::new(order, options.is_unique));
-    if let Some((keys, first)) = keys.flatten().zip(inputs.first_mut()) {
+    if is_small || !has_room {
+        return sort_lines_to(options, by, inputs, output, disk, observer);
+    }
+    let keys = gnu::LineKeys::new(order, options.is_unique);
+    let has_choice = keys.is_some() || order.is_decided_by_one_word();
+    if let Some(first) = inputs.first_mut().filter(|_| has_choice) {
         let sample = first
             .peek(read_sample)
             .map_err(|error| xsort_disk::Error::of_read(&first.path, error))?;
         let share = bytes.map_or(UNKNOWN_SHARE, |bytes| bytes / SAMPLE_BYTES);
-        if words_tie(order, &sample.unwrap_or_default(), share, options.delimiter) {
+        let sample = sample.unwrap_or_default();
+        let sample = Sample::new(order, &sample, share, options.delimiter);
+        if let Some(keys) = keys.filter(|_| sample.words_tie()) {
             let keys = Arc::new(GnuKeys(keys));
             return sort_lines_by_keys(options, &keys, inputs, output, disk, observer);
+        }
+        if order.is_decided_by_one_word() && sample.first_words_tie() {
+            let by = GnuOrder::<[u64; 2]>::new(order);
+            return sort_lines_to(options, &by, inputs, output, disk, observer);
         }
     }
     sort_lines_to(options, by, inputs, output, disk, observer)
@@ -86,24 +97,48 @@ fn read_sample(input: &mut dyn Read) -> io::Result<(Vec<u8>, Vec<u8>)> {
     Ok((sample.clone(), sample))
 }
 
-/// Whether the words that the engine compares often leave it open how different lines compare: then
-/// keys that travel before lines save looking at these again. Of all lines, which are `share` times
-/// as many as those of the sample, so many more have a neighbour with the same words.
-fn words_tie(order: &Order, sample: &[u8], share: u64, delimiter: u8) -> bool {
-    let mut scratch = Scratch::default();
-    let mut words = |line| {
-        let [first, second] = order.two_words(line, 0, &mut scratch);
-        // A merge compares twelve bytes.
-        (first, second >> 32)
-    };
-    let mut lines: Vec<((u64, u64), &[u8])> =
-        sample.split(|&byte| byte == delimiter).map(|line| (words(line), line)).collect();
-    // The last one may be cut.
-    lines.pop();
-    lines.sort_unstable();
-    let ties = lines.windows(2).filter(|pair| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1);
-    let ties = ties.count() as u64;
-    ties >= TIES_MIN && ties.saturating_mul(share * TIES_SHARE) >= lines.len() as u64
+/// Lines of the beginning of an input, in order of the words that the engine compares.
+struct Sample<'s> {
+    lines: Vec<([u64; 2], &'s [u8])>,
+    /// There are so many times as many in all, and so many more have a neighbour with equal words.
+    share: u64,
+}
+
+impl<'s> Sample<'s> {
+    fn new(order: &Order, sample: &'s [u8], share: u64, delimiter: u8) -> Self {
+        let mut scratch = Scratch::default();
+        let mut words = |line| {
+            let [first, second] = order.two_words(line, 0, &mut scratch);
+            // A merge compares twelve bytes.
+            [first, second >> 32]
+        };
+        let mut lines: Vec<([u64; 2], &[u8])> =
+            sample.split(|&byte| byte == delimiter).map(|line| (words(line), line)).collect();
+        // The last one may be cut.
+        lines.pop();
+        lines.sort_unstable();
+        Self { lines, share }
+    }
+
+    /// Whether the words that the engine compares often leave it open how different lines compare:
+    /// then keys that travel before lines save looking at these again.
+    fn words_tie(&self) -> bool {
+        self.tie(|a, b| a == b)
+    }
+
+    /// Whether the first ones alone do.
+    fn first_words_tie(&self) -> bool {
+        self.tie(|[a, _], [b, _]| a == b)
+    }
+
+    fn tie(&self, are_equal: impl Fn([u64; 2], [u64; 2]) -> bool) -> bool {
+        let ties = self.lines.windows(2).filter(|pair| {
+            let [(words_a, a), (words_b, b)] = pair else { return false };
+            are_equal(*words_a, *words_b) && a != b
+        });
+        let ties = ties.count() as u64;
+        ties >= TIES_MIN && ties.saturating_mul(self.share * TIES_SHARE) >= self.lines.len() as u64
+    }
 }
 
 #[cfg(test)]
@@ -124,13 +159,20 @@ mod tests {
         };
         let different: Vec<u8> =
             (0..900).flat_map(|n| format!("x{n},{}\n", 7919 * n % 1000).into_bytes()).collect();
-        assert!(!words_tie(&of("-t, -k2,2n -k1,1"), &different, 1, b'\n'));
+        let tie = |options: &str, lines: &[u8]| {
+            let sample = Sample::new(&of(options), lines, 1, b'\n');
+            (sample.words_tie(), sample.first_words_tie())
+        };
+        assert_eq!(tie("-t, -k2,2n -k1,1", &different), (false, false));
         let alike: Vec<u8> = (0..900)
             .flat_map(|n| format!("{n},what all of them begin with {n}\n").into_bytes())
             .collect();
-        assert!(words_tie(&of("-t, -k2,2"), &alike, 1, b'\n'));
-        assert!(!words_tie(&of("-t, -k2,2"), b"", 1, b'\n'));
+        assert_eq!(tie("-t, -k2,2", &alike), (true, true));
+        assert_eq!(tie("-t, -k2,2", b""), (false, false));
         let same = b"1,the same line again and again\n".repeat(900);
-        assert!(!words_tie(&of("-t, -k2,2"), &same, 1, b'\n'));
+        assert_eq!(tie("-t, -k2,2", &same), (false, false));
+        let numbers: Vec<u8> =
+            (0..900).flat_map(|n| format!("{n:05},{}\n", n % 9).into_bytes()).collect();
+        assert_eq!(tie("-t, -k2,2n", &numbers), (false, true));
     }
 }

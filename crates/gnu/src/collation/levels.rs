@@ -36,7 +36,7 @@ impl Rules {
     }
 
     /// Appends the first level, and finds the places of all elements. False if that was enough.
-    fn encode_first(
+    pub(super) fn encode_first(
         &self,
         text: &[u8],
         end: usize,
@@ -183,6 +183,18 @@ pub(super) struct Places {
 impl Places {
     pub(super) fn is_empty(&self) -> bool {
         self.all.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.all.clear();
+    }
+
+    pub(super) fn push(&mut self, place: Place) {
+        self.all.push(place);
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Place> {
+        self.all.iter().copied()
     }
 }
 

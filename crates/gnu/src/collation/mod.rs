@@ -9,6 +9,7 @@
 //! ```text
 //! (this file)  which of the two                  collator   keys for others
 //!     check    a sample, by both
+//!     short    keys that are hardly longer than plain words
 //!     levels   whole keys
 //!     rules    elements of a text, their first weights
 //!     rows     elements of one and two bytes, looked up at once
@@ -23,6 +24,7 @@ mod check;
 mod levels;
 mod rows;
 mod rules;
+mod short;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -34,6 +36,7 @@ use crate::c_text::after_nul;
 use crate::sys::{CollationPieces, Handle};
 use levels::Places;
 use rules::{FirstWords, Rules};
+use short::ShortWork;
 use tables::Tables;
 
 /// The rules of a locale's language, loaded when text is first ordered by them.
@@ -48,6 +51,7 @@ pub(crate) struct Language {
 pub(crate) struct Work {
     bytes: Vec<u8>,
     places: Places,
+    short: ShortWork,
 }
 
 impl Language {
@@ -99,6 +103,22 @@ impl Language {
             Some(rules) => rules.encode(text, limit, &mut work.places, out),
             None => c_library::encode_base(&self.handle, text, &mut work.bytes, out),
         }
+    }
+
+    /// True if there are short keys.
+    pub(crate) fn has_short_keys(&self) -> bool {
+        self.rules().is_some_and(|rules| rules.regular().is_some())
+    }
+
+    /// Appends another key of the whole text, whose end can be told: for those that are compared
+    /// with nothing but their like. Where there are no short keys it is that of
+    /// [`encode_whole`](Language::encode_whole).
+    pub(crate) fn encode_short(&self, text: &[u8], work: &mut Work, out: &mut Vec<u8>) {
+        let Some((rules, regular)) = self.rules().and_then(|rules| Some((rules, rules.regular()?)))
+        else {
+            return self.encode_whole(text, work, out);
+        };
+        rules.encode_short(regular, text, &mut work.places, &mut work.short, out);
     }
 
     /// Appends a key of the whole text, with its end marked. If keys aren't exact, it is
@@ -159,7 +179,7 @@ fn compare_rest(
         return work_b.places.is_empty().cmp(&work_a.places.is_empty());
     }
     for level in 1..rules.tables.levels {
-        for Work { bytes, places } in [&mut *work_a, &mut *work_b] {
+        for Work { bytes, places, .. } in [&mut *work_a, &mut *work_b] {
             bytes.clear();
             rules.encode_level(level, places, bytes);
         }

@@ -10,12 +10,13 @@ use std::sync::OnceLock;
 
 use super::rows;
 use super::rows::{CHAIN, COUNT, Row, SLOW, TWO_BYTES};
+use super::short::RegularElements;
 use super::tables::Tables;
 
 /// In a [`Place`]: the element has an entry.
 const HAS_ENTRY: u32 = 1 << 31;
 /// Every byte of an entry that holds weights.
-const WEIGHTS: u32 = 0xFFFF_FF00;
+pub(super) const WEIGHTS: u32 = 0xFFFF_FF00;
 
 /// Where an element's weights are: the bytes of its entry (the lead, or 0 for the first row, and
 /// the byte in the row), or the element itself.
@@ -28,12 +29,21 @@ pub(super) struct Rules {
     first: Row,
     /// Made where text has the lead.
     leads: Box<[OnceLock<Box<Row>>; 256]>,
+    /// Found where short keys are wanted.
+    regular: OnceLock<Option<Box<RegularElements>>>,
 }
 
 impl Rules {
     pub(super) fn new(tables: Tables) -> Self {
         let first = Row::of_first_bytes(&tables);
-        Self { tables, first, leads: Box::new([const { OnceLock::new() }; 256]) }
+        let leads = Box::new([const { OnceLock::new() }; 256]);
+        Self { tables, first, leads, regular: OnceLock::new() }
+    }
+
+    /// The elements of which short keys are made, if the language has such.
+    pub(super) fn regular(&self) -> Option<&RegularElements> {
+        let find = || RegularElements::new(self).map(Box::new);
+        self.regular.get_or_init(find).as_deref()
     }
 
     #[inline]
@@ -48,7 +58,7 @@ impl Rules {
     }
 
     #[inline(never)]
-    fn entry(&self, place: Place, level: usize) -> u32 {
+    pub(super) fn entry(&self, place: Place, level: usize) -> u32 {
         if place & HAS_ENTRY == 0 {
             return rows::entry(&self.tables, place, level);
         }
@@ -87,11 +97,26 @@ impl Rules {
 
     /// All weights of a place on a level.
     pub(super) fn weights(&self, place: Place, level: usize) -> &[u8] {
-        let element = match place & HAS_ENTRY {
+        self.tables.weights(self.element(place), level)
+    }
+
+    /// The element of a place.
+    pub(super) fn element(&self, place: Place) -> u32 {
+        match place & HAS_ENTRY {
             0 => place,
             _ => self.row((place >> 8) as u8).element(place as u8),
-        };
-        self.tables.weights(element, level)
+        }
+    }
+
+    /// The place of a byte that begins no longer element.
+    pub(super) fn place_of(byte: u8) -> Place {
+        HAS_ENTRY | u32::from(byte)
+    }
+
+    /// The byte of such a place.
+    #[inline]
+    pub(super) fn byte_of(place: Place) -> Option<u8> {
+        u8::try_from(place ^ HAS_ENTRY).ok()
     }
 
     /// Compares two texts up to their first NULs by the first level alone.
@@ -191,7 +216,7 @@ impl<'a> Elements<'a> {
         let entry = self.first[usize::from(byte)];
         if entry & CHAIN == 0 {
             self.at += 1;
-            return Some((HAS_ENTRY | u32::from(byte), entry));
+            return Some((Rules::place_of(byte), entry));
         }
         let (place, entry, bytes) = self.rules.led(&self.text[self.at..])?;
         self.at += bytes;

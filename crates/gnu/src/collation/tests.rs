@@ -201,6 +201,25 @@ fn key(language: &Language, text: &[u8]) -> Vec<u8> {
     key
 }
 
+fn short_key(language: &Language, text: &[u8]) -> Vec<u8> {
+    let mut key = Vec::new();
+    language.encode_short(text, &mut Work::default(), &mut key);
+    key
+}
+
+#[test]
+fn short_keys_of_words_are_short() {
+    for (name, language) in locales() {
+        assert!(language.has_short_keys(), "{name}");
+        for word in ["Tomato", "garden", "q0123456789", ""] {
+            let (short, whole) =
+                (short_key(&language, word.as_bytes()), key(&language, word.as_bytes()));
+            // Two bytes a letter, and what ends the levels; a capital letter takes some more.
+            assert!(short.len() <= 2 * word.len() + 10, "{name}: {word} {short:x?} {whole:x?}");
+        }
+    }
+}
+
 #[test]
 fn keys_and_comparisons_are_strcolls() {
     for (name, language) in locales() {
@@ -224,6 +243,8 @@ fn keys_and_comparisons_are_strcolls() {
                     String::from_utf8_lossy(&b)
                 );
                 assert_eq!(key(&language, &a).cmp(&key(&language, &b)), expected, "keys {pair}");
+                let [short_a, short_b] = [&a, &b].map(|text| short_key(&language, text));
+                assert_eq!(short_a.cmp(&short_b), expected, "short keys {pair}");
                 let compared = language.compare(&a, &b, [&mut work_a, &mut work_b]);
                 assert_eq!(compared, expected, "compare {pair}");
             }
@@ -306,6 +327,7 @@ fn no_tables_however_damaged_make_it_panic() {
                 language.compare(&a, &b, [&mut work_a, &mut work_b]);
                 language.words::<2>(&a, 0);
                 key(&language, &a);
+                short_key(&language, &a);
             }
         }
     }

@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 use std::ffi::OsString;
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use xsort_gnu::Locale;
@@ -11,7 +12,7 @@ use xsort_gnu::sort::{LineKeys, Order, Scratch, Ties};
 use crate::understand;
 
 /// Command lines whose orders differ in how their words are made.
-const COMMANDS: [&str; 34] = [
+const COMMANDS: [&str; 37] = [
     "",
     "-r",
     "-n",
@@ -40,6 +41,9 @@ const COMMANDS: [&str; 34] = [
     "-t: -k2,2n -k1,1",
     "-t: -k1,1f -k2",
     "-t: -k2.2,2.3 -k1",
+    "-t: -k2,2n",
+    "-t: -k2,2nr",
+    "-rt: -k2,2h",
     "-t: -k1,1M -k2,2V -k3",
     "-t: -k1,1h -k2g",
     "-t: -k1,1R -k2",
@@ -49,8 +53,12 @@ const COMMANDS: [&str; 34] = [
 ];
 
 fn order(command: &str) -> Order {
+    order_in(command, &Locale::c())
+}
+
+fn order_in(command: &str, locale: &Locale) -> Order {
     let words: Vec<OsString> = command.split_whitespace().map(OsString::from).collect();
-    Order::new(&understand(&words).unwrap(), &Locale::c(), *b"0123456789abcdef")
+    Order::new(&understand(&words).unwrap(), locale, *b"0123456789abcdef")
 }
 
 /// Lines of pieces that mean something to some order.
@@ -98,6 +106,34 @@ fn window(key: &[u8], skip: usize) -> u64 {
     u64::from_be_bytes(window)
 }
 
+/// Keys that are made apart from their lines order these as the order does.
+fn check_keys_apart(
+    order: &Order,
+    is_unique: bool,
+    a: &[u8],
+    b: &[u8],
+) -> Result<(), TestCaseError> {
+    let mut scratch = Scratch::default();
+    let compared = order.compare(a, b, &mut scratch);
+    let Some(keys) = LineKeys::new(order, is_unique) else { return Ok(()) };
+    let [key_a, key_b] = [a, b].map(|line| {
+        let mut key = Vec::new();
+        keys.push(line, &mut scratch, &mut key);
+        key
+    });
+    let of_keys = key_a.cmp(&key_b).then_with(|| match keys.ties() {
+        Ties::Equal => Ordering::Equal,
+        Ties::Bytes => a.cmp(b),
+        Ties::Judged => keys.compare_ties(a, b, &mut scratch),
+    });
+    prop_assert_eq!(of_keys, compared);
+    if key_a == key_b && keys.ties() != Ties::Bytes {
+        let is_same = keys.ties() == Ties::Equal || keys.same(a, b, &mut scratch);
+        prop_assert!(!is_unique || is_same == order.same(a, b, &mut scratch));
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
@@ -130,24 +166,25 @@ proptest! {
         a in line(),
         b in line(),
     ) {
-        let (order, mut scratch) = (order(command), Scratch::default());
-        let compared = order.compare(&a, &b, &mut scratch);
-        let Some(keys) = LineKeys::new(&order, is_unique) else { return Ok(()) };
-        let [key_a, key_b] = [&a, &b].map(|line| {
-            let mut key = Vec::new();
-            keys.push(line, &mut scratch, &mut key);
-            key
+        check_keys_apart(&order(command), is_unique, &a, &b)?;
+    }
+
+    #[test]
+    fn keys_apart_agree_in_a_language(
+        command in prop::sample::select(&COMMANDS[..]),
+        is_unique: bool,
+        a in line(),
+        b in line(),
+    ) {
+        static LOCALE: LazyLock<Option<Locale>> = LazyLock::new(|| {
+            let locale = Locale::named("en_US.UTF-8");
+            if locale.is_none() {
+                eprintln!("SKIPPED: there is no locale en_US.UTF-8");
+            }
+            locale
         });
-        let of_keys = key_a.cmp(&key_b).then_with(|| match keys.ties() {
-            Ties::Equal => Ordering::Equal,
-            Ties::Bytes => a.cmp(&b),
-            Ties::Judged => keys.compare_ties(&a, &b, &mut scratch),
-        });
-        prop_assert_eq!(of_keys, compared);
-        if key_a == key_b && keys.ties() != Ties::Bytes {
-            let is_same = keys.ties() == Ties::Equal || keys.same(&a, &b, &mut scratch);
-            prop_assert!(!is_unique || is_same == order.same(&a, &b, &mut scratch));
-        }
+        let Some(locale) = &*LOCALE else { return Ok(()) };
+        check_keys_apart(&order_in(command, locale), is_unique, &a, &b)?;
     }
 
     #[test]
@@ -157,8 +194,11 @@ proptest! {
         skip in 0_usize..40,
     ) {
         let order = order(command);
+        let key = key(&order, &line);
         let word = order.word(&line, skip, &mut Scratch::default());
-        prop_assert_eq!(word, window(&key(&order, &line), skip), "from {}", skip);
+        prop_assert_eq!(word, window(&key, skip), "from {}", skip);
+        let words = order.two_words(&line, skip, &mut Scratch::default());
+        prop_assert_eq!(words, [window(&key, skip), window(&key, skip + 8)], "from {}", skip);
     }
 }
 

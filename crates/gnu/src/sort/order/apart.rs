@@ -3,7 +3,10 @@
 
 use std::cmp::Ordering;
 
-use super::{Order, Scratch};
+use super::{Key, Order, Scratch};
+
+/// Bytes of the last resort that keys end with, where ties are judged: they decide most of them.
+const LAST_RESORT_BYTES: usize = 16;
 
 /// How lines compare whose keys, as [`LineKeys::push`] writes them, are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,21 +33,23 @@ impl LineKeys {
     /// `is_unique`, only the first of lines that are the same is wanted.
     #[must_use]
     pub fn new(order: &Order, is_unique: bool) -> Option<LineKeys> {
-        if !order.has_dear_keys() {
+        let can_be_short = order.keys.iter().all(Key::can_be_short);
+        let are_dear = order.keys.len() > 1 || order.keys[0].is_dear();
+        if !can_be_short || !are_dear {
             return None;
         }
         let mut keys = order.clone();
         let last_resort = keys.last_resort.take();
-        let last = keys.keys.last_mut().expect("there is at least one");
-        last.is_open = !last.is_reverse;
-        keys.keys.iter_mut().for_each(|key| key.has_short_numbers = true);
+        keys.keys.iter_mut().for_each(|key| key.is_short = true);
         let has_nans = is_unique && order.may_have_nans();
         let ties = match last_resort {
             _ if has_nans => Ties::Judged,
             None => Ties::Equal,
-            Some(whole) if !whole.is_reverse => Ties::Bytes,
+            Some(whole) if !whole.is_reverse && whole.is_whole_text() => Ties::Bytes,
             Some(_) => Ties::Judged,
         };
+        let last = keys.keys.last_mut().expect("there is at least one");
+        last.is_open = !last.is_reverse && ties != Ties::Judged;
         Some(LineKeys { order: order.clone(), keys, ties })
     }
 
@@ -55,9 +60,15 @@ impl LineKeys {
     }
 
     /// Appends the bytes of a line's keys, which compare as the keys do. None is a beginning of
-    /// another one, if the end of the bytes comes before any other byte.
+    /// another one, if the end of the bytes comes before any other byte. Where ties are judged, the
+    /// first bytes of the last resort are behind them.
     pub fn push(&self, line: &[u8], scratch: &mut Scratch, out: &mut Vec<u8>) {
         self.keys.encode(line, scratch, out);
+        if let (Ties::Judged, Some(last_resort)) = (self.ties, &self.order.last_resort) {
+            let from = out.len();
+            last_resort.encode(line, &self.order.fields, LAST_RESORT_BYTES, &mut scratch.a, out);
+            out.truncate(from + LAST_RESORT_BYTES);
+        }
     }
 
     /// Orders two lines whose keys' bytes are equal.

@@ -43,8 +43,9 @@ pub(super) struct Key {
     /// True if nothing follows the key, so that the end of its bytes is the end of the normalised
     /// key.
     pub(super) is_open: bool,
-    /// True if numbers are as short as their digits, not words.
-    pub(super) has_short_numbers: bool,
+    /// True if the key's bytes are as short as they can be, not made of words: numbers as short as
+    /// their digits, words of a language nearly so.
+    pub(super) is_short: bool,
 }
 
 impl Key {
@@ -62,7 +63,7 @@ impl Key {
             kind,
             is_reverse: field.flags.reverse,
             is_open: false,
-            has_short_numbers: false,
+            is_short: false,
         }
     }
 
@@ -85,15 +86,23 @@ impl Key {
         !matches!(self.kind, Kind::Collated(_) | Kind::Random(_))
     }
 
+    /// True if its short bytes are all of it, and of most texts hardly more than these.
+    pub(super) fn can_be_short(&self) -> bool {
+        match &self.kind {
+            Kind::Collated(language) => language.has_short_keys(),
+            kind => !matches!(kind, Kind::Random(_)),
+        }
+    }
+
     /// True if a key alone takes longer to make than to read again: of a field, which has to be
     /// found, or of text that means something. A word says all of a number, but where many are
     /// the same the field is looked for again.
     pub(super) fn is_dear(&self) -> bool {
         match self.kind {
-            Kind::Bytes => !self.span.begins_line() || self.span.has_end(),
+            Kind::Bytes | Kind::Collated(_) => !self.span.begins_line() || self.span.has_end(),
             Kind::Human(_) | Kind::Month(_) | Kind::Version => true,
             Kind::General(_) | Kind::Number(_) => !self.span.begins_line(),
-            Kind::Collated(_) | Kind::Random(_) => false,
+            Kind::Random(_) => false,
         }
     }
 
@@ -211,17 +220,20 @@ impl Key {
         let text = apply(self.transform.as_ref(), text, &mut work.text);
         match &self.kind {
             Kind::Bytes => unreachable!("done above"),
+            Kind::Collated(language) if self.is_short => {
+                language.encode_short(text, &mut work.collation, out);
+            }
             Kind::Collated(language) => {
                 language.encode(text, limit, &mut work.collation, out);
             }
             Kind::General(floats) => out.extend_from_slice(&floats.key(text, &mut work.more)),
-            Kind::Human(numbers) if self.has_short_numbers => {
+            Kind::Human(numbers) if self.is_short => {
                 human::encode_short(numbers, text, out);
             }
             Kind::Human(numbers) => human::encode(numbers, text, out),
             // Small bytes are for the ends of keys.
             Kind::Month(months) => out.push(months.number(text) + MONTH_ZERO),
-            Kind::Number(numbers) if self.has_short_numbers => numbers.encode_short(text, out),
+            Kind::Number(numbers) if self.is_short => numbers.encode_short(text, out),
             Kind::Number(numbers) => numbers.encode(text, out),
             Kind::Random(random) => {
                 out.extend_from_slice(&random.key(text, &mut work.key, &mut work.more));

@@ -183,6 +183,13 @@ impl Order {
                 let word = numbers.word(text());
                 if first.is_reverse { !word } else { word }
             }
+            (Head::Number, Kind::Number(numbers))
+                if skip >= 8
+                    && self.goes_on_with_line()
+                    && numbers.whole_word(text()).is_some() =>
+            {
+                load(line, skip - 8)
+            }
             _ => self.written_word(line, skip, scratch),
         }
     }
@@ -196,6 +203,12 @@ impl Order {
                 return words;
             }
         }
+        if let (Head::Number, Kind::Number(numbers), 0) = (self.head, &first.kind, skip)
+            && self.goes_on_with_line()
+            && let Some(word) = numbers.whole_word(first.span.of(line, &self.fields))
+        {
+            return [if first.is_reverse { !word } else { word }, load(line, 0)];
+        }
         match self.head {
             Head::Line => [load(line, skip), load(line, skip + 8)],
             Head::Part => {
@@ -206,6 +219,12 @@ impl Order {
                 self.written(line, skip, 16, scratch, |key| [load(key, skip), load(key, skip + 8)])
             }
         }
+    }
+
+    /// Whether nothing but the line as it is follows the first key.
+    fn goes_on_with_line(&self) -> bool {
+        self.keys.len() == 1
+            && self.last_resort.as_ref().is_some_and(|last| last.is_open && last.is_whole_text())
     }
 
     /// True if a key may be "not a number", which is the same as no other.

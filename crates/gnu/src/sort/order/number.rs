@@ -91,6 +91,13 @@ impl Numbers {
         self.read(text).word()
     }
 
+    /// The same, if it is all of the key.
+    #[inline]
+    pub(super) fn whole_word(&self, text: &[u8]) -> Option<u64> {
+        let number = self.read(text);
+        (!number.has_more && !number.is_extreme()).then(|| number.word())
+    }
+
     /// Orders the numbers at the heads of two texts.
     pub(super) fn compare(&self, a: &[u8], b: &[u8], scratch: [&mut Vec<u8>; 2]) -> Ordering {
         let (a, b) = (self.read(a), self.read(b));
