@@ -45,7 +45,7 @@ impl Rules {
     ) -> bool {
         places.all.clear();
         let mut elements = Elements::new(self, text);
-        let mut writer = Writer { at: out.len(), out };
+        let mut writer = Writer::new(out);
         while let Some((place, entry)) = elements.next() {
             places.all.push(place);
             if entry & SLOW == 0 {
@@ -77,7 +77,7 @@ impl Rules {
     pub(super) fn encode_level(&self, level: usize, work: &mut Places, out: &mut Vec<u8>) {
         let places = self.in_turn(level, work);
         let first = self.first_entries(level);
-        let mut writer = Writer { at: out.len(), out };
+        let mut writer = Writer::new(out);
         if self.tables.has_positions(level) {
             let mut ignored = 0;
             for &place in places {
@@ -218,13 +218,19 @@ fn grow(out: &mut Vec<u8>) {
 }
 
 /// Writes bytes without looking at the vector's length for each.
-struct Writer<'a> {
+pub(super) struct Writer<'a> {
     out: &'a mut Vec<u8>,
     /// What is behind is room.
     at: usize,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    /// Goes on behind what there is.
+    #[inline(always)]
+    pub(super) fn new(out: &'a mut Vec<u8>) -> Self {
+        Self { at: out.len(), out }
+    }
+
     /// Four bytes, of which so many count.
     #[inline(always)]
     fn push_of_four(&mut self, bytes: [u8; 4], count: usize) {
@@ -254,11 +260,11 @@ impl Writer<'_> {
     }
 
     #[inline(always)]
-    fn push_weights(&mut self, entry: u32) {
+    pub(super) fn push_weights(&mut self, entry: u32) {
         self.push_of_four(entry.to_be_bytes(), (entry & COUNT) as usize);
     }
 
-    fn push_byte(&mut self, byte: u8) {
+    pub(super) fn push_byte(&mut self, byte: u8) {
         self.push_of_four([byte, 0, 0, 0], 1);
     }
 
@@ -278,7 +284,7 @@ impl Writer<'_> {
         bytes[zeros..].iter().for_each(|&byte| self.push_byte(byte));
     }
 
-    fn finish(self) {
+    pub(super) fn finish(self) {
         self.out.truncate(self.at);
     }
 }

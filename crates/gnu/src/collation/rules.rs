@@ -108,6 +108,11 @@ impl Rules {
         }
     }
 
+    /// The element of a lead that another byte follows, if no more than two bytes tell it.
+    pub(super) fn element_of_lead(&self, lead: u8, next: u8) -> u32 {
+        self.row(lead).element(next)
+    }
+
     /// The place of a byte that begins no longer element.
     pub(super) fn place_of(byte: u8) -> Place {
         HAS_ENTRY | u32::from(byte)

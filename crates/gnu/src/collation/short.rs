@@ -1,28 +1,32 @@
 //! Keys that are hardly longer than their texts, where these are plain words.
 //!
-//! Of a plain word the levels behind the first say nothing: all its weights are the lowest there.
-//! And the last level, much the longest, tells few texts apart that are equal on the others. So
-//! runs of the lowest weight are counted (as in ICU's sort keys), and text of *regular* elements
-//! alone, most letters and digits, has no last level.
+//! Of a plain word the levels behind the first say nothing: all its weights are the same there. And
+//! the last level, much the longest, tells few texts apart that are equal on the others. So runs of
+//! the *common* weight of a level are counted (as in ICU's sort keys), and text of *regular*
+//! elements alone, most letters and digits, has no last level.
+//!
+//! The same holds with a space before it, as fields between blanks have it.
 //!
 //! ```text
 //! text, up to its end or a NUL:
 //!     first level | 0 | second level, counted | third level, counted | mark | end
-//! mark: 4 regular; 3 below, 5 above its twin, then the last level and a 0
+//! mark: 6 regular, 4 regular behind a space;
+//!       3 below these two, 5 between them, 7 above them, then the last level and a 0
 //! end:  5, 6 if text follows; without elements 3 and 4
 //! ```
 //!
 //! The weights of regular elements on the first and third level tell them apart, however many
 //! follow each other. So of all regular texts at most one has the weights of a given text there:
-//! its *twin*. The last level of both orders them; text without a twin is marked as below it. All
-//! texts that are equal on the first three levels have the same twin, so marks order them as the
-//! last level does.
+//! its *twin*. The last level orders the text beside its twin, and beside that with a space before
+//! it. All texts that are equal on the first three levels have the same twins, so marks order them
+//! as the last level does; without twins they are all marked as below.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
-use super::levels::Places;
-use super::rows::{COUNT, SLOW};
+use super::levels::{Places, Writer};
+use super::rows::{BACKWARD, COUNT, SLOW};
 use super::rules::{Elements, Place, Rules, WEIGHTS};
 use crate::c_text::after_nul;
 
@@ -34,23 +38,26 @@ const LAST: usize = 3;
 
 /// Marks.
 const BELOW: u8 = 3;
-const REGULAR: u8 = 4;
-const ABOVE: u8 = 5;
+const SPACED: u8 = 4;
+const BETWEEN: u8 = 5;
+const REGULAR: u8 = 6;
+const ABOVE: u8 = 7;
 /// The end of a text without elements that nothing follows.
 const END: u8 = 3;
 
-/// The lowest weight of a level, which most elements have.
-const LOWEST: u8 = 2;
-/// Longest run of it that a byte counts.
+/// Longest run of the common weight that a byte counts.
 const RUN_MAX: usize = 40;
 /// A run at the end of a level; plus twice its length.
 const RUN_AND_END: u8 = 3;
-/// A run before a lower byte, which no locale has; plus twice its length.
+/// A run before a lower byte; plus twice its length.
 const RUN_AND_LOWER: u8 = 4;
 /// One more than the longest run, and another run.
 const RUN_AND_RUN: u8 = RUN_AND_LOWER + 2 * RUN_MAX as u8 + 1;
 /// A run before a higher byte; minus its length.
 const RUN_AND_HIGHER: u8 = 0xFF;
+
+/// What a text may have before regular elements.
+const SPACE: u8 = b' ';
 
 /// The regular elements of a language.
 #[derive(Debug)]
@@ -58,8 +65,25 @@ pub(super) struct RegularElements {
     elements: HashSet<u32>,
     /// Those of single bytes.
     bytes: [bool; 256],
+    /// What single bytes are if they are plain.
+    plain: [Plain; 256],
+    /// The common weights of the second and third level: those of small letters.
+    common: [u8; 2],
     /// By their weights on the first and on the third level.
     by_weights: HashMap<(u32, u8), Place>,
+    /// Whether a space counts on the last level alone, and is lower there than all of them.
+    has_space: bool,
+}
+
+/// A regular element of one byte with the common weight on the second level.
+#[derive(Clone, Copy, Debug, Default)]
+struct Plain {
+    /// Its entry on the first level; 0 for other bytes.
+    first: u32,
+    /// Its weight on the third.
+    third: u8,
+    /// The byte may begin other elements, too.
+    is_lead: bool,
 }
 
 /// Work memory for a text.
@@ -69,6 +93,8 @@ pub(super) struct ShortWork {
     third: Vec<u8>,
     last: Vec<u8>,
     twin: Places,
+    /// The twin with a space before it.
+    spaced: Places,
     of_twin: Vec<u8>,
 }
 
@@ -79,8 +105,14 @@ impl RegularElements {
         if rules.tables.levels != LEVELS || rules.tables.has_backward(THIRD) {
             return None;
         }
-        let mut regular =
-            Self { elements: HashSet::new(), bytes: [false; 256], by_weights: HashMap::new() };
+        let mut regular = Self {
+            elements: HashSet::new(),
+            bytes: [false; 256],
+            plain: [Plain::default(); 256],
+            common: [SECOND, THIRD].map(|level| common(rules, level)),
+            by_weights: HashMap::new(),
+            has_space: false,
+        };
         for byte in (0..=u8::MAX).filter(u8::is_ascii_alphanumeric) {
             let Some((place, first)) = Elements::new(rules, &[byte]).next() else { continue };
             let third = rules.entry(place, THIRD);
@@ -89,10 +121,40 @@ impl RegularElements {
             if is_plain && regular.can_tell(weights) {
                 regular.by_weights.insert(weights, place);
                 regular.elements.insert(rules.element(place));
-                regular.bytes[usize::from(byte)] = place == Rules::place_of(byte);
+                let is_lead = place != Rules::place_of(byte);
+                regular.bytes[usize::from(byte)] = !is_lead;
+                let second = rules.entry(place, SECOND);
+                if second & (COUNT | SLOW | BACKWARD) == 1
+                    && (second >> 24) as u8 == regular.common[0]
+                {
+                    let plain = Plain { first, third: weights.1, is_lead };
+                    regular.plain[usize::from(byte)] = plain;
+                }
             }
         }
+        regular.has_space = regular.is_space_low(rules);
         Some(regular)
+    }
+
+    /// Whether a space counts on the last level alone, and comes before every regular element.
+    fn is_space_low(&self, rules: &Rules) -> bool {
+        let space = Rules::place_of(SPACE);
+        let is_ignored = |level| rules.entry(space, level) & (COUNT | SLOW) == 0;
+        let (mut places, mut spaced, mut alone) = (Places::default(), Vec::new(), Vec::new());
+        let mut is_before = |&place: &Place| {
+            places.clear();
+            places.push(space);
+            places.push(place);
+            rules.encode_level_alone(LAST, &mut places, &mut spaced);
+            places.clear();
+            places.push(place);
+            rules.encode_level_alone(LAST, &mut places, &mut alone);
+            // In bytes that both have, so that what follows doesn't matter.
+            spaced < alone && !alone.starts_with(&spaced)
+        };
+        (0..LAST).all(is_ignored)
+            && !rules.tables.has_backward(LAST)
+            && self.by_weights.values().all(&mut is_before)
     }
 
     /// Whether an element of these weights can be told from all others, even if those of the first
@@ -105,9 +167,12 @@ impl RegularElements {
         !self.by_weights.contains_key(&weights) && !self.by_weights.keys().any(is_beginning)
     }
 
-    /// Finds the elements of a regular text that has these weights on the first and third level.
-    fn spell(&self, mut first: &[u8], third: &[u8], twin: &mut Places) -> bool {
+    /// Finds the elements of a regular text that has these weights on the first and third level,
+    /// alone and with a space before them. False if there is none.
+    fn spell(&self, mut first: &[u8], third: &[u8], [spaced, twin]: [&mut Places; 2]) -> bool {
         twin.clear();
+        spaced.clear();
+        spaced.push(Rules::place_of(SPACE));
         for &weight in third {
             let element = (1..=first.len().min(3)).find_map(|count| {
                 let mut word = [0; 4];
@@ -117,6 +182,7 @@ impl RegularElements {
             });
             let Some((count, place)) = element else { return false };
             twin.push(place);
+            spaced.push(place);
             first = &first[count..];
         }
         first.is_empty()
@@ -133,49 +199,128 @@ impl Rules {
         work: &mut ShortWork,
         out: &mut Vec<u8>,
     ) {
+        if !self.encode_plain(regular, text, work, out) {
+            self.encode_any(regular, text, places, work, out);
+        }
+    }
+
+    /// Appends the short key of a text of plain bytes; false for another one.
+    fn encode_plain(
+        &self,
+        regular: &RegularElements,
+        text: &[u8],
+        work: &mut ShortWork,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let from = out.len();
+        let (text, mark) = match text {
+            [SPACE, rest @ ..] if regular.has_space && !rest.is_empty() => (rest, SPACED),
+            _ => (text, REGULAR),
+        };
+        let mut writer = Writer::new(out);
+        let mut differ = 0;
+        for (at, &byte) in text.iter().enumerate() {
+            let plain = regular.plain[usize::from(byte)];
+            let is_alone = || {
+                let next = text.get(at + 1).copied().unwrap_or(0);
+                self.element_of_lead(byte, next) == self.element_of_lead(byte, 0)
+            };
+            if plain.first == 0 || plain.is_lead && !is_alone() {
+                writer.finish();
+                out.truncate(from);
+                return false;
+            }
+            writer.push_weights(plain.first);
+            differ |= plain.third ^ regular.common[1];
+        }
+        writer.push_byte(0);
+        writer.finish();
+        push_last_run(text.len(), out);
+        if differ == 0 {
+            push_last_run(text.len(), out);
+        } else {
+            work.third.clear();
+            work.third.extend(text.iter().map(|&byte| regular.plain[usize::from(byte)].third));
+            push_counted(&work.third, regular.common[1], out);
+        }
+        out.extend([mark, END + if text.is_empty() { 0 } else { 2 }]);
+        true
+    }
+
+    /// Appends the short key of any text.
+    pub(super) fn encode_any(
+        &self,
+        regular: &RegularElements,
+        text: &[u8],
+        places: &mut Places,
+        work: &mut ShortWork,
+        out: &mut Vec<u8>,
+    ) {
         let mut rest = Some(text);
         while let Some(text) = rest {
             let from = out.len();
             self.encode_first(text, usize::MAX, places, out);
             let first = from..out.len() - 1;
             self.encode_level_alone(SECOND, places, &mut work.second);
-            push_counted(&work.second, out);
+            push_counted(&work.second, regular.common[0], out);
             self.encode_level_alone(THIRD, places, &mut work.third);
-            push_counted(&work.third, out);
-            if places.iter().all(|place| self.is_regular(regular, place)) {
-                out.push(REGULAR);
-            } else {
-                self.encode_level_alone(LAST, places, &mut work.last);
-                let beside_twin = match regular.spell(&out[first], &work.third, &mut work.twin) {
-                    true => self.beside_twin(work),
-                    false => Ordering::Less,
-                };
-                match beside_twin {
-                    Ordering::Equal => out.push(REGULAR),
-                    order => {
-                        out.push(if order.is_lt() { BELOW } else { ABOVE });
-                        out.extend_from_slice(&work.last);
-                        out.push(0);
-                    }
-                }
-            }
+            push_counted(&work.third, regular.common[1], out);
+            self.push_mark(regular, first, places, work, out);
             rest = after_nul(text);
             let has_elements = if places.is_empty() { 0 } else { 2 };
             out.push(END + has_elements + u8::from(rest.is_some()));
         }
     }
 
-    /// How a text compares with what was spelled, if that is its twin; as less if it isn't.
-    fn beside_twin(&self, work: &mut ShortWork) -> Ordering {
-        let ShortWork { second, third, last, twin, of_twin } = work;
-        for (level, own) in [(SECOND, second), (THIRD, third)] {
-            self.encode_level_alone(level, twin, of_twin);
-            if of_twin != own {
-                return Ordering::Less;
+    /// Appends the mark, and the last level if it says more, of a text whose first three levels are
+    /// written, the first one to this part of `out`.
+    fn push_mark(
+        &self,
+        regular: &RegularElements,
+        first: Range<usize>,
+        places: &mut Places,
+        work: &mut ShortWork,
+        out: &mut Vec<u8>,
+    ) {
+        if places.iter().all(|place| self.is_regular(regular, place)) {
+            return out.push(REGULAR);
+        }
+        self.encode_level_alone(LAST, places, &mut work.last);
+        let twins = [&mut work.spaced, &mut work.twin];
+        let mark = match regular.spell(&out[first], &work.third, twins) {
+            true => self.beside_twins(regular, work),
+            false => BELOW,
+        };
+        out.push(mark);
+        if ![SPACED, REGULAR].contains(&mark) {
+            out.extend_from_slice(&work.last);
+            out.push(0);
+        }
+    }
+
+    /// The mark of a text beside what was spelled, as far as that has the same weights.
+    fn beside_twins(&self, regular: &RegularElements, work: &mut ShortWork) -> u8 {
+        let ShortWork { second, third, last, spaced, twin, of_twin } = work;
+        let has_spaced = regular.has_space && !twin.is_empty();
+        let mut mark = BELOW;
+        for (twin, equal, above, is_there) in
+            [(spaced, SPACED, BETWEEN, has_spaced), (twin, REGULAR, ABOVE, true)]
+        {
+            let mut has = |level, own: &[u8]| {
+                self.encode_level_alone(level, twin, of_twin);
+                of_twin == own
+            };
+            if !is_there || !has(SECOND, second) || !has(THIRD, third) {
+                continue;
+            }
+            self.encode_level_alone(LAST, twin, of_twin);
+            match last.as_slice().cmp(of_twin) {
+                Ordering::Less => break,
+                Ordering::Equal => return equal,
+                Ordering::Greater => mark = above,
             }
         }
-        self.encode_level_alone(LAST, twin, of_twin);
-        last.cmp(&of_twin)
+        mark
     }
 
     /// Writes another level than the first, without the 0 behind it.
@@ -194,27 +339,44 @@ impl Rules {
     }
 }
 
-/// Appends the bytes of a level, the runs of the lowest weight counted, and its end marked. Bytes
+/// The weight that most letters have on a level.
+fn common(rules: &Rules, level: usize) -> u8 {
+    let element = Elements::new(rules, b"a").next();
+    element.map_or(0, |(place, _)| (rules.entry(place, level) >> 24) as u8)
+}
+
+/// Appends the bytes of a level, the runs of the common weight counted, and its end marked. Bytes
 /// compare as before.
-fn push_counted(level: &[u8], out: &mut Vec<u8>) {
+fn push_counted(level: &[u8], common: u8, out: &mut Vec<u8>) {
     let mut rest = level;
     loop {
-        let mut run = rest.iter().take_while(|&&byte| byte == LOWEST).count();
-        rest = &rest[run..];
-        while run > RUN_MAX {
-            out.push(RUN_AND_RUN);
-            run -= RUN_MAX + 1;
-        }
-        let run = run as u8;
-        let Some((&byte, behind)) = rest.split_first() else {
-            out.push(RUN_AND_END + 2 * run);
-            return;
+        let run = rest.iter().take_while(|&&byte| byte == common).count();
+        let Some((&byte, behind)) = rest[run..].split_first() else {
+            return push_last_run(run, out);
         };
-        let is_lower = byte < LOWEST;
+        let run = push_long_run(run, out);
+        let is_lower = byte < common;
         out.push(if is_lower { RUN_AND_LOWER + 2 * run } else { RUN_AND_HIGHER - run });
         out.push(byte);
         rest = behind;
     }
+}
+
+/// Appends a run at the end of a level.
+#[inline]
+fn push_last_run(run: usize, out: &mut Vec<u8>) {
+    let run = push_long_run(run, out);
+    out.push(RUN_AND_END + 2 * run);
+}
+
+/// Appends what of a run is more than a byte counts. Returns how much is left.
+#[inline]
+fn push_long_run(mut run: usize, out: &mut Vec<u8>) -> u8 {
+    while run > RUN_MAX {
+        out.push(RUN_AND_RUN);
+        run -= RUN_MAX + 1;
+    }
+    run as u8
 }
 
 #[cfg(test)]
@@ -223,9 +385,11 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
+    const COMMON: u8 = 2;
+
     fn counted(level: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
-        push_counted(level, &mut out);
+        push_counted(level, COMMON, &mut out);
         out
     }
 
@@ -237,10 +401,10 @@ mod tests {
         ) {
             let level = |at: usize| {
                 let runs = runs[at].iter().flat_map(|&(run, byte)| {
-                    let lowest = std::iter::repeat_n(LOWEST, run);
-                    lowest.chain((byte != LOWEST).then_some(byte))
+                    let same = std::iter::repeat_n(COMMON, run);
+                    same.chain((byte != COMMON).then_some(byte))
                 });
-                runs.chain(std::iter::repeat_n(LOWEST, ends[at])).collect::<Vec<u8>>()
+                runs.chain(std::iter::repeat_n(COMMON, ends[at])).collect::<Vec<u8>>()
             };
             let (a, b) = (level(0), level(1));
             prop_assert_eq!(counted(&a).cmp(&counted(&b)), a.cmp(&b));

@@ -5,8 +5,11 @@ use std::cmp::Ordering;
 
 use super::{Key, Order, Scratch};
 
-/// Bytes of the last resort that keys end with, where ties are judged: they decide most of them.
-const LAST_RESORT_BYTES: usize = 16;
+/// Words of the last resort that keys end with, where ties are judged: they decide most of them.
+const LAST_RESORT_WORDS: usize = 2;
+
+/// Keys are short if they are such a part of those that words are made of.
+const SHORT_SHARE: usize = 2;
 
 /// How lines compare whose keys, as [`LineKeys::push`] writes them, are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +56,22 @@ impl LineKeys {
         Some(LineKeys { order: order.clone(), keys, ties })
     }
 
+    /// Whether keys of such lines are short. By the rules of a language those of plain words are;
+    /// others take longer to make, and to compare, than the lines.
+    pub fn are_short<'l>(&self, lines: impl Iterator<Item = &'l [u8]>) -> bool {
+        let (mut scratch, mut short, mut whole) = (Scratch::default(), Vec::new(), Vec::new());
+        if self.keys.keys.iter().all(Key::has_short_bytes) {
+            return true;
+        }
+        for line in lines {
+            self.keys.encode(line, &mut scratch, &mut short);
+            for key in &self.order.keys {
+                key.encode(line, &self.order.fields, usize::MAX, &mut scratch.a, &mut whole);
+            }
+        }
+        short.len() <= whole.len() / SHORT_SHARE
+    }
+
     /// How lines with equal keys compare.
     #[must_use]
     pub fn ties(&self) -> Ties {
@@ -65,9 +84,8 @@ impl LineKeys {
     pub fn push(&self, line: &[u8], scratch: &mut Scratch, out: &mut Vec<u8>) {
         self.keys.encode(line, scratch, out);
         if let (Ties::Judged, Some(last_resort)) = (self.ties, &self.order.last_resort) {
-            let from = out.len();
-            last_resort.encode(line, &self.order.fields, LAST_RESORT_BYTES, &mut scratch.a, out);
-            out.truncate(from + LAST_RESORT_BYTES);
+            let fields = &self.order.fields;
+            last_resort.encode_words::<LAST_RESORT_WORDS>(line, fields, &mut scratch.a, out);
         }
     }
 

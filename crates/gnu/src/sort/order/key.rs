@@ -207,6 +207,25 @@ impl Key {
         }
     }
 
+    /// Appends the first so many words of the key's normalised bytes; fewer if it has fewer.
+    pub(super) fn encode_words<const COUNT: usize>(
+        &self,
+        line: &[u8],
+        fields: &Fields,
+        work: &mut Work,
+        out: &mut Vec<u8>,
+    ) {
+        if let (Kind::Collated(language), None) = (&self.kind, &self.transform)
+            && let Some(words) = language.words::<COUNT>(self.span.of(line, fields), 0)
+        {
+            let turn = if self.is_reverse { u64::MAX } else { 0 };
+            return words.iter().for_each(|word| out.extend((word ^ turn).to_be_bytes()));
+        }
+        let from = out.len();
+        self.encode(line, fields, 8 * COUNT, work, out);
+        out.truncate(from + 8 * COUNT);
+    }
+
     fn encode_text(&self, text: &[u8], limit: usize, work: &mut Work, out: &mut Vec<u8>) {
         if let Kind::Bytes = self.kind {
             match (&self.transform, self.is_open) {
