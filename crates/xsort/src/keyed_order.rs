@@ -178,7 +178,7 @@ mod tests {
         let same = b"1,the same line again and again\n".repeat(900);
         assert_eq!(tie("-t, -k2,2", &same), (false, false));
         let numbers: Vec<u8> =
-            (0..900).flat_map(|n| format!("{n:05},{}\n", n % 9).into_bytes()).collect();
+            (0..900).flat_map(|n| format!("{n:03},{}\n", n % 9).into_bytes()).collect();
         assert_eq!(tie("-t, -k2,2n", &numbers), (false, true));
     }
 }

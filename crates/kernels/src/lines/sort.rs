@@ -248,6 +248,9 @@ impl<O: LineOrder> Sorter<'_, O> {
         if group.len() <= COMPARE_MAX {
             return self.insertion(group);
         }
+        if self.are_same(group) {
+            return;
+        }
         if depth == DEPTH_MAX {
             return self.compare_all(group);
         }
@@ -276,6 +279,17 @@ impl<O: LineOrder> Sorter<'_, O> {
         }
         words::sort(group, buffer, self.caches);
         self.sort_groups(group, buffer, skip, depth + 1);
+    }
+
+    /// Whether all lines of a group have the same bytes, as most have of which many share words.
+    fn are_same(&self, group: &[Entry<O::Words>]) -> bool {
+        let first = group[0].line(self.text, self.delimiter);
+        group.iter().enumerate().all(|(at, entry)| {
+            if let Some(later) = group.get(at + AHEAD) {
+                prefetch::line(self.text.as_ptr().wrapping_add(later.offset()));
+            }
+            entry.line(self.text, self.delimiter) == first
+        })
     }
 
     /// Whether the words of a group at byte `skip` have to be made, and are the same in a sample.
