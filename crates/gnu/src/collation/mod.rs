@@ -36,7 +36,7 @@ use crate::c_text::after_nul;
 use crate::sys::{CollationPieces, Handle};
 use levels::Places;
 use rules::{FirstWords, Rules};
-use short::ShortWork;
+use short::{RegularElements, ShortWork};
 use tables::Tables;
 
 /// The rules of a locale's language, loaded when text is first ordered by them.
@@ -44,6 +44,8 @@ use tables::Tables;
 pub(crate) struct Language {
     handle: Arc<Handle>,
     rules: Arc<OnceLock<Option<Rules>>>,
+    /// Found where short keys are wanted.
+    regular: Arc<OnceLock<Option<RegularElements>>>,
 }
 
 /// Work memory for a text.
@@ -56,7 +58,7 @@ pub(crate) struct Work {
 
 impl Language {
     pub(crate) fn new(handle: Arc<Handle>) -> Self {
-        Self { handle, rules: Arc::default() }
+        Self { handle, rules: Arc::default(), regular: Arc::default() }
     }
 
     #[inline]
@@ -105,17 +107,23 @@ impl Language {
         }
     }
 
-    /// True if there are short keys.
-    pub(crate) fn has_short_keys(&self) -> bool {
-        self.rules().is_some_and(|rules| rules.regular().is_some())
+    /// The rules, and the elements of which short keys are made, if the language has such.
+    fn regular(&self) -> Option<(&Rules, &RegularElements)> {
+        let rules = self.rules()?;
+        let regular = self.regular.get_or_init(|| RegularElements::new(rules));
+        Some((rules, regular.as_ref()?))
     }
 
-    /// Appends another key of the whole text, whose end can be told: for those that are compared
+    /// True if there are short keys.
+    pub(crate) fn has_short_keys(&self) -> bool {
+        self.regular().is_some()
+    }
+
+    /// Appends another key of the whole text, whose end is marked: for those that are compared
     /// with nothing but their like. Where there are no short keys it is that of
     /// [`encode_whole`](Language::encode_whole).
     pub(crate) fn encode_short(&self, text: &[u8], work: &mut Work, out: &mut Vec<u8>) {
-        let Some((rules, regular)) = self.rules().and_then(|rules| Some((rules, rules.regular()?)))
-        else {
+        let Some((rules, regular)) = self.regular() else {
             return self.encode_whole(text, work, out);
         };
         rules.encode_short(regular, text, &mut work.places, &mut work.short, out);

@@ -10,7 +10,6 @@ use std::sync::OnceLock;
 
 use super::rows;
 use super::rows::{CHAIN, COUNT, Row, SLOW, TWO_BYTES};
-use super::short::RegularElements;
 use super::tables::Tables;
 
 /// In a [`Place`]: the element has an entry.
@@ -29,21 +28,12 @@ pub(super) struct Rules {
     first: Row,
     /// Made where text has the lead.
     leads: Box<[OnceLock<Box<Row>>; 256]>,
-    /// Found where short keys are wanted.
-    regular: OnceLock<Option<Box<RegularElements>>>,
 }
 
 impl Rules {
     pub(super) fn new(tables: Tables) -> Self {
         let first = Row::of_first_bytes(&tables);
-        let leads = Box::new([const { OnceLock::new() }; 256]);
-        Self { tables, first, leads, regular: OnceLock::new() }
-    }
-
-    /// The elements of which short keys are made, if the language has such.
-    pub(super) fn regular(&self) -> Option<&RegularElements> {
-        let find = || RegularElements::new(self).map(Box::new);
-        self.regular.get_or_init(find).as_deref()
+        Self { tables, first, leads: Box::new([const { OnceLock::new() }; 256]) }
     }
 
     #[inline]

@@ -118,7 +118,7 @@ impl RegularElements {
             let third = rules.entry(place, THIRD);
             let is_plain = first & SLOW == 0 && first & COUNT > 0 && third & (COUNT | SLOW) == 1;
             let weights = (first & (WEIGHTS | COUNT), (third >> 24) as u8);
-            if is_plain && regular.can_tell(weights) {
+            if is_plain && regular.is_distinct(weights) {
                 regular.by_weights.insert(weights, place);
                 regular.elements.insert(rules.element(place));
                 let is_lead = place != Rules::place_of(byte);
@@ -157,9 +157,9 @@ impl RegularElements {
             && self.by_weights.values().all(&mut is_before)
     }
 
-    /// Whether an element of these weights can be told from all others, even if those of the first
-    /// level are followed by any.
-    fn can_tell(&self, weights: (u32, u8)) -> bool {
+    /// Whether no other element has these weights, nor does the first level of one begin with that of
+    /// the other.
+    fn is_distinct(&self, weights: (u32, u8)) -> bool {
         let is_beginning = |&(other, _): &(u32, u8)| {
             let count = (other & COUNT).min(weights.0 & COUNT);
             other != weights.0 && (other ^ weights.0) & !(u32::MAX >> (8 * count)) == 0
