@@ -86,7 +86,7 @@ test-python:
 
 ## Sorts on clusters of Ray's on this machine, with nodes, workers and drivers killed in all phases; installs Ray, pinned, under target/ (needs python3 with venv; a quarter of an hour). ARGS go to pytest.
 test-ray:
-	$(CARGO) build --workspace --locked --quiet --lib --bins
+	$(CARGO) build --workspace --locked --quiet --lib --bins --examples
 	python/test-ray target/debug $(ARGS)
 
 ## The program on S3 servers that others wrote, moto's and s3s-fs, which are installed, pinned, under target/ (needs python3 with venv). ARGS go to unittest.

@@ -1,6 +1,7 @@
 """The scheduler of sorts on many machines by itself: random clusters that fail in every way."""
 
 import random
+import subprocess
 import sys
 from collections import Counter
 
@@ -313,4 +314,8 @@ def test_a_job_of_a_hundred_thousand_parts_takes_little_memory():
         started = tasks(scheduler) if scheduler.mapped < 3000 else []
     assert tracemalloc.get_traced_memory()[1] < 64 << 20
     tracemalloc.stop()
-    assert "ray" not in sys.modules
+
+
+def test_the_scheduler_knows_nothing_of_ray():
+    code = "import sys, xsort.ray.scheduler; assert 'ray' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -4,8 +4,9 @@ Ray carries commands, manifests, splitters and summaries; samples go from node t
 its store. The driver waits for one reference a running task and no more. Only public calls of Ray's
 are used.
 
-A node's actor that dies is started again on its node, where it finds its slices; a node that Ray
-calls dead is lost. A node that joins the cluster joins the job.
+A node's actor that dies is started again on its node, where it finds its slices. A node is lost if
+Ray calls it dead, or if its raylet's port refuses connections: Ray's health checks may take a quarter
+of a minute to say so. A node that joins the cluster joins the job.
 """
 
 from __future__ import annotations
@@ -20,12 +21,15 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from .._errors import Error
+from .knock import knock
 from .node import NodeWorker, Outcome
 from .scheduler import Check, Drop, Fail, Failure, Finish, Kind, Scheduler, Start, Task, Trouble
 from .state import State
 
 # Seconds between looks at which nodes there are.
-LOOK_SECONDS = 1.0
+LOOK_SECONDS = 0.5
+# Where an actor dies so soon after its start, the next one waits.
+HIRE_SECONDS = 1.0
 # How long a job waits for a node where none is left, or none has room.
 WAIT_SECONDS = 60.0
 # How often the process on a node is started again.
@@ -110,6 +114,7 @@ class Executor:
         splitters = state.splitters()
         self.splitters = None if splitters is None else ray.put(splitters)
         self.suspects: set[int] = set()
+        self.listened: set[str] = set()
         self.looked = 0.0
         self.idle_since: float | None = None
         self.nodes_lost = self.restarts = self.slices_found = 0
@@ -165,6 +170,8 @@ class Executor:
             return
         self.looked = time.monotonic()
         there = cluster_nodes()
+        for name in self._gone(there):
+            del there[name]
         for name in [name for name in self.members if name not in there]:
             self._lose(name)
         for name, info in there.items():
@@ -172,6 +179,16 @@ class Executor:
                 self.members[name] = member_of(name, info, self.means)
             if self.members[name].actor is None:
                 self._hire(self.members[name], list(there))
+
+    def _gone(self, there: dict[str, dict[str, Any]]) -> list[str]:
+        """Nodes that Ray calls alive, whose raylets listened before, and don't any more."""
+        addresses = {
+            name: (info["NodeManagerAddress"], info["NodeManagerPort"])
+            for name, info in there.items()
+        }
+        listening, refusing = knock(addresses)
+        self.listened |= listening
+        return [name for name in refusing if name in self.listened]
 
     def _hire(self, member: Member, others: list[str]) -> None:
         """Starts a node's actor, which says when it is there."""
@@ -230,7 +247,7 @@ class Executor:
         ray.kill(member.actor)
         member.actor = None
         self.scheduler.node_away(name)
-        if time.monotonic() - member.started > LOOK_SECONDS:
+        if time.monotonic() - member.started > HIRE_SECONDS:
             self._hire(member, list(self.members))
 
     def _forget(self, name: str) -> None:
