@@ -41,8 +41,14 @@ impl LineKeys for GnuKeys {
         }
     }
 
-    fn compare_ties(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> Ordering {
-        self.0.compare_ties(a, b, scratch)
+    fn compare_ties(
+        &self,
+        a: &[u8],
+        b: &[u8],
+        key_bytes: usize,
+        scratch: &mut Scratch,
+    ) -> Ordering {
+        self.0.compare_ties(a, b, key_bytes, scratch)
     }
 
     fn same(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> bool {

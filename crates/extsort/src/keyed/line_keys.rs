@@ -27,8 +27,15 @@ pub trait LineKeys: Send + Sync + 'static {
     /// How lines compare whose keys are equal.
     fn ties(&self) -> LineTies;
 
-    /// Orders two lines whose keys are equal, if they are judged.
-    fn compare_ties(&self, a: &[u8], b: &[u8], scratch: &mut Self::Scratch) -> Ordering;
+    /// Orders two lines whose keys are equal, if they are judged. `key_bytes` is the length of these
+    /// keys, or more.
+    fn compare_ties(
+        &self,
+        a: &[u8],
+        b: &[u8],
+        key_bytes: usize,
+        scratch: &mut Self::Scratch,
+    ) -> Ordering;
 
     /// Whether two lines whose keys are equal are duplicates, if they are judged.
     fn same(&self, a: &[u8], b: &[u8], scratch: &mut Self::Scratch) -> bool;
@@ -187,10 +194,10 @@ impl<K: LineKeys> LineOrder for ByKeyThenJudged<'_, K> {
     #[inline]
     fn compare(&self, a: &[u8], b: &[u8], scratch: &mut Self::Scratch) -> Ordering {
         compare_keys(a, b).unwrap_or_else(|| {
-            let JudgeScratch { a: work_a, b: work_b, own } = scratch;
             let key = key_bytes(a);
+            let JudgeScratch { a: work_a, b: work_b, own } = scratch;
             let (a, b) = (line_behind(a, key, work_a), line_behind(b, key, work_b));
-            if a == b { Ordering::Equal } else { self.0.compare_ties(a, b, own) }
+            if a == b { Ordering::Equal } else { self.0.compare_ties(a, b, key, own) }
         })
     }
 

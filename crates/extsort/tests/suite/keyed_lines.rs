@@ -32,13 +32,14 @@ impl LineKeys for LastPart {
         self.0
     }
 
-    fn compare_ties(&self, a: &[u8], b: &[u8], (): &mut ()) -> Ordering {
+    fn compare_ties(&self, a: &[u8], b: &[u8], key_bytes: usize, (): &mut ()) -> Ordering {
         assert_eq!(key(a), key(b));
+        assert!(key_bytes >= key(a).len());
         a.len().cmp(&b.len())
     }
 
     fn same(&self, a: &[u8], b: &[u8], scratch: &mut ()) -> bool {
-        self.compare_ties(a, b, scratch) == Ordering::Equal
+        self.compare_ties(a, b, usize::MAX, scratch) == Ordering::Equal
     }
 }
 

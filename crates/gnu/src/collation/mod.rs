@@ -119,14 +119,23 @@ impl Language {
         self.regular().is_some()
     }
 
-    /// Appends another key of the whole text, whose end is marked: for those that are compared
-    /// with nothing but their like. Where there are no short keys it is that of
+    /// Appends another key of the text, whose end is marked; at least its first `limit` bytes. It
+    /// is compared with nothing but its like. Where there are no short keys it is that of
     /// [`encode_whole`](Language::encode_whole).
-    pub(crate) fn encode_short(&self, text: &[u8], work: &mut Work, out: &mut Vec<u8>) {
+    pub(crate) fn encode_short(
+        &self,
+        text: &[u8],
+        limit: usize,
+        work: &mut Work,
+        out: &mut Vec<u8>,
+    ) {
         let Some((rules, regular)) = self.regular() else {
             return self.encode_whole(text, work, out);
         };
-        rules.encode_short(regular, text, &mut work.places, &mut work.short, out);
+        let Work { places, short, .. } = work;
+        if !rules.encode_plain(regular, text, short, out) {
+            rules.encode_any(regular, text, limit, (places, short), out);
+        }
     }
 
     /// Appends a key of the whole text, with its end marked. If keys aren't exact, it is

@@ -56,6 +56,8 @@ const RUN_AND_RUN: u8 = RUN_AND_LOWER + 2 * RUN_MAX as u8 + 1;
 /// A run before a higher byte; minus its length.
 const RUN_AND_HIGHER: u8 = 0xFF;
 
+/// The longest text that is tried as a plain one.
+const PLAIN_BYTES_MAX: usize = 4 << 10;
 /// What a text may have before regular elements.
 const SPACE: u8 = b' ';
 
@@ -190,22 +192,8 @@ impl RegularElements {
 }
 
 impl Rules {
-    /// Appends the short key of `text`.
-    pub(super) fn encode_short(
-        &self,
-        regular: &RegularElements,
-        text: &[u8],
-        places: &mut Places,
-        work: &mut ShortWork,
-        out: &mut Vec<u8>,
-    ) {
-        if !self.encode_plain(regular, text, work, out) {
-            self.encode_any(regular, text, places, work, out);
-        }
-    }
-
-    /// Appends the short key of a text of plain bytes; false for another one.
-    fn encode_plain(
+    /// Appends the short key of a text of plain bytes; false for another one, and for a long one.
+    pub(super) fn encode_plain(
         &self,
         regular: &RegularElements,
         text: &[u8],
@@ -213,6 +201,9 @@ impl Rules {
         out: &mut Vec<u8>,
     ) -> bool {
         let from = out.len();
+        if text.len() > PLAIN_BYTES_MAX {
+            return false;
+        }
         let (text, mark) = match text {
             [SPACE, rest @ ..] if regular.has_space && !rest.is_empty() => (rest, SPACED),
             _ => (text, REGULAR),
@@ -247,19 +238,22 @@ impl Rules {
         true
     }
 
-    /// Appends the short key of any text.
+    /// Appends the short key of any text; at least its first `limit` bytes.
     pub(super) fn encode_any(
         &self,
         regular: &RegularElements,
         text: &[u8],
-        places: &mut Places,
-        work: &mut ShortWork,
+        limit: usize,
+        (places, work): (&mut Places, &mut ShortWork),
         out: &mut Vec<u8>,
     ) {
+        let end = out.len().saturating_add(limit);
         let mut rest = Some(text);
         while let Some(text) = rest {
             let from = out.len();
-            self.encode_first(text, usize::MAX, places, out);
+            if !self.encode_first(text, end, places, out) {
+                return;
+            }
             let first = from..out.len() - 1;
             self.encode_level_alone(SECOND, places, &mut work.second);
             push_counted(&work.second, regular.common[0], out);

@@ -203,7 +203,7 @@ fn key(language: &Language, text: &[u8]) -> Vec<u8> {
 
 fn short_key(language: &Language, text: &[u8]) -> Vec<u8> {
     let mut key = Vec::new();
-    language.encode_short(text, &mut Work::default(), &mut key);
+    language.encode_short(text, usize::MAX, &mut Work::default(), &mut key);
     key
 }
 
@@ -237,7 +237,7 @@ fn short_keys_of_plain_words_are_those_of_any_text() {
             let text: Vec<u8> = bytes.map(|_| random.one_of(b" aAbcChlLnsyz09")).collect();
             let mut any = Vec::new();
             let Work { places, short, .. } = &mut Work::default();
-            rules.encode_any(regular, &text, places, short, &mut any);
+            rules.encode_any(regular, &text, usize::MAX, (places, short), &mut any);
             assert_eq!(short_key(&language, &text), any, "seed {seed} {name} {text:?}");
         }
     }

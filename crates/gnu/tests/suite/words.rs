@@ -124,7 +124,7 @@ fn check_keys_apart(
     let of_keys = key_a.cmp(&key_b).then_with(|| match keys.ties() {
         Ties::Equal => Ordering::Equal,
         Ties::Bytes => a.cmp(b),
-        Ties::Judged => keys.compare_ties(a, b, &mut scratch),
+        Ties::Judged => keys.compare_ties(a, b, key_a.len(), &mut scratch),
     });
     prop_assert_eq!(of_keys, compared);
     if key_a == key_b && keys.ties() != Ties::Bytes {
@@ -218,4 +218,28 @@ fn a_number_of_sixteen_digits_is_one_word() {
     ];
     let words = numbers.map(|number| order.word(number, 0, &mut scratch));
     assert!(words.is_sorted_by(|a, b| a < b), "{words:x?}");
+}
+
+/// A key of half a megabyte would take ten times the memory of a long line.
+#[test]
+fn long_keys_of_a_language_are_cut_and_the_lines_judged() {
+    let Some(locale) = Locale::named("en_US.UTF-8") else {
+        eprintln!("SKIPPED: there is no locale en_US.UTF-8");
+        return;
+    };
+    let line = |end: &str| format!("x:{}{end}", "é-".repeat(80_000)).into_bytes();
+    let (a, b) = (line("a"), line("b"));
+    for command in ["-t: -k2,2", "-t: -k2,2r", "-rt: -k2,2 -k1n"] {
+        let (order, mut scratch) = (order_in(command, &locale), Scratch::default());
+        let keys = LineKeys::new(&order, false).expect("the keys of words are short");
+        let [key_a, key_b] = [&a, &b].map(|line| {
+            let mut key = Vec::new();
+            keys.push(line, &mut scratch, &mut key);
+            key
+        });
+        assert!(key_a == key_b && key_a.len() <= 64 << 10, "{command}: {}", key_a.len());
+        let judged = keys.compare_ties(&a, &b, key_a.len(), &mut scratch);
+        assert_eq!(judged, order.compare(&a, &b, &mut scratch), "{command}");
+        assert_ne!(judged, Ordering::Equal, "{command}");
+    }
 }

@@ -8,6 +8,9 @@ use super::{Key, Order, Scratch};
 /// Words of the last resort that keys end with, where ties are judged: they decide most of them.
 const LAST_RESORT_WORDS: usize = 2;
 
+/// Where keys may be several times as long as their texts, they are cut to so many bytes.
+const CUT_BYTES: usize = 64 << 10;
+
 /// Keys are short if they are such a part of those that words are made of.
 const SHORT_SHARE: usize = 2;
 
@@ -29,16 +32,21 @@ pub struct LineKeys {
     /// The same without the last resort.
     keys: Order,
     ties: Ties,
+    /// Longer keys are cut: those by the rules of a language are several times as long as their
+    /// texts, if these aren't plain words.
+    key_bytes_max: usize,
 }
 
 impl LineKeys {
-    /// Those of `order`; `None` if it is cheaper to look at the lines again than to keep keys. With
+    /// Those of `order`; `None` if it is cheaper to look at the lines again than to keep keys, as
+    /// where many lines stay equal by the rules of a language: these would all be judged. With
     /// `is_unique`, only the first of lines that are the same is wanted.
     #[must_use]
     pub fn new(order: &Order, is_unique: bool) -> Option<LineKeys> {
         let can_be_short = order.keys.iter().all(Key::can_be_short);
         let are_dear = order.keys.len() > 1 || order.keys[0].is_dear();
-        if !can_be_short || !are_dear {
+        let may_be_long = !order.keys.iter().all(Key::has_short_bytes);
+        if !can_be_short || !are_dear || may_be_long && order.last_resort.is_none() {
             return None;
         }
         let mut keys = order.clone();
@@ -46,14 +54,15 @@ impl LineKeys {
         keys.keys.iter_mut().for_each(|key| key.is_short = true);
         let has_nans = is_unique && order.may_have_nans();
         let ties = match last_resort {
-            _ if has_nans => Ties::Judged,
+            _ if has_nans || may_be_long => Ties::Judged,
             None => Ties::Equal,
             Some(whole) if !whole.is_reverse && whole.is_whole_text() => Ties::Bytes,
             Some(_) => Ties::Judged,
         };
         let last = keys.keys.last_mut().expect("there is at least one");
         last.is_open = !last.is_reverse && ties != Ties::Judged;
-        Some(LineKeys { order: order.clone(), keys, ties })
+        let key_bytes_max = if may_be_long { CUT_BYTES } else { usize::MAX };
+        Some(LineKeys { order: order.clone(), keys, ties, key_bytes_max })
     }
 
     /// Whether keys of such lines are short. By the rules of a language those of plain words are;
@@ -82,15 +91,28 @@ impl LineKeys {
     /// another one, if the end of the bytes comes before any other byte. Where ties are judged, the
     /// first bytes of the last resort are behind them.
     pub fn push(&self, line: &[u8], scratch: &mut Scratch, out: &mut Vec<u8>) {
-        self.keys.encode(line, scratch, out);
+        let from = out.len();
+        self.keys.encode_at_most(line, self.key_bytes_max, scratch, out);
+        if out.len() - from >= self.key_bytes_max {
+            return out.truncate(from + self.key_bytes_max);
+        }
         if let (Ties::Judged, Some(last_resort)) = (self.ties, &self.order.last_resort) {
             let fields = &self.order.fields;
             last_resort.encode_words::<LAST_RESORT_WORDS>(line, fields, &mut scratch.a, out);
         }
     }
 
-    /// Orders two lines whose keys' bytes are equal.
-    pub fn compare_ties(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> Ordering {
+    /// Orders two lines whose keys' bytes are equal, at least so many of them.
+    pub fn compare_ties(
+        &self,
+        a: &[u8],
+        b: &[u8],
+        key_bytes: usize,
+        scratch: &mut Scratch,
+    ) -> Ordering {
+        if key_bytes >= self.key_bytes_max {
+            return self.order.compare(a, b, scratch);
+        }
         match &self.order.last_resort {
             Some(last_resort) => last_resort.compare(a, b, &self.order.fields, scratch),
             None => Ordering::Equal,

@@ -240,7 +240,7 @@ impl Key {
         match &self.kind {
             Kind::Bytes => unreachable!("done above"),
             Kind::Collated(language) if self.is_short => {
-                language.encode_short(text, &mut work.collation, out);
+                language.encode_short(text, limit, &mut work.collation, out);
             }
             Kind::Collated(language) => {
                 language.encode(text, limit, &mut work.collation, out);
