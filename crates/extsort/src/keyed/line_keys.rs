@@ -27,7 +27,7 @@ pub trait LineKeys: Send + Sync + 'static {
     /// How lines compare whose keys are equal.
     fn ties(&self) -> LineTies;
 
-    /// Orders two lines whose keys are equal, if they are judged. `key_bytes` is the length of these
+    /// Orders two lines whose keys are equal, if they are judged. `key_bytes` is the length of the
     /// keys, or more.
     fn compare_ties(
         &self,

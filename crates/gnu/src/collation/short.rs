@@ -159,8 +159,8 @@ impl RegularElements {
             && self.by_weights.values().all(&mut is_before)
     }
 
-    /// Whether no other element has these weights, nor does the first level of one begin with that of
-    /// the other.
+    /// Whether no other element has these weights, nor does the first level of one begin with that
+    /// of the other.
     fn is_distinct(&self, weights: (u32, u8)) -> bool {
         let is_beginning = |&(other, _): &(u32, u8)| {
             let count = (other & COUNT).min(weights.0 & COUNT);
