@@ -132,15 +132,15 @@ impl<'s> Sample<'s> {
         self.tie(|a, b| a == b)
     }
 
+    /// Whether the first ones alone do.
+    fn first_words_tie(&self) -> bool {
+        self.tie(|[a, _], [b, _]| a == b)
+    }
+
     /// Whether keys are short. Longer ones cost more than they save: of fields with many signs in
     /// the order of a language, 2.3 times the processor time.
     fn has_short(&self, keys: &gnu::LineKeys) -> bool {
         keys.are_short(self.lines.iter().map(|&(_, line)| line))
-    }
-
-    /// Whether the first ones alone do.
-    fn first_words_tie(&self) -> bool {
-        self.tie(|[a, _], [b, _]| a == b)
     }
 
     fn tie(&self, are_equal: impl Fn([u64; 2], [u64; 2]) -> bool) -> bool {

@@ -194,8 +194,8 @@ impl<K: LineKeys> LineOrder for ByKeyThenJudged<'_, K> {
     #[inline]
     fn compare(&self, a: &[u8], b: &[u8], scratch: &mut Self::Scratch) -> Ordering {
         compare_keys(a, b).unwrap_or_else(|| {
-            let key = key_bytes(a);
             let JudgeScratch { a: work_a, b: work_b, own } = scratch;
+            let key = key_bytes(a);
             let (a, b) = (line_behind(a, key, work_a), line_behind(b, key, work_b));
             if a == b { Ordering::Equal } else { self.0.compare_ties(a, b, key, own) }
         })

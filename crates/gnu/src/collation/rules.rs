@@ -108,12 +108,6 @@ impl Rules {
         HAS_ENTRY | u32::from(byte)
     }
 
-    /// The byte of such a place.
-    #[inline]
-    pub(super) fn byte_of(place: Place) -> Option<u8> {
-        u8::try_from(place ^ HAS_ENTRY).ok()
-    }
-
     /// Compares two texts up to their first NULs by the first level alone.
     #[inline]
     pub(super) fn compare_first(&self, a: &[u8], b: &[u8]) -> Ordering {

@@ -65,8 +65,6 @@ const SPACE: u8 = b' ';
 #[derive(Debug)]
 pub(super) struct RegularElements {
     elements: HashSet<u32>,
-    /// Those of single bytes.
-    bytes: [bool; 256],
     /// What single bytes are if they are plain.
     plain: [Plain; 256],
     /// The common weights of the second and third level: those of small letters.
@@ -109,7 +107,6 @@ impl RegularElements {
         }
         let mut regular = Self {
             elements: HashSet::new(),
-            bytes: [false; 256],
             plain: [Plain::default(); 256],
             common: [SECOND, THIRD].map(|level| common(rules, level)),
             by_weights: HashMap::new(),
@@ -123,12 +120,10 @@ impl RegularElements {
             if is_plain && regular.is_distinct(weights) {
                 regular.by_weights.insert(weights, place);
                 regular.elements.insert(rules.element(place));
-                let is_lead = place != Rules::place_of(byte);
-                regular.bytes[usize::from(byte)] = !is_lead;
                 let second = rules.entry(place, SECOND);
-                if second & (COUNT | SLOW | BACKWARD) == 1
-                    && (second >> 24) as u8 == regular.common[0]
-                {
+                let has_one = second & (COUNT | SLOW | BACKWARD) == 1;
+                if has_one && (second >> 24) as u8 == regular.common[0] {
+                    let is_lead = place != Rules::place_of(byte);
                     let plain = Plain { first, third: weights.1, is_lead };
                     regular.plain[usize::from(byte)] = plain;
                 }
@@ -200,10 +195,10 @@ impl Rules {
         work: &mut ShortWork,
         out: &mut Vec<u8>,
     ) -> bool {
-        let from = out.len();
         if text.len() > PLAIN_BYTES_MAX {
             return false;
         }
+        let from = out.len();
         let (text, mark) = match text {
             [SPACE, rest @ ..] if regular.has_space && !rest.is_empty() => (rest, SPACED),
             _ => (text, REGULAR),
@@ -276,7 +271,7 @@ impl Rules {
         work: &mut ShortWork,
         out: &mut Vec<u8>,
     ) {
-        if places.iter().all(|place| self.is_regular(regular, place)) {
+        if places.iter().all(|place| regular.elements.contains(&self.element(place))) {
             return out.push(REGULAR);
         }
         self.encode_level_alone(LAST, places, &mut work.last);
@@ -322,14 +317,6 @@ impl Rules {
         out.clear();
         self.encode_level(level, places, out);
         out.pop();
-    }
-
-    #[inline]
-    fn is_regular(&self, regular: &RegularElements, place: Place) -> bool {
-        match Rules::byte_of(place) {
-            Some(byte) => regular.bytes[usize::from(byte)],
-            None => regular.elements.contains(&self.element(place)),
-        }
     }
 }
 

@@ -220,7 +220,7 @@ fn a_number_of_sixteen_digits_is_one_word() {
     assert!(words.is_sorted_by(|a, b| a < b), "{words:x?}");
 }
 
-/// A key of half a megabyte would take ten times the memory of a long line.
+/// The keys of long lines would take several times the memory of these.
 #[test]
 fn long_keys_of_a_language_are_cut_and_the_lines_judged() {
     let Some(locale) = Locale::named("en_US.UTF-8") else {

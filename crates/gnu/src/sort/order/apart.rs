@@ -44,9 +44,8 @@ impl LineKeys {
     #[must_use]
     pub fn new(order: &Order, is_unique: bool) -> Option<LineKeys> {
         let can_be_short = order.keys.iter().all(Key::can_be_short);
-        let are_dear = order.keys.len() > 1 || order.keys[0].is_dear();
         let may_be_long = !order.keys.iter().all(Key::has_short_bytes);
-        if !can_be_short || !are_dear || may_be_long && order.last_resort.is_none() {
+        if !can_be_short || !order.is_dear() || may_be_long && order.last_resort.is_none() {
             return None;
         }
         let mut keys = order.clone();

@@ -127,8 +127,12 @@ impl Order {
     /// True if it is cheaper to make a line's key once than to look for it in every comparison, and
     /// the key is hardly longer than the line.
     pub fn has_dear_keys(&self) -> bool {
-        self.keys.iter().chain(&self.last_resort).all(Key::has_short_bytes)
-            && (self.keys.len() > 1 || self.keys[0].is_dear())
+        self.keys.iter().chain(&self.last_resort).all(Key::has_short_bytes) && self.is_dear()
+    }
+
+    /// True if it is cheaper to make a line's key once, if that is as short as it can be.
+    fn is_dear(&self) -> bool {
+        self.keys.len() > 1 || self.keys[0].is_dear()
     }
 
     /// True if the order is that of the lines' bytes, and the normalised key is the line.
