@@ -33,6 +33,7 @@ os.environ.update(
 import ray  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 from xsort import ray as xr  # noqa: E402
+from xsort.ray.driver import cluster_nodes  # noqa: E402
 from xsort.ray.program import find_program  # noqa: E402
 
 try:
@@ -371,6 +372,23 @@ def test_kills_cost_only_what_they_hit(nodes, tmp_path, what, phase):
     assert report.merges <= report.parts + 4
     if phase == "sample":
         assert report.maps == report.slices
+
+
+@long_only
+def test_a_node_is_lost_before_ray_says_so(nodes, tmp_path, monkeypatch):
+    nodes.have(2)
+    known = {}
+
+    def never_dead():
+        known.update(cluster_nodes())
+        return dict(known)
+
+    monkeypatch.setattr("xsort.ray.driver.cluster_nodes", never_dead)
+    data = Data(tmp_path)
+    kill = Once("map", nodes.kill)
+    job = data.sort(progress=kill)
+    assert kill.done and job.report.nodes_lost == 1
+    data.check(job)
 
 
 class AtRandom(Once):

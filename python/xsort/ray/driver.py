@@ -5,8 +5,8 @@ its store. The driver waits for one reference a running task and no more. Only p
 are used.
 
 A node's actor that dies is started again on its node, where it finds its slices. A node is lost if
-Ray calls it dead, or if its raylet's port refuses connections: Ray's health checks may take a quarter
-of a minute to say so. A node that joins the cluster joins the job.
+Ray calls it dead, or before, if its raylet's port refuses connections: Ray's health checks may take
+a quarter of a minute. A node that joins the cluster joins the job.
 """
 
 from __future__ import annotations
@@ -114,6 +114,7 @@ class Executor:
         splitters = state.splitters()
         self.splitters = None if splitters is None else ray.put(splitters)
         self.suspects: set[int] = set()
+        # Nodes whose raylets have accepted a connection.
         self.listened: set[str] = set()
         self.looked = 0.0
         self.idle_since: float | None = None
