@@ -145,7 +145,10 @@ class Bench:
                 return {"failed": f"not done in {self.given.limit:.0f} s"}
         if process.returncode != 0:
             return {"failed": ([line for line in errors.splitlines() if line[:1].isalpha()] or ["?"])[-1][-300:]}
-        self.check_rows(output)
+        try:
+            self.check_rows(output)
+        except AssertionError as error:
+            return {"failed": f"not all rows, or not in order: {error}"}
         return {"seconds": float(said.strip().splitlines()[-1])}
 
     def check_rows(self, output):
@@ -156,7 +159,7 @@ class Bench:
         for path in sorted(output.rglob("*.parquet"), key=lambda path: [int(word) if word.isdigit() else word for word in re.split(r"(\d+)", path.name)]):
             for batch in pyarrow.parquet.ParquetFile(path).iter_batches(columns=["key"]):
                 keys = batch["key"].to_pylist()
-                assert keys == sorted(keys) and (before is None or before <= keys[0]), path
+                assert keys == sorted(keys) and (before is None or before <= keys[0]), path.name
                 count, before = count + len(keys), keys[-1]
         assert count == self.bytes // 100, count
 
