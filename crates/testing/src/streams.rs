@@ -3,6 +3,7 @@
 use std::io::{self, Cursor, Read};
 
 /// A stream of these bytes that gives at most so many at a time.
+#[derive(Clone)]
 pub struct Dribble {
     bytes: Cursor<Vec<u8>>,
     bytes_max: usize,

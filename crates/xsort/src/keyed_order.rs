@@ -86,7 +86,7 @@ pub fn sort_in_order<O: LineOrder>(
         let sample = Sample::new(order, &sample, share, options.delimiter);
         if let Some(keys) = keys.filter(|keys| sample.words_tie() && sample.has_short(keys)) {
             let keys = Arc::new(GnuKeys(keys));
-            return sort_lines_by_keys(options, &keys, inputs, output, disk, observer);
+            return sort_lines_by_keys(options, (&keys, by), inputs, output, disk, observer);
         }
         if order.is_decided_by_one_word() && sample.first_words_tie() {
             let by = GnuOrder::<[u64; 2]>::new(order);

@@ -164,7 +164,7 @@ impl Inputs {
             }
             let content = if input.is_named_file {
                 let open = move || Ok(Box::new(open(&input.name).map_err(NotOpened::mark)?) as _);
-                Content::File(Box::new(open))
+                Content::File(Arc::new(open))
             } else {
                 Content::Stream(Box::new(Opener { is_closed, ..Opener::new(input.name) }))
             };

@@ -50,7 +50,9 @@ impl Limits {
     /// An input held to the rate where it doesn't pass the disk.
     pub(super) fn limit(&self, input: LinesInput) -> LinesInput {
         match self.rate.clone() {
-            Some(rate) => input.read_through(|bytes| Box::new(Limited::new(bytes, rate))),
+            Some(rate) => {
+                input.read_through(move |bytes| Box::new(Limited::new(bytes, Arc::clone(&rate))))
+            }
             None => input,
         }
     }

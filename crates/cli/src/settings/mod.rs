@@ -133,7 +133,9 @@ impl JobLimits {
     /// An input held to the bandwidth limit where it doesn't pass the disk.
     pub(crate) fn hold(&self, input: LinesInput) -> LinesInput {
         match self.rate.clone() {
-            Some(rate) => input.read_through(|bytes| Box::new(Limited::new(bytes, rate))),
+            Some(rate) => {
+                input.read_through(move |bytes| Box::new(Limited::new(bytes, Arc::clone(&rate))))
+            }
             None => input,
         }
     }

@@ -9,7 +9,8 @@ use super::line_keys::{ByKeyAndLine, ByKeyThenJudged, ByLineKey, LineKeys, LineT
 use super::line_sum::LineSum;
 use crate::units::Bytes;
 use crate::variable::{
-    LinesInput, LinesOptions, LinesReport, OutputForm, SegmentForm, SortedOutput, sort_formed,
+    LineOrder, LinesInput, LinesOptions, LinesReport, OutputForm, SegmentForm, SortedOutput,
+    sort_formed, sort_lines_to,
 };
 use crate::{Error, Observer};
 use std::sync::Arc;
@@ -24,13 +25,39 @@ const LINE_SHARE: u64 = 32;
 /// A long line is in memory as it was read, with what is read behind it, and with its key, which
 /// may be as long, twice: where it is made, and before the line.
 const LINE_COPIES: u64 = 5;
+/// Of so many inputs it is remembered how to read them once more: what that takes isn't counted.
+const AGAIN_INPUTS_MAX: usize = 1 << 14;
 
 /// Sorts all lines of `inputs` by the keys that `keys` makes of them, and writes them to `output`.
-/// The report's spilled bytes are those of lines with their keys.
+/// The report's spilled bytes are those of lines with their keys. If a line is too long to have a
+/// key before it, and all inputs can be read once more, they are sorted by `order`, which is that
+/// of the keys, without any.
 ///
 /// # Errors
 /// As [`sort_lines`](crate::sort_lines).
-pub fn sort_lines_by_keys<K: LineKeys>(
+pub fn sort_lines_by_keys<K: LineKeys, O: LineOrder>(
+    options: &LinesOptions,
+    (keys, order): (&Arc<K>, &O),
+    inputs: Vec<LinesInput>,
+    mut output: SortedOutput<'_>,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<LinesReport, Error> {
+    let again: Option<Vec<LinesInput>> = match inputs.len() {
+        ..=AGAIN_INPUTS_MAX => inputs.iter().map(LinesInput::again).collect(),
+        _ => None,
+    };
+    let result = sort_keyed(options, keys, inputs, output.reborrow(), disk, observer);
+    match (result, again) {
+        // Nothing is written before all lines are read.
+        (Err(Error::Input { .. }), Some(inputs)) => {
+            sort_lines_to(options, order, inputs, output, disk, observer)
+        }
+        (result, _) => result,
+    }
+}
+
+fn sort_keyed<K: LineKeys>(
     options: &LinesOptions,
     keys: &Arc<K>,
     inputs: Vec<LinesInput>,

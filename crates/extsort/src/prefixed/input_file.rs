@@ -21,12 +21,12 @@ pub fn input_file(path: &Path) -> LinesInput {
     let input = LinesInput::at(path);
     let file = path.to_owned();
     let open = move || -> io::Result<InputBytes<'static>> {
-        let file = File::open(file)?;
+        let file = File::open(&file)?;
         let opened = facts(&file.metadata()?)?;
         Ok(Box::new(InputFile { file, opened }))
     };
     match input.content {
-        Content::File(_) => LinesInput { content: Content::File(Box::new(open)), ..input },
+        Content::File(_) => LinesInput { content: Content::File(Arc::new(open)), ..input },
         Content::Url(_) | Content::Mapped { .. } | Content::Stream(_) => input,
     }
 }

@@ -9,7 +9,7 @@ use crate::keyed::{
     Counted, KeyedInput, KeyedReport, KeyingMemory, KeyingThreads, RecordRoom, copies_bytes,
     from_beginning, of_input, of_keyed, plan_keyed, sort_keyed,
 };
-use crate::variable::{Content, InputBytes, LinesDryRun, LinesInput, SortedOutput, total_bytes};
+use crate::variable::{Content, LinesDryRun, LinesInput, SortedOutput, total_bytes};
 use crate::{Error, LinesOptions, LinesReport, Observer};
 use std::sync::Arc;
 use xsort_disk::Disk;
@@ -97,11 +97,8 @@ fn of_records(fields: &[KeyField], engine: &LinesOptions) -> LinesOptions {
 /// none behind its last one: there may be many.
 fn keyed(input: LinesInput, threads: &Arc<KeyingThreads<PrefixedKeying>>) -> LinesInput {
     let (path, threads) = (input.path.clone(), Arc::clone(threads));
-    let open = move || {
-        let keyed = KeyedInput::new(input.into_bytes(), from_beginning(0), threads);
-        Ok(Box::new(keyed) as InputBytes<'static>)
-    };
-    LinesInput { path, bytes: None, content: Content::File(Box::new(open)) }
+    let keyed = KeyedInput::new(input.into_bytes(), from_beginning(0), threads);
+    LinesInput { path, bytes: None, content: Content::Stream(Box::new(keyed)) }
 }
 
 /// What was done. Where an earlier process has read the inputs to their end, this one has nothing

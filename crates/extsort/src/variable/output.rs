@@ -21,6 +21,14 @@ pub enum SortedOutput<'o> {
 }
 
 impl SortedOutput<'_> {
+    /// The same output for a shorter time.
+    pub(crate) fn reborrow(&mut self) -> SortedOutput<'_> {
+        match self {
+            &mut SortedOutput::File { path, sync } => SortedOutput::File { path, sync },
+            SortedOutput::Stream(to) => SortedOutput::Stream(*to),
+        }
+    }
+
     /// Opens it for whoever changes what the sort writes, has `work` write about `expected_bytes`
     /// bytes, and puts a file in place if that succeeds.
     ///

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::keyed::{LineKeys, LineTies, sort_lines_by_keys};
-use xsort_extsort::variable::{Content, LinesInput, SortedOutput};
+use xsort_extsort::variable::{Content, LineOrder, LinesInput, SortedOutput};
 use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Unobserved};
 use xsort_kernels::lines::line_hash;
 use xsort_testing::{Dribble, Random, for_each_seed};
@@ -44,7 +44,7 @@ impl LineKeys for LastPart {
 }
 
 impl LastPart {
-    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+    fn order(&self, a: &[u8], b: &[u8]) -> Ordering {
         key(a).cmp(key(b)).then_with(|| match self.0 {
             LineTies::Equal => Ordering::Equal,
             LineTies::Bytes => a.cmp(b),
@@ -53,27 +53,47 @@ impl LastPart {
     }
 }
 
+/// The same order, of lines without keys.
+impl LineOrder for LastPart {
+    type Words = [u64; 1];
+
+    type Scratch = ();
+
+    fn word(&self, _: &[u8], _: usize, (): &mut ()) -> u64 {
+        0
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8], (): &mut ()) -> Ordering {
+        self.order(a, b)
+    }
+
+    fn same(&self, a: &[u8], b: &[u8], (): &mut ()) -> bool {
+        self.order(a, b) == Ordering::Equal
+    }
+
+    fn is_exact(&self) -> bool {
+        false
+    }
+}
+
 fn sort(
-    random: &mut Random,
     ties: LineTies,
     options: &LinesOptions,
-    texts: &[Vec<u8>],
+    inputs: Vec<LinesInput>,
 ) -> Result<(Vec<u8>, LinesReport), Error> {
-    let is_size_known = random.one_of(&[false, true]);
-    let inputs = texts.iter().map(|text| {
-        let bytes = Dribble::new(text.clone(), 70_001);
-        LinesInput {
-            path: PathBuf::from("lines"),
-            bytes: is_size_known.then_some(text.len() as u64),
-            content: Content::Stream(Box::new(bytes)),
-        }
-    });
     let (disk, mut output) = (SimDisk::new(SimOptions::default()), Vec::new());
     let keys = Arc::new(LastPart(ties));
-    let inputs = inputs.collect();
     let stream = SortedOutput::Stream(&mut output);
-    let report = sort_lines_by_keys(options, &keys, inputs, stream, &disk, &Unobserved)?;
+    let report = sort_lines_by_keys(options, (&keys, &*keys), inputs, stream, &disk, &Unobserved)?;
     Ok((output, report))
+}
+
+fn stream(text: &[u8], is_size_known: bool) -> LinesInput {
+    LinesInput {
+        path: PathBuf::from("lines"),
+        bytes: is_size_known.then_some(text.len() as u64),
+        content: Content::Stream(Box::new(Dribble::new(text.to_vec(), 70_001))),
+    }
 }
 
 /// Lines of a few letters, with the bytes that framing has to care about; the last one may have no
@@ -128,7 +148,9 @@ fn lines_with_keys_come_in_order_and_whole() {
         let texts: Vec<Vec<u8>> = (0..random.one_of(&[1, 1, 3]))
             .map(|_| text(&mut random, bytes, options.delimiter))
             .collect();
-        let (sorted, report) = sort(&mut random, ties, &options, &texts).unwrap();
+        let is_size_known = random.one_of(&[false, true]);
+        let inputs = texts.iter().map(|text| stream(text, is_size_known)).collect();
+        let (sorted, report) = sort(ties, &options, inputs).unwrap();
         let mut expected = lines(&texts, options.delimiter);
         let sum =
             expected.iter().fold(0u64, |sum, line| sum.wrapping_add(line_hash(line, line.len())));
@@ -136,9 +158,9 @@ fn lines_with_keys_come_in_order_and_whole() {
         assert_eq!(report.checksum, Some(sum));
         assert_eq!(report.bytes, expected.iter().map(|line| line.len() as u64 + 1).sum::<u64>());
         let order = LastPart(ties);
-        expected.sort_by(|a, b| order.compare(a, b));
+        expected.sort_by(|a, b| order.order(a, b));
         if options.is_unique {
-            expected.dedup_by(|a, b| order.compare(a, b) == Ordering::Equal);
+            expected.dedup_by(|a, b| order.order(a, b) == Ordering::Equal);
             unique += 1;
         }
         let expected: Vec<u8> = expected
@@ -152,12 +174,11 @@ fn lines_with_keys_come_in_order_and_whole() {
     assert!(spilled > 2 && unique > 2, "{spilled} {unique}");
 }
 
-#[test]
-fn a_line_that_is_too_long_is_refused_with_a_way_out() {
-    let options = LinesOptions {
+fn options(budget_bytes: u64) -> LinesOptions {
+    LinesOptions {
         delimiter: b'\n',
         is_unique: false,
-        budget_bytes: 4 * MIB,
+        budget_bytes,
         taken_bytes: 0,
         threads: 2,
         caches: Caches::default(),
@@ -165,15 +186,34 @@ fn a_line_that_is_too_long_is_refused_with_a_way_out() {
         codec: None,
         output_file: None,
         checkpoint: None,
-    };
+    }
+}
+
+#[test]
+fn a_stream_s_line_that_is_too_long_is_refused_with_a_way_out() {
     let long = vec![b'a'; 600_000];
-    let mut random = Random::new(1);
-    let error =
-        sort(&mut random, LineTies::Bytes, &options, std::slice::from_ref(&long)).unwrap_err();
-    let text = error.to_string();
+    let sort =
+        |budget_bytes| sort(LineTies::Bytes, &options(budget_bytes), vec![stream(&long, true)]);
+    let text = sort(4 * MIB).unwrap_err().to_string();
     assert!(text.contains("lines: ") && text.contains("-S"), "{text}");
-    let options = LinesOptions { budget_bytes: 32 * MIB, ..options };
-    let (sorted, _) =
-        sort(&mut random, LineTies::Bytes, &options, std::slice::from_ref(&long)).unwrap();
-    assert_eq!(sorted.len(), long.len() + 1);
+    assert_eq!(sort(32 * MIB).unwrap().0.len(), long.len() + 1);
+}
+
+/// Behind enough lines that some are on scratch with their keys before it is seen.
+#[test]
+fn a_file_with_a_line_that_is_too_long_for_a_key_is_sorted_without_keys() {
+    let short = b"axc\nxb\nxxxxa\n".repeat(800_000);
+    let long = [&b"x".repeat(600_000)[..], b"bb\n"].concat();
+    let inputs = [&short, &long].map(|text| {
+        let stream = Dribble::new(text.clone(), 70_001);
+        LinesInput {
+            path: PathBuf::from("a file"),
+            bytes: Some(text.len() as u64),
+            content: Content::File(Arc::new(move || Ok(Box::new(stream.clone()) as _))),
+        }
+    });
+    let (sorted, report) = sort(LineTies::Bytes, &options(4 * MIB), inputs.into()).unwrap();
+    assert!(report.spilled_bytes > 0 && report.lines == 2_400_001);
+    let expected = [b"xxxxa\n".repeat(800_000), b"xb\n".repeat(800_000), long];
+    assert!(sorted == [&expected.concat()[..], &b"axc\n".repeat(800_000)].concat());
 }

@@ -4,6 +4,7 @@
 use crate::adversity::NOW_AND_THEN;
 use std::io::Read;
 use std::path::PathBuf;
+use std::sync::Arc;
 use xsort_disk::{Fault, FaultSite, FileRole, Operation, SimDisk, SimOptions};
 use xsort_extsort::variable::{
     Codec, Content, LinesInput, SortedOutput, merge_sequential, sort_lines_to,
@@ -412,7 +413,7 @@ fn sort_files(
         let path = PathBuf::from(format!("/input-{number}"));
         disk.put(&path, text);
         let bytes = std::io::Cursor::new(text.clone());
-        let content = Content::File(Box::new(move || Ok(Box::new(bytes) as _)));
+        let content = Content::File(Arc::new(move || Ok(Box::new(bytes.clone()) as _)));
         LinesInput { path, bytes: Some(text.len() as u64), content }
     };
     let sources = texts.iter().enumerate().map(file).collect();

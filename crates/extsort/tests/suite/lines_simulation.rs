@@ -10,6 +10,7 @@ use crate::adversity::{
 };
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use xsort_disk::{Operation, SimDisk};
 use xsort_extsort::variable::{ByBytesReversed, Codec, Content, LineOrder, LinesInput};
 use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Observer, merge_lines, sort_lines};
@@ -163,7 +164,7 @@ fn sources(
         let few = random.between(1000, 300_000) as usize;
         let dribble = Dribble::new(text.clone(), few).fails_at(fails_at);
         let content = if is_size_known {
-            Content::File(Box::new(move || Ok(Box::new(dribble) as _)))
+            Content::File(Arc::new(move || Ok(Box::new(dribble.clone()) as _)))
         } else {
             Content::Stream(Box::new(dribble))
         };

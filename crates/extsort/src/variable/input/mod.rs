@@ -39,8 +39,9 @@ use xsort_disk::{Disk, is_url};
 /// The bytes of an input, in order.
 pub type InputBytes<'d> = Box<dyn Read + Send + 'd>;
 
-/// Opens a file when its turn comes, so that there may be more inputs than files may be open.
-pub type OpenInput = Box<dyn FnOnce() -> io::Result<InputBytes<'static>> + Send>;
+/// Opens a file from its beginning when its turn comes, so that there may be more inputs than files
+/// may be open.
+pub type OpenInput = Arc<dyn Fn() -> io::Result<InputBytes<'static>> + Send + Sync>;
 
 /// Makes other bytes of those of an input, such as its records with keys before them.
 pub type MapInput = Box<dyn for<'d> FnOnce(InputBytes<'d>) -> InputBytes<'d> + Send>;
@@ -58,8 +59,8 @@ pub struct LinesInput {
 
 /// How the bytes of an input are read.
 pub enum Content {
-    /// The whole regular file at the input's path. It is opened once: by the disk where it pays to
-    /// read past the page cache, with this function otherwise.
+    /// The whole regular file at the input's path. A sort opens it once: by the disk where it pays
+    /// to read past the page cache, with this function otherwise.
     File(OpenInput),
     /// The same at a URL. Only the disk reads it.
     Url(UrlFile),
@@ -81,9 +82,9 @@ impl LinesInput {
     #[must_use]
     pub fn at(path: &Path) -> LinesInput {
         let file = path.to_owned();
-        let open = move || File::open(file).map(|file| Box::new(file) as InputBytes<'static>);
+        let open = move || File::open(&file).map(|file| Box::new(file) as InputBytes<'static>);
         let bytes = fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|found| found.len());
-        let content = Content::File(Box::new(open));
+        let content = Content::File(Arc::new(open));
         let content = match bytes {
             Some(_) => content,
             // A pipe, or nothing that can be opened, which the first read says.
@@ -143,12 +144,12 @@ impl LinesInput {
     #[must_use]
     pub fn read_through(
         self,
-        wrap: impl FnOnce(InputBytes<'static>) -> InputBytes<'static> + Send + 'static,
+        wrap: impl Fn(InputBytes<'static>) -> InputBytes<'static> + Send + Sync + 'static,
     ) -> LinesInput {
         let content = match self.content {
-            Content::File(open) => Content::File(Box::new(move || open().map(wrap))),
+            Content::File(open) => Content::File(Arc::new(move || open().map(&wrap))),
             Content::Mapped { file_bytes, open, map } if !is_url(&self.path) => {
-                let open = Box::new(move || open().map(wrap));
+                let open = Arc::new(move || open().map(&wrap));
                 Content::Mapped { file_bytes, open, map }
             }
             by_the_disk @ (Content::Url(_) | Content::Mapped { .. }) => by_the_disk,
@@ -164,7 +165,7 @@ impl LinesInput {
         let content = match (self.content, self.bytes) {
             (Content::File(open), Some(file_bytes)) => Content::Mapped { file_bytes, open, map },
             (Content::Url(file), Some(file_bytes)) => {
-                let open = Box::new(move || open_url(&file));
+                let open = Arc::new(move || open_url(&file));
                 Content::Mapped { file_bytes, open, map }
             }
             (content, _) => Content::Stream(map(content.into_bytes())),
@@ -217,6 +218,17 @@ impl LinesInput {
         }
     }
 
+    /// The same input, to be read once more; `None` if its bytes can be read only once.
+    #[must_use]
+    pub fn again(&self) -> Option<LinesInput> {
+        let content = match &self.content {
+            Content::File(open) => Content::File(Arc::clone(open)),
+            Content::Url(file) => Content::Url(file.clone()),
+            Content::Mapped { .. } | Content::Stream(_) => return None,
+        };
+        Some(LinesInput { path: self.path.clone(), bytes: self.bytes, content })
+    }
+
     /// Whether only the disk can read its bytes.
     pub(super) fn needs_bypass(&self) -> bool {
         match self.content {
@@ -244,7 +256,7 @@ impl Content {
     pub(super) fn into_bytes(self) -> InputBytes<'static> {
         match self {
             Content::File(open) => Box::new(OpenedLate::Closed(open)),
-            Content::Url(file) => Box::new(OpenedLate::Closed(Box::new(move || open_url(&file)))),
+            Content::Url(file) => Box::new(OpenedLate::Closed(Arc::new(move || open_url(&file)))),
             Content::Mapped { open, map, .. } => map(Box::new(OpenedLate::Closed(open))),
             Content::Stream(bytes) => bytes,
         }
@@ -346,7 +358,7 @@ mod tests {
         let mut broken = input(Content::Stream(Box::new(Cursor::new(b"a").chain(Failing))));
         assert_eq!(broken.peek(two_bytes).unwrap_err().to_string(), "broken");
         let open = || -> io::Result<_> { Err(io::Error::other("it isn't opened")) };
-        let mut missing = input(Content::File(Box::new(open)));
+        let mut missing = input(Content::File(Arc::new(open)));
         assert_eq!(missing.peek(two_bytes).unwrap(), None);
     }
 }
