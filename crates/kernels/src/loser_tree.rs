@@ -62,6 +62,12 @@ impl HeadKey {
         HeadKey { low: self.low | if is_whole { WHOLE } else { 0 }, ..self }
     }
 
+    /// Whether its twelve bytes are known to be the whole key.
+    #[inline(always)]
+    pub(crate) fn is_whole(self) -> bool {
+        self.low & WHOLE != 0
+    }
+
     /// For a run without a head: it loses against all that have one.
     #[inline(always)]
     pub(crate) fn exhausted(run: usize) -> Self {

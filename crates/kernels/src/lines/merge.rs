@@ -268,16 +268,29 @@ impl<'a, O: LineOrder> Merge<'a, O> {
     /// Goes on behind the head of `run`.
     #[inline(always)]
     fn advance(&mut self, run: usize) {
-        let bytes = self.nodes[run].cursor.bytes;
+        let Cursor { tail, bytes, .. } = self.nodes[run].cursor;
         let head_key = self.next(run);
-        // The same short line again wins again.
-        let is_same = O::WORD_IS_LINE && head_key == self.winner && {
-            let cursor = &self.nodes[run].cursor;
-            cursor.is_live && cursor.bytes == bytes && bytes <= self.skip + WORD
-        };
-        if !is_same {
+        // The same line again wins again, without the matches that its equals would tie.
+        let may_repeat = head_key == self.winner && !head_key.is_whole();
+        if !may_repeat || !self.repeats(run, tail, bytes) {
             self.replay(run, head_key);
         }
+    }
+
+    /// Whether the head of `run`, whose words are those of the line before, is that line again: the
+    /// first `bytes` bytes of `tail`.
+    #[inline(always)]
+    fn repeats(&self, run: usize, tail: &[u8], bytes: usize) -> bool {
+        let cursor = &self.nodes[run].cursor;
+        if !cursor.is_live || cursor.bytes != bytes {
+            return false;
+        }
+        if O::WORD_IS_LINE && bytes <= self.skip + WORD {
+            return true;
+        }
+        let (line, before) = (cursor.line(), &tail[..bytes]);
+        // Alike lines differ at their ends, rather than at their beginnings.
+        line.last_chunk::<WORD>() == before.last_chunk() && line == before
     }
 
     /// Bytes that are missing of a line that was written in part, its delimiter included; 0 if
