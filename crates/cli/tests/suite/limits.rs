@@ -155,11 +155,13 @@ fn a_control_groups_limit_is_survived() {
 #[test]
 fn many_threads_leave_address_space_for_all_else() {
     let sandbox = Sandbox::new();
-    sandbox.ok("gen -q -f gensort-ascii 100MB in");
+    sandbox.ok("gen -q -f gensort-ascii 100MB records");
+    // There may be two MiB for them.
+    sandbox.ok("gen -q -f gensort-ascii 20MB text");
     for limit_kib in [300_000, 400_000] {
-        for command in ["sort -q -j 200 -m 256M", "lines --parallel=200 -S 256M"] {
+        for command in ["sort -q -j 200 -m 256M records", "lines --parallel=200 -S 256M text"] {
             let script =
-                format!("ulimit -v {limit_kib}; exec {} {command} in -o out", program().display());
+                format!("ulimit -v {limit_kib}; exec {} {command} -o out", program().display());
             let output = Command::new("sh")
                 .args(["-c", &script])
                 .current_dir(sandbox.path())

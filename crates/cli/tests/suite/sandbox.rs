@@ -8,6 +8,9 @@ use tempfile::TempDir;
 
 pub(crate) struct Sandbox {
     directory: TempDir,
+    /// Where its programs publish and find jobs: those of other sandboxes may have stores of their
+    /// own, in which uploads have the same numbers.
+    status: TempDir,
     /// Of the environment of its programs: names and values.
     pub(crate) variables: Vec<(String, String)>,
 }
@@ -22,7 +25,8 @@ pub(crate) struct Ended {
 impl Sandbox {
     pub(crate) fn new() -> Sandbox {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        Sandbox { directory, variables: Vec::new() }
+        let status = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        Sandbox { directory, status, variables: Vec::new() }
     }
 
     /// One whose programs have these variables in their environment.
@@ -41,6 +45,7 @@ impl Sandbox {
             .args(line.split_whitespace())
             .current_dir(self.path())
             .env_remove("NO_COLOR")
+            .env("XSORT_STATUS_DIR", self.status.path())
             .envs(self.variables.iter().cloned())
             // An empty pipe.
             .stdin(Stdio::piped())

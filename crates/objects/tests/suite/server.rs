@@ -166,6 +166,8 @@ impl Answer {
 impl Shared {
     /// Serves one connection until it ends.
     fn serve(&self, stream: &TcpStream) {
+        // An answer's body doesn't wait until its head is acknowledged.
+        let _ = stream.set_nodelay(true);
         let mut reader = BufReader::new(stream);
         while let Some(asked) = self.read(&mut reader) {
             let wrong = (self.decide)(&asked);
