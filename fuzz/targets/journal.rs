@@ -6,7 +6,9 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
+use std::io::Cursor;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::fixed::Method;
@@ -122,7 +124,7 @@ fn run(case: &Case, disk: &SimDisk) -> Result<(), Error> {
         let input = LinesInput {
             path: INPUT.into(),
             bytes: Some(bytes.len() as u64),
-            content: Content::File(Box::new(|| Ok(Box::new(std::io::Cursor::new(bytes))))),
+            content: Content::File(Arc::new(move || Ok(Box::new(Cursor::new(bytes.clone()))))),
         };
         return sort_lines(&options, &ByBytes, vec![input], &mut Vec::new(), disk, &Unobserved)
             .map(drop);
