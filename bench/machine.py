@@ -6,7 +6,7 @@ import platform
 import subprocess
 import sys
 
-# On a virtual machine the first touch of memory costs seconds a GiB; 20 GiB or 80% of what is free, whichever is less.
+# On a virtual machine the first touch of memory costs seconds a GiB, also of what the host has taken back meanwhile; 20 GiB or 80% of what is free, whichever is less.
 TOUCH_BYTES_MAX = 20 * 2**30
 TOUCH = "import mmap, sys; m = mmap.mmap(-1, int(sys.argv[1])); [m.__setitem__(i, 1) for i in range(0, len(m), 4096)]"
 
@@ -17,9 +17,9 @@ def memory(field):
     return int(lines[field].split()[0]) * 1024
 
 
-def touch_memory():
-    """Touches the free memory once, in a process of its own; returns how many bytes. Empty the page cache before."""
-    bytes = min(TOUCH_BYTES_MAX, memory("MemFree") * 8 // 10)
+def touch_memory(bytes_max=TOUCH_BYTES_MAX):
+    """Touches so much of the free memory once, in a process of its own; returns how many bytes. Empty the page cache before."""
+    bytes = min(bytes_max, TOUCH_BYTES_MAX, memory("MemFree") * 8 // 10)
     subprocess.run([sys.executable, "-c", TOUCH, str(bytes)], check=True)
     return bytes
 

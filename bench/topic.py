@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 
+import machine
 import measure
 import record
 from report import seconds
@@ -115,6 +116,7 @@ class Topic:
         scratch.mkdir()
         memory = entry.memory_bytes * factor
         command = self.contenders.command(entry.contender, case, entry, memory, source, target, scratch)
+        self.touch(min(memory, 2 * case.bytes), case)
         run = self.measure_warm(case, command, source) if case.is_warm else self.measure(entry.contender, command, target)
         wrong, proof = (None, None) if run.failure else self.prove(case, entry, target, checksum)
         row = sort_row(entry) | shared | {"repeats": case.repeats} | run.row()
@@ -132,6 +134,14 @@ class Topic:
         shutil.rmtree(scratch)
         target.unlink(missing_ok=True)
         return run.failure
+
+    def touch(self, bytes, case):
+        """Makes memory ready for a run that will take about so much."""
+        if self.options.no_touch:
+            return
+        if not case.is_warm and not self.options.keep_caches:
+            measure.drop_caches()
+        machine.touch_memory(bytes + 2**30)
 
     def measure(self, contender, command, target):
         """One run of a program, its code in memory and, unless told otherwise, nothing else."""
