@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use super::names;
 use crate::args::{connections, part_size};
-use crate::settings::limited::Limited;
+use crate::settings::limited;
 use std::ffi::OsStr;
 use std::sync::Arc;
 use xsort::size;
@@ -49,12 +49,7 @@ impl Limits {
 
     /// An input held to the rate where it doesn't pass the disk.
     pub(super) fn limit(&self, input: LinesInput) -> LinesInput {
-        match self.rate.clone() {
-            Some(rate) => {
-                input.read_through(move |bytes| Box::new(Limited::new(bytes, Arc::clone(&rate))))
-            }
-            None => input,
-        }
+        limited::input(input, self.rate.as_ref())
     }
 }
 

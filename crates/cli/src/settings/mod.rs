@@ -132,12 +132,7 @@ impl JobLimits {
 
     /// An input held to the bandwidth limit where it doesn't pass the disk.
     pub(crate) fn hold(&self, input: LinesInput) -> LinesInput {
-        match self.rate.clone() {
-            Some(rate) => {
-                input.read_through(move |bytes| Box::new(Limited::new(bytes, Arc::clone(&rate))))
-            }
-            None => input,
-        }
+        limited::input(input, self.rate.as_ref())
     }
 
     /// A stream of data held to the same limit.
