@@ -17,8 +17,8 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU8, AtomicUsize};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicI64, AtomicU8};
+use std::time::Duration;
 
 /// Mappings start on a huge page's boundary, so that the kernel can back them with huge pages from
 /// the first byte.
@@ -26,13 +26,13 @@ const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 const _: () = assert!(HUGE_PAGE_BYTES.is_multiple_of(ALIGNMENT));
 
-/// A huge page that takes longer than this would have been faster as small ones: those take 0.3 to
-/// 0.7 ms, a huge page 0.1 ms where the system has it, and 4 ms where a virtual machine has given
-/// it back to its host (docs/experiments/2026-11-21-first-touch.md).
-const SLOW: Duration = Duration::from_millis(1);
-/// After so many slow huge pages, the mapping requests no more. A single one may have been an
-/// interruption.
-const SLOW_MAX: usize = 2;
+/// What the small pages in the place of a huge page take: 0.3 to 0.8 ms. A huge page takes 0.1 ms
+/// where the system has it, and 4 to 5 ms where a virtual machine has given it back to its host
+/// (docs/experiments/2026-11-21-first-touch.md).
+const SMALL_PAGES_TIME: Duration = Duration::from_micros(600);
+/// A mapping requests no more huge pages once they have taken so much longer than small ones would
+/// have. What they saved before counts, up to as much again.
+const LOSS_MAX: Duration = Duration::from_millis(10);
 /// Smaller mappings aren't worth the calls.
 const POPULATED_BYTES_MIN: usize = 16 * HUGE_PAGE_BYTES;
 
@@ -50,8 +50,8 @@ pub(crate) enum Backing {
 struct PopulatedPages {
     /// For each place of a huge page: [`NOTHING`], [`SMALL_PAGES`] or [`HUGE_PAGE`].
     requested: Box<[AtomicU8]>,
-    /// How many huge pages were slow.
-    slow: AtomicUsize,
+    /// By how much longer huge pages took than small ones would have, in nanoseconds.
+    loss: AtomicI64,
 }
 
 const NOTHING: u8 = 0;
@@ -122,7 +122,7 @@ impl Region {
         let is_populated = backing == Backing::HugePagesIfFast && bytes >= POPULATED_BYTES_MIN;
         let populated = is_populated.then(|| PopulatedPages {
             requested: (0..bytes / HUGE_PAGE_BYTES).map(|_| AtomicU8::new(NOTHING)).collect(),
-            slow: AtomicUsize::new(0),
+            loss: AtomicI64::new(0),
         });
         Ok(Region { start, bytes, populated })
     }
@@ -133,16 +133,16 @@ impl Region {
     #[cfg(not(miri))]
     fn populate(&self, range: Range<usize>) {
         use rustix::mm::{Advice, madvise};
-        let Some(PopulatedPages { requested, slow }) = &self.populated else { return };
+        let Some(PopulatedPages { requested, loss }) = &self.populated else { return };
         let end = range.end.div_ceil(HUGE_PAGE_BYTES).min(requested.len());
         for page in range.start / HUGE_PAGE_BYTES..end {
-            let is_slow = slow.load(Relaxed) >= SLOW_MAX;
+            let is_slow = loss.load(Relaxed) > LOSS_MAX.as_nanos() as i64;
             let wanted = if is_slow { SMALL_PAGES } else { HUGE_PAGE };
             if requested[page].compare_exchange(NOTHING, wanted, Relaxed, Relaxed).is_err() {
                 continue;
             }
             let start = self.start.as_ptr().wrapping_add(page * HUGE_PAGE_BYTES).cast();
-            let begun = Instant::now();
+            let begun = thread_time();
             let advices = [Advice::LinuxHugepage, Advice::LinuxPopulateWrite];
             for &advice in &advices[usize::from(is_slow)..] {
                 // SAFETY: a whole huge page within the mapping (page < requested.len() = bytes /
@@ -150,8 +150,8 @@ impl Region {
                 // use them now: the one is a preference, the other a write fault without a write.
                 let _ = unsafe { madvise(start, HUGE_PAGE_BYTES, advice) };
             }
-            if !is_slow && begun.elapsed() > SLOW {
-                slow.fetch_add(1, Relaxed);
+            if !is_slow {
+                count_loss(loss, thread_time().saturating_sub(begun));
             }
         }
     }
@@ -192,6 +192,21 @@ impl Region {
             .ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Region { start, bytes, populated: None })
     }
+}
+
+/// Adds what a huge page took beyond the time of small ones; less, if it took less.
+#[cfg(not(miri))]
+fn count_loss(loss: &AtomicI64, taken: Duration) {
+    let more = taken.as_nanos() as i64 - SMALL_PAGES_TIME.as_nanos() as i64;
+    let least = -(LOSS_MAX.as_nanos() as i64);
+    let _ = loss.fetch_update(Relaxed, Relaxed, |loss| Some((loss + more).max(least)));
+}
+
+/// The processor time of this thread. That of the clock would count other threads' turns as well.
+#[cfg(not(miri))]
+fn thread_time() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
 impl Drop for Region {

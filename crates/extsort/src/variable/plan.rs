@@ -53,6 +53,8 @@ const CHUNKS_GOOD: u64 = 64;
 /// A chunk of a stream is at most this share of what came before it, so that there is something to
 /// sort while it is read.
 const STREAM_SHARE: u64 = 4;
+/// The last chunks of an input are at least this share of the others.
+const LAST_CHUNKS_SHARE: usize = 8;
 /// An area holds so many chunks of the text that is good, so that little is left of it whatever
 /// their entries take.
 const CHUNKS_PER_AREA: u64 = 4;
@@ -185,14 +187,17 @@ impl Plan {
     }
 
     /// Bytes of text after which a chunk is full even if its area isn't, if so many bytes were read
-    /// before it.
-    pub(super) fn chunk_bytes_after(&self, bytes_before: u64) -> usize {
+    /// before it, and so many, if that is known, are still to be read. The last chunks are smaller,
+    /// so that all threads sort until the end.
+    pub(super) fn chunk_bytes_after(&self, bytes_before: u64, remaining: Option<u64>) -> usize {
         let of_stream = || {
             let most = good_chunk_bytes(bytes_before);
             (bytes_before / STREAM_SHARE).max(CHUNK_BYTES_MIN).min(most)
         };
         let most = self.sort_buffer_bytes.max(CHUNK_BYTES_GOOD as usize);
-        most.min(self.chunk_bytes.unwrap_or_else(of_stream) as usize)
+        let most = most.min(self.chunk_bytes.unwrap_or_else(of_stream) as usize);
+        let share = remaining.map_or(u64::MAX, |bytes| bytes.div_ceil(self.threads as u64));
+        most.min(usize::try_from(share).unwrap_or(usize::MAX).max(most / LAST_CHUNKS_SHARE))
     }
 
     /// Refuses an input of so many bytes whose index would take more than its share.

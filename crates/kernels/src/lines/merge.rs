@@ -537,8 +537,9 @@ fn shared_words<O: LineOrder>(
     high: &[u8],
     scratch: &mut O::Scratch,
 ) -> usize {
-    if O::WORD_IS_LINE {
-        let shared = super::shared_bytes(low, high);
+    let in_words = [low, high].map(|line| order.bytes_in_words(line));
+    if O::WORD_IS_LINE || in_words[0] > 0 {
+        let shared = super::shared_bytes(&low[..in_words[0]], &high[..in_words[1]]);
         return if shared < WORD { 0 } else { shared };
     }
     if !order.is_exact() {

@@ -80,7 +80,7 @@ impl<'a, 'j, O: LineOrder> ChunkReader<'a, 'j, O> {
         bytes_before: u64,
     ) -> Result<Filled, Error> {
         let delimiter = self.job.options.delimiter;
-        let target = self.job.plan.chunk_bytes_after(bytes_before);
+        let target = self.job.plan.chunk_bytes_after(bytes_before, self.remaining);
         let Filling { area, text_bytes } = filling;
         // The area may be smaller than the last one was.
         let carried = self.carry.len().min(area.len() - *text_bytes);
