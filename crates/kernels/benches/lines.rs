@@ -31,7 +31,7 @@ fn sorted(text: &[u8]) -> Vec<Entry> {
     for_each_line(text, b'\n', |_, _| lines += 1);
     let mut entries = vec![Entry::default(); lines];
     let mut spare = entries.clone();
-    sort(&ByBytes, text, b'\n', &mut entries, &mut spare, Caches::default());
+    sort(&ByBytes, text, b'\n', &mut entries, &mut spare, Caches::default(), true);
     entries
 }
 
@@ -59,6 +59,7 @@ fn benches(criterion: &mut Criterion) {
                     &mut entries,
                     &mut spare,
                     Caches::default(),
+                    true,
                 );
             });
         });

@@ -49,6 +49,6 @@ pub fn sort_keyed(
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
     let segment = || -> Box<dyn SegmentForm> { Box::new(Restore::default()) };
-    let form = OutputForm { head, segment: &segment };
+    let form = OutputForm { head, segment: &segment, sums: None };
     sort_formed(options, &ByKey, inputs, output, form, disk, observer)
 }

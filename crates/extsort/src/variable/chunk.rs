@@ -62,6 +62,7 @@ impl Chunk {
     }
 
     /// Sorts the lines, and with `is_unique` drops all but the first of those with the same key.
+    /// Only if it `needs_hashes` are there sums of all lines.
     /// `sort_buffer` is as large as the entries of all lines. If it is as large as the text, lines
     /// may be moved to where their order has them, so that a merge reads them one after the other:
     /// a miss of the TLB for each line takes longer than two copies.
@@ -70,6 +71,7 @@ impl Chunk {
         order: &O,
         delimiter: u8,
         is_unique: bool,
+        needs_hashes: bool,
         caches: Caches,
         sort_buffer: &mut Lease,
     ) -> HashSums {
@@ -82,7 +84,7 @@ impl Chunk {
         let entries: &mut [Entry<O::Words>] = bytemuck::cast_slice_mut(&mut behind[..bytes]);
         let entry_buffer: &mut [Entry<O::Words>] =
             bytemuck::cast_slice_mut(&mut sort_buffer[..bytes]);
-        let read = sort(order, text, delimiter, entries, entry_buffer, caches);
+        let read = sort(order, text, delimiter, entries, entry_buffer, caches, needs_hashes);
         let Deduplicated { lines, dropped_sum } = if is_unique {
             dedup(order, text, delimiter, entries)
         } else {

@@ -31,6 +31,9 @@ pub trait SegmentForm {
 /// Makes the form of each segment.
 pub type SegmentForms<'f> = dyn Fn() -> Box<dyn SegmentForm> + Sync + 'f;
 
+/// Two sums of hashes: of lines that were read, and that were written.
+pub type LineSums<'f> = dyn Fn() -> [u64; 2] + Sync + 'f;
+
 /// What an output is besides sorted lines.
 #[derive(Clone, Copy)]
 pub struct OutputForm<'f> {
@@ -38,6 +41,10 @@ pub struct OutputForm<'f> {
     pub head: &'f [u8],
     /// What is made of the lines.
     pub segment: &'f SegmentForms<'f>,
+    /// The sums of the hashes of all lines that were read, and of those that were written, if
+    /// whoever changes lines knows them. They aren't hashed in between then. Where duplicates are
+    /// dropped or there is a checkpoint, nobody knows.
+    pub sums: Option<&'f LineSums<'f>>,
 }
 
 /// A sort or merge of lines under way.
@@ -143,6 +150,22 @@ impl<'a, O> LinesJob<'a, O> {
             Arc::clone(&self.gauges.scratch),
         )?;
         Ok(self.scratch.get_or_init(|| scratch))
+    }
+
+    /// Whether lines are hashed here.
+    pub(super) fn needs_hashes(&self) -> bool {
+        self.form.is_none_or(|form| form.sums.is_none())
+    }
+
+    /// Checks that no line is lost or changed, when all threads are done. Returns the sum of the
+    /// hashes of all lines.
+    ///
+    /// # Errors
+    /// If one is.
+    pub(super) fn check_sums(&self) -> Result<u64, Error> {
+        let sums = self.form.and_then(|form| form.sums);
+        let [read, written] = sums.map_or_else(|| self.balance.sums(), |sums| sums());
+        if read == written { Ok(read) } else { Err(Error::LostLines { read, written }) }
     }
 
     /// Takes over blocks that an earlier process has left on scratch.

@@ -84,7 +84,7 @@ impl LinesReport {
         written_bytes: u64,
         begun: Instant,
     ) -> Result<LinesReport, Error> {
-        let checksum = if is_checked { Some(job.balance.close()?) } else { None };
+        let checksum = if is_checked { Some(job.check_sums()?) } else { None };
         let spilled = job.gauges.spilled.read();
         Ok(LinesReport {
             lines: formed.lines + job.sorted_lines.load(Relaxed),

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::keyed::{LineKeys, LineTies, sort_lines_by_keys};
-use xsort_extsort::variable::{Content, LineOrder, LinesInput, SortedOutput};
+use xsort_extsort::variable::{
+    ByBytes, Content, LineOrder, LinesInput, OutputForm, SegmentForm, SortedOutput, sort_formed,
+};
 use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Unobserved};
 use xsort_kernels::lines::line_hash;
 use xsort_testing::{Dribble, Random, for_each_seed};
@@ -124,6 +126,52 @@ fn lines(texts: &[Vec<u8>], delimiter: u8) -> Vec<&[u8]> {
         lines.extend(own);
     }
     lines
+}
+
+/// Writes lines as they are.
+struct AsTheyAre;
+
+impl SegmentForm for AsTheyAre {
+    fn put(&mut self, line: &[u8], out: &mut [u8]) -> usize {
+        out[..line.len()].copy_from_slice(line);
+        out[line.len()] = b'\n';
+        line.len() + 1
+    }
+
+    fn put_piece(&mut self, piece: &mut [u8]) -> usize {
+        piece.len()
+    }
+}
+
+#[test]
+fn lines_whose_sums_differ_are_not_published() {
+    let options = LinesOptions {
+        delimiter: b'\n',
+        is_unique: false,
+        budget_bytes: 4 * MIB,
+        taken_bytes: 0,
+        threads: 2,
+        caches: Caches::default(),
+        scratch: vec![PathBuf::from("/scratch")],
+        codec: None,
+        output_file: None,
+        checkpoint: None,
+    };
+    for sums in [[7, 7], [7, 8]] {
+        let disk = SimDisk::new(SimOptions::default());
+        let path = PathBuf::from("/out/sorted");
+        let output = SortedOutput::File { path: &path, sync: false };
+        let (segment, sums_of) = (|| -> Box<dyn SegmentForm> { Box::new(AsTheyAre) }, || sums);
+        let form = OutputForm { head: &[], segment: &segment, sums: Some(&sums_of) };
+        let inputs = vec![stream(b"b\na\n", true)];
+        let report = sort_formed(&options, &ByBytes, inputs, output, form, &disk, &Unobserved);
+        match report {
+            Ok(report) => assert_eq!((sums, report.checksum), ([7, 7], Some(7))),
+            Err(Error::LostLines { read: 7, written: 8 }) => assert_eq!(sums, [7, 8]),
+            Err(error) => panic!("{error}"),
+        }
+        assert_eq!(disk.get(&path).is_some(), sums == [7, 7]);
+    }
 }
 
 #[test]

@@ -98,7 +98,7 @@ mod tests {
                 .collect();
             let mut entries = vec![Entry::<[u64; 1]>::default(); lines as usize];
             let buffer = &mut vec![Entry::default(); lines as usize];
-            sort(&ByBytes, &text, b'\n', &mut entries, buffer, Caches::default());
+            sort(&ByBytes, &text, b'\n', &mut entries, buffer, Caches::default(), true);
             // Some are dropped.
             entries.retain(|entry| entry.offset() % 3 != 1);
             let of = |text: &[u8], entries: &[Entry]| -> Vec<Vec<u8>> {

@@ -4,6 +4,7 @@
 //! lines, which are called heads; lines with equal words are compared as wholes.
 
 use super::hash::word_hash;
+use super::scan::is_same_line;
 use super::{Entry, Gathered, LineOrder, Words, line_end, line_hash};
 use crate::loser_tree::{self, HeadKey, Node};
 use crate::prefetch;
@@ -288,9 +289,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         if O::WORD_IS_LINE && bytes <= self.skip + WORD {
             return true;
         }
-        let (line, before) = (cursor.line(), &tail[..bytes]);
-        // Alike lines differ at their ends, rather than at their beginnings.
-        line.last_chunk::<WORD>() == before.last_chunk() && line == before
+        is_same_line(cursor.line(), &tail[..bytes])
     }
 
     /// Bytes that are missing of a line that was written in part, its delimiter included; 0 if

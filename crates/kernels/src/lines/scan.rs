@@ -106,6 +106,13 @@ pub fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
     shared + a[shared..].iter().zip(&b[shared..]).take_while(|(a, b)| a == b).count()
 }
 
+/// Whether two lines are the same. Alike lines differ at their ends, rather than at their
+/// beginnings.
+#[inline(always)]
+pub(super) fn is_same_line(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.last_chunk::<8>() == b.last_chunk() && a == b
+}
+
 /// A bit for each byte, the lowest for the first: whether it is `wanted`.
 #[inline(always)]
 pub fn mask(block: &[u8; MASK_BYTES], wanted: u8) -> u64 {

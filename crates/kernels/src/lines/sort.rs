@@ -4,6 +4,7 @@
 //! with equal words are sorted by the next eight bytes (as multikey quicksort and burstsort do it
 //! with characters); small groups compare whole lines.
 
+use super::scan::is_same_line;
 use super::{Entry, LineOrder, Words, for_each_line, line_end, line_hash, shared_bytes};
 use crate::caches::Caches;
 use crate::{prefetch, words};
@@ -29,12 +30,13 @@ struct Sorter<'a, O: LineOrder> {
     text: &'a [u8],
     delimiter: u8,
     caches: Caches,
+    needs_hashes: bool,
     scratch: O::Scratch,
 }
 
 /// Makes an entry of each line of `text`, and sorts them. `entries` and `buffer` have as many
 /// elements as the text has lines, fewer than 2^32. Lines that compare equal keep the order of the
-/// text. Returns the sum of the lines' hashes.
+/// text. Returns the sum of the lines' hashes if it `needs_hashes`, else 0.
 ///
 /// # Panics
 /// If the text has another number of lines.
@@ -45,8 +47,10 @@ pub fn sort<O: LineOrder>(
     entries: &mut [Entry<O::Words>],
     buffer: &mut [Entry<O::Words>],
     caches: Caches,
+    needs_hashes: bool,
 ) -> u64 {
-    let mut sorter = Sorter { order, text, delimiter, caches, scratch: O::Scratch::default() };
+    let scratch = O::Scratch::default();
+    let mut sorter = Sorter { order, text, delimiter, caches, needs_hashes, scratch };
     let (shared, sum) = sorter.extract(entries);
     if !sorter.are_in_order(entries) {
         words::sort(entries, buffer, caches);
@@ -141,24 +145,23 @@ impl<O: LineOrder> Sorter<'_, O> {
         let prefix = &text[..shared];
         let mut place = 0;
         let (mut really, mut sum) = (shared, 0u64);
-        // The line before, which may be the same: then it has the same words.
-        let mut before: (u64, &[u8], _) = (0, &[], None);
+        // The line before, which may be the same, and its words.
+        let mut before: Option<(&[u8], _)> = None;
         for_each_line(text, self.delimiter, |start, end| {
-            let tail = &text[start..];
-            if shared > 0 && !tail[..end - start].starts_with(prefix) {
-                really = really.min(shared_bytes(prefix, &tail[..end - start]));
+            let (tail, line) = (&text[start..], &text[start..end]);
+            if shared > 0 && !line.starts_with(prefix) {
+                really = really.min(shared_bytes(prefix, line));
             }
-            let hash = line_hash(tail, end - start);
-            sum = sum.wrapping_add(hash);
+            if self.needs_hashes {
+                sum = sum.wrapping_add(line_hash(tail, end - start));
+            }
             let words = match (O::Words::COUNT, before) {
-                (_, (same, line, Some(words))) if same == hash && line == &tail[..end - start] => {
-                    words
-                }
+                (_, Some((same, words))) if is_same_line(same, line) => words,
                 (1, _) => [self.order.word_of(tail, end - start, shared, &mut self.scratch), 0],
                 _ => self.order.two_words_of(tail, end - start, shared, &mut self.scratch),
             };
             if !O::WORD_IS_LINE {
-                before = (hash, &tail[..end - start], Some(words));
+                before = Some((line, words));
             }
             entries[place] = Entry::new(O::Words::of(words), start, end - start);
             place += 1;

@@ -91,8 +91,11 @@ fn sum_of(lines: &[Vec<u8>]) -> u64 {
 fn sorted_entries<O: LineOrder>(order: &O, text: &[u8], delimiter: u8) -> Vec<Entry<O::Words>> {
     let mut entries = vec![Entry::default(); entries_of(order, text, delimiter).len()];
     let mut spare = entries.clone();
-    let sum = sort(order, text, delimiter, &mut entries, &mut spare, TINY);
+    let sum = sort(order, text, delimiter, &mut entries, &mut spare, TINY, true);
     assert_eq!(sum, sum_of(&lines_of(text, delimiter, &entries)));
+    let mut unsummed = entries.clone();
+    let sum = sort(order, text, delimiter, &mut unsummed, &mut spare, TINY, false);
+    assert_eq!((sum, &unsummed), (0, &entries));
     entries
 }
 

@@ -104,7 +104,8 @@ impl<'a, 'j, O: LineOrder> FormWorker<'a, 'j, O> {
             buffer.renew();
         }
         let (delimiter, is_unique) = (options.delimiter, options.is_unique);
-        let sort = || chunk.sort(*order, delimiter, is_unique, options.caches, &mut buffer);
+        let (caches, needs_hashes) = (options.caches, self.job.needs_hashes());
+        let sort = || chunk.sort(*order, delimiter, is_unique, needs_hashes, caches, &mut buffer);
         let sums = gauges.stage_times.sort_busy.time(sort);
         gauges.counts.chunks.fetch_add(1, Relaxed);
         balance.read(sums.read);

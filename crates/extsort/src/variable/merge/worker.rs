@@ -93,6 +93,9 @@ impl<'a, 'j, O: LineOrder, S: Sink> MergeWorker<'a, 'j, O, S> {
         let lines = segment.lines(&texts);
         let mut merge =
             Merge::new(*order, options.delimiter, options.is_unique, &lines, segment.ends());
+        if !self.job.needs_hashes() {
+            merge = merge.without_written_sum();
+        }
         let mut form = form.filter(|_| S::IS_OUTPUT).map(|form| (form.segment)());
         let has_crc = S::IS_OUTPUT && self.job.journal.is_recording();
         loop {
