@@ -30,6 +30,12 @@ const MIB: u64 = 1 << 20;
 pub(super) const BUDGET_BYTES_MIN: u64 = 2 * MIB;
 /// The greatest budget, which is the address space: a larger one is taken for this.
 const BUDGET_BYTES_MAX: u64 = 1 << 47;
+/// Least bytes of the budget for each thread.
+const THREAD_BYTES_MIN: u64 = MIB / 2;
+/// The same for an input of more than so many budgets: one thread makes runs of twice the size and
+/// needs a merge pass less (docs/experiments/2026-11-25-small-budgets.md).
+const THREAD_BYTES_MIN_LARGE: u64 = 2 * MIB;
+const LARGE_INPUT_BUDGETS: u64 = 16;
 /// Bytes of a thread's write buffer, at most.
 const WRITE_BUFFER_BYTES_MAX: u64 = 4 * MIB;
 /// The same where there is little input.
@@ -295,13 +301,15 @@ struct Shares {
 }
 
 impl Shares {
-    /// As many threads as asked for, if each can have a write buffer of 64 KiB or more and the
-    /// index stays within its share. Fewer threads have larger write buffers, and these larger
-    /// blocks, which make a smaller index.
+    /// As many threads as asked for, if each can have a write buffer of 64 KiB or more, or of 256
+    /// KiB for a large input, and the index stays within its share. Fewer threads have larger write
+    /// buffers, and these larger blocks, which make a smaller index.
     fn new(options: &LinesOptions, input_bytes: Option<u64>, is_small: bool) -> Shares {
         let budget = usable_bytes(options, options.budget_bytes);
         let context = options.codec.map_or(0, Codec::context_bytes);
-        let threads_max = (budget / (MIB / 2 + context)).max(1) as usize;
+        let is_large = input_bytes.is_some_and(|bytes| bytes / LARGE_INPUT_BUDGETS > budget);
+        let thread_bytes = if is_large { THREAD_BYTES_MIN_LARGE } else { THREAD_BYTES_MIN };
+        let threads_max = (budget / (thread_bytes + context)).max(1) as usize;
         let write_buffer_max =
             if is_small { WRITE_BUFFER_BYTES_SMALL } else { WRITE_BUFFER_BYTES_MAX };
         let mut threads = if is_small { 1 } else { options.threads.clamp(1, threads_max) };

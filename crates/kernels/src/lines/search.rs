@@ -3,6 +3,9 @@
 use super::{Entry, LineOrder};
 use std::cmp::Ordering;
 
+/// A search begins with a line about so many bytes ahead.
+const FIRST_STEP: usize = 128;
+
 /// A line to search for, and on which side of it equal lines are.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound<'a> {
@@ -38,7 +41,8 @@ pub fn bound_in_entries<O: LineOrder>(
 }
 
 /// Number of leading bytes of a sorted text whose lines come before `bound`. Each line of the text
-/// has its delimiter.
+/// has its delimiter. Steps are doubled until one is too far (Bentley and Yao, An almost optimal
+/// algorithm for unbounded searching, 1976): a merge of many runs takes few lines of each at once.
 pub fn bound_in_text<O: LineOrder>(
     order: &O,
     text: &[u8],
@@ -48,14 +52,17 @@ pub fn bound_in_text<O: LineOrder>(
 ) -> usize {
     // Both are where lines begin, or the end.
     let (mut low, mut high) = (0, text.len());
+    let (mut step, mut is_beyond) = (FIRST_STEP, false);
     while low < high {
-        let middle = low + (high - low) / 2;
+        let half = (high - low) / 2;
+        let middle = low + if is_beyond { half } else { half.min(step) };
         let start = memchr::memrchr(delimiter, &text[low..middle]).map_or(low, |end| low + end + 1);
         let end = start + super::line_end(&text[start..high], delimiter);
         if bound.is_after(order.compare(&text[start..end], bound.line, scratch)) {
             low = (end + 1).min(high);
+            step *= 2;
         } else {
-            high = start;
+            (high, is_beyond) = (start, true);
         }
     }
     low

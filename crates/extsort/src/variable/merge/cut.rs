@@ -13,7 +13,7 @@ use super::cursor::RunCursor;
 use super::segment::{CutLine, RunSlice, Segment};
 use std::cmp::Ordering;
 use std::sync::Arc;
-use xsort_kernels::lines::{Bound, LineOrder, Words, bound_in_entries, bound_in_text};
+use xsort_kernels::lines::{Bound, LineOrder, Words, bound_in_entries, bound_in_text, line_end};
 
 /// A segment may be so many times as large as it should be: where all runs are in memory, and
 /// where blocks are, since runs on scratch differ in length, and each cut searches all of them.
@@ -205,6 +205,13 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
             return CutPosition { blocks: 0, offset: cursor.offset + lines };
         }
         let mut from = cursor.offset;
+        if let Some(text) = cursor.loaded.front().map(|loaded| &loaded.text()[from..]) {
+            // Of many runs, most have no line before the cut.
+            let next = &text[..line_end(text, delimiter)];
+            if !bound.is_after(order.compare(next, bound.line, scratch)) {
+                return CutPosition { blocks: 0, offset: from };
+            }
+        }
         for (blocks, loaded) in cursor.loaded.iter().enumerate() {
             if !bound.is_after(order.compare(loaded.last_line(), bound.line, scratch)) {
                 let text = &loaded.text()[from..];
