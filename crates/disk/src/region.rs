@@ -338,3 +338,21 @@ impl std::ops::DerefMut for MappedRange {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
 }
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_slow_pages_among_fast_ones_are_no_loss() {
+        let loss_after = |micros: &[u64]| {
+            let loss = AtomicI64::new(0);
+            micros.iter().for_each(|&micros| count_loss(&loss, Duration::from_micros(micros)));
+            Duration::try_from_secs_f64(loss.into_inner() as f64 / 1e9).unwrap_or_default()
+        };
+        assert!(loss_after(&[100, 100, 5000, 100, 5000, 100]) < LOSS_MAX);
+        assert!(loss_after(&[5000; 3]) > LOSS_MAX);
+        let pages = [[100; 1000].as_slice(), &[5000; 5]].concat();
+        assert!(loss_after(&pages) > LOSS_MAX, "what was saved long ago is forgotten");
+    }
+}

@@ -412,6 +412,31 @@ mod tests {
         assert!(refused > 5 && refused < 60, "{refused}");
     }
 
+    #[test]
+    fn the_last_chunks_are_smaller() {
+        let plan =
+            |threads| Plan::new(&options(1024 * MIB, threads, None), Some(100 * MIB), 24, false);
+        let after = |plan: &Plan, remaining| plan.chunk_bytes_after(0, remaining) as u64;
+        for (threads, chunk) in [(1, 16 * MIB), (2, 25 * MIB / 2)] {
+            let plan = plan(threads);
+            assert_eq!(after(&plan, None), chunk);
+            assert_eq!(after(&plan, Some(100 * MIB)), chunk);
+            assert_eq!(after(&plan, Some(4 * MIB)), 4 * MIB / threads as u64);
+            assert_eq!(after(&plan, Some(1)), chunk / 8);
+        }
+    }
+
+    #[test]
+    fn much_text_in_little_memory_has_fewer_threads() {
+        let threads = |budget_mib, input_mib: Option<u64>| {
+            let options = options(budget_mib * MIB, 64, None);
+            Plan::new(&options, input_mib.map(|mib| mib * MIB), 24, false).threads
+        };
+        assert_eq!([2, 4, 64, 256].map(|budget_mib| threads(budget_mib, Some(30))), [4, 8, 64, 64]);
+        assert_eq!([2, 4, 64, 256].map(|mib| threads(mib, Some(8192))), [1, 2, 32, 64]);
+        assert_eq!(threads(2, None), 4);
+    }
+
     /// Half a write buffer must have a block to fill and one to compress it into: with fewer a
     /// spill would wait for itself.
     #[test]
