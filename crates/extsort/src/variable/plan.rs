@@ -60,7 +60,7 @@ const CHUNKS_GOOD: u64 = 64;
 /// sort while it is read.
 const STREAM_SHARE: u64 = 4;
 /// The last chunks of an input are at least this share of the others.
-const LAST_CHUNKS_SHARE: usize = 8;
+const LAST_CHUNKS_SHARE: usize = 4;
 /// An area holds so many chunks of the text that is good, so that little is left of it whatever
 /// their entries take.
 const CHUNKS_PER_AREA: u64 = 4;
@@ -68,7 +68,7 @@ const CHUNKS_PER_AREA: u64 = 4;
 /// enough for the blocks of a merge from there.
 const CHECKPOINT_AREA_BYTES: u64 = 2 * MIB;
 /// Chunks for each thread, so that there is something to sort while others are read.
-const CHUNKS_PER_THREAD: u64 = 4;
+const CHUNKS_PER_THREAD: u64 = 8;
 /// Input up to this size is sorted by one thread: starting another takes longer.
 pub const SMALL_INPUT_BYTES: u64 = 512 * KIB;
 
@@ -417,12 +417,12 @@ mod tests {
         let plan =
             |threads| Plan::new(&options(1024 * MIB, threads, None), Some(100 * MIB), 24, false);
         let after = |plan: &Plan, remaining| plan.chunk_bytes_after(0, remaining) as u64;
-        for (threads, chunk) in [(1, 16 * MIB), (2, 25 * MIB / 2)] {
+        for (threads, chunk) in [(1, 25 * MIB / 2), (2, 25 * MIB / 4)] {
             let plan = plan(threads);
             assert_eq!(after(&plan, None), chunk);
             assert_eq!(after(&plan, Some(100 * MIB)), chunk);
             assert_eq!(after(&plan, Some(4 * MIB)), 4 * MIB / threads as u64);
-            assert_eq!(after(&plan, Some(1)), chunk / 8);
+            assert_eq!(after(&plan, Some(1)), chunk / 4);
         }
     }
 
