@@ -136,12 +136,12 @@ class Topic:
         return run.failure
 
     def touch(self, bytes, case):
-        """Makes memory ready for a run that will take about so much."""
+        """Makes memory ready for a run that will take about so much. With 1 GiB more the kernel still gave some that the host had to find."""
         if self.options.no_touch:
             return
         if not case.is_warm and not self.options.keep_caches:
             measure.drop_caches()
-        machine.touch_memory(bytes + 2**30)
+        machine.touch_memory(bytes + 4 * 2**30)
 
     def measure(self, contender, command, target):
         """One run of a program, its code in memory and, unless told otherwise, nothing else."""
