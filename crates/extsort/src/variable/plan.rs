@@ -432,8 +432,11 @@ mod tests {
             let options = options(budget_mib * MIB, 64, None);
             Plan::new(&options, input_mib.map(|mib| mib * MIB), 24, false).threads
         };
-        assert_eq!([2, 4, 64, 256].map(|budget_mib| threads(budget_mib, Some(30))), [4, 8, 64, 64]);
-        assert_eq!([2, 4, 64, 256].map(|mib| threads(mib, Some(8192))), [1, 2, 32, 64]);
+        for (budget_mib, of_little, of_much) in [(2, 4, 1), (4, 8, 2), (64, 64, 32), (256, 64, 64)]
+        {
+            assert_eq!(threads(budget_mib, Some(10 * budget_mib)), of_little);
+            assert_eq!(threads(budget_mib, Some(20 * budget_mib)), of_much);
+        }
         assert_eq!(threads(2, None), 4);
     }
 
