@@ -87,7 +87,7 @@ fn sort_keyed<K: LineKeys>(
         Box::new(SummedLines { restore: RestoreLines::new(delimiter), written })
     };
     let sums = || [keying.sum.load(Relaxed), written_sum.load(Relaxed)];
-    // The engine checks that all others are those that were dropped.
+    // Only the engine knows what was dropped, or read before a checkpoint.
     let has_sums = !options.is_unique && options.checkpoint.is_none();
     let form = OutputForm { head: &[], segment: &segment, sums: has_sums.then_some(&sums) };
     let report = match keys.ties() {

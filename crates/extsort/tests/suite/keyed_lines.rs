@@ -145,18 +145,6 @@ impl SegmentForm for AsTheyAre {
 
 #[test]
 fn lines_whose_sums_differ_are_not_published() {
-    let options = LinesOptions {
-        delimiter: b'\n',
-        is_unique: false,
-        budget_bytes: 4 * MIB,
-        taken_bytes: 0,
-        threads: 2,
-        caches: Caches::default(),
-        scratch: vec![PathBuf::from("/scratch")],
-        codec: None,
-        output_file: None,
-        checkpoint: None,
-    };
     for sums in [[7, 7], [7, 8]] {
         let disk = SimDisk::new(SimOptions::default());
         let path = PathBuf::from("/out/sorted");
@@ -164,7 +152,8 @@ fn lines_whose_sums_differ_are_not_published() {
         let (segment, sums_of) = (|| -> Box<dyn SegmentForm> { Box::new(AsTheyAre) }, || sums);
         let form = OutputForm { head: &[], segment: &segment, sums: Some(&sums_of) };
         let inputs = vec![stream(b"b\na\n", true)];
-        let report = sort_formed(&options, &ByBytes, inputs, output, form, &disk, &Unobserved);
+        let report =
+            sort_formed(&options(4 * MIB), &ByBytes, inputs, output, form, &disk, &Unobserved);
         match report {
             Ok(report) => assert_eq!((sums, report.checksum), ([7, 7], Some(7))),
             Err(Error::LostLines { read: 7, written: 8 }) => assert_eq!(sums, [7, 8]),
