@@ -144,6 +144,7 @@ fn run(
         format_is_assumed: false,
         budget_bytes,
         method,
+        codec: None,
         threads,
         caches: Caches::default(),
         scratch,

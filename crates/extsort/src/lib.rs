@@ -46,6 +46,7 @@ pub use job::process::{cpu_seconds, peak_memory_bytes};
 pub use job::stage_times::Stage;
 pub use job::units;
 pub use store::checkpoint::{Begin, Checkpoint, InterruptedSort, interrupted_sort};
+pub use store::compression::{Codec, Load, Measure};
 pub use store::probe::{DriveRates, probe};
 pub use store::scratch_directories::scratch_directories;
 pub use variable::{LinesOptions, LinesReport, merge_lines, sort_lines};

@@ -119,6 +119,7 @@ impl Sort {
             format_is_assumed: self.layout.is_none(),
             budget_bytes: job.budget_bytes,
             method: self.method,
+            codec: None,
             threads: self.resources.threads(),
             caches: caches(None),
             scratch: self.scratch.clone(),

@@ -8,8 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use xsort::size;
 use xsort_extsort::fixed::Method;
-use xsort_extsort::variable::Codec;
-use xsort_extsort::{Begin, Checkpoint};
+use xsort_extsort::{Begin, Checkpoint, Codec};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,9 +45,10 @@ pub(crate) struct SortArgs {
     #[arg(alias = "temporary-directory")]
     pub(crate) scratch: Vec<PathBuf>,
 
-    /// Compress scratch; only of records that begin with their length
+    /// Compress scratch: where the drive is slow
     ///
-    /// Others are found on scratch by their number, which compressed blocks would not allow.
+    /// Before the sort there must be space for all of it, uncompressed. Bins (--method scatter)
+    /// can't be compressed.
     #[arg(long, value_name = "CODEC", value_parser = codecs(), hide_short_help = true)]
     pub(crate) compress: Option<Codec>,
 

@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use xsort::size;
 use xsort_disk::STANDARD_OUTPUT;
-use xsort_extsort::variable::Codec;
+use xsort_extsort::Codec;
 use xsort_table::{Keep, Keys, OnBad, Place, RowFormat};
 
 const EXAMPLES: &str = "\

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 use xsort_disk::{IoChoice, STANDARD_OUTPUT};
 use xsort_extsort::fixed::Method;
-use xsort_extsort::variable::{Codec, Measure};
+use xsort_extsort::{Codec, Measure};
 use xsort_gnu::When;
 use xsort_records::{Format, Pattern};
 use xsort_table::RowFormat;

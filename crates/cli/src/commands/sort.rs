@@ -15,7 +15,7 @@ use crate::signals::Stop;
 use std::path::PathBuf;
 use xsort::machine::caches;
 use xsort_disk::{Disk, is_url};
-use xsort_extsort::fixed::{Facts, Method, plan};
+use xsort_extsort::fixed::{Facts, plan};
 use xsort_extsort::{DryRun, Error, Observer, SortOptions, dry_run, sort_streamed};
 use xsort_objects::{ObjectUse, Requests};
 use xsort_records::Layout;
@@ -23,13 +23,6 @@ use xsort_records::Layout;
 pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     if let Some(prefix) = settings::prefix(&args.records) {
         return sort_prefixed::run(args, prefix, stop);
-    }
-    if args.compress.is_some() {
-        return Err(Failure::Usage(
-            "--compress: only for records that begin with their length (--record prefixed:TYPE): \
-             leave it out"
-                .into(),
-        ));
     }
     let style = ReportStyle::decide(&args.report);
     if !args.dry_run {
@@ -99,8 +92,7 @@ fn expand_inputs(
     };
     match expand(&args.inputs, options, names, disk, || stop.is_set()) {
         Err(TreeError::TooManyNames(TooManyNames { budget_bytes, .. })) => {
-            let needed_bytes =
-                names.budget_bytes() + data_bytes_min(names, layout, args.method, limits);
+            let needed_bytes = names.budget_bytes() + data_bytes_min(names, layout, args, limits);
             Err(Failure::Job(Error::Memory { budget_bytes, needed_bytes }))
         }
         expanded => Ok(expanded?),
@@ -121,6 +113,7 @@ fn sort_options(
         format_is_assumed: settings::is_format_assumed(&args.records),
         budget_bytes: limits.budget_bytes - names.budget_bytes().min(limits.budget_bytes),
         method: args.method,
+        codec: args.compress,
         threads: limits.threads,
         caches: caches(args.cache_size),
         scratch: args.scratch.clone(),
@@ -133,14 +126,20 @@ fn sort_options(
 
 /// Bytes that a sort of these files needs at least, besides their names; the requested budget if
 /// that is enough.
-fn data_bytes_min(names: &NamesMemory, layout: &Layout, method: Method, limits: &JobLimits) -> u64 {
+fn data_bytes_min(
+    names: &NamesMemory,
+    layout: &Layout,
+    args: &SortArgs,
+    limits: &JobLimits,
+) -> u64 {
     let facts = Facts {
         input_bytes: names.file_bytes.clone(),
         record_bytes: layout.record_bytes() as u64,
         key_bytes: layout.key_bytes() as u64,
         budget_bytes: limits.budget_bytes,
         threads: limits.threads,
-        method,
+        method: args.method,
+        codec: args.compress,
         may_keep: true,
     };
     match plan(&facts) {

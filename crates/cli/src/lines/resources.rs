@@ -16,8 +16,8 @@ use xsort::machine::MemoryLimits;
 use xsort::machine::caches;
 use xsort::size::Memory;
 use xsort_disk::{DiskOptions, IoChoice};
-use xsort_extsort::variable::{Codec, Measure, SMALL_INPUT_BYTES, Shuffle};
-use xsort_extsort::{Caches, LinesOptions};
+use xsort_extsort::variable::{SMALL_INPUT_BYTES, Shuffle};
+use xsort_extsort::{Caches, Codec, LinesOptions, Measure};
 use xsort_gnu::Locale;
 use xsort_gnu::sort::{Command, Environment};
 

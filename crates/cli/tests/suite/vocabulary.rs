@@ -52,7 +52,7 @@ fn letters_that_mean_something_else_have_a_hint() {
         ("sort --top=3 file -o out", 2, "'xsort lines' sorts text, and has --top"),
         ("sort --shuffle file -o out", 2, "'xsort lines' sorts text, and has --shuffle"),
         ("sort --progr file -o out", 2, "'--progress'"),
-        ("sort --compress lz4 file -o out", 2, "only for records that begin with their length"),
+        ("sort --compress lz4 --method scatter file -o out", 2, "leave out --method scatter"),
         ("sort --header file -o out", 2, "'xsort lines' sorts text, and has --header"),
         ("sort --memry 1G file -o out", 2, "'--memory'"),
         ("sort -c file -o out", 2, "'xsort verify FILE'"),

@@ -253,6 +253,7 @@ fn options(
         format_is_assumed: false,
         budget_bytes,
         method,
+        codec: None,
         threads,
         caches: Caches::default(),
         scratch: Vec::new(),
@@ -271,6 +272,7 @@ fn plan_of(bytes: u64, budget_bytes: u64, threads: usize, method: Method) -> Opt
         budget_bytes,
         threads,
         method,
+        codec: None,
         may_keep: true,
     };
     plan(&facts).ok()

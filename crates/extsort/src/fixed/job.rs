@@ -1,6 +1,7 @@
 //! What all stages of a sort share: the key, the plan, the disk, and how the sort fails.
 
 use super::chunks::Extent;
+use super::compression::Compression;
 use super::memory::Memory;
 use super::phases::Phases;
 use super::plan::Plan;
@@ -69,6 +70,8 @@ pub(crate) struct SortJob<'a, K> {
     pub(crate) disk: &'a dyn Disk,
     /// Scratch, if the plan needs any.
     pub(crate) scratch: Option<Scratch<'a>>,
+    /// Of the blocks of runs.
+    pub(crate) compression: Compression,
     /// The input that came from a stream, if there is one.
     pub(crate) spool: Option<Spool>,
     pub(crate) observer: &'a dyn Observer,

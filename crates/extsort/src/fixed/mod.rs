@@ -16,12 +16,14 @@
 //! | `output`, `seams` | the output file, written at any byte and by any thread |
 //! | `pending_writes`, `frontier` | which work is finished, and how far the output has no gap |
 //! | `removal`, `recheck` | inputs that are to go, and blocks that are read once more before that |
+//! | `compression` | blocks of runs that are compressed on scratch |
 //! | `memory`, `spill_memory` | the pool, handed from phase to phase |
 //! | `job`, `phases`, `report` | what all stages share, and what is reported |
 
 mod bins;
 mod chunk_journal;
 mod chunks;
+mod compression;
 mod dry_run;
 mod filler;
 mod frontier;

@@ -1,6 +1,6 @@
 //! What a caller wants of a sort.
 
-use crate::Checkpoint;
+use crate::{Checkpoint, Codec};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -23,6 +23,8 @@ pub struct SortOptions {
     pub budget_bytes: u64,
     /// How to sort.
     pub method: Method,
+    /// How blocks of runs are compressed on scratch, if at all. Bins aren't.
+    pub codec: Option<Codec>,
     /// Threads that sort and merge, at least 1.
     pub threads: usize,
     /// The share of the processor's caches that a thread may use: sorting in memory is tuned for

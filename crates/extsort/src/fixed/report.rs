@@ -3,6 +3,7 @@
 use super::phases::Phase;
 use super::plan::Plan;
 use super::spool::SpoolReport;
+use crate::job::gauges::Compressed;
 use crate::job::process::{cpu_seconds, peak_memory_bytes};
 use crate::job::stage_times::StageTimes;
 use crate::job::traffic::Moved;
@@ -152,6 +153,13 @@ pub struct SortReport {
     pub peak_memory_bytes: u64,
     /// Bytes that were moved, and how busy that kept the drives.
     pub moved: Moved,
+    /// Bytes of records that runs brought to scratch; 0 of bins.
+    pub spilled_bytes: u64,
+    /// Bytes that were written to scratch for them: whole pages, after compression.
+    pub scratch_bytes: u64,
+    /// Which of them were compressed.
+    #[serde(flatten)]
+    pub compressed: Compressed,
     /// Bytes on scratch by directory.
     #[serde(serialize_with = "directories_with_bytes")]
     pub scratch: Vec<(PathBuf, u64)>,
@@ -210,7 +218,7 @@ impl SortReport {
             seconds: 0.0,
             bytes_per_second: 0.0,
             threads: plan.threads,
-            memory_bytes: plan.pool_bytes + plan.index_bytes,
+            memory_bytes: plan.memory_bytes(),
             prepare_seconds: 0.0,
             spool: None,
             phases: Vec::new(),
@@ -220,6 +228,9 @@ impl SortReport {
             cpu_nanoseconds_per_record: 0.0,
             peak_memory_bytes: peak_memory_bytes(),
             moved: Moved::default(),
+            spilled_bytes: 0,
+            scratch_bytes: 0,
+            compressed: Compressed::default(),
             scratch: Vec::new(),
             io: disk.describe(),
             drive: None,

@@ -4,6 +4,7 @@ use super::phases::Phase;
 use super::plan::Shape;
 use super::report::{BinReport, ChunkReport, SortReport};
 use super::spool::SpoolReport;
+use crate::job::gauges::Spilled;
 use crate::job::stage_times::StageTimer;
 use crate::job::units::{Bytes, Count, Decimal, Rate};
 use std::fmt::{self, Display, Formatter};
@@ -36,6 +37,10 @@ impl SortReport {
         if let (Some(share), Some(floor)) = (self.share_of_drive, self.floor_seconds) {
             let percent = 100.0 * share;
             write!(f, ", {percent:.0}% of what the drive can do (it needs {floor:.2} s)")?;
+        }
+        if self.plan.compression_bytes > 0 {
+            let SortReport { spilled_bytes: bytes, scratch_bytes, compressed, .. } = *self;
+            write!(f, "\nspilled  {}", Spilled { bytes, scratch_bytes, compressed })?;
         }
         write!(f, "\nchecked  {records} and checksum {}: written as read", self.checksum)
     }
@@ -81,7 +86,11 @@ impl SortReport {
             writeln!(f, "  scatter     busy {busy}, and checking what came back {load}")?;
         }
         let (busy, wait) = (seconds(&stages.spill_busy), seconds(&stages.spill_waits_for_write));
-        writeln!(f, "  spill       busy {busy}, waited {wait} for scratch writes")?;
+        write!(f, "  spill       busy {busy}")?;
+        if self.plan.compression_bytes > 0 {
+            write!(f, " (and compressing {})", seconds(&stages.compress_busy))?;
+        }
+        writeln!(f, ", waited {wait} for scratch writes")?;
         if is_merge {
             writeln!(f, "  cuts        busy {}", seconds(&stages.cut_busy))?;
         }

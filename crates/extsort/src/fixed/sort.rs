@@ -1,6 +1,7 @@
 //! The outline of a sort.
 
 use super::bins::{Scattered, gather_bins, scatter_input};
+use super::compression::Compression;
 use super::dry_run::probe_directory;
 use super::job::{CompleteOutput, SortIo, SortJob, SortState};
 use super::memory::Memory;
@@ -122,6 +123,7 @@ fn run<K: Key>(
     let gauges = show_gauges(&prepared, observer);
     let checkpoint = prepared.checkpoint.take();
     let (files, bytes) = prepared.take_inputs();
+    let codec = options.codec.filter(|_| plan.compression_bytes > 0);
     let job = SortJob {
         key,
         record_bytes: options.layout.record_bytes(),
@@ -129,6 +131,7 @@ fn run<K: Key>(
         plan: &plan,
         disk,
         scratch: open_scratch(&prepared, checkpoint.as_ref(), disk, &gauges)?,
+        compression: Compression::new(codec, plan.threads, plan.block_bytes)?,
         spool: prepared.spool.take(),
         observer,
         gauges: &gauges,
@@ -319,11 +322,15 @@ fn publish<K>(
 /// What the sort did, without its times.
 fn report<K>(job: &SortJob<'_, K>, state: SortState<'_>) -> SortReport {
     let SortState { io, phases, .. } = state;
+    let spilled = job.gauges.spilled.read();
     SortReport {
         spool: job.spool.as_ref().map(|spool| spool.report.clone()),
         phases: phases.finish(),
         moved: job.traffic.moved(),
         scratch: job.scratch.as_ref().map(Scratch::allocated_bytes).unwrap_or_default(),
+        spilled_bytes: spilled.bytes,
+        scratch_bytes: spilled.scratch_bytes,
+        compressed: spilled.compressed,
         stages: Arc::clone(&job.gauges.stage_times),
         chunks: io.chunks,
         bins: io.bins,

@@ -5,6 +5,7 @@
 //! | `scratch`, `reserve` | blocks spread over the scratch drives, and the space for them |
 //! | `scratch_directories` | where scratch goes |
 //! | `seal` | whether a block comes back as it was written |
+//! | `compression` | blocks that take fewer pages there |
 //! | `journal` | finished steps of a sort, for a process that resumes it |
 //! | `checkpoint` | all files of a sort that can be resumed |
 //! | `output_prefix` | how much of the output is written, and whether that is still so |
@@ -18,6 +19,7 @@
 //! Nothing here knows a key or an order. `fixed` and `variable` both build on it.
 
 pub(crate) mod checkpoint;
+pub(crate) mod compression;
 pub(crate) mod content;
 pub(crate) mod journal;
 pub(crate) mod merge_groups;

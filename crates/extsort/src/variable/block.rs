@@ -1,6 +1,6 @@
 //! A block of a run: on scratch, as the index knows it, and in memory again.
 
-use super::codec::BlockCodec;
+use crate::store::compression::BlockCodec;
 use crate::store::scratch::BlockAddress;
 use serde::{Deserialize, Serialize};
 use xsort_disk::{Lease, align_up};

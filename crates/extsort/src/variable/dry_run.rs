@@ -1,9 +1,9 @@
 //! What a sort of lines would use, as far as that is known before the lines are read.
 
-use super::effort::Codec;
 use super::options::LinesOptions;
 use super::plan::Plan;
 use crate::Error;
+use crate::store::compression::Codec;
 use serde::Serialize;
 use xsort_kernels::lines::{Entry, LineOrder};
 

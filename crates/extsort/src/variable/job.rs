@@ -2,11 +2,11 @@
 
 use super::balance::Balance;
 use super::block::SpilledBlock;
-use super::effort::{Effort, Load};
 use super::options::LinesOptions;
 use super::plan::Plan;
 use crate::job::failure::Failure;
 use crate::job::process::process_cpu_time;
+use crate::store::compression::{Effort, Load};
 use crate::store::journal::JournalHandle;
 use crate::store::scratch::Scratch;
 use crate::{Error, Gauges, JobInfo, Observer};

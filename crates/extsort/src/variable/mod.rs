@@ -29,8 +29,6 @@
 //! | | |
 //! | `input` | where lines come from |
 //! | `run`, `chunk`, `block` | sorted lines: a run, in memory as a chunk, on scratch in blocks |
-//! | `codec` | compression of blocks |
-//! | `effort` | whether a block is compressed, and how |
 //! | `areas` | memory for chunks |
 //! | `plan`, `line_limits` | how the budget is divided, and how long lines may be |
 //! | `options`, `report`, `dry_run` | what is asked for, what was done, and what would be |
@@ -40,11 +38,9 @@ mod balance;
 mod block;
 mod check;
 mod chunk;
-mod codec;
 mod compressed_output;
 mod counted_output;
 mod dry_run;
-mod effort;
 mod file_output;
 mod form;
 mod input;
@@ -66,7 +62,6 @@ pub use check::first_disorder;
 pub use compressed_output::{CompressedOutput, CompressionThreads, OutputCodec};
 pub use counted_output::CountedOutput;
 pub use dry_run::{LinesDryRun, dry_run_lines};
-pub use effort::{Codec, Load, Measure};
 pub use file_output::{FileOutput, FinishedOutput};
 pub use input::{
     Content, Decoders, Header, InputBytes, LinesInput, MapInput, OpenInput, RangeRead, Recognised,

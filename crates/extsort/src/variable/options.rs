@@ -1,7 +1,7 @@
 //! What a sort of lines is asked for.
 
-use super::effort::Codec;
 use crate::Checkpoint;
+use crate::store::compression::Codec;
 use std::path::PathBuf;
 use xsort_kernels::Caches;
 

@@ -14,10 +14,10 @@
 //! so that a stream that outgrows the estimate is refused before the index takes more.
 
 use super::block::SpilledBlock;
-use super::effort::Codec;
 use super::options::LinesOptions;
 use crate::Error;
 use crate::job::least_budget::least_budget;
+use crate::store::compression::Codec;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use xsort_disk::{BlockPool, Lease, align_down, align_up};
@@ -361,8 +361,8 @@ fn index_bytes(input_bytes: Option<u64>, budget: u64, block_bytes: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::effort::Measure;
     use super::*;
+    use crate::store::compression::Measure;
     use std::path::PathBuf;
     use xsort_kernels::Caches;
 

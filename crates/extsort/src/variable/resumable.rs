@@ -6,7 +6,6 @@
 //! the output is written and where in its runs the last merge stands. The output is a new file,
 //! which replaces the old one when it is complete.
 
-use super::effort::Codec;
 use super::form::form_runs;
 use super::input::{LinesInput, total_bytes};
 use super::job::{LinesJob, OutputForm};
@@ -19,6 +18,7 @@ use crate::store::checkpoint::{
     CheckpointFiles, CheckpointNames, InputFingerprint, OpenedCheckpoint, ReopenedSort,
     SavedCheckpoint, SortRequest, open_checkpoint,
 };
+use crate::store::compression::Codec;
 use crate::store::journal::{JournalHandle, Step};
 use crate::store::open_files::OpenFiles;
 use crate::store::scratch::Scratch;

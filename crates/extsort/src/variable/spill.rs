@@ -8,10 +8,10 @@
 //! and as many bytes are in flight as without compression.
 
 use super::block::{KEY_WORDS, SpilledBlock};
-use super::codec::{BlockCodec, BlockCompressor};
 use super::job::LinesJob;
 use super::plan::WRITE_BUFFER_BLOCKS;
 use crate::Error;
+use crate::store::compression::{BlockCodec, BlockCompressor};
 use crate::store::scratch::BlockAddress;
 use crate::store::seal::seal;
 use crossbeam_channel::{Receiver, Sender, unbounded};

@@ -3,8 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use xsort_disk::{Corruption, Damage, Fault, FaultSite, FileRole, Operation, SimOptions};
-use xsort_extsort::Observer;
-use xsort_extsort::variable::{Codec, Load, Measure};
+use xsort_extsort::{Codec, Load, Measure, Observer};
 use xsort_testing::Random;
 
 /// A disk that is rough or smooth.

@@ -29,6 +29,7 @@ fn sort_on(drives: Vec<SimDrive>, method: Method) -> SortReport {
         budget_bytes: 32 << 20,
         threads: 2,
         method,
+        codec: None,
         scratch: drives.iter().map(|drive| drive.directory.clone()).collect(),
         caches: Caches::default(),
         remove_input: false,

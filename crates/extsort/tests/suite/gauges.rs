@@ -50,6 +50,7 @@ fn watched(method: Method) -> (Watcher, SortReport) {
         budget_bytes: 1 << 20,
         threads: 2,
         method,
+        codec: None,
         scratch: vec!["/a".into(), "/b".into()],
         caches: Caches::default(),
         remove_input: false,

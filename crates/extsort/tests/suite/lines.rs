@@ -6,11 +6,10 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 use xsort_disk::{Fault, FaultSite, FileRole, Operation, SimDisk, SimOptions};
-use xsort_extsort::variable::{
-    Codec, Content, LinesInput, SortedOutput, merge_sequential, sort_lines_to,
-};
+use xsort_extsort::variable::{Content, LinesInput, SortedOutput, merge_sequential, sort_lines_to};
 use xsort_extsort::{
-    Caches, Compressed, Error, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines,
+    Caches, Codec, Compressed, Error, LinesOptions, LinesReport, Unobserved, merge_lines,
+    sort_lines,
 };
 use xsort_kernels::lines::{ByBytes, line_hash};
 use xsort_testing::{Dribble, Random, quick_or_long};

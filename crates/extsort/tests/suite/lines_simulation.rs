@@ -12,8 +12,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use xsort_disk::{Operation, SimDisk};
-use xsort_extsort::variable::{ByBytesReversed, Codec, Content, LineOrder, LinesInput};
-use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Observer, merge_lines, sort_lines};
+use xsort_extsort::variable::{ByBytesReversed, Content, LineOrder, LinesInput};
+use xsort_extsort::{
+    Caches, Codec, Error, LinesOptions, LinesReport, Observer, merge_lines, sort_lines,
+};
 use xsort_kernels::lines::ByBytes;
 use xsort_testing::{Dribble, Random, for_each_seed};
 

@@ -64,6 +64,7 @@ fn simulate(seed: u64) -> Result<(), String> {
     options.threads = random.one_of(&[1, 1, 2, 3, 4, 8, 17]);
     options.method =
         random.one_of(&[Method::Merge, Method::Scatter, Method::Scatter, Method::Auto]);
+    options.codec = options.codec.filter(|_| options.method != Method::Scatter);
     options.remove_input = false;
     let is_tiny = random.between(0, 2) > 0;
     let bytes =

@@ -72,6 +72,7 @@ fn a_sort_of_records_ends_in_any_phase() {
                 threads,
                 caches: Caches::default(),
                 method,
+                codec: None,
                 scratch: vec!["/scratch".into()],
                 remove_input: false,
                 sync: true,

@@ -2,8 +2,8 @@
 //! refuses it names a price for.
 
 use proptest::prelude::*;
-use xsort_extsort::Error;
 use xsort_extsort::fixed::{Facts, MergeShape, Method, Plan, ScatterShape, Shape, plan};
+use xsort_extsort::{Codec, Error};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -23,6 +23,7 @@ fn facts(
         budget_bytes,
         threads,
         method: Method::Merge,
+        codec: None,
         may_keep: true,
     }
 }
@@ -34,7 +35,9 @@ fn merge(plan: &Plan) -> &MergeShape {
 
 /// What must hold of every plan.
 fn check(plan: &Plan) {
-    assert!(plan.pool_bytes + plan.index_bytes <= plan.budget_bytes, "{plan}");
+    let beside_bytes = plan.index_bytes + plan.compression_bytes;
+    assert!(plan.pool_bytes + beside_bytes <= plan.budget_bytes, "{plan}");
+    assert!(plan.compression_bytes == 0 || plan.spilled_chunks > 0, "{plan}");
     assert!(plan.block_bytes >= plan.record_bytes && plan.output_block_bytes >= 4096, "{plan}");
     assert!(plan.chunk_bytes.is_multiple_of(plan.record_bytes), "{plan}");
     assert!(plan.areas >= 1 || plan.chunks == 0, "{plan}");
@@ -117,6 +120,7 @@ proptest! {
         threads in 1usize..70,
         method in prop_oneof![Just(Method::Merge), Just(Method::Scatter)],
         inputs in prop_oneof![3 => Just(1u64), 1 => 1u64..200],
+        codec in prop_oneof![Just(None), Just(Some(Codec::Lz4)), Just(Some(Codec::Zstd))],
     ) {
         let budget_bytes = (1u64 << budget_log) + (1u64 << budget_log) / 1000 * budget_rest;
         let key_bytes = (record_bytes * key_share / 100).clamp(1, 4096);
@@ -131,7 +135,7 @@ proptest! {
         let input_bytes: Vec<u64> = (0..inputs).map(size).collect();
         let facts = |budget_bytes| {
             let one = facts(bytes, record_bytes, key_bytes, budget_bytes, threads);
-            Facts { method, input_bytes: input_bytes.clone(), ..one }
+            Facts { method, codec, input_bytes: input_bytes.clone(), ..one }
         };
         match plan(&facts(budget_bytes)) {
             Ok(plan) => check(&plan),

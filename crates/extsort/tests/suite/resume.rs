@@ -11,9 +11,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::fixed::Method;
-use xsort_extsort::variable::{ByBytes, Codec, Content, LinesCheckpoint, LinesInput};
+use xsort_extsort::variable::{ByBytes, Content, LinesCheckpoint, LinesInput};
 use xsort_extsort::{
-    Begin, Caches, Checkpoint, Error, LinesOptions, SortOptions, SortReport, sort, sort_lines,
+    Begin, Caches, Checkpoint, Codec, Error, LinesOptions, SortOptions, SortReport, sort,
+    sort_lines,
 };
 use xsort_records::Layout;
 use xsort_testing::{Random, for_each_seed};

@@ -1,13 +1,15 @@
 //! The whole sort on the simulated disk, over many seeds. The seed decides everything: records,
 //! keys, budget, threads, files, and what goes wrong (see `seeds.rs`).
 
-use crate::adversity::{canary, corruption, fault, place, smooth_or_rough};
+use crate::adversity::{NOW_AND_THEN, canary, corruption, fault, place, smooth_or_rough};
 use crate::sort::oracle;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use xsort_disk::{Operation, SimDisk, SimOptions};
 use xsort_extsort::fixed::Method;
-use xsort_extsort::{Caches, Error, Observer, SortOptions, SortReport, Stream, sort_streamed};
+use xsort_extsort::{
+    Caches, Codec, Error, Observer, SortOptions, SortReport, Stream, sort_streamed,
+};
 use xsort_records::Layout;
 use xsort_testing::{Dribble, Random, for_each_seed};
 
@@ -101,6 +103,9 @@ pub(crate) fn records(random: &mut Random, layout: &Layout) -> Vec<u8> {
 }
 
 pub(crate) fn options(random: &mut Random, layout: &Layout, inputs: usize) -> SortOptions {
+    let method = random.one_of(&[Method::Merge, Method::Scatter]);
+    let codecs = [None, Some(Codec::Lz4), Some(Codec::Zstd), Some(NOW_AND_THEN)];
+    let codec = random.one_of(&codecs).filter(|_| method == Method::Merge);
     SortOptions {
         inputs: (0..inputs).map(|number| PathBuf::from(format!("/in/{number}"))).collect(),
         output: "/out/sorted".into(),
@@ -109,7 +114,8 @@ pub(crate) fn options(random: &mut Random, layout: &Layout, inputs: usize) -> So
         budget_bytes: 0,
         threads: random.between(1, 4) as usize,
         caches: Caches::default(),
-        method: random.one_of(&[Method::Merge, Method::Scatter]),
+        method,
+        codec,
         scratch: (0..random.between(0, 3))
             .map(|number| PathBuf::from(format!("/scratch{number}")))
             .collect(),

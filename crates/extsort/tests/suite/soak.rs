@@ -41,6 +41,7 @@ fn sort_records(directory: &Path, bytes: &[u8], method: Method, is_sorted: &[u8]
         threads: 3,
         caches: Caches::default(),
         method,
+        codec: None,
         scratch: Vec::new(),
         remove_input: false,
         sync: false,

@@ -1,11 +1,14 @@
 //! Sorts on real files, against the standard library's stable sort: the output must be the same
 //! bytes.
 
+use crate::adversity::NOW_AND_THEN;
 use std::fs;
 use std::path::Path;
 use xsort_disk::{DiskOptions, Fault, FaultSite, FileRole, Operation, OsDisk, SimDisk, SimOptions};
 use xsort_extsort::fixed::{Method, Shape};
-use xsort_extsort::{Caches, Error, Plan, SortOptions, SortReport, Unobserved, sort};
+use xsort_extsort::{
+    Caches, Codec, Compressed, Error, Plan, SortOptions, SortReport, Unobserved, sort,
+};
 use xsort_records::{Format, GenerateSpec, Generator, Key, KeyField, Layout, Pattern};
 use xsort_testing::{Random, quick_or_long};
 
@@ -42,6 +45,7 @@ fn options(layout: &Layout, directory: &Path, budget_bytes: u64, threads: usize)
         threads,
         caches: Caches::default(),
         method: Method::Merge,
+        codec: None,
         scratch: Vec::new(),
         remove_input: false,
         sync: false,
@@ -103,6 +107,58 @@ fn check_by(
         fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names.len(), 2, "leftovers: {names:?}");
     report
+}
+
+/// Blocks that shrink, and others, in one merge and in several, with little memory and with chunks
+/// that stay.
+#[test]
+fn compressed_runs_are_merged_as_plain_ones() {
+    let gensort = generated(Format::Gensort, Pattern::Uniform, 60_000);
+    let alike: Vec<u8> = gensort
+        .iter()
+        .enumerate()
+        .map(|(at, &byte)| if at % 100 < 10 { byte } else { (at / 100_000) as u8 })
+        .collect();
+    let noise = Random::new(3).bytes(6_000_000);
+    for (codec, threads) in [(Codec::Lz4, 1), (Codec::Zstd, 2), (NOW_AND_THEN, 3)] {
+        for (bytes, shrinks) in [(&alike, true), (&noise, false)] {
+            // A thread needs a MiB to compress.
+            for rest_mib in [1, 3] {
+                let budget_bytes = (threads as u64 + rest_mib) << 20;
+                let layout = Format::Gensort.layout();
+                let directory = directory();
+                fs::write(directory.path().join("in"), bytes).unwrap();
+                let mut options = options(&layout, directory.path(), budget_bytes, threads);
+                options.codec = Some(codec);
+                let report = run(&options).unwrap();
+                let sorted = fs::read(directory.path().join("out")).unwrap();
+                assert!(sorted == oracle(&layout, bytes), "{codec:?}, {report}");
+                let Compressed { lz4_bytes, zstd_bytes } = report.compressed;
+                assert!(report.plan.compression_bytes > 0 && report.spilled_bytes > 0);
+                assert_eq!(lz4_bytes + zstd_bytes > 0, shrinks, "{codec:?}, {report:#}");
+                let saved = report.scratch_bytes + report.spilled_bytes / 8 < report.spilled_bytes;
+                assert_eq!(saved, shrinks, "{codec:?}, {report:#}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bins_are_not_compressed() {
+    let directory = directory();
+    fs::write(directory.path().join("in"), vec![0; 100_000]).unwrap();
+    let layout = Format::Gensort.layout();
+    let options = options(&layout, directory.path(), 1 << 20, 1);
+    let options = SortOptions { method: Method::Scatter, codec: Some(Codec::Lz4), ..options };
+    assert!(matches!(run(&options), Err(Error::Settings(_))));
+    let codec = Some(Codec::Lz4);
+    let options = SortOptions { method: Method::Auto, codec, budget_bytes: 1 << 30, ..options };
+    let report = run(&options).unwrap();
+    assert_eq!(
+        (report.plan.compression_bytes, report.spilled_bytes),
+        (0, 0),
+        "all stays in memory"
+    );
 }
 
 #[test]

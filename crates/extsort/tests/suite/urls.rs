@@ -32,6 +32,7 @@ fn records(inputs: Vec<PathBuf>, output: &str) -> SortOptions {
         threads: 2,
         caches: Caches::default(),
         method: Method::Auto,
+        codec: None,
         scratch: Vec::new(),
         remove_input: false,
         sync: true,

@@ -413,6 +413,7 @@ fn a_whole_sort_goes_from_objects_to_an_object() {
         threads: 2,
         caches: Caches::default(),
         method: Method::Merge,
+        codec: None,
         scratch: vec!["/scratch".into()],
         remove_input: false,
         sync: true,

@@ -90,6 +90,7 @@ impl Case {
             threads: random.between(1, 4) as usize,
             caches: Caches::default(),
             method: random.one_of(&[Method::Merge, Method::Scatter]),
+            codec: None,
             scratch: vec!["/scratch".into()],
             remove_input: false,
             sync: true,

@@ -75,6 +75,7 @@ impl Records {
                 && slice.inputs.iter().all(|input| input.offset == 0),
             budget_bytes: means.budget_bytes,
             method: Method::Auto,
+            codec: None,
             threads: means.threads,
             caches: means.caches,
             scratch: means.scratch.clone(),

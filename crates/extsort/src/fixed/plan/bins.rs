@@ -206,6 +206,7 @@ impl Candidate<'_> {
             threads: self.threads as usize,
             pool_bytes,
             index_bytes: chunks.index_bytes,
+            compression_bytes: 0,
             chunk_bytes: chunk_records * record_bytes,
             extents_max: self.extents_max as usize,
             chunks: chunks.count as usize,

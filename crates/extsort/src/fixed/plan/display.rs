@@ -43,9 +43,12 @@ impl Plan {
 
     /// How the budget is divided.
     fn fmt_memory(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let taken = Bytes(self.pool_bytes + self.index_bytes);
+        let taken = Bytes(self.memory_bytes());
         line(f, "memory", format_args!("{taken} of {}", Bytes(self.budget_bytes)))?;
         line(f, "  index", Bytes(self.index_bytes))?;
+        if self.compression_bytes > 0 {
+            line(f, "  compression", Bytes(self.compression_bytes))?;
+        }
         let form = match self.shape {
             Shape::Merge(_) => "form",
             Shape::Scatter(_) => "scatter",

@@ -3,7 +3,7 @@
 //! ```text
 //! form runs | area | area | ... | sort buffers | spill blocks |
 //! merge     | resident runs (areas that stay) | read blocks | output blocks | seam pages |
-//! both      | block index (on the heap, but taken from the budget) |
+//! both      | block index (on the heap, but taken from the budget) | compression |
 //! ```
 //!
 //! An area holds a chunk of records, and their order in 8 bytes a record. If all chunks stay in
@@ -20,7 +20,9 @@ use super::sizes::{
     ARRANGED_CHUNK_BYTES_EASY, BLOCK_BYTES_MAX, CHUNK_BYTES_EASY, CHUNK_BYTES_MIN, FLIGHT_BYTES,
     KIB, MIB, PAGE, seam_pages, thread_counts,
 };
+use crate::Codec;
 use crate::fixed::chunks::{EXTENTS_MAX, SLACK_BYTES, chunk_count};
+use crate::store::compression::workspace_bytes;
 use crate::store::merge_groups::merge_groups;
 use xsort_disk::{align_down, align_up};
 
@@ -46,6 +48,13 @@ const INDEX_ENTRY_BYTES: u64 = 48;
 
 /// The best plan within the budget, if there is any.
 pub(super) fn best_plan(facts: &Facts) -> Option<Plan> {
+    if facts.codec.is_some() {
+        // What stays in memory isn't compressed.
+        let plain = best_plan(&Facts { codec: None, ..facts.clone() })?;
+        if plain.spilled_chunks == 0 {
+            return Some(plain);
+        }
+    }
     if let Some(plan) = arranged_plan(facts) {
         return Some(plan);
     }
@@ -128,9 +137,11 @@ struct Candidate<'a> {
     is_arranged: bool,
 }
 
-/// The budget, divided into what is on the heap and what is in the pool.
+/// The budget, divided into what is beside the pool and what is in it.
 struct Budget {
     index_bytes: u64,
+    /// A buffer and contexts for each thread.
+    compression_bytes: u64,
     pool_bytes: u64,
     /// Blocks in flight that keep a drive busy, as far as the pool has them.
     flight_blocks: u64,
@@ -207,12 +218,15 @@ impl Candidate<'_> {
         let runs = self.bytes() / (budget_bytes / (self.areas + 1)).max(1);
         let entries = blocks + blocks / 8 + runs.min(blocks) + 4;
         let index_bytes = align_up(entries * (INDEX_ENTRY_BYTES + key_bytes));
-        let pool_bytes = budget_bytes.checked_sub(index_bytes)?.min(self.facts.pool_bytes_max());
+        let of_thread = |codec: Codec| workspace_bytes(self.block_bytes) + codec.context_bytes();
+        let compression_bytes = self.facts.codec.map_or(0, |codec| self.threads * of_thread(codec));
+        let pool_bytes = budget_bytes.checked_sub(index_bytes + compression_bytes)?;
+        let pool_bytes = pool_bytes.min(self.facts.pool_bytes_max());
         let pool_bytes = align_down(pool_bytes);
         let flight_blocks = (FLIGHT_BYTES / self.block_bytes)
             .clamp(2, 32)
             .min((pool_bytes / 16 / self.block_bytes).max(2));
-        Some(Budget { index_bytes, pool_bytes, flight_blocks })
+        Some(Budget { index_bytes, compression_bytes, pool_bytes, flight_blocks })
     }
 
     fn forming(&self, budget: &Budget) -> Option<Forming> {
@@ -408,6 +422,7 @@ impl Candidate<'_> {
             threads: self.threads as usize,
             pool_bytes: budget.pool_bytes,
             index_bytes: budget.index_bytes,
+            compression_bytes: budget.compression_bytes,
             chunk_bytes: chunk_records * record_bytes,
             extents_max: forming.extents_max as usize,
             chunks: runs as usize,

@@ -1,5 +1,6 @@
 //! What is known before a sort, and the plan that follows from it.
 
+use crate::Codec;
 use crate::fixed::options::Method;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,8 @@ pub struct Facts {
     pub threads: usize,
     /// The method to plan for.
     pub method: Method,
+    /// How blocks of runs are compressed on scratch, if at all.
+    pub codec: Option<Codec>,
     /// Whether chunks may stay in memory. If not, all go to scratch, so that no record is only in
     /// memory once the inputs are read.
     pub may_keep: bool,
@@ -55,10 +58,13 @@ pub struct Plan {
     pub budget_bytes: u64,
     /// Threads used: fewer than wanted if the budget is too small to feed them.
     pub threads: usize,
-    /// Bytes mapped for the pool; with `index_bytes` at most the budget.
+    /// Bytes mapped for the pool; with `index_bytes` and `compression_bytes` at most the budget.
     pub pool_bytes: u64,
     /// Bytes set aside for the index of what is on scratch.
     pub index_bytes: u64,
+    /// Bytes in which threads compress and decompress blocks; 0 if none is compressed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub compression_bytes: u64,
     /// Most record bytes in one chunk of the input.
     pub chunk_bytes: u64,
     /// Most extents in one chunk.
@@ -134,7 +140,16 @@ pub struct ScatterShape {
     pub gather_areas: usize,
 }
 
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 impl Plan {
+    /// Bytes of the budget that are in use.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.pool_bytes + self.index_bytes + self.compression_bytes
+    }
+
     /// The phases of a sort by this plan, as far as they are known in advance, each with the bytes
     /// that it processes.
     pub(crate) fn phases(&self) -> Vec<(&'static str, u64)> {

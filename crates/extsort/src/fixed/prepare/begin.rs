@@ -81,6 +81,7 @@ fn facts(options: &SortOptions, inputs: &Inputs<'_>) -> Facts {
         budget_bytes: options.budget_bytes,
         threads: options.threads,
         method: options.method,
+        codec: options.codec,
         may_keep: true,
     }
 }

@@ -17,7 +17,7 @@ mod space;
 
 pub(crate) use prepared::{Preparation, Prepared, PublishedSort};
 
-use super::options::SortOptions;
+use super::options::{Method, SortOptions};
 use super::spool::Stream;
 use crate::store::checkpoint::{CheckpointNames, OpenedCheckpoint, open_checkpoint};
 use crate::{Error, Observer, scratch_directories};
@@ -41,6 +41,11 @@ pub(crate) fn prepare<'a>(
              resumed (--checkpoint) and must not remove its inputs (--remove-input); write to a \
              file"
                 .into(),
+        ));
+    }
+    if options.codec.is_some() && options.method == Method::Scatter {
+        return Err(Error::Settings(
+            "bins can't be compressed (--compress): leave out --method scatter".into(),
         ));
     }
     let Some(checkpoint) = options.checkpoint else {

@@ -72,9 +72,13 @@ pub(crate) struct PublishedSort<'a> {
     pub(crate) checkpoint: CheckpointFiles<'a>,
 }
 
-/// What the options mean, as far as the output depends on it.
+/// What the options mean, as far as the output or the memory depends on it.
 pub(super) fn meaning(options: &SortOptions) -> String {
-    format!("{:?}", options.layout)
+    // Another codec may need more memory than the plan has.
+    match options.codec {
+        Some(codec) => format!("{:?}, {} scratch", options.layout, codec.name()),
+        None => format!("{:?}", options.layout),
+    }
 }
 
 /// The sort that is asked for.

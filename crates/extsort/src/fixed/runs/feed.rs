@@ -130,7 +130,7 @@ impl<'a, K: Key> MergeFeed<'a, K> {
         (self.started, self.pushed, self.segment_start) = (from, from, from);
         if from > 0 {
             let skipped = self.segments.end(self.forecast[0], Some(next));
-            let cut: Cut = find_cut(self.job, self.runs, &skipped);
+            let cut: Cut = find_cut(self.job, self.runs, &skipped)?;
             skipped.end.send(Arc::new(cut)).expect("the next segment has the receiver");
         }
         Ok(())
@@ -144,10 +144,11 @@ impl<'a, K: Key> MergeFeed<'a, K> {
         self.in_flight -= 1;
         self.job.traffic.finish(&completion);
         completion.result?;
-        let block = self.runs[run].index.blocks()[block].sealed(self.job.record_bytes);
-        let pages = &completion.lease[..block.bytes];
-        check_seal(self.job.disk, self.job.scratch(), block.address, pages, block.seal)?;
-        Ok(Arc::new(LoadedBlock { lease: completion.lease }))
+        let block = &self.runs[run].index.blocks()[block];
+        let sealed = block.sealed(self.job.record_bytes);
+        let pages = &completion.lease[..sealed.bytes];
+        check_seal(self.job.disk, self.job.scratch(), sealed.address, pages, sealed.seal)?;
+        Ok(Arc::new(LoadedBlock::new(block, completion.lease)))
     }
 
     fn submit(&mut self, run: usize, block: usize, lease: Lease, tag: u64) {
@@ -221,7 +222,9 @@ impl<K: Key> Feed for MergeFeed<'_, K> {
         self.job.traffic.finish(&completion);
         completion.result?;
         let number = completion.tag as usize;
-        let loaded = Arc::new(LoadedBlock { lease: completion.lease });
+        let RunBlock { run, block } = self.forecast[number];
+        let block = &self.runs[run as usize].index.blocks()[block as usize];
+        let loaded = Arc::new(LoadedBlock::new(block, completion.lease));
         self.window[number - self.pushed] = Slot::Ready(Some(loaded));
         Ok(())
     }

@@ -236,7 +236,8 @@ impl<K: Key> Sorter<'_, K> {
         for first in (0..count).step_by(block_records) {
             let address = BlockAddress::IN_MEMORY;
             let records = block_records.min(count - first) as u32;
-            index.push(Block { address, records, seal: 0 }, |out| key.encode(record(first), out));
+            index.push_key(|out| key.encode(record(first), out));
+            index.push(Block { address, records, compressed: None, seal: 0 });
         }
         index.set_largest(|out| key.encode(record(count - 1), out));
         index

@@ -43,7 +43,7 @@ impl<K: Key> Worker for Merger<'_, K> {
 
     fn work(&mut self, segment: Segment) -> Result<WorkedUnit<MergedSegment>, Error> {
         let SortJob { key, record_bytes, stage_times, .. } = *self.job;
-        let end = stage_times.cut_busy.time_cpu(|| find_cut(self.job, self.runs, &segment));
+        let end = stage_times.cut_busy.time_cpu(|| find_cut(self.job, self.runs, &segment))?;
         let end = Arc::new(end);
         // The thread with the next segment may be gone already.
         drop(segment.end.send(Arc::clone(&end)));

@@ -25,4 +25,4 @@ mod spill;
 
 pub(crate) use form::form_runs;
 pub(crate) use merge::merge_runs;
-pub(crate) use run::Run;
+pub(crate) use run::{Block, Run};

@@ -1,18 +1,23 @@
 //! Sorted runs: on scratch as blocks with an index, or in memory as a chunk with its order.
 
+use crate::fixed::compression::CompressedBytes;
 use crate::fixed::job::SortJob;
 use crate::fixed::resident::ResidentChunk;
 use crate::store::scratch::BlockAddress;
-use crate::store::seal::{SealedBlock, paged_bytes};
+use crate::store::seal::SealedBlock;
 use serde::{Deserialize, Serialize};
+use xsort_disk::align_up;
 
 /// A block of a run, without its smallest key.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Block {
     /// Where it is on scratch.
     pub(crate) address: BlockAddress,
-    /// Records in it. They begin at its first byte, and the rest of its last page is zero.
+    /// Records in it. They begin at its first byte, or what they are compressed to does, and the
+    /// rest of its last page is zero.
     pub(crate) records: u32,
+    /// What they are compressed to, if they are.
+    pub(crate) compressed: Option<CompressedBytes>,
     /// XXH3 of its pages as written.
     pub(crate) seal: u64,
 }
@@ -20,7 +25,9 @@ pub(crate) struct Block {
 impl Block {
     /// The block as scratch has it.
     pub(crate) fn sealed(&self, record_bytes: usize) -> SealedBlock {
-        let bytes = paged_bytes(self.records as usize, record_bytes);
+        let plain_bytes = self.records as usize * record_bytes;
+        let bytes = self.compressed.map_or(plain_bytes, |compressed| compressed.bytes as usize);
+        let bytes = align_up(bytes as u64) as usize;
         SealedBlock { address: self.address, bytes, seal: self.seal }
     }
 }
@@ -49,12 +56,16 @@ impl Index {
         }
     }
 
-    /// Adds a block; `encode` writes its smallest key.
-    pub(crate) fn push(&mut self, block: Block, encode: impl FnOnce(&mut [u8])) {
-        self.blocks.push(block);
+    /// Begins with the next block: `encode` writes its smallest key. [`Index::push`] is next.
+    pub(crate) fn push_key(&mut self, encode: impl FnOnce(&mut [u8])) {
         let from = self.keys.len();
         self.keys.resize(from + self.key_bytes, 0);
         encode(&mut self.keys[from..]);
+    }
+
+    /// Adds the block whose key was pushed.
+    pub(crate) fn push(&mut self, block: Block) {
+        self.blocks.push(block);
     }
 
     /// Adds the blocks of `next`, whose keys all come after.

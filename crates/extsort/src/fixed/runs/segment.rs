@@ -3,14 +3,65 @@
 use super::cut::Cut;
 use super::forecast::RunBlock;
 use super::run::{Block, Run};
+use crate::Error;
+use crate::fixed::job::SortJob;
+use crate::store::seal::check_seal;
 use crossbeam_channel::{Receiver, Sender, bounded};
-use std::sync::Arc;
+use parking_lot::Mutex;
+use std::sync::{Arc, OnceLock};
 use xsort_disk::Lease;
 
-/// A spilled block that was read again. Its records begin at the first byte.
+/// A spilled block that was read again.
 #[derive(Debug)]
 pub(crate) struct LoadedBlock {
-    pub(crate) lease: Lease,
+    /// As it was read, until the first thread needs the records of a compressed block.
+    compressed: Mutex<Option<Lease>>,
+    /// Its records, from the first byte on; `None` if they can't be decompressed.
+    records: OnceLock<Option<Lease>>,
+}
+
+impl LoadedBlock {
+    /// The block in this memory.
+    pub(crate) fn new(block: &Block, lease: Lease) -> LoadedBlock {
+        match block.compressed {
+            None => {
+                LoadedBlock { compressed: Mutex::new(None), records: OnceLock::from(Some(lease)) }
+            }
+            Some(_) => {
+                LoadedBlock { compressed: Mutex::new(Some(lease)), records: OnceLock::new() }
+            }
+        }
+    }
+
+    /// Its records. If they have to be decompressed, the seal is checked before that.
+    pub(crate) fn records<K>(&self, job: &SortJob<'_, K>, block: &Block) -> Result<&[u8], Error> {
+        let decompress = || {
+            let (mut lease, compressed) = self.compressed.lock().take().zip(block.compressed)?;
+            match job.decompress(block, compressed, &mut lease) {
+                Ok(()) => Some(lease),
+                Err(error) => {
+                    job.failure.set(error);
+                    None
+                }
+            }
+        };
+        let lease = self.records.get_or_init(decompress).as_ref();
+        // Whoever has tried it has set the failure.
+        let lease = lease.ok_or(Error::Cancelled)?;
+        Ok(&lease[..block.records as usize * job.record_bytes])
+    }
+
+    /// Checks the seal of a block that is as it was read.
+    pub(crate) fn check<K>(&self, job: &SortJob<'_, K>, block: &Block) -> Result<(), Error> {
+        let sealed = block.sealed(job.record_bytes);
+        match (block.compressed, self.records.get()) {
+            (None, Some(Some(lease))) => {
+                let pages = &lease[..sealed.bytes];
+                check_seal(job.disk, job.scratch(), sealed.address, pages, sealed.seal)
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The part of a run in a segment: its blocks that may have records there.

@@ -6,12 +6,15 @@ use super::run::Run;
 use super::segment::{RunShare, Segment};
 use crate::Error;
 use crate::fixed::job::SortJob;
-use crate::store::seal::check_seal;
 use xsort_kernels::{bound_in_block, bound_in_order};
 use xsort_records::Key;
 
 /// Finds the cut at the end of a segment.
-pub(crate) fn find_cut<K: Key>(job: &SortJob<'_, K>, runs: &[Run], segment: &Segment) -> Cut {
+pub(crate) fn find_cut<K: Key>(
+    job: &SortJob<'_, K>,
+    runs: &[Run],
+    segment: &Segment,
+) -> Result<Cut, Error> {
     let mut cut = Cut { offsets: vec![0; runs.len()], records: segment.records_passed };
     for share in &segment.shares {
         let Run { index, resident } = &runs[share.run];
@@ -36,7 +39,7 @@ pub(crate) fn find_cut<K: Key>(job: &SortJob<'_, K>, runs: &[Run], segment: &Seg
                     }
                 } else {
                     let last = segment.blocks(share).last().expect("a share has a block");
-                    let block = &last.lease[..records * record_bytes];
+                    let block = last.records(job, &index.blocks()[share.last])?;
                     bound_in_block(job.key, block, record_bytes, key, include_equal)
                 }
             }
@@ -44,7 +47,7 @@ pub(crate) fn find_cut<K: Key>(job: &SortJob<'_, K>, runs: &[Run], segment: &Seg
         cut.offsets[share.run] = offset as u32;
         cut.records += offset as u64;
     }
-    cut
+    Ok(cut)
 }
 
 /// The records of one run between two cuts.
@@ -117,19 +120,19 @@ impl<'s> MergeSlices<'s> {
             let block = &run.index.blocks()[number];
             let from = if number == share.first { offsets.start } else { 0 };
             let to = if number == share.last { offsets.end } else { block.records as usize };
+            // Without a record of the block nobody has to decompress it for this segment.
+            if from == to {
+                continue;
+            }
+            let records = loaded.records(job, block)?;
             // If a block isn't sorted, a cut in it can lie before the cut that comes first.
-            if from > to || from == 0 && to > 0 {
-                let block = block.sealed(job.record_bytes);
-                let pages = &loaded.lease[..block.bytes];
-                check_seal(job.disk, job.scratch(), block.address, pages, block.seal)?;
+            if from > to || from == 0 {
+                loaded.check(job, block)?;
             }
             if from > to {
                 return Err(Error::Lost { what: format!("the order of run {}", share.run) });
             }
-            if from < to {
-                let record_bytes = job.record_bytes;
-                self.blocks.push(&loaded.lease[from * record_bytes..to * record_bytes]);
-            }
+            self.blocks.push(&records[from * job.record_bytes..to * job.record_bytes]);
         }
         Ok(())
     }

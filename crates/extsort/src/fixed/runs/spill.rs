@@ -3,10 +3,11 @@
 use super::run::{Block, Index};
 use crate::Error;
 use crate::fixed::job::SortJob;
-use crate::store::seal::{paged_bytes, seal};
+use crate::store::seal::seal;
 use crossbeam_channel::Sender;
 use std::sync::Arc;
-use xsort_disk::{BlockPool, Completion, Lease};
+use std::sync::atomic::Ordering::Relaxed;
+use xsort_disk::{BlockPool, Completion, Lease, align_up};
 use xsort_records::Key;
 
 /// Writes the blocks of one unit of work, and makes their index.
@@ -34,15 +35,20 @@ impl<'a, K: Key> BlockWriter<'a, K> {
         BlockWriter { job, pool, unit, written, index }
     }
 
-    /// Seals a block of `records` sorted records, adds it to the index and starts its write.
+    /// Compresses a block of `records` sorted records if that is worth it, seals it, adds it to the
+    /// index and starts its write.
     pub(super) fn write(&mut self, mut block: Lease, records: usize) -> Result<(), Error> {
-        let SortJob { key, record_bytes, .. } = *self.job;
-        let bytes = paged_bytes(records, record_bytes);
-        let seal = seal(&mut block[..bytes], records * record_bytes);
+        let SortJob { key, record_bytes, gauges, .. } = *self.job;
+        self.index.push_key(|out| key.encode(&block[..record_bytes], out));
+        let plain_bytes = records * record_bytes;
+        let compressed = self.job.compress(&mut block, plain_bytes)?;
+        let used = compressed.map_or(plain_bytes, |compressed| compressed.bytes as usize);
+        let bytes = align_up(used as u64) as usize;
+        let seal = seal(&mut block[..bytes], used);
         let address = self.job.scratch().allocate(bytes as u64)?;
-        self.index.push(Block { address, records: records as u32, seal }, |out| {
-            key.encode(&block[..record_bytes], out);
-        });
+        self.index.push(Block { address, records: records as u32, compressed, seal });
+        gauges.spilled.bytes.fetch_add(plain_bytes as u64, Relaxed);
+        gauges.spilled.scratch_bytes.fetch_add(bytes as u64, Relaxed);
         let request = self.job.scratch().write(address, bytes, block, self.unit, self.written);
         self.job.submit(request);
         Ok(())

@@ -2,9 +2,9 @@
 //! merge decompress them.
 
 use super::super::block::SpilledBlock;
-use super::super::codec::{BlockCodec, BlockDecompressor};
 use super::super::job::LinesJob;
 use crate::Error;
+use crate::store::compression::{BlockCodec, BlockDecompressor};
 use crate::store::seal::check_seal;
 use xsort_disk::Lease;
 use xsort_kernels::lines::LineOrder;

@@ -1,12 +1,12 @@
 //! What the threads of a merge do: merge segments, and decompress blocks for the next ones.
 
-use super::super::codec::BlockDecompressor;
 use super::super::job::{LinesJob, SegmentForm};
 use super::compressed::{CompressedBlock, DecompressedBlock};
 use super::ordered_writer::OrderedWriter;
 use super::segment::Segment;
 use super::sink::{MergedLines, Sink};
 use crate::Error;
+use crate::store::compression::BlockDecompressor;
 use crossbeam_channel::{Receiver, Sender, select};
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Lease;

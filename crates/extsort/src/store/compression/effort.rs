@@ -46,7 +46,7 @@ impl Codec {
     }
 
     /// Bytes that compressing and decompressing take on a thread beside the blocks.
-    pub(super) fn context_bytes(self) -> u64 {
+    pub(crate) fn context_bytes(self) -> u64 {
         match self {
             Codec::Lz4 => BlockCodec::Lz4.context_bytes(),
             Codec::Zstd => BlockCodec::Zstd.context_bytes(),
@@ -147,7 +147,7 @@ fn expected_seconds_per_byte(codec: BlockCodec) -> f64 {
 }
 
 /// Decides for all threads of a sort.
-pub(super) struct Effort {
+pub(crate) struct Effort {
     codec: Option<Codec>,
     /// Of [`Codec::Auto`].
     decisions: Mutex<Decisions>,
@@ -155,7 +155,7 @@ pub(super) struct Effort {
 
 impl Effort {
     /// Of a sort with so many threads.
-    pub(super) fn new(codec: Option<Codec>, threads: usize) -> Effort {
+    pub(crate) fn new(codec: Option<Codec>, threads: usize) -> Effort {
         let processors = match codec {
             Some(Codec::Auto(Measure::Clocks)) => {
                 std::thread::available_parallelism().map_or(1, usize::from)
@@ -167,12 +167,12 @@ impl Effort {
     }
 
     /// Whether a block may be compressed at all.
-    pub(super) fn is_possible(&self) -> bool {
+    pub(crate) fn is_possible(&self) -> bool {
         self.codec.is_some()
     }
 
     /// How to compress the next block, if at all. `measure` says what the sort has done so far.
-    pub(super) fn codec(&self, measure: impl FnOnce() -> Load) -> Option<BlockCodec> {
+    pub(crate) fn codec(&self, measure: impl FnOnce() -> Load) -> Option<BlockCodec> {
         match self.codec? {
             Codec::Lz4 => Some(BlockCodec::Lz4),
             Codec::Zstd => Some(BlockCodec::Zstd),
@@ -192,7 +192,7 @@ impl Effort {
 
     /// Takes in that a block was compressed to so many bytes, if it shrank at all, in so many
     /// seconds.
-    pub(super) fn compressed(
+    pub(crate) fn compressed(
         &self,
         codec: BlockCodec,
         bytes: usize,

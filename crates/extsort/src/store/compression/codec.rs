@@ -5,7 +5,7 @@ use std::io;
 
 /// How a block on scratch is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum BlockCodec {
+pub(crate) enum BlockCodec {
     Lz4,
     Zstd,
 }
@@ -17,7 +17,7 @@ const ZSTD_LEVEL: i32 = 1;
 impl BlockCodec {
     /// Most bytes of lines in a block of `block_bytes`: what they compress to must fit another such
     /// block, even if it is larger.
-    pub(super) fn fill_bytes_max(self, block_bytes: usize) -> usize {
+    pub(crate) fn fill_bytes_max(self, block_bytes: usize) -> usize {
         match self {
             // LZ4 demands a buffer for its worst case, 10% and 20 bytes more.
             BlockCodec::Lz4 => block_bytes / 16 * 14,
@@ -26,7 +26,7 @@ impl BlockCodec {
     }
 
     /// Bytes that compressing and decompressing take on a thread beside the blocks.
-    pub(super) fn context_bytes(self) -> u64 {
+    pub(crate) fn context_bytes(self) -> u64 {
         match self {
             BlockCodec::Lz4 => 64 << 10,
             // With so much left out of the pool the process took no more than without compression
@@ -38,7 +38,7 @@ impl BlockCodec {
 
 /// Compresses blocks, one after another.
 #[derive(Default)]
-pub(super) struct BlockCompressor {
+pub(crate) struct BlockCompressor {
     /// Made for the first block that needs it.
     zstd: Option<zstd::bulk::Compressor<'static>>,
 }
@@ -46,7 +46,7 @@ pub(super) struct BlockCompressor {
 impl BlockCompressor {
     /// Compresses `block` into `compressed`. Returns how many bytes that took; `None` if it can't
     /// be done in fewer pages.
-    pub(super) fn compress(
+    pub(crate) fn compress(
         &mut self,
         codec: BlockCodec,
         block: &[u8],
@@ -68,14 +68,14 @@ impl BlockCompressor {
 
 /// Decompresses blocks, one after another.
 #[derive(Default)]
-pub(super) struct BlockDecompressor {
+pub(crate) struct BlockDecompressor {
     /// Made for the first block that needs it.
     zstd: Option<zstd::bulk::Decompressor<'static>>,
 }
 
 impl BlockDecompressor {
     /// Decompresses into `block`, which it must fill: the inner error says why it doesn't.
-    pub(super) fn decompress(
+    pub(crate) fn decompress(
         &mut self,
         codec: BlockCodec,
         compressed: &[u8],

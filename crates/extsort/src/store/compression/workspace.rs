@@ -1,0 +1,104 @@
+//! Compressing blocks, and decompressing them, in their own memory: a thread that does needs one
+//! buffer, and a block no second one.
+
+use super::codec::{BlockCodec, BlockCompressor, BlockDecompressor};
+use parking_lot::Mutex;
+use std::io;
+use xsort_disk::{ALIGNMENT, Lease, align_up};
+
+/// Bytes of a thread's buffer for blocks of so many bytes. LZ4 demands room for its worst case, 10%
+/// and 20 bytes more.
+pub(crate) fn workspace_bytes(block_bytes: u64) -> u64 {
+    align_up(block_bytes + block_bytes / 8 + ALIGNMENT as u64)
+}
+
+/// What threads need for it: as many workspaces as there are threads.
+#[derive(Default)]
+pub(crate) struct Workspaces {
+    free: Mutex<Vec<Workspace>>,
+}
+
+struct Workspace {
+    buffer: Lease,
+    compressor: BlockCompressor,
+    decompressor: BlockDecompressor,
+}
+
+impl Workspaces {
+    /// For so many threads, and blocks of so many bytes.
+    pub(crate) fn new(threads: usize, block_bytes: u64) -> Result<Workspaces, xsort_disk::Error> {
+        let bytes = workspace_bytes(block_bytes) as usize;
+        let workspace = |_| {
+            let (compressor, decompressor) = Default::default();
+            Ok(Workspace { buffer: Lease::map(bytes)?, compressor, decompressor })
+        };
+        let free = (0..threads).map(workspace).collect::<Result<_, _>>()?;
+        Ok(Workspaces { free: Mutex::new(free) })
+    }
+
+    /// Compresses the first `bytes` bytes of a block, and puts what that becomes in their place.
+    /// Returns how many bytes it has; `None`, and the block as it was, if it saves no page.
+    pub(crate) fn compress(
+        &self,
+        codec: BlockCodec,
+        block: &mut [u8],
+        bytes: usize,
+    ) -> io::Result<Option<usize>> {
+        self.with(|Workspace { buffer, compressor, .. }| {
+            let compressed = compressor.compress(codec, &block[..bytes], buffer)?;
+            if let Some(compressed) = compressed {
+                block[..compressed].copy_from_slice(&buffer[..compressed]);
+            }
+            Ok(compressed)
+        })
+    }
+
+    /// Decompresses the first `compressed` bytes of a block to `bytes` bytes, in their place. The
+    /// inner error says why they don't become as many.
+    pub(crate) fn decompress(
+        &self,
+        codec: BlockCodec,
+        block: &mut [u8],
+        compressed: usize,
+        bytes: usize,
+    ) -> io::Result<Result<(), String>> {
+        self.with(|Workspace { buffer, decompressor, .. }| {
+            let buffer = &mut buffer[..compressed];
+            buffer.copy_from_slice(&block[..compressed]);
+            decompressor.decompress(codec, buffer, &mut block[..bytes])
+        })
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Workspace) -> T) -> T {
+        let workspace = self.free.lock().pop();
+        let mut workspace = workspace.expect("there is a workspace for each thread");
+        let result = work(&mut workspace);
+        self.free.lock().push(workspace);
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_compressed_and_decompressed_where_it_is() {
+        let block_bytes = 16 << 10;
+        let workspaces = Workspaces::new(1, block_bytes as u64).unwrap();
+        for codec in [BlockCodec::Lz4, BlockCodec::Zstd] {
+            let plain: Vec<u8> = (0..block_bytes).map(|at| (at / 100) as u8).collect();
+            let mut block = plain.clone();
+            let compressed = workspaces.compress(codec, &mut block, block_bytes).unwrap().unwrap();
+            assert!(compressed < block_bytes / 4 && block[..compressed] != plain[..compressed]);
+            workspaces.decompress(codec, &mut block, compressed, block_bytes).unwrap().unwrap();
+            assert!(block == plain, "{codec:?}");
+
+            let mut random = xsort_testing::Random::new(1);
+            let noise = random.bytes(block_bytes);
+            let mut block = noise.clone();
+            assert_eq!(workspaces.compress(codec, &mut block, block_bytes).unwrap(), None);
+            assert!(block == noise, "{codec:?}");
+        }
+    }
+}
