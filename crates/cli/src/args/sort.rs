@@ -48,7 +48,7 @@ pub(crate) struct SortArgs {
     /// Compress scratch: where the drive is slow
     ///
     /// Before the sort there must be space for all of it, uncompressed. Bins (--method scatter)
-    /// can't be compressed.
+    /// can't be compressed, and without a MiB or so of memory for each thread nothing is.
     #[arg(long, value_name = "CODEC", value_parser = codecs(), hide_short_help = true)]
     pub(crate) compress: Option<Codec>,
 

@@ -113,17 +113,17 @@ fn check_by(
 /// that stay.
 #[test]
 fn compressed_runs_are_merged_as_plain_ones() {
-    let gensort = generated(Format::Gensort, Pattern::Uniform, 60_000);
+    let gensort = generated(Format::Gensort, Pattern::Uniform, 160_000);
     let alike: Vec<u8> = gensort
         .iter()
         .enumerate()
         .map(|(at, &byte)| if at % 100 < 10 { byte } else { (at / 100_000) as u8 })
         .collect();
-    let noise = Random::new(3).bytes(6_000_000);
+    let noise = Random::new(3).bytes(16_000_000);
     for (codec, threads) in [(Codec::Lz4, 1), (Codec::Zstd, 2), (NOW_AND_THEN, 3)] {
         for (bytes, shrinks) in [(&alike, true), (&noise, false)] {
             // A thread needs a MiB to compress.
-            for rest_mib in [1, 3] {
+            for rest_mib in [4, 6] {
                 let budget_bytes = (threads as u64 + rest_mib) << 20;
                 let layout = Format::Gensort.layout();
                 let directory = directory();

@@ -3,9 +3,9 @@
 use super::shape::{Facts, Plan, Shape};
 use super::sizes::PAGE;
 use super::{bins, runs};
+use crate::Error;
 use crate::fixed::options::Method;
 use crate::job::least_budget::least_budget;
-use crate::{Codec, Error};
 
 /// Beyond so many runs scattering takes a quarter less processor time than merging
 /// (docs/experiments/2026-11-21-large-machine.md).
@@ -53,7 +53,7 @@ fn best_plan(facts: &Facts) -> Option<Plan> {
         Method::Auto => {
             let merge = runs::best_plan(facts);
             // Bins are never compressed.
-            let is_compressed = matches!(facts.codec, Some(Codec::Lz4 | Codec::Zstd));
+            let is_compressed = facts.codec.is_some_and(|codec| !codec.is_auto());
             let is_slow = !is_compressed && merge.as_ref().is_some_and(is_slow_to_merge);
             let scatter = if is_slow { bins::best_plan(facts) } else { None };
             let is_one_level =

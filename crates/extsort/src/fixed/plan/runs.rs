@@ -46,15 +46,20 @@ const SEGMENT_RECORDS_PER_RUN: u64 = 32;
 /// Heap bytes of a block's entry in the index and of its place in the forecast, without the key.
 const INDEX_ENTRY_BYTES: u64 = 48;
 
-/// The best plan within the budget, if there is any.
+/// The best plan within the budget, if there is any. Without memory for compression, nothing is
+/// compressed.
 pub(super) fn best_plan(facts: &Facts) -> Option<Plan> {
-    if facts.codec.is_some() {
-        // What stays in memory isn't compressed.
-        let plain = best_plan(&Facts { codec: None, ..facts.clone() })?;
-        if plain.spilled_chunks == 0 {
-            return Some(plain);
-        }
+    let Some(codec) = facts.codec else { return best_of_all(facts) };
+    let plain = best_of_all(&Facts { codec: None, ..facts.clone() })?;
+    if plain.spilled_chunks == 0 {
+        return Some(plain);
     }
+    let shape = |plan: &Plan| (passes(plan), plan.threads);
+    let is_worth_it = |plan: &Plan| !codec.is_auto() || shape(plan) == shape(&plain);
+    best_of_all(facts).filter(is_worth_it).or(Some(plain))
+}
+
+fn best_of_all(facts: &Facts) -> Option<Plan> {
     if let Some(plan) = arranged_plan(facts) {
         return Some(plan);
     }

@@ -4,7 +4,7 @@
 //! all stay, the records of each are moved to their order.
 
 use super::run::{Block, Index, Run};
-use super::spill::BlockWriter;
+use super::spill::{BlockTimes, BlockWriter};
 use crate::Error;
 use crate::fixed::chunk_journal::{record_chunk, replay_chunks};
 use crate::fixed::chunks::{Extent, chunks};
@@ -211,14 +211,15 @@ impl<K: Key> Sorter<'_, K> {
         order: &[u64],
     ) -> Result<Index, Error> {
         let SortJob { key, record_bytes, stage_times, .. } = *self.job;
-        let mut writer = BlockWriter::new(self.job, blocks, number, order.len(), &self.written);
+        let (busy, waits_for_write) = (&stage_times.spill_busy, &stage_times.spill_waits_for_write);
+        let times = BlockTimes { busy, waits_for_write };
+        let written = &self.written;
+        let mut writer = BlockWriter::new(self.job, blocks, number, order.len(), written, times);
         for order in order.chunks(self.job.block_records()) {
-            let block = stage_times.spill_waits_for_write.time(|| blocks.take());
-            let mut block = block.ok_or(Error::Cancelled)?;
-            stage_times.spill_busy.time(|| {
-                gather(records, record_bytes, order, &mut block[..order.len() * record_bytes]);
-                writer.write(block, order.len())
-            })?;
+            let mut block = writer.take()?;
+            let gathered = &mut block[..order.len() * record_bytes];
+            busy.time(|| gather(records, record_bytes, order, gathered));
+            writer.write(block, order.len())?;
         }
         let last = *order.last().expect("a chunk has records") as usize;
         let last = &records[last * record_bytes..][..record_bytes];

@@ -6,7 +6,7 @@ use super::run::{Index, Run};
 use super::segment::Segment;
 use super::sink::Sink;
 use super::slices::{MergeSlices, find_cut};
-use super::spill::BlockWriter;
+use super::spill::{BlockTimes, BlockWriter};
 use crate::Error;
 use crate::fixed::frontier::WrittenRange;
 use crate::fixed::job::SortJob;
@@ -74,8 +74,11 @@ impl<K: Key> Worker for Merger<'_, K> {
             }
             Sink::Run(pool) => {
                 let records = records as usize;
-                let mut writer =
-                    BlockWriter::new(self.job, pool, segment.number, records, &self.written);
+                let busy = &stage_times.output_busy;
+                let waits_for_write = &stage_times.output_waits_for_write;
+                let times = BlockTimes { busy, waits_for_write };
+                let (unit, written) = (segment.number, &self.written);
+                let mut writer = BlockWriter::new(self.job, pool, unit, records, written, times);
                 self.fill_run(&mut writer, &mut merge, records)?;
                 (writer.index.blocks().len(), MergedSegment::Run(writer.index))
             }
@@ -107,8 +110,7 @@ impl<K: Key> Merger<'_, K> {
         let SortJob { key, record_bytes, stage_times, observer, .. } = *self.job;
         let mut left = records;
         while left > 0 {
-            let block = stage_times.output_waits_for_write.time(|| writer.pool.take());
-            let mut block = block.ok_or(Error::Cancelled)?;
+            let mut block = writer.take()?;
             let count = left.min(self.job.block_records());
             stage_times.output_busy.time(|| {
                 fill_whole(merge, &mut block[..count * record_bytes], record_bytes);
@@ -116,8 +118,8 @@ impl<K: Key> Merger<'_, K> {
                     let last = &block[(count - 1) * record_bytes..][..record_bytes];
                     writer.index.set_largest(|out| key.encode(last, out));
                 }
-                writer.write(block, count)
-            })?;
+            });
+            writer.write(block, count)?;
             observer.advance((count * record_bytes) as u64);
             left -= count;
         }

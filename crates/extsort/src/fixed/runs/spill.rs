@@ -3,6 +3,7 @@
 use super::run::{Block, Index};
 use crate::Error;
 use crate::fixed::job::SortJob;
+use crate::job::stage_times::StageTimer;
 use crate::store::seal::seal;
 use crossbeam_channel::Sender;
 use std::sync::Arc;
@@ -14,11 +15,21 @@ use xsort_records::Key;
 pub(super) struct BlockWriter<'a, K> {
     job: &'a SortJob<'a, K>,
     /// Memory for the blocks.
-    pub(super) pool: &'a Arc<BlockPool>,
+    pool: &'a Arc<BlockPool>,
     /// The chunk or segment that the blocks belong to.
     unit: usize,
     written: &'a Sender<Completion>,
+    times: BlockTimes<'a>,
     pub(super) index: Index,
+}
+
+/// Where the times of a block on its way to scratch are counted.
+#[derive(Clone, Copy)]
+pub(super) struct BlockTimes<'a> {
+    /// Filling and sealing it.
+    pub(super) busy: &'a StageTimer,
+    /// Waiting for memory, and for leave to start a write.
+    pub(super) waits_for_write: &'a StageTimer,
 }
 
 impl<'a, K: Key> BlockWriter<'a, K> {
@@ -29,10 +40,17 @@ impl<'a, K: Key> BlockWriter<'a, K> {
         unit: usize,
         records: usize,
         written: &'a Sender<Completion>,
+        times: BlockTimes<'a>,
     ) -> Self {
         let blocks = records.div_ceil(job.block_records());
         let index = Index::with_capacity(job.key.bytes(), blocks);
-        BlockWriter { job, pool, unit, written, index }
+        BlockWriter { job, pool, unit, written, times, index }
+    }
+
+    /// Memory for a block.
+    pub(super) fn take(&self) -> Result<Lease, Error> {
+        let block = self.times.waits_for_write.time(|| self.pool.take());
+        block.ok_or(Error::Cancelled)
     }
 
     /// Compresses a block of `records` sorted records if that is worth it, seals it, adds it to the
@@ -44,13 +62,14 @@ impl<'a, K: Key> BlockWriter<'a, K> {
         let compressed = self.job.compress(&mut block, plain_bytes)?;
         let used = compressed.map_or(plain_bytes, |compressed| compressed.bytes as usize);
         let bytes = align_up(used as u64) as usize;
-        let seal = seal(&mut block[..bytes], used);
+        let seal = self.times.busy.time(|| seal(&mut block[..bytes], used));
         let address = self.job.scratch().allocate(bytes as u64)?;
         self.index.push(Block { address, records: records as u32, compressed, seal });
         gauges.spilled.bytes.fetch_add(plain_bytes as u64, Relaxed);
         gauges.spilled.scratch_bytes.fetch_add(bytes as u64, Relaxed);
         let request = self.job.scratch().write(address, bytes, block, self.unit, self.written);
-        self.job.submit(request);
+        // A limit on the rate makes it wait.
+        self.times.waits_for_write.time(|| self.job.submit(request));
         Ok(())
     }
 }

@@ -45,6 +45,11 @@ impl Codec {
         }
     }
 
+    /// Whether it is the sort that decides.
+    pub(crate) fn is_auto(self) -> bool {
+        matches!(self, Codec::Auto(_))
+    }
+
     /// Bytes that compressing and decompressing take on a thread beside the blocks.
     pub(crate) fn context_bytes(self) -> u64 {
         match self {
