@@ -4,6 +4,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `form` | phase one: a sorted run of each chunk |
+//! | `compress` | blocks that take fewer pages on scratch |
 //! | `run`, `spill` | runs and their index, and blocks on their way to scratch |
 //! | `merge` | phase two: intermediate passes, and the merge into the output |
 //! | `forecast` | the order in which a merge needs the blocks |
@@ -11,6 +12,7 @@
 //! | `cut`, `segment`, `slices` | what a segment is, and where it is cut |
 //! | `merger`, `sink` | the worker that merges segments, and where it writes |
 
+mod compress;
 mod cut;
 mod feed;
 mod forecast;
@@ -25,4 +27,4 @@ mod spill;
 
 pub(crate) use form::form_runs;
 pub(crate) use merge::merge_runs;
-pub(crate) use run::{Block, Run};
+pub(crate) use run::Run;

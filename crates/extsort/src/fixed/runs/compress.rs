@@ -1,0 +1,74 @@
+//! Compressing the blocks of runs, each by itself, in the thread that fills it, and decompressing
+//! them in the first one that needs their records.
+
+use super::run::Block;
+use crate::Error;
+use crate::fixed::compression::{CompressedBytes, Compression};
+use crate::fixed::job::SortJob;
+use crate::job::process::process_cpu_time;
+use crate::store::compression::{BlockCodec, Load};
+use crate::store::seal::check_seal;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::time::Instant;
+
+impl<K> SortJob<'_, K> {
+    /// Compresses a block whose records have `bytes` bytes, in its own memory, if that is worth it.
+    pub(crate) fn compress(
+        &self,
+        block: &mut [u8],
+        bytes: usize,
+    ) -> Result<Option<CompressedBytes>, Error> {
+        let Compression { effort, workspaces, .. } = &self.compression;
+        let Some(codec) = effort.codec(|| self.load()) else { return Ok(None) };
+        let begun = Instant::now();
+        let compressed = workspaces.compress(codec, block, bytes).map_err(Error::Codec)?;
+        let time = begun.elapsed();
+        self.stage_times.compress_busy.add(time);
+        effort.compressed(codec, bytes, compressed, time.as_secs_f64());
+        let Some(compressed) = compressed else { return Ok(None) };
+        let spilled = &self.gauges.spilled;
+        let counted = match codec {
+            BlockCodec::Lz4 => &spilled.lz4_bytes,
+            BlockCodec::Zstd => &spilled.zstd_bytes,
+        };
+        counted.fetch_add(bytes as u64, Release);
+        Ok(Some(CompressedBytes { codec, bytes: compressed as u32 }))
+    }
+
+    /// Checks the seal of a compressed block and decompresses it in its own memory.
+    pub(crate) fn decompress(
+        &self,
+        block: &Block,
+        compressed: CompressedBytes,
+        memory: &mut [u8],
+    ) -> Result<(), Error> {
+        let sealed = block.sealed(self.record_bytes);
+        let (scratch, address) = (self.scratch(), sealed.address);
+        check_seal(self.disk, scratch, address, &memory[..sealed.bytes], sealed.seal)?;
+        let bytes = block.records as usize * self.record_bytes;
+        let CompressedBytes { codec, bytes: compressed } = compressed;
+        let workspaces = &self.compression.workspaces;
+        let decompressed = workspaces.decompress(codec, memory, compressed as usize, bytes);
+        decompressed.map_err(Error::Codec)?.map_err(|reason| {
+            let what = format!("a scratch block of {bytes} bytes can't be decompressed: {reason}");
+            Error::corrupt(self.disk, scratch.file(address.drive), address.offset, what)
+        })
+    }
+
+    /// What was done so far. What a thread waits for while runs are formed is the drive, whichever
+    /// way its bytes go.
+    fn load(&self) -> Load {
+        let times = self.stage_times;
+        let spilled_bytes = self.gauges.spilled.bytes.load(Relaxed) as f64;
+        Load {
+            clock: self.compression.begun.elapsed().as_secs_f64(),
+            blocked: times.spill_waits_for_write.seconds_now()
+                + times.output_waits_for_write.seconds_now()
+                + times.work_waits_for_read.seconds_now(),
+            idle: times.merge_waits_for_read.seconds_now(),
+            processor: process_cpu_time().as_secs_f64(),
+            spilled_bytes,
+            progress_bytes: spilled_bytes + self.traffic.moved().read_bytes as f64,
+        }
+    }
+}
