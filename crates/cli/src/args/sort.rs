@@ -47,8 +47,9 @@ pub(crate) struct SortArgs {
 
     /// Compress scratch: where the drive is slow
     ///
-    /// Before the sort there must be space for all of it, uncompressed. Bins (--method scatter)
-    /// can't be compressed, and without a MiB or so of memory for each thread nothing is.
+    /// Of records of one size: there must be space for plain scratch before the sort; bins
+    /// (--method scatter) aren't compressed; and nothing is if the memory for it, up to 2 MiB a
+    /// thread, would cost a further pass over the data.
     #[arg(long, value_name = "CODEC", value_parser = codecs(), hide_short_help = true)]
     pub(crate) compress: Option<Codec>,
 

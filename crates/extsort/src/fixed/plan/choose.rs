@@ -53,7 +53,8 @@ fn best_plan(facts: &Facts) -> Option<Plan> {
         Method::Auto => {
             let merge = runs::best_plan(facts);
             // Bins are never compressed.
-            let is_compressed = facts.codec.is_some_and(|codec| !codec.is_auto());
+            let is_compressed = facts.codec.is_some_and(|codec| !codec.is_auto())
+                && merge.as_ref().is_some_and(|plan| plan.compression_bytes > 0);
             let is_slow = !is_compressed && merge.as_ref().is_some_and(is_slow_to_merge);
             let scatter = if is_slow { bins::best_plan(facts) } else { None };
             let is_one_level =

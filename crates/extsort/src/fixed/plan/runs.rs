@@ -22,6 +22,7 @@ use super::sizes::{
 };
 use crate::Codec;
 use crate::fixed::chunks::{EXTENTS_MAX, SLACK_BYTES, chunk_count};
+use crate::fixed::runs::{Block, RunBlock};
 use crate::store::compression::workspace_bytes;
 use crate::store::merge_groups::merge_groups;
 use xsort_disk::{align_down, align_up};
@@ -45,6 +46,7 @@ const SEGMENT_BYTES: u64 = 4 * MIB;
 const SEGMENT_RECORDS_PER_RUN: u64 = 32;
 /// Heap bytes of a block's entry in the index and of its place in the forecast, without the key.
 const INDEX_ENTRY_BYTES: u64 = 48;
+const _: () = assert!(size_of::<(Block, RunBlock)>() as u64 <= INDEX_ENTRY_BYTES);
 
 /// The best plan within the budget, if there is any. Without memory for compression, nothing is
 /// compressed.
@@ -54,8 +56,18 @@ pub(super) fn best_plan(facts: &Facts) -> Option<Plan> {
     if plain.spilled_chunks == 0 {
         return Some(plain);
     }
-    let shape = |plan: &Plan| (passes(plan), plan.threads);
-    let is_worth_it = |plan: &Plan| !codec.is_auto() || shape(plan) == shape(&plain);
+    // What compression takes must not cost passes; nor, if it may turn out not to pay, anything
+    // that matters.
+    let is_as_good = |plan: &Plan| {
+        plan.threads == plain.threads
+            && 2 * plan.block_bytes >= plain.block_bytes
+            && plan.compression_bytes <= plan.budget_bytes / 8
+    };
+    let is_worth_it = |plan: &Plan| {
+        plan.spilled_chunks > 0
+            && passes(plan) <= passes(&plain)
+            && (!codec.is_auto() || is_as_good(plan))
+    };
     best_of_all(facts).filter(is_worth_it).or(Some(plain))
 }
 

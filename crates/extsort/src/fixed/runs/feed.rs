@@ -130,7 +130,10 @@ impl<'a, K: Key> MergeFeed<'a, K> {
         (self.started, self.pushed, self.segment_start) = (from, from, from);
         if from > 0 {
             let skipped = self.segments.end(self.forecast[0], Some(next));
-            let cut: Cut = find_cut(self.job, self.runs, &skipped)?;
+            let cut = find_cut(self.job, self.runs, &skipped);
+            // No pipeline looks at the failure of what isn't decompressed yet.
+            self.job.failure.check()?;
+            let cut: Cut = cut?;
             skipped.end.send(Arc::new(cut)).expect("the next segment has the receiver");
         }
         Ok(())

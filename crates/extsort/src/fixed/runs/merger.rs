@@ -48,8 +48,8 @@ impl<K: Key> Worker for Merger<'_, K> {
         // The thread with the next segment may be gone already.
         drop(segment.end.send(Arc::clone(&end)));
         let start = stage_times.merge_waits_for_read.time(|| segment.start.recv());
-        // The thread with the segment before sends its cut unless the sort has failed, and waits
-        // for nothing that depends on this thread.
+        // The thread with the segment before sends its cut unless the sort has failed. It may wait
+        // for a block that another thread decompresses, which waits for nobody meanwhile.
         let start = start.map_err(|_| Error::Cancelled)?;
         let slices = stage_times
             .output_busy

@@ -25,6 +25,7 @@ mod sink;
 mod slices;
 mod spill;
 
+pub(crate) use forecast::RunBlock;
 pub(crate) use form::form_runs;
 pub(crate) use merge::merge_runs;
-pub(crate) use run::Run;
+pub(crate) use run::{Block, Run};

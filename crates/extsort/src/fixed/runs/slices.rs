@@ -68,7 +68,8 @@ pub(crate) struct MergeSlices<'s> {
 
 impl<'s> MergeSlices<'s> {
     /// The records of `segment` between the cuts at its beginning and at its end. Checks the seal
-    /// of each block that begins there, so that every block is checked once.
+    /// of each plain block that begins there, so that every block is checked: compressed ones are
+    /// when they are decompressed.
     pub(crate) fn between<K: Key>(
         job: &SortJob<'_, K>,
         runs: &'s [Run],

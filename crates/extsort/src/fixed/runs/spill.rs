@@ -59,17 +59,19 @@ impl<'a, K: Key> BlockWriter<'a, K> {
         let SortJob { key, record_bytes, gauges, .. } = *self.job;
         self.index.push_key(|out| key.encode(&block[..record_bytes], out));
         let plain_bytes = records * record_bytes;
+        // The whole before its compressed parts.
+        gauges.spilled.bytes.fetch_add(plain_bytes as u64, Relaxed);
         let compressed = self.job.compress(&mut block, plain_bytes)?;
         let used = compressed.map_or(plain_bytes, |compressed| compressed.bytes as usize);
         let bytes = align_up(used as u64) as usize;
         let seal = self.times.busy.time(|| seal(&mut block[..bytes], used));
-        let address = self.job.scratch().allocate(bytes as u64)?;
+        let waits_for_write = self.times.waits_for_write;
+        let address = waits_for_write.time(|| self.job.scratch().allocate(bytes as u64))?;
         self.index.push(Block { address, records: records as u32, compressed, seal });
-        gauges.spilled.bytes.fetch_add(plain_bytes as u64, Relaxed);
         gauges.spilled.scratch_bytes.fetch_add(bytes as u64, Relaxed);
         let request = self.job.scratch().write(address, bytes, block, self.unit, self.written);
         // A limit on the rate makes it wait.
-        self.times.waits_for_write.time(|| self.job.submit(request));
+        waits_for_write.time(|| self.job.submit(request));
         Ok(())
     }
 }

@@ -17,7 +17,7 @@ pub(super) const FORMAT: u32 = 5;
 pub(super) struct Header {
     /// [`FORMAT`]. The first field: of another format, nothing else can be read.
     pub(super) format: u32,
-    /// What the arguments mean, as far as the output depends on it.
+    /// What the arguments mean, as far as the output or the memory depends on it.
     pub(super) meaning: String,
     /// The plan as JSON, which describes itself.
     pub(super) plan: String,
@@ -34,7 +34,7 @@ pub(super) struct Header {
 /// The sort that a caller asks for. An interrupted sort is resumed only by the same one.
 pub(crate) struct SortRequest<'t> {
     pub(crate) output: &'t Path,
-    /// What the arguments mean, as far as the output depends on it.
+    /// What the arguments mean, as far as the output or the memory depends on it.
     pub(crate) meaning: &'t str,
     pub(crate) budget_bytes: u64,
     /// Number of inputs.
@@ -65,7 +65,7 @@ impl Header {
         names: &CheckpointNames,
     ) -> Option<String> {
         if self.meaning != request.meaning {
-            Some("the interrupted sort had another order of other records".into())
+            Some("the interrupted sort had other records, another order or --compress".into())
         } else if self.budget_bytes > request.budget_bytes {
             Some(format!(
                 "the interrupted sort has planned with {} bytes of memory",

@@ -76,13 +76,13 @@ pub enum Measure {
 pub struct Load {
     /// The moment, by a clock.
     pub clock: f64,
-    /// Threads waited to write to scratch.
+    /// Threads waited to write to scratch; of records of one size, for the drive.
     pub blocked: f64,
     /// Threads had nothing to do.
     pub idle: f64,
     /// Processor time of the process, the kernel's work for it included.
     pub processor: f64,
-    /// Bytes of lines that were spilled.
+    /// Bytes of lines or records that were spilled.
     pub spilled_bytes: f64,
     /// The same, and those that were read: where the drive is what all wait for, a sort that goes
     /// on steadily has as many of them in a second whichever it is about.
