@@ -139,6 +139,7 @@ fn run(case: &Case, disk: &SimDisk) -> Result<(), Error> {
         threads: 2,
         caches: Caches::default(),
         method: if case.scatters { Method::Scatter } else { Method::Merge },
+        codec: None,
         scratch,
         remove_input: false,
         sync: true,

@@ -108,6 +108,7 @@ fuzz_target!(|case: Case| {
         threads: usize::from(case.threads % 3) + 1,
         caches: Caches::default(),
         method: if case.scatters { Method::Scatter } else { Method::Merge },
+        codec: None,
         scratch: (0..case.scratch % 3)
             .map(|number| PathBuf::from(format!("/scratch{number}")))
             .collect(),

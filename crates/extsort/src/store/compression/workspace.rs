@@ -62,6 +62,10 @@ impl Workspaces {
         compressed: usize,
         bytes: usize,
     ) -> io::Result<Result<(), String>> {
+        let is_planned = !self.free.lock().is_empty();
+        if !is_planned || compressed.max(bytes) > block.len() {
+            return Ok(Err("the plan has no memory for it".into()));
+        }
         self.with(|Workspace { buffer, decompressor, .. }| {
             let buffer = &mut buffer[..compressed];
             buffer.copy_from_slice(&block[..compressed]);
