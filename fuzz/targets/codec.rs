@@ -7,7 +7,7 @@
 #![no_main]
 
 #[allow(dead_code, unreachable_pub, reason = "the engine uses and shows it")]
-#[path = "../../crates/extsort/src/variable/codec.rs"]
+#[path = "../../crates/extsort/src/store/compression/codec.rs"]
 mod codec;
 
 use codec::{BlockCodec, BlockCompressor, BlockDecompressor};

@@ -16,10 +16,11 @@ use std::path::PathBuf;
 use xsort::GnuOrder;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::variable::{
-    ByBytes, ByBytesReversed, Codec, Content, Header, LineOrder, LinesInput, merge_sequential,
-    take_header,
+    ByBytes, ByBytesReversed, Content, Header, LineOrder, LinesInput, merge_sequential, take_header,
 };
-use xsort_extsort::{Caches, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines};
+use xsort_extsort::{
+    Caches, Codec, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines,
+};
 use xsort_fuzz::model;
 use xsort_fuzz::orders::Orders;
 use xsort_fuzz::texts::{Dribble, Growth, grown, lines, parts};
