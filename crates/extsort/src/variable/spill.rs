@@ -15,8 +15,7 @@ use crate::store::compression::{BlockCodec, BlockCompressor};
 use crate::store::scratch::BlockAddress;
 use crate::store::seal::seal;
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use std::sync::atomic::Ordering::{Relaxed, Release};
-use std::time::Instant;
+use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{Completion, Lease, align_up};
 use xsort_kernels::lines::{Entry, Gathered, LineOrder, Merge, gather};
 use xxhash_rust::xxh3::Xxh3;
@@ -365,21 +364,14 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
     fn compress(&mut self, block: &[u8]) -> Result<Option<CompressedBlock>, Error> {
         let Some(codec) = self.codec else { return Ok(None) };
         let mut lease = self.take()?;
-        let begun = Instant::now();
-        let bytes = self.compressor.compress(codec, block, &mut lease).map_err(Error::Codec)?;
-        let time = begun.elapsed();
-        self.job.gauges.stage_times.compress_busy.add(time);
-        self.job.effort.compressed(codec, block.len(), bytes, time.as_secs_f64());
+        let LinesJob { effort, gauges, .. } = self.job;
+        let compressor = &mut self.compressor;
+        let compress = || compressor.compress(codec, block, &mut lease);
+        let bytes = effort.compress(codec, block.len(), gauges, compress)?;
         let Some(bytes) = bytes else {
             self.free.push(lease);
             return Ok(None);
         };
-        let spilled = &self.job.gauges.spilled;
-        let counted = match codec {
-            BlockCodec::Lz4 => &spilled.lz4_bytes,
-            BlockCodec::Zstd => &spilled.zstd_bytes,
-        };
-        counted.fetch_add(block.len() as u64, Release);
         Ok(Some(CompressedBlock { codec, lease, bytes }))
     }
 

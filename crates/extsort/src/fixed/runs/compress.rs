@@ -6,10 +6,9 @@ use crate::Error;
 use crate::fixed::compression::{CompressedBytes, Compression};
 use crate::fixed::job::SortJob;
 use crate::job::process::process_cpu_time;
-use crate::store::compression::{BlockCodec, Load};
+use crate::store::compression::{Load, broken_block};
 use crate::store::seal::check_seal;
-use std::sync::atomic::Ordering::{Relaxed, Release};
-use std::time::Instant;
+use std::sync::atomic::Ordering::Relaxed;
 
 impl<K> SortJob<'_, K> {
     /// Compresses a block whose records have `bytes` bytes, in its own memory, if that is worth it.
@@ -20,19 +19,9 @@ impl<K> SortJob<'_, K> {
     ) -> Result<Option<CompressedBytes>, Error> {
         let Compression { effort, workspaces, .. } = &self.compression;
         let Some(codec) = effort.codec(|| self.load()) else { return Ok(None) };
-        let begun = Instant::now();
-        let compressed = workspaces.compress(codec, block, bytes).map_err(Error::Codec)?;
-        let time = begun.elapsed();
-        self.stage_times.compress_busy.add(time);
-        effort.compressed(codec, bytes, compressed, time.as_secs_f64());
-        let Some(compressed) = compressed else { return Ok(None) };
-        let spilled = &self.gauges.spilled;
-        let counted = match codec {
-            BlockCodec::Lz4 => &spilled.lz4_bytes,
-            BlockCodec::Zstd => &spilled.zstd_bytes,
-        };
-        counted.fetch_add(bytes as u64, Release);
-        Ok(Some(CompressedBytes { codec, bytes: compressed as u32 }))
+        let compress = || workspaces.compress(codec, block, bytes);
+        let compressed = effort.compress(codec, bytes, self.gauges, compress)?;
+        Ok(compressed.map(|compressed| CompressedBytes { codec, bytes: compressed as u32 }))
     }
 
     /// Checks the seal of a compressed block and decompresses it in its own memory.
@@ -49,10 +38,9 @@ impl<K> SortJob<'_, K> {
         let CompressedBytes { codec, bytes: compressed } = compressed;
         let workspaces = &self.compression.workspaces;
         let decompressed = workspaces.decompress(codec, memory, compressed as usize, bytes);
-        decompressed.map_err(Error::Codec)?.map_err(|reason| {
-            let what = format!("a scratch block of {bytes} bytes can't be decompressed: {reason}");
-            Error::corrupt(self.disk, scratch.file(address.drive), address.offset, what)
-        })
+        decompressed
+            .map_err(Error::Codec)?
+            .map_err(|reason| broken_block(self.disk, scratch, address, bytes, &reason))
     }
 
     /// What was done so far. What a thread waits for while runs are formed is the drive, whichever

@@ -20,8 +20,11 @@
 //! What was tried, and the figures: docs/experiments/2026-11-23-compression-auto.md.
 
 use super::codec::BlockCodec;
+use crate::{Error, Gauges};
 use parking_lot::Mutex;
+use std::io;
 use std::ops::{Add, Sub};
+use std::sync::atomic::Ordering::Release;
 use std::time::Instant;
 
 /// How blocks on scratch are compressed.
@@ -202,15 +205,33 @@ impl Effort {
         }
     }
 
-    /// Takes in that a block was compressed to so many bytes, if it shrank at all, in so many
-    /// seconds.
-    pub(crate) fn compressed(
+    /// Compresses a block of `bytes` bytes by a function that returns how many they became, if they
+    /// shrank at all, and counts what that took and made.
+    pub(crate) fn compress(
         &self,
         codec: BlockCodec,
         bytes: usize,
-        compressed: Option<usize>,
-        seconds: f64,
-    ) {
+        gauges: &Gauges,
+        compress: impl FnOnce() -> io::Result<Option<usize>>,
+    ) -> Result<Option<usize>, Error> {
+        let begun = Instant::now();
+        let compressed = compress().map_err(Error::Codec)?;
+        let time = begun.elapsed();
+        gauges.stage_times.compress_busy.add(time);
+        self.compressed(codec, bytes, compressed, time.as_secs_f64());
+        if compressed.is_some() {
+            let counted = match codec {
+                BlockCodec::Lz4 => &gauges.spilled.lz4_bytes,
+                BlockCodec::Zstd => &gauges.spilled.zstd_bytes,
+            };
+            counted.fetch_add(bytes as u64, Release);
+        }
+        Ok(compressed)
+    }
+
+    /// Takes in that a block was compressed to so many bytes, if it shrank at all, in so many
+    /// seconds.
+    fn compressed(&self, codec: BlockCodec, bytes: usize, compressed: Option<usize>, seconds: f64) {
         let seconds = match self.codec {
             Some(Codec::Auto(Measure::Clocks)) => seconds,
             Some(Codec::Auto(Measure::Given(_))) => 0.0,

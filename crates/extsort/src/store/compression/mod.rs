@@ -10,7 +10,23 @@ mod codec;
 mod effort;
 mod workspace;
 
+use crate::Error;
+use crate::store::scratch::{BlockAddress, Scratch};
+use xsort_disk::Disk;
+
 pub(crate) use codec::{BlockCodec, BlockCompressor, BlockDecompressor};
 pub(crate) use effort::Effort;
 pub use effort::{Codec, Load, Measure};
 pub(crate) use workspace::{Workspaces, workspace_bytes};
+
+/// The error of a block on scratch that should have become `bytes` bytes.
+pub(crate) fn broken_block(
+    disk: &dyn Disk,
+    scratch: &Scratch<'_>,
+    address: BlockAddress,
+    bytes: usize,
+    reason: &str,
+) -> Error {
+    let what = format!("a scratch block of {bytes} bytes can't be decompressed: {reason}");
+    Error::corrupt(disk, scratch.file(address.drive), address.offset, what)
+}

@@ -44,13 +44,14 @@ impl Workspaces {
         block: &mut [u8],
         bytes: usize,
     ) -> io::Result<Option<usize>> {
-        self.with(|Workspace { buffer, compressor, .. }| {
+        let compressed = self.with(|Workspace { buffer, compressor, .. }| {
             let compressed = compressor.compress(codec, &block[..bytes], buffer)?;
             if let Some(compressed) = compressed {
                 block[..compressed].copy_from_slice(&buffer[..compressed]);
             }
             Ok(compressed)
-        })
+        });
+        compressed.expect("who compresses has planned a workspace for each thread")
     }
 
     /// Decompresses the first `compressed` bytes of a block to `bytes` bytes, in their place. The
@@ -62,23 +63,24 @@ impl Workspaces {
         compressed: usize,
         bytes: usize,
     ) -> io::Result<Result<(), String>> {
-        let is_planned = !self.free.lock().is_empty();
-        if !is_planned || compressed.max(bytes) > block.len() {
-            return Ok(Err("the plan has no memory for it".into()));
+        let no_memory = || Ok(Err("the plan has no memory for it".into()));
+        if compressed.max(bytes) > block.len() {
+            return no_memory();
         }
-        self.with(|Workspace { buffer, decompressor, .. }| {
+        let decompressed = self.with(|Workspace { buffer, decompressor, .. }| {
             let buffer = &mut buffer[..compressed];
             buffer.copy_from_slice(&block[..compressed]);
             decompressor.decompress(codec, buffer, &mut block[..bytes])
-        })
+        });
+        decompressed.unwrap_or_else(no_memory)
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Workspace) -> T) -> T {
-        let workspace = self.free.lock().pop();
-        let mut workspace = workspace.expect("there is a workspace for each thread");
+    /// Nothing if no workspace was planned: there is one for each thread, or none.
+    fn with<T>(&self, work: impl FnOnce(&mut Workspace) -> T) -> Option<T> {
+        let mut workspace = self.free.lock().pop()?;
         let result = work(&mut workspace);
         self.free.lock().push(workspace);
-        result
+        Some(result)
     }
 }
 
@@ -104,5 +106,18 @@ mod tests {
             assert_eq!(workspaces.compress(codec, &mut block, block_bytes).unwrap(), None);
             assert!(block == noise, "{codec:?}");
         }
+    }
+
+    /// As a journal that somebody else has made may say.
+    #[test]
+    fn what_no_plan_has_memory_for_is_refused() {
+        let mut block = vec![0; 4096];
+        let mut is_refused = |workspaces: &Workspaces, compressed, bytes| {
+            let codec = BlockCodec::Lz4;
+            workspaces.decompress(codec, &mut block, compressed, bytes).unwrap().is_err()
+        };
+        assert!(is_refused(&Workspaces::default(), 100, 4096));
+        let workspaces = Workspaces::new(1, 4096).unwrap();
+        assert!(is_refused(&workspaces, 4097, 4096) && is_refused(&workspaces, 100, 4097));
     }
 }

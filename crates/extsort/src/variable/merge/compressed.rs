@@ -4,7 +4,7 @@
 use super::super::block::SpilledBlock;
 use super::super::job::LinesJob;
 use crate::Error;
-use crate::store::compression::{BlockCodec, BlockDecompressor};
+use crate::store::compression::{BlockCodec, BlockDecompressor, broken_block};
 use crate::store::seal::check_seal;
 use xsort_disk::Lease;
 use xsort_kernels::lines::LineOrder;
@@ -43,10 +43,9 @@ impl CompressedBlock<'_> {
         let compressed = &pages[..self.block.compressed_bytes as usize];
         let to = &mut self.to[..bytes];
         let decompressed = decompressor.decompress(self.codec, compressed, to);
-        decompressed.map_err(Error::Codec)?.map_err(|reason| {
-            let what = format!("a scratch block of {bytes} bytes can't be decompressed: {reason}");
-            Error::corrupt(job.disk, scratch.file(address.drive), address.offset, what)
-        })?;
+        decompressed
+            .map_err(Error::Codec)?
+            .map_err(|reason| broken_block(job.disk, scratch, address, bytes, &reason))?;
         Ok(DecompressedBlock { run: self.run, number: self.number, lease: self.to })
     }
 }
