@@ -84,7 +84,7 @@ fn benches(criterion: &mut Criterion) {
         let mut out = vec![0; 1 << 20];
         group.bench_function("merge 8 runs", |bencher| {
             bencher.iter(|| {
-                let mut merge = Merge::new(&ByBytes, b'\n', false, &runs, None);
+                let mut merge = Merge::new(&ByBytes, b'\n', false, &runs, None, None);
                 while !merge.is_done() {
                     black_box(merge.fill(&mut out));
                 }

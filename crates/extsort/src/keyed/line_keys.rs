@@ -59,6 +59,11 @@ impl LineOrder for ByKeyAndLine {
     }
 
     #[inline(always)]
+    fn ordered_bytes(&self, keyed: &[u8]) -> usize {
+        keyed.len()
+    }
+
+    #[inline(always)]
     fn word(&self, keyed: &[u8], skip: usize, (): &mut ()) -> u64 {
         ByBytes.word(keyed, skip, &mut ())
     }
@@ -116,6 +121,11 @@ impl LineOrder for ByLineKey {
         key_bytes(keyed)
     }
 
+    #[inline(always)]
+    fn ordered_bytes(&self, keyed: &[u8]) -> usize {
+        key_bytes(keyed)
+    }
+
     #[inline]
     fn word(&self, keyed: &[u8], skip: usize, (): &mut ()) -> u64 {
         self.word_of(keyed, keyed.len(), skip, &mut ())
@@ -167,6 +177,11 @@ impl<K: LineKeys> LineOrder for ByKeyThenJudged<'_, K> {
 
     #[inline]
     fn bytes_in_words(&self, keyed: &[u8]) -> usize {
+        key_bytes(keyed)
+    }
+
+    #[inline(always)]
+    fn ordered_bytes(&self, keyed: &[u8]) -> usize {
         key_bytes(keyed)
     }
 

@@ -1,71 +1,169 @@
-//! Lines in memory: text from the front of an area, entries behind it.
+//! Lines in memory: text from the front of an area, and perhaps entries behind it.
 //!
 //! ```text
-//!  | text, each line with its delimiter | entries, one a line | ...free... |
+//!  lines in their order  | text, each line with its delimiter | ...free... |
+//!  lines as they came    | text, each line with its delimiter | entries, one a line | ...free... |
 //! ```
+//!
+//! A line in its order needs no entry: a merge reads such a text as it reads a block of a run. And
+//! one after the other is faster, because each line elsewhere is a miss of the TLB.
 
+use std::ops::Range;
 use xsort_disk::{Lease, align_up};
 use xsort_kernels::Caches;
-use xsort_kernels::lines::{Deduplicated, Entry, LineOrder, Words, arrange, dedup, sort};
+use xsort_kernels::lines::{
+    Bound, Deduplicated, Entry, Gathered, LineOrder, Lines, SameBytes, Sorted, Words, arrange,
+    bound_in_entries, bound_in_text, dedup, gather, gather_text, line_end, sort, sort_only,
+};
 
 /// Lines of so many bytes are worth moving. Of shorter ones the entries hold most, and longer ones
 /// take longer to copy than to find.
-const ARRANGED_LINE_BYTES: std::ops::Range<usize> = 16..1024;
+const ARRANGED_LINE_BYTES: Range<usize> = 16..1024;
+
+/// Where the order of a chunk is once it is sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Its lines are in their order. Their entries are in the sort buffer while they are sorted.
+    Arranged,
+    /// Entries of so many bytes are in the order of their lines.
+    Entries(usize),
+}
+
+impl Layout {
+    /// The layout of so many lines of so many bytes in all, which a sort buffer of `buffer_bytes`
+    /// bytes has room for.
+    pub(super) fn new<O: LineOrder>(
+        order: &O,
+        text_bytes: usize,
+        lines: usize,
+        buffer_bytes: usize,
+    ) -> Layout {
+        let entry_bytes = size_of::<Entry<O::Words>>();
+        let is_arranged = order.has_words_at_hand()
+            && ARRANGED_LINE_BYTES.contains(&(text_bytes / lines.max(1)))
+            && arranging_bytes(text_bytes, lines * entry_bytes) <= buffer_bytes;
+        if is_arranged { Layout::Arranged } else { Layout::Entries(entry_bytes) }
+    }
+
+    /// Bytes of an area that a text of so many bytes and lines needs.
+    pub(super) fn area_bytes(self, text_bytes: usize, lines: usize) -> usize {
+        align_up(match self {
+            Layout::Arranged => text_bytes,
+            Layout::Entries(entry_bytes) => entries_from(text_bytes) + lines * entry_bytes,
+        } as u64) as usize
+    }
+}
+
+/// Bytes of a sort buffer for entries of so many bytes, and to sort them or to move a text by.
+fn arranging_bytes(text_bytes: usize, entries_bytes: usize) -> usize {
+    entries_bytes + text_bytes.max(entries_bytes)
+}
 
 /// Whole lines in an area.
 #[derive(Debug)]
 pub(super) struct Chunk {
     area: Lease,
+    layout: Layout,
+    /// Bytes and lines that were read.
     text_bytes: usize,
     lines: usize,
-    /// Bytes of an entry.
-    entry_bytes: usize,
-    /// How many entries are in order, at the front of all; 0 until the chunk is sorted.
-    entries: usize,
+    /// Bytes of the text that holds the lines that are left once the chunk is sorted, and how many
+    /// these are; 0 until then.
+    sorted_bytes: usize,
+    sorted_lines: usize,
+    /// Bytes that are the same in all keys, if words without them are better.
+    same: Option<SameBytes>,
+}
+
+/// Lines of a sorted chunk, in their order.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ChunkSlice<'a, W> {
+    /// A text; as an array, because a merge takes several.
+    Arranged([&'a [u8]; 1]),
+    /// The order of some lines of a text.
+    Entries { text: &'a [u8], entries: &'a [Entry<W>] },
+}
+
+impl<'a, W: Words> ChunkSlice<'a, W> {
+    /// As a merge takes them.
+    pub(super) fn lines(&self) -> Lines<'_, W> {
+        match self {
+            ChunkSlice::Arranged(texts) => Lines::Blocks(texts),
+            ChunkSlice::Entries { text, entries } => Lines::Ordered { text, entries },
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            ChunkSlice::Arranged([text]) => text.is_empty(),
+            ChunkSlice::Entries { entries, .. } => entries.is_empty(),
+        }
+    }
+
+    /// Copies the first lines to `out`, as many as fit whole, and takes them away.
+    pub(super) fn gather(&mut self, delimiter: u8, out: &mut [u8]) -> Gathered {
+        match self {
+            ChunkSlice::Arranged([text]) => {
+                let gathered = gather_text(text, delimiter, out);
+                *text = &text[gathered.bytes..];
+                gathered
+            }
+            ChunkSlice::Entries { text, entries } => {
+                let gathered = gather(text, delimiter, entries, out);
+                *entries = &entries[gathered.lines..];
+                gathered
+            }
+        }
+    }
+
+    /// Takes the first line away.
+    pub(super) fn take_line(&mut self, delimiter: u8) -> Option<&'a [u8]> {
+        match self {
+            ChunkSlice::Arranged([text]) => {
+                let (line, _) = text.split_at_checked(line_end(text, delimiter))?;
+                *text = text.get(line.len() + 1..)?;
+                Some(line)
+            }
+            ChunkSlice::Entries { text, entries } => {
+                let (first, rest) = entries.split_first()?;
+                *entries = rest;
+                Some(first.line(text, delimiter))
+            }
+        }
+    }
 }
 
 impl Chunk {
-    /// Bytes of an area that a text of so many bytes and lines needs.
-    pub(super) fn bytes_needed(text_bytes: usize, lines: usize, entry_bytes: usize) -> usize {
-        align_up((entries_from(text_bytes) + lines * entry_bytes) as u64) as usize
-    }
-
     /// A chunk of the first `text_bytes` bytes of an area, which are `lines` lines. The area has
-    /// enough bytes for their entries.
-    pub(super) fn new(area: Lease, text_bytes: usize, lines: usize, entry_bytes: usize) -> Chunk {
-        debug_assert!(Chunk::bytes_needed(text_bytes, lines, entry_bytes) <= area.len());
-        Chunk { area, text_bytes, lines, entry_bytes, entries: 0 }
+    /// enough bytes for its layout.
+    pub(super) fn new(area: Lease, layout: Layout, text_bytes: usize, lines: usize) -> Chunk {
+        debug_assert!(layout.area_bytes(text_bytes, lines) <= area.len());
+        Chunk { area, layout, text_bytes, lines, sorted_bytes: 0, sorted_lines: 0, same: None }
     }
 
+    /// Bytes that were read.
     pub(super) fn text_bytes(&self) -> usize {
         self.text_bytes
     }
 
+    /// Lines that were read.
     pub(super) fn lines(&self) -> usize {
         self.lines
     }
 
-    /// All lines; once it is sorted, perhaps only those that entries have.
-    pub(super) fn text(&self) -> &[u8] {
-        &self.area[..self.text_bytes]
+    /// Bytes of an area that it needs until it is sorted.
+    pub(super) fn needed_bytes(&self) -> usize {
+        self.layout.area_bytes(self.text_bytes, self.lines)
     }
 
     /// How many lines are left without duplicates, once the chunk is sorted.
-    pub(super) fn entries_count(&self) -> usize {
-        self.entries
-    }
-
-    /// The entries of these lines, in order. `W` is that of the order that the chunk was sorted by.
-    pub(super) fn entries<W: Words>(&self) -> &[Entry<W>] {
-        let bytes = self.entries * self.entry_bytes;
-        bytemuck::cast_slice(&self.area[entries_from(self.text_bytes)..][..bytes])
+    pub(super) fn sorted_lines(&self) -> usize {
+        self.sorted_lines
     }
 
     /// Sorts the lines, and with `is_unique` drops all but the first of those with the same key.
-    /// Only if it `needs_hashes` are there sums of all lines.
-    /// `sort_buffer` is as large as the entries of all lines. If it is as large as the text, lines
-    /// may be moved to where their order has them, so that a merge reads them one after the other:
-    /// a miss of the TLB for each line takes longer than two copies.
+    /// Only if it `needs_hashes` are there sums of all lines. `sort_buffer` is as large as the
+    /// layout asked for.
     pub(super) fn sort<O: LineOrder>(
         &mut self,
         order: &O,
@@ -75,36 +173,58 @@ impl Chunk {
         caches: Caches,
         sort_buffer: &mut Lease,
     ) -> HashSums {
-        let bytes = self.lines * self.entry_bytes;
-        let from = entries_from(self.text_bytes);
-        self.area.populate(from..from + bytes);
-        sort_buffer.populate(0..bytes);
-        let (text, behind) = self.area.split_at_mut(from);
-        let text = &mut text[..self.text_bytes];
-        let entries: &mut [Entry<O::Words>] = bytemuck::cast_slice_mut(&mut behind[..bytes]);
-        let entry_buffer: &mut [Entry<O::Words>] =
-            bytemuck::cast_slice_mut(&mut sort_buffer[..bytes]);
-        let read = sort(order, text, delimiter, entries, entry_buffer, caches, needs_hashes);
+        let bytes = self.lines * size_of::<Entry<O::Words>>();
+        let own = entries_from(self.text_bytes);
+        match self.layout {
+            Layout::Arranged => {
+                sort_buffer.populate(0..arranging_bytes(self.text_bytes, bytes));
+            }
+            Layout::Entries(_) => {
+                self.area.populate(own..own + bytes);
+                sort_buffer.populate(0..bytes);
+            }
+        }
+        let (text, behind) = self.area.split_at_mut(self.text_bytes);
+        let (entries, buffer) = match self.layout {
+            Layout::Arranged => sort_buffer.split_at_mut(bytes),
+            Layout::Entries(_) => (&mut behind[own - text.len()..][..bytes], &mut sort_buffer[..]),
+        };
+        let entries: &mut [Entry<O::Words>] = bytemuck::cast_slice_mut(entries);
+        let entry_buffer = bytemuck::cast_slice_mut(&mut buffer[..bytes]);
+        let Sorted { sum: read, same } = match self.layout {
+            Layout::Arranged => {
+                sort_only(order, text, delimiter, entries, entry_buffer, caches, needs_hashes)
+            }
+            Layout::Entries(_) => {
+                let sum = sort(order, text, delimiter, entries, entry_buffer, caches, needs_hashes);
+                Sorted { sum, same: None }
+            }
+        };
+        self.same = same;
         let Deduplicated { lines, dropped_sum } = if is_unique {
             dedup(order, text, delimiter, entries)
         } else {
             Deduplicated { lines: self.lines, dropped_sum: 0 }
         };
-        let entries = &mut entries[..lines];
-        let line_bytes = text.len() / lines.max(1);
-        if ARRANGED_LINE_BYTES.contains(&line_bytes) && text.len() <= sort_buffer.len() {
-            sort_buffer.populate(bytes..text.len());
-            arrange(text, delimiter, entries, sort_buffer);
-        }
-        self.entries = lines;
+        self.sorted_lines = lines;
+        self.sorted_bytes = match self.layout {
+            Layout::Arranged => arrange(text, delimiter, &entries[..lines], buffer),
+            Layout::Entries(_) => self.text_bytes,
+        };
         HashSums { read, dropped: dropped_sum }
     }
 
-    /// Gives back what the entries of dropped lines took. To be called once the chunk is sorted.
+    /// The bytes that are the same in all keys of all of these chunks, if they are sorted and that
+    /// is known.
+    pub(super) fn same_bytes<'c>(mut chunks: impl Iterator<Item = &'c Chunk>) -> Option<SameBytes> {
+        let first = chunks.next()?.same.clone()?;
+        chunks.try_fold(first, |same, chunk| Some(same.and(chunk.same.as_ref()?)))
+    }
+
+    /// Gives back what dropped lines took. To be called once the chunk is sorted.
     pub(super) fn trim(&mut self) -> Lease {
-        let needed =
-            align_up((entries_from(self.text_bytes) + self.entries * self.entry_bytes) as u64);
-        let own = self.area.split_off_front(needed as usize);
+        let needed = self.layout.area_bytes(self.sorted_bytes, self.sorted_lines);
+        let own = self.area.split_off_front(needed);
         std::mem::replace(&mut self.area, own)
     }
 
@@ -116,6 +236,89 @@ impl Chunk {
     /// The area, for other use.
     pub(super) fn into_area(self) -> Lease {
         self.area
+    }
+}
+
+/// Positions between the lines of a sorted chunk, from 0 on: in bytes if its lines are in their
+/// order, else in lines.
+impl Chunk {
+    /// The position behind the last line.
+    pub(super) fn end(&self) -> usize {
+        match self.layout {
+            Layout::Arranged => self.sorted_bytes,
+            Layout::Entries(_) => self.sorted_lines,
+        }
+    }
+
+    /// Bytes of the lines between two positions, or an estimate.
+    pub(super) fn bytes_between(&self, from: usize, to: usize) -> usize {
+        (to - from) * self.position_bytes()
+    }
+
+    /// The position about `bytes` bytes behind `from`, a line behind it at least, or the end.
+    pub(super) fn ahead(&self, from: usize, bytes: usize, delimiter: u8) -> usize {
+        let at = from + (bytes / self.position_bytes()).max(1);
+        match self.layout {
+            Layout::Arranged => {
+                let rest = self.text().get(at - 1..).unwrap_or_default();
+                memchr::memchr(delimiter, rest).map_or(self.end(), |end| at + end)
+            }
+            Layout::Entries(_) => at.min(self.end()),
+        }
+    }
+
+    /// The position of a bound that isn't before `from`.
+    pub(super) fn find<O: LineOrder>(
+        &self,
+        order: &O,
+        delimiter: u8,
+        from: usize,
+        bound: Bound<'_>,
+        scratch: &mut O::Scratch,
+    ) -> usize {
+        from + match self.slice::<O::Words>(from..self.end()) {
+            ChunkSlice::Arranged([text]) => bound_in_text(order, text, delimiter, bound, scratch),
+            ChunkSlice::Entries { text, entries } => {
+                bound_in_entries(order, text, delimiter, entries, bound, scratch)
+            }
+        }
+    }
+
+    /// The line before a position, which isn't 0.
+    pub(super) fn line_before<W: Words>(&self, position: usize, delimiter: u8) -> &[u8] {
+        match self.slice::<W>(0..position) {
+            ChunkSlice::Arranged([text]) => {
+                let text = &text[..text.len() - 1];
+                &text[memchr::memrchr(delimiter, text).map_or(0, |end| end + 1)..]
+            }
+            ChunkSlice::Entries { text, entries } => entries[position - 1].line(text, delimiter),
+        }
+    }
+
+    /// The lines between two positions. `W` is that of the order that the chunk was sorted by.
+    pub(super) fn slice<W: Words>(&self, range: Range<usize>) -> ChunkSlice<'_, W> {
+        let text = self.text();
+        match self.layout {
+            Layout::Arranged => ChunkSlice::Arranged([&text[range]]),
+            Layout::Entries(entry_bytes) => {
+                let from = entries_from(text.len());
+                let bytes = range.start * entry_bytes..range.end * entry_bytes;
+                let entries = bytemuck::cast_slice(&self.area[from..][bytes]);
+                ChunkSlice::Entries { text, entries }
+            }
+        }
+    }
+
+    fn text(&self) -> &[u8] {
+        &self.area[..self.sorted_bytes]
+    }
+
+    /// Bytes of a line, on average, or 1 if positions are in bytes.
+    fn position_bytes(&self) -> usize {
+        match self.layout {
+            Layout::Arranged => 1,
+            Layout::Entries(_) => (self.text_bytes / self.sorted_lines.max(1)).max(1),
+        }
     }
 }
 

@@ -17,7 +17,7 @@ impl Run {
     /// How many lines it has; of a sorted input, how many were read so far.
     pub(super) fn lines(&self) -> u64 {
         match self {
-            Run::InMemory(chunk) => chunk.entries_count() as u64,
+            Run::InMemory(chunk) => chunk.sorted_lines() as u64,
             Run::OnScratch(blocks) => blocks.iter().map(|block| u64::from(block.lines)).sum(),
             Run::Sorted(input) => input.lock().lines(),
         }
@@ -31,9 +31,17 @@ impl Run {
         }
     }
 
+    /// The chunk, if all of it is in memory.
+    pub(super) fn chunk(&self) -> Option<&Chunk> {
+        match self {
+            Run::InMemory(chunk) => Some(chunk),
+            Run::OnScratch(_) | Run::Sorted(_) => None,
+        }
+    }
+
     /// Whether all of it is in memory, so that a merge needs no blocks for it.
     pub(super) fn is_in_memory(&self) -> bool {
-        matches!(self, Run::InMemory(_))
+        self.chunk().is_some()
     }
 
     /// Whether it is an input that was sorted before.

@@ -8,6 +8,7 @@
 //! and as many bytes are in flight as without compression.
 
 use super::block::{KEY_WORDS, SpilledBlock};
+use super::chunk::ChunkSlice;
 use super::job::LinesJob;
 use super::plan::WRITE_BUFFER_BLOCKS;
 use crate::Error;
@@ -17,7 +18,7 @@ use crate::store::seal::seal;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{Completion, Lease, align_up};
-use xsort_kernels::lines::{Entry, Gathered, LineOrder, Merge, gather};
+use xsort_kernels::lines::{Gathered, LineOrder, Merge};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Blocks that compression takes of a write buffer that has them: one to compress into, and one of
@@ -119,24 +120,19 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
         spiller
     }
 
-    /// Writes entries of a sorted chunk whose text is `text`.
+    /// Writes lines of a sorted chunk.
     pub(super) fn spill(
         &mut self,
-        text: &[u8],
-        entries: &[Entry<O::Words>],
+        slice: ChunkSlice<'_, O::Words>,
     ) -> Result<Vec<SpilledBlock>, Error> {
         let delimiter = self.job.options.delimiter;
         let spill_busy = &self.job.gauges.stage_times.spill_busy;
-        let mut rest = entries;
-        while let Some((first, others)) = rest.split_first() {
+        let mut rest = slice;
+        while !rest.is_empty() {
             let mut lease = self.take()?;
             let into = &mut lease[..self.fill_bytes];
-            let gathered = spill_busy.time(|| gather(text, delimiter, rest, into));
-            rest = match gathered.lines {
-                0 => others,
-                lines => &rest[lines..],
-            };
-            let long = (gathered.lines == 0).then(|| first.line(text, delimiter));
+            let gathered = spill_busy.time(|| rest.gather(delimiter, into));
+            let long = if gathered.lines == 0 { rest.take_line(delimiter) } else { None };
             self.write_gathered(lease, gathered, long)?;
         }
         self.end()

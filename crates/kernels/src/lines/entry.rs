@@ -148,7 +148,7 @@ impl<W: Words> Entry<W> {
     }
 
     /// The same line at another offset.
-    #[inline(always)]
+    #[cfg(test)]
     pub(crate) fn moved_to(self, offset: usize) -> Self {
         debug_assert!(offset < Self::TEXT_BYTES_MAX);
         Entry { place: (offset as u64) << LENGTH_BITS | self.place & LONG, ..self }

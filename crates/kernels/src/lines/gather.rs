@@ -1,17 +1,12 @@
 //! Copying lines together in a new order.
 
-use super::{Entry, Words};
+use super::{Entry, Words, count_lines, whole_lines_bytes};
 use crate::prefetch;
 
 /// How many lines ahead are prefetched.
 const AHEAD: usize = 12;
 /// Lines up to this length are copied as a block of so many bytes, where that fits.
 const SHORT: usize = 32;
-/// Bytes between two lines that are likely to be on two pages.
-const PAGE_BYTES: usize = 4 << 10;
-/// So many lines tell whether most of them are scattered: more than one in [`SCATTERED_SHARE`].
-const SAMPLED_LINES: usize = 64;
-const SCATTERED_SHARE: usize = 4;
 
 /// What was copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,36 +44,37 @@ pub fn gather<W: Words>(
     gathered
 }
 
+/// The same of a text whose lines are in order.
+pub fn gather_text(text: &[u8], delimiter: u8, out: &mut [u8]) -> Gathered {
+    let bytes = whole_lines_bytes(&text[..text.len().min(out.len())], delimiter);
+    let lines = &text[..bytes];
+    out[..bytes].copy_from_slice(lines);
+    let Some((_, before)) = lines.split_last() else { return Gathered::default() };
+    let last_line = memchr::memrchr(delimiter, before).map_or(0, |end| end + 1);
+    Gathered { lines: count_lines(lines, delimiter), bytes, last_line }
+}
+
 /// Moves the lines of `entries` to the front of `text`, in their order, by way of `buffer`, which
-/// is at least as large. What else the text has is lost. Nothing is moved if most lines lie near
-/// the one before them anyway.
+/// is at least as large. Returns how many bytes they have. What else the text has is lost.
 pub fn arrange<W: Words>(
     text: &mut [u8],
     delimiter: u8,
-    entries: &mut [Entry<W>],
+    entries: &[Entry<W>],
     buffer: &mut [u8],
-) {
-    if !is_scattered(entries) {
-        return;
+) -> usize {
+    let mut bytes = 0;
+    let is_in_place = entries.iter().all(|entry| {
+        let is_next = entry.offset() == bytes;
+        bytes += entry.bytes(text, delimiter) + 1;
+        is_next
+    });
+    if is_in_place {
+        return bytes;
     }
     let Gathered { lines, bytes, .. } = gather(text, delimiter, entries, buffer);
     assert_eq!(lines, entries.len(), "all lines of a text fit where it fits");
-    let mut from = 0;
-    for entry in entries {
-        let line_bytes = entry.bytes(text, delimiter);
-        *entry = entry.moved_to(from);
-        from += line_bytes + 1;
-    }
     text[..bytes].copy_from_slice(&buffer[..bytes]);
-}
-
-/// Whether a line is often on another page than the one before it, as far as a sample tells.
-fn is_scattered<W: Words>(entries: &[Entry<W>]) -> bool {
-    let step = (entries.len() / SAMPLED_LINES).max(1);
-    let pairs = entries.windows(2).step_by(step);
-    let is_far = |pair: &&[Entry<W>]| pair[0].offset().abs_diff(pair[1].offset()) >= PAGE_BYTES;
-    let count = pairs.len();
-    SCATTERED_SHARE * pairs.filter(is_far).count() > count
+    bytes
 }
 
 #[cfg(test)]
@@ -101,15 +97,19 @@ mod tests {
             sort(&ByBytes, &text, b'\n', &mut entries, buffer, Caches::default(), true);
             // Some are dropped.
             entries.retain(|entry| entry.offset() % 3 != 1);
-            let of = |text: &[u8], entries: &[Entry]| -> Vec<Vec<u8>> {
-                entries.iter().map(|entry| entry.line(text, b'\n').to_vec()).collect()
-            };
-            let before = of(&text, &entries);
+            let expected: Vec<&[u8]> =
+                entries.iter().flat_map(|entry| [entry.line(&text, b'\n'), b"\n"]).collect();
+            let expected = expected.concat();
             let mut buffer = vec![0; text.len()];
-            arrange(&mut text, b'\n', &mut entries, &mut buffer);
-            assert_eq!(of(&text, &entries), before);
-            if lines > 700 {
-                assert!(entries.is_sorted_by_key(|entry| entry.offset()), "they were moved");
+            for _ in 0..2 {
+                let bytes = arrange(&mut text, b'\n', &entries, &mut buffer);
+                assert_eq!(text[..bytes], expected);
+                // They are in their places.
+                let mut from = 0;
+                for entry in &mut entries {
+                    *entry = entry.moved_to(from);
+                    from += entry.bytes(&text, b'\n') + 1;
+                }
             }
         }
     }

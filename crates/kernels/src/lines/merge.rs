@@ -3,6 +3,7 @@
 //! The same loser tree as for records. It compares the first words of the keys of the runs' current
 //! lines, which are called heads; lines with equal words are compared as wholes.
 
+use super::columns::{Columns, SameBytes};
 use super::hash::word_hash;
 use super::scan::is_same_line;
 use super::{Entry, Gathered, LineOrder, Words, line_end, line_hash};
@@ -85,6 +86,12 @@ pub struct Merge<'a, O: LineOrder> {
     is_unique: bool,
     /// Where in normalised keys the words of heads begin.
     skip: usize,
+    /// If these words are made of some bytes of the keys only.
+    columns: Option<Columns>,
+    /// Whether heads begin with the first bytes of their keys, as entries do.
+    is_from_start: bool,
+    /// Lines of so many bytes are the same if their heads and lengths are.
+    settled_bytes: usize,
     /// Whether heads hold two words of their keys, because one would tie too often.
     is_deep: bool,
     /// Whether lines are hashed.
@@ -114,25 +121,36 @@ impl<'a, O: LineOrder> Merge<'a, O> {
     /// Prepares to merge `runs`. Lines that compare equal come in the order of the runs. With
     /// `is_unique` only the first of lines with the same key is written. If `ends` are known, all
     /// lines lie between them: so all keys have the prefix that those of the ends share. The first
-    /// end was written before.
+    /// end was written before. `same` are bytes that are the same in all keys, if that is known.
     pub fn new(
         order: &'a O,
         delimiter: u8,
         is_unique: bool,
         runs: &'a [Lines<'a, O::Words>],
         ends: Option<(&'a [u8], &'a [u8])>,
+        same: Option<&SameBytes>,
     ) -> Self {
         let mut scratch = O::Scratch::default();
         let last = ends.map(|(low, _)| (low, order.word(low, 0, &mut scratch)));
         let skip = ends.map_or(0, |(low, high)| shared_words(order, low, high, &mut scratch));
+        // Entries have words of other bytes.
+        let have_entries = runs.iter().any(|run| matches!(run, Lines::Ordered { .. }));
+        let columns = same.filter(|_| !have_entries).and_then(|same| {
+            let shared = ends.map_or(0, |(low, high)| shared_key_bytes(order, low, high));
+            same.columns(shared, loser_tree::KEY_BYTES)
+        });
         let nodes = vec![Node::default(); runs.len().next_power_of_two()];
         let mut merge = Merge {
             order,
             delimiter,
             is_unique,
             skip,
+            columns,
+            is_from_start: skip == 0 && columns.is_none(),
+            settled_bytes: if columns.is_none() { skip + WORD } else { 0 },
             is_deep: O::WORD_IS_LINE
                 || O::Words::COUNT > 1
+                || columns.is_some()
                 || order.is_exact() && words_tie(order, delimiter, skip, runs, &mut scratch),
             needs_hashes: true,
             runs,
@@ -156,12 +174,13 @@ impl<'a, O: LineOrder> Merge<'a, O> {
             });
         }
         merge.live = merge.nodes.iter().filter(|node| node.cursor.is_live).count();
+        let settled = merge.settled_bytes;
         let scratch = std::cell::RefCell::new(&mut merge.tie_scratch);
         merge.winner = loser_tree::build::<_, true>(
             &mut merge.nodes,
             |_, run| head_keys[run],
             |nodes: &[Node<Cursor<'_, O::Words>>], a, b| {
-                first_wins(order, skip, nodes, a, b, &mut scratch.borrow_mut())
+                first_wins(order, settled, nodes, a, b, &mut scratch.borrow_mut())
             },
         );
         merge
@@ -256,7 +275,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
             return self.is_wanted(run);
         }
         let Cursor { tail, bytes, .. } = self.nodes[run].cursor;
-        let hash = match O::WORD_IS_LINE && bytes <= WORD && self.skip == 0 {
+        let hash = match O::WORD_IS_LINE && bytes <= WORD && self.is_from_start {
             true => word_hash(self.winner.first() ^ O::TURN, bytes),
             false => line_hash(tail, bytes),
         };
@@ -286,7 +305,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         if !cursor.is_live || cursor.bytes != bytes {
             return false;
         }
-        if O::WORD_IS_LINE && bytes <= self.skip + WORD {
+        if O::WORD_IS_LINE && bytes <= self.settled_bytes {
             return true;
         }
         is_same_line(cursor.line(), &tail[..bytes])
@@ -319,10 +338,10 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         self.winner = winner;
         if replayed.tied {
             loser_tree::undo_replay(&mut self.nodes, run, winner, replayed);
-            let (order, skip) = (self.order, self.skip);
+            let (order, settled) = (self.order, self.settled_bytes);
             let scratch = std::cell::RefCell::new(&mut self.tie_scratch);
             let first_wins = |nodes: &[Node<Cursor<'_, O::Words>>], a, b| {
-                first_wins(order, skip, nodes, a, b, &mut scratch.borrow_mut())
+                first_wins(order, settled, nodes, a, b, &mut scratch.borrow_mut())
             };
             (self.winner, _) = loser_tree::replay_ties(&mut self.nodes, head_key, first_wins);
         }
@@ -335,9 +354,9 @@ impl<'a, O: LineOrder> Merge<'a, O> {
             return true;
         }
         let line = self.nodes[run].cursor.line();
-        let word = match self.skip {
-            0 => self.winner.first(),
-            _ => self.order.word(line, 0, &mut self.scratch),
+        let word = match self.is_from_start {
+            true => self.winner.first(),
+            false => self.order.word(line, 0, &mut self.scratch),
         };
         let is_wanted = self
             .last
@@ -354,7 +373,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         let Cursor { tail, bytes, .. } = self.nodes[run].cursor;
         if O::WORD_IS_LINE
             && bytes <= WORD
-            && self.skip == 0
+            && self.is_from_start
             && let Some(to) = out.get_mut(at..at + WORD + 1)
         {
             to[..WORD].copy_from_slice(&(self.winner.first() ^ O::TURN).to_be_bytes());
@@ -451,9 +470,10 @@ impl<'a, O: LineOrder> Merge<'a, O> {
 
     #[inline(always)]
     fn head_key(&mut self, tail: &[u8], bytes: usize, run: usize) -> HeadKey {
-        let [first, second] = match self.is_deep {
-            true => self.order.two_words_of(tail, bytes, self.skip, &mut self.scratch),
-            false => [self.order.word_of(tail, bytes, self.skip, &mut self.scratch), 0],
+        let [first, second] = match (&self.columns, self.is_deep) {
+            (Some(columns), _) => columns.words_of(self.order, tail, bytes),
+            (None, true) => self.order.two_words_of(tail, bytes, self.skip, &mut self.scratch),
+            (None, false) => [self.order.word_of(tail, bytes, self.skip, &mut self.scratch), 0],
         };
         let head_key = HeadKey::new(first, second, run);
         if O::ZEROS_END && self.is_deep { head_key.with_end() } else { head_key }
@@ -468,17 +488,17 @@ impl<'a, O: LineOrder> Merge<'a, O> {
 }
 
 /// Whether the head of run `a` comes before that of run `b`: by whole lines, then by run. Their
-/// words at byte `skip` are equal.
+/// words are equal.
 fn first_wins<O: LineOrder>(
     order: &O,
-    skip: usize,
+    settled_bytes: usize,
     nodes: &[Node<Cursor<'_, O::Words>>],
     a: usize,
     b: usize,
     scratch: &mut O::Scratch,
 ) -> bool {
     let (first, second) = (&nodes[a].cursor, &nodes[b].cursor);
-    let by_line = if O::WORD_IS_LINE && first.bytes.max(second.bytes) <= skip + WORD {
+    let by_line = if O::WORD_IS_LINE && first.bytes.max(second.bytes) <= settled_bytes {
         O::compare_lengths(first.bytes, second.bytes)
     } else {
         order.compare(first.line(), second.line(), scratch)
@@ -528,6 +548,12 @@ fn words_tie<O: LineOrder>(
     ties * TIES_SHARE > pairs
 }
 
+/// How many bytes the keys of two lines begin with in common, where these are the lines' own.
+fn shared_key_bytes<O: LineOrder>(order: &O, low: &[u8], high: &[u8]) -> usize {
+    let [low, high] = [low, high].map(|line| &line[..order.bytes_in_words(line)]);
+    super::shared_bytes(low, high)
+}
+
 /// Where the words of heads begin: behind the common prefix of the keys of both lines, if that is a
 /// word or more. Otherwise at byte 0, because entries have those words.
 fn shared_words<O: LineOrder>(
@@ -536,9 +562,8 @@ fn shared_words<O: LineOrder>(
     high: &[u8],
     scratch: &mut O::Scratch,
 ) -> usize {
-    let in_words = [low, high].map(|line| order.bytes_in_words(line));
-    if O::WORD_IS_LINE || in_words[0] > 0 {
-        let shared = super::shared_bytes(&low[..in_words[0]], &high[..in_words[1]]);
+    if O::WORD_IS_LINE || order.bytes_in_words(low) > 0 {
+        let shared = shared_key_bytes(order, low, high);
         return if shared < WORD { 0 } else { shared };
     }
     if !order.is_exact() {

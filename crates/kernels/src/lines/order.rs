@@ -44,6 +44,13 @@ pub trait LineOrder: Sync {
         if Self::WORD_IS_LINE { line.len() } else { 0 }
     }
 
+    /// How many bytes of a line, or of the beginning of one, are its normalised key as they are, up
+    /// to the key's end; 0 if the key is something else.
+    #[inline(always)]
+    fn ordered_bytes(&self, line: &[u8]) -> usize {
+        if Self::WORD_IS_LINE { line.len() } else { 0 }
+    }
+
     /// Eight bytes of the line's normalised key from byte `skip` on, as a big-endian number; zeros
     /// behind its end.
     fn word(&self, line: &[u8], skip: usize, scratch: &mut Self::Scratch) -> u64;

@@ -2,8 +2,10 @@
 //!
 //! Most lines differ in the eight bytes that their entries hold, so that no line is read. Groups
 //! with equal words are sorted by the next eight bytes (as multikey quicksort and burstsort do it
-//! with characters); small groups compare whole lines.
+//! with characters); small groups compare whole lines. Bytes that are the same in all keys are left
+//! out.
 
+use super::columns::{Columns, SameBytes};
 use super::scan::is_same_line;
 use super::{Entry, LineOrder, Words, for_each_line, line_end, line_hash, shared_bytes};
 use crate::caches::Caches;
@@ -21,6 +23,8 @@ const MADE_WORDS_MAX: usize = 1 << 16;
 const MADE_WORDS_SAMPLE: usize = 8;
 /// Lines that are sampled for a prefix that all may share.
 const GUESSES: usize = 64;
+/// At most one in so many lines of a sample may end within words of columns: these take longer.
+const SHORT_SHARE: usize = 8;
 /// How many lines ahead are prefetched.
 const AHEAD: usize = 16;
 
@@ -31,7 +35,18 @@ struct Sorter<'a, O: LineOrder> {
     delimiter: u8,
     caches: Caches,
     needs_hashes: bool,
+    /// What is the same in all keys, and the words without that, if they are better.
+    same: Option<(SameBytes, Columns)>,
     scratch: O::Scratch,
+}
+
+/// What a sort knows of the lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sorted {
+    /// The sum of their hashes if it was asked for, else 0.
+    pub sum: u64,
+    /// The bytes that are the same in all keys, if words without them are better.
+    pub same: Option<SameBytes>,
 }
 
 /// Makes an entry of each line of `text`, and sorts them. `entries` and `buffer` have as many
@@ -49,15 +64,41 @@ pub fn sort<O: LineOrder>(
     caches: Caches,
     needs_hashes: bool,
 ) -> u64 {
-    let scratch = O::Scratch::default();
-    let mut sorter = Sorter { order, text, delimiter, caches, needs_hashes, scratch };
-    let (shared, sum) = sorter.extract(entries);
-    if !sorter.are_in_order(entries) {
-        words::sort(entries, buffer, caches);
-        sorter.sort_groups(entries, buffer, shared, 0);
-    }
+    let mut sorter = Sorter::new(order, text, delimiter, caches, needs_hashes);
+    let (shared, sum) = sorter.extract(entries, false);
+    sorter.sort(entries, buffer, shared);
     sorter.restore(entries, shared);
     sum
+}
+
+/// The same for entries whose words are of no use afterwards. They may be made of some bytes of the
+/// keys only.
+///
+/// # Panics
+/// As [`sort`].
+pub fn sort_only<O: LineOrder>(
+    order: &O,
+    text: &[u8],
+    delimiter: u8,
+    entries: &mut [Entry<O::Words>],
+    buffer: &mut [Entry<O::Words>],
+    caches: Caches,
+    needs_hashes: bool,
+) -> Sorted {
+    let mut sorter = Sorter::new(order, text, delimiter, caches, needs_hashes);
+    let (shared, sum) = sorter.extract(entries, true);
+    sorter.sort(entries, buffer, shared);
+    Sorted { sum, same: sorter.same.map(|(same, _)| same) }
+}
+
+/// What is known of all lines once each has an entry.
+struct Extracted {
+    /// So many bytes at the front are the same, of those that were guessed to be.
+    shared: usize,
+    /// And these behind them.
+    same: u64,
+    /// The sum of the lines' hashes.
+    sum: u64,
 }
 
 /// Lines without duplicates.
@@ -102,18 +143,71 @@ pub fn dedup<O: LineOrder>(
     Deduplicated { lines, dropped_sum }
 }
 
-impl<O: LineOrder> Sorter<'_, O> {
+impl<'t, O: LineOrder> Sorter<'t, O> {
+    fn new(
+        order: &'t O,
+        text: &'t [u8],
+        delimiter: u8,
+        caches: Caches,
+        needs_hashes: bool,
+    ) -> Self {
+        let scratch = O::Scratch::default();
+        Sorter { order, text, delimiter, caches, needs_hashes, same: None, scratch }
+    }
+
+    /// Sorts entries with the words behind the prefix of `shared` bytes.
+    fn sort(
+        &mut self,
+        entries: &mut [Entry<O::Words>],
+        buffer: &mut [Entry<O::Words>],
+        shared: usize,
+    ) {
+        if !self.are_in_order(entries) {
+            words::sort(entries, buffer, self.caches);
+            self.sort_groups(entries, buffer, shared, 0);
+        }
+    }
+
     /// Makes an entry for each line, with the words behind the prefix that all share. Returns the
-    /// length of that prefix, and the sum of the lines' hashes.
-    fn extract(&mut self, entries: &mut [Entry<O::Words>]) -> (usize, u64) {
+    /// length of that prefix, and the sum of the lines' hashes. `leaves_out`: words may be without
+    /// the bytes that are the same in all lines.
+    fn extract(&mut self, entries: &mut [Entry<O::Words>], leaves_out: bool) -> (usize, u64) {
         let mut shared = self.guess_shared();
+        self.same = if leaves_out { self.guess_same(shared) } else { None };
         // A wrong guess costs another pass over the text.
         loop {
-            match self.extract_from(entries, shared) {
-                Ok(sum) => return (shared, sum),
-                Err(shorter) => shared = shorter,
+            let extracted = self.extract_from(entries, shared);
+            if extracted.shared < shared {
+                shared = extracted.shared;
+                self.same = if leaves_out { self.guess_same(shared) } else { None };
+                continue;
+            }
+            match self.same.take() {
+                Some((mut same, _)) if extracted.same != same.behind() => {
+                    same.keep(extracted.same);
+                    self.same = Self::with_columns(same, shared);
+                }
+                same => {
+                    self.same = same;
+                    return (shared, extracted.sum);
+                }
             }
         }
+    }
+
+    fn with_columns(same: SameBytes, shared: usize) -> Option<(SameBytes, Columns)> {
+        same.columns(shared, 8 * O::Words::COUNT).map(|columns| (same, columns))
+    }
+
+    /// The beginnings of some lines, spread over the text: each as the rest of the text.
+    fn samples(&self) -> impl Iterator<Item = &'t [u8]> {
+        let (text, delimiter) = (self.text, self.delimiter);
+        let part = (text.len() / GUESSES).max(1);
+        let sample = move |guess: usize| {
+            let rest = text.get(guess * part..)?;
+            rest.get(line_end(rest, delimiter) + 1..)
+        };
+        (1..GUESSES).map_while(sample).filter(|rest| !rest.is_empty())
     }
 
     /// The length of the prefix that the first line shares with a sample of others; 0 for orders
@@ -124,50 +218,73 @@ impl<O: LineOrder> Sorter<'_, O> {
         if shared == 0 {
             return 0;
         }
-        let part = (self.text.len() / GUESSES).max(1);
-        for guess in 1..GUESSES {
-            let Some(rest) = self.text.get(guess * part..) else { break };
-            let Some(rest) = rest.get(line_end(rest, self.delimiter) + 1..) else { break };
-            if !rest.is_empty() {
-                shared = shared_bytes(&first[..shared], &rest[..line_end(rest, self.delimiter)]);
-            }
+        for rest in self.samples() {
+            shared = shared_bytes(&first[..shared], &rest[..line_end(rest, self.delimiter)]);
         }
         shared
     }
 
-    /// The same for a prefix of `shared` bytes. The error is its real length, if it is shorter.
-    fn extract_from(
-        &mut self,
-        entries: &mut [Entry<O::Words>],
-        shared: usize,
-    ) -> Result<u64, usize> {
+    /// What a sample of lines has in common, if most of them are long enough for words without
+    /// that. All share the first `shared` bytes.
+    fn guess_same(&self, shared: usize) -> Option<(SameBytes, Columns)> {
+        let first_bytes = line_end(self.text, self.delimiter);
+        if self.order.ordered_bytes(&self.text[..first_bytes]) <= shared {
+            return None;
+        }
+        let mut same = SameBytes::of(self.order, self.text, first_bytes, shared);
+        self.samples().for_each(|rest| same.keep(same.within(rest)));
+        let (same, columns) = Self::with_columns(same, shared)?;
+        let is_short = |rest: &&[u8]| {
+            let bytes = line_end(rest, self.delimiter).min(columns.end(1));
+            self.order.ordered_bytes(&rest[..bytes]) < columns.end(1)
+        };
+        let short = self.samples().filter(is_short).count();
+        (short * SHORT_SHARE <= GUESSES).then_some((same, columns))
+    }
+
+    /// The same for a prefix of `shared` bytes, or of those of them that lines have.
+    fn extract_from(&mut self, entries: &mut [Entry<O::Words>], shared: usize) -> Extracted {
         let text = self.text;
         let prefix = &text[..shared];
         let mut place = 0;
-        let (mut really, mut sum) = (shared, 0u64);
+        let mut extracted = Extracted { shared, same: u64::MAX, sum: 0 };
         // The line before, which may be the same, and its words.
         let mut before: Option<(&[u8], _)> = None;
         for_each_line(text, self.delimiter, |start, end| {
             let (tail, line) = (&text[start..], &text[start..end]);
+            let bytes = line.len();
+            let Extracted { shared: really, same: kept, sum } = &mut extracted;
             if shared > 0 && !line.starts_with(prefix) {
-                really = really.min(shared_bytes(prefix, line));
+                *really = shared_bytes(prefix, line).min(*really);
+            } else if let Some((same, _)) = &self.same {
+                *kept &= same.within(tail);
             }
             if self.needs_hashes {
-                sum = sum.wrapping_add(line_hash(tail, end - start));
+                *sum = sum.wrapping_add(line_hash(tail, bytes));
             }
-            let words = match (O::Words::COUNT, before) {
-                (_, Some((same, words))) if is_same_line(same, line) => words,
-                (1, _) => [self.order.word_of(tail, end - start, shared, &mut self.scratch), 0],
-                _ => self.order.two_words_of(tail, end - start, shared, &mut self.scratch),
+            let words = match (&self.same, O::Words::COUNT, before) {
+                (_, _, Some((same, words))) if is_same_line(same, line) => words,
+                (Some((_, columns)), ..) => columns.words_of(self.order, tail, bytes),
+                (_, 1, _) => [self.order.word_of(tail, bytes, shared, &mut self.scratch), 0],
+                _ => self.order.two_words_of(tail, bytes, shared, &mut self.scratch),
             };
             if !O::WORD_IS_LINE {
                 before = Some((line, words));
             }
-            entries[place] = Entry::new(O::Words::of(words), start, end - start);
+            entries[place] = Entry::new(O::Words::of(words), start, bytes);
             place += 1;
         });
         assert_eq!(place, entries.len(), "an entry a line");
-        if really == shared { Ok(sum) } else { Err(really) }
+        extracted.same &= self.same.as_ref().map_or(0, |(same, _)| same.behind());
+        extracted
+    }
+
+    /// The byte of keys behind the word that begins at byte `at`, which `depth` others precede.
+    fn word_end(&self, at: usize, depth: usize) -> usize {
+        match &self.same {
+            Some((_, columns)) if depth < O::Words::COUNT => columns.end(depth),
+            _ => at + 8,
+        }
     }
 
     /// Replaces words by those from byte 0 on, for lines that share the first `shared` bytes.
@@ -236,7 +353,8 @@ impl<O: LineOrder> Sorter<'_, O> {
             // Equal keys, in the order of the text.
             return;
         }
-        if O::WORD_IS_LINE && self.ends_in_word(group, at) {
+        let skip = self.word_end(at, depth);
+        if O::WORD_IS_LINE && self.ends_before(group, skip) {
             // Equal words with nothing behind: a shorter line is a prefix of a longer one.
             let bytes = |entry: &Entry<_>| entry.bytes(self.text, self.delimiter);
             return group.sort_by(|a, b| O::compare_lengths(bytes(a), bytes(b)));
@@ -246,7 +364,7 @@ impl<O: LineOrder> Sorter<'_, O> {
                 .iter_mut()
                 .for_each(|entry| *entry = entry.with_word(entry.words().at(depth + 1)));
             words::sort(group, buffer, self.caches);
-            return self.sort_groups(group, buffer, at + 8, depth + 1);
+            return self.sort_groups(group, buffer, skip, depth + 1);
         }
         if group.len() <= COMPARE_MAX {
             return self.insertion(group);
@@ -257,7 +375,6 @@ impl<O: LineOrder> Sorter<'_, O> {
         if depth == DEPTH_MAX {
             return self.compare_all(group);
         }
-        let skip = at + 8;
         if self.wastes_words(group, skip) {
             return self.compare_all(group);
         }
@@ -308,9 +425,9 @@ impl<O: LineOrder> Sorter<'_, O> {
         words.all(|word| Some(word) == first)
     }
 
-    /// Whether all lines of a group end within their words at byte `at`.
-    fn ends_in_word(&self, group: &[Entry<O::Words>], at: usize) -> bool {
-        group.iter().all(|entry| entry.bytes(self.text, self.delimiter) <= at + 8)
+    /// Whether all lines of a group have at most `bytes` bytes.
+    fn ends_before(&self, group: &[Entry<O::Words>], bytes: usize) -> bool {
+        group.iter().all(|entry| entry.bytes(self.text, self.delimiter) <= bytes)
     }
 
     /// Whether a group is in order already, as groups of equal lines are.

@@ -192,7 +192,7 @@ fn check_merge<O: LineOrder>(
     let all = expected(order, lines, false);
     let ends = all.first().zip(all.last()).filter(|_| !is_unique && lines.len().is_multiple_of(2));
     let ends = ends.map(|(low, high)| (low.as_slice(), high.as_slice()));
-    let mut merge = Merge::new(order, delimiter, is_unique, &as_runs, ends);
+    let mut merge = Merge::new(order, delimiter, is_unique, &as_runs, ends, None);
     let mut merged = Vec::new();
     let mut out = vec![0; step];
     while !merge.is_done() {
@@ -206,7 +206,7 @@ fn check_merge<O: LineOrder>(
     assert_eq!(written.wrapping_add(dropped), sum_of(lines));
     let wanted = text_of(&expected(order, lines, is_unique), delimiter);
     assert_eq!(String::from_utf8_lossy(&merged), String::from_utf8_lossy(&wanted));
-    let merge = Merge::new(order, delimiter, is_unique, &as_runs, ends).without_written_sum();
+    let merge = Merge::new(order, delimiter, is_unique, &as_runs, ends, None).without_written_sum();
     check_gathered(merge, delimiter, &wanted, dropped, &mut out);
 }
 
@@ -349,8 +349,8 @@ fn a_line_that_was_written_before_is_not_wanted_again() {
     for (is_unique, wanted) in [(true, &text[10..]), (false, &text[..])] {
         let runs = [Lines::Blocks(&[text])];
         let mut out = vec![0; 100];
-        let bytes =
-            Merge::new(&ByBytes, b'\n', is_unique, &runs, Some((b"same", b"tail"))).fill(&mut out);
+        let bytes = Merge::new(&ByBytes, b'\n', is_unique, &runs, Some((b"same", b"tail")), None)
+            .fill(&mut out);
         assert_eq!(&out[..bytes], wanted);
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! A new kernel costs a function in the file of its kind; keys, patterns and the oracle are shared.
 
+mod columns;
 mod data;
 mod gather;
 mod keys;

@@ -1,6 +1,6 @@
 //! Reads lines into areas, until a chunk of whole lines is complete.
 
-use super::super::chunk::Chunk;
+use super::super::chunk::{Chunk, Layout};
 use super::super::input::InputReader;
 use super::super::job::LinesJob;
 use super::super::plan::Plan;
@@ -120,9 +120,9 @@ impl<'a, 'j, O: LineOrder> ChunkReader<'a, 'j, O> {
     /// is left.
     pub(crate) fn divide(&mut self, filling: Filling, lines: usize, bytes: usize) -> Divided {
         let Filling { mut area, text_bytes } = filling;
-        let entry_bytes = self.job.plan.entry_bytes;
-        let chunk = |area| Chunk::new(area, bytes, lines, entry_bytes);
-        let needed = Chunk::bytes_needed(bytes, lines, entry_bytes);
+        let layout = self.layout(bytes, lines);
+        let chunk = |area| Chunk::new(area, layout, bytes, lines);
+        let needed = layout.area_bytes(bytes, lines);
         let tail_bytes = text_bytes - bytes;
         if tail_bytes > READ_BYTES && needed < area.len() {
             // The beginning of a long line stays, as far as there is memory for it.
@@ -163,8 +163,10 @@ impl<'a, 'j, O: LineOrder> ChunkReader<'a, 'j, O> {
             return usize::MAX;
         }
         let line_bytes = text_bytes / lines + 1;
-        let needed = Chunk::bytes_needed(text_bytes, lines, entry_bytes);
-        let of_area = area.len().saturating_sub(needed) / (line_bytes + entry_bytes);
+        let layout = self.layout(text_bytes, lines);
+        let own_entry_bytes = if layout == Layout::Arranged { 0 } else { entry_bytes };
+        let needed = layout.area_bytes(text_bytes, lines);
+        let of_area = area.len().saturating_sub(needed) / (line_bytes + own_entry_bytes);
         let of_buffer = (sort_buffer_bytes / entry_bytes).saturating_sub(lines);
         of_area.min(of_buffer).saturating_mul(line_bytes)
     }
@@ -172,7 +174,12 @@ impl<'a, 'j, O: LineOrder> ChunkReader<'a, 'j, O> {
     /// Whether an area, and the sort buffer, can hold so many lines of so many bytes.
     fn fits(&self, area: &Lease, text_bytes: usize, lines: usize) -> bool {
         let Plan { entry_bytes, sort_buffer_bytes, .. } = self.job.plan;
-        Chunk::bytes_needed(text_bytes, lines, entry_bytes) <= area.len()
+        self.layout(text_bytes, lines).area_bytes(text_bytes, lines) <= area.len()
             && lines * entry_bytes <= sort_buffer_bytes
+    }
+
+    /// The layout of a chunk of so many lines of so many bytes.
+    fn layout(&self, text_bytes: usize, lines: usize) -> Layout {
+        Layout::new(self.job.order, text_bytes, lines, self.job.plan.sort_buffer_bytes)
     }
 }

@@ -10,7 +10,7 @@
 
 use super::super::areas::Areas;
 use super::super::block::SpilledBlock;
-use super::super::chunk::Chunk;
+use super::super::chunk::{Chunk, Layout};
 use super::super::input::too_long;
 use super::super::job::LinesJob;
 use super::super::line_limits::{ample_working_blocks, line_bytes_max};
@@ -70,6 +70,9 @@ pub(crate) struct Former<'a, 'j, 'w, O: LineOrder> {
     chunks: usize,
     lines: u64,
     bytes: u64,
+    /// Of the chunks that this process has read, and of the memory that they needed.
+    text_bytes: u64,
+    chunk_bytes: u64,
 }
 
 /// What a former has made.
@@ -102,6 +105,8 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
             chunks: 0,
             lines: 0,
             bytes: 0,
+            text_bytes: 0,
+            chunk_bytes: 0,
         }
     }
 
@@ -136,6 +141,8 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
             let bytes = chunk.text_bytes() as u64;
             self.lines += chunk.lines() as u64;
             self.bytes += bytes;
+            self.text_bytes += bytes;
+            self.chunk_bytes += chunk.needed_bytes() as u64;
             self.job.observer.advance(bytes);
             self.start(FormTask::Sort(self.chunks, chunk))?;
             self.chunks += 1;
@@ -244,11 +251,12 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
     /// read, and the blocks of a merge.
     fn needed_bytes(&self) -> usize {
         let Some(remaining) = self.reader.remaining else { return usize::MAX };
-        let Plan { entry_bytes, area_bytes, .. } = self.job.plan;
-        let entries = remaining as f64 * self.lines as f64 / self.bytes.max(1) as f64;
-        let text_and_entries = remaining as f64 + entries * entry_bytes as f64;
+        // As much as the text, until something was read.
+        let share = (1 + self.chunk_bytes) as f64 / (1 + self.text_bytes) as f64;
+        let needed = remaining as f64 * share;
         // What is left of areas when they are full is less than one in all.
-        (text_and_entries as usize).saturating_add(area_bytes / 2 + self.block_bytes())
+        let unused = self.job.plan.area_bytes / 2;
+        (needed as usize).saturating_add(unused + self.block_bytes())
     }
 
     /// Bytes of blocks for a merge of all runs, if there is one on scratch, beside the sort
@@ -286,7 +294,8 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
             let begun = text_bytes as u64;
             return Err(too_long(&mut self.reader.reader, begun, options, line_bytes_max));
         }
-        let wanted = Chunk::bytes_needed(longest, 1, plan.entry_bytes)
+        let wanted = Layout::Entries(plan.entry_bytes)
+            .area_bytes(longest, 1)
             .min((2 * area.len()).max(plan.area_bytes))
             .min(plan.areas * plan.area_bytes);
         loop {

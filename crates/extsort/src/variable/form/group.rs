@@ -11,8 +11,8 @@
 //! The parts one after the other are the run. Cuts come from a sample, and equal lines are on one
 //! side of a cut: so parts may differ in size, but never in order.
 
-use super::super::chunk::Chunk;
-use xsort_kernels::lines::{Bound, LineOrder, bound_in_entries};
+use super::super::chunk::{Chunk, ChunkSlice};
+use xsort_kernels::lines::{Bound, LineOrder, SameBytes, Words};
 
 /// Lines of each chunk from which cuts are chosen, for each part.
 const SAMPLES_PER_PART: usize = 4;
@@ -20,7 +20,7 @@ const SAMPLES_PER_PART: usize = 4;
 /// Sorted chunks that are neighbours in the input.
 pub(crate) struct ChunkGroup {
     chunks: Vec<Chunk>,
-    /// For each cut, the ends included, how many entries of each chunk are before it.
+    /// For each cut, the ends included, its position in each chunk.
     cuts: Vec<Vec<usize>>,
 }
 
@@ -35,22 +35,22 @@ impl ChunkGroup {
         let mut scratch = O::Scratch::default();
         let mut sample: Vec<&[u8]> = Vec::new();
         for chunk in chunks.iter().filter(|_| parts > 1) {
-            let (entries, samples) = (chunk.entries::<O::Words>(), SAMPLES_PER_PART * parts);
-            let lines = (1..samples).filter_map(|at| entries.get(at * entries.len() / samples));
-            sample.extend(lines.map(|entry| entry.line(chunk.text(), delimiter)));
+            let samples = SAMPLES_PER_PART * parts;
+            let bytes = chunk.bytes_between(0, chunk.end());
+            sample.extend((1..samples).map(|at| {
+                let position = chunk.ahead(0, at * (bytes / samples), delimiter);
+                chunk.line_before::<O::Words>(position, delimiter)
+            }));
         }
         sample.sort_unstable_by(|a, b| order.compare(a, b, &mut scratch));
         let mut cuts = vec![vec![0; chunks.len()]];
         for part in 1..parts {
             let Some(line) = sample.get(part * sample.len() / parts) else { break };
             let bound = Bound { line, include_equal: true };
-            let before = |chunk: &Chunk| {
-                let entries = chunk.entries::<O::Words>();
-                bound_in_entries(order, chunk.text(), delimiter, entries, bound, &mut scratch)
-            };
+            let before = |chunk: &Chunk| chunk.find(order, delimiter, 0, bound, &mut scratch);
             cuts.push(chunks.iter().map(before).collect());
         }
-        cuts.push(chunks.iter().map(Chunk::entries_count).collect());
+        cuts.push(chunks.iter().map(Chunk::end).collect());
         ChunkGroup { chunks, cuts }
     }
 
@@ -59,13 +59,16 @@ impl ChunkGroup {
         self.cuts.len() - 1
     }
 
-    /// For each chunk that has entries in a part, the chunk and the range of these.
-    pub(crate) fn part(
-        &self,
-        part: usize,
-    ) -> impl Iterator<Item = (&Chunk, std::ops::Range<usize>)> {
+    /// What each chunk has of a part, if it has anything.
+    pub(crate) fn part<W: Words>(&self, part: usize) -> Vec<ChunkSlice<'_, W>> {
         let ranges = self.cuts[part].iter().zip(&self.cuts[part + 1]).map(|(&from, &to)| from..to);
-        self.chunks.iter().zip(ranges).filter(|(_, range)| !range.is_empty())
+        let slices = self.chunks.iter().zip(ranges).map(|(chunk, range)| chunk.slice(range));
+        slices.filter(|slice| !slice.is_empty()).collect()
+    }
+
+    /// The bytes that are the same in all keys, if that is known.
+    pub(crate) fn same_bytes(&self) -> Option<SameBytes> {
+        Chunk::same_bytes(self.chunks.iter())
     }
 
     pub(crate) fn chunks(&self) -> &[Chunk] {

@@ -1,7 +1,7 @@
 //! What the threads of phase one do: sort chunks and spill them.
 
 use super::super::block::SpilledBlock;
-use super::super::chunk::{Chunk, HashSums};
+use super::super::chunk::{Chunk, ChunkSlice, HashSums};
 use super::super::job::LinesJob;
 use super::super::spill::Spiller;
 use super::group::ChunkGroup;
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Lease;
-use xsort_kernels::lines::{LineOrder, Lines, Merge};
+use xsort_kernels::lines::{LineOrder, Merge};
 
 /// Work on chunks.
 pub(crate) enum FormTask {
@@ -124,18 +124,14 @@ impl<'a, 'j, O: LineOrder> FormWorker<'a, 'j, O> {
             buffer.renew();
         }
         let mut spiller = Spiller::new(self.job, buffer);
-        let slices = group.part(part).map(|(chunk, range)| {
-            let entries = &chunk.entries::<O::Words>()[range];
-            (chunk.text(), entries)
-        });
-        let slices: Vec<_> = slices.collect();
-        let (blocks, dropped_sum) = if let [(text, entries)] = slices[..] {
-            (spiller.spill(text, entries)?, 0)
+        let slices = group.part::<O::Words>(part);
+        let (blocks, dropped_sum) = if let [slice] = slices[..] {
+            (spiller.spill(slice)?, 0)
         } else {
-            let lines: Vec<_> =
-                slices.iter().map(|&(text, entries)| Lines::Ordered { text, entries }).collect();
+            let lines: Vec<_> = slices.iter().map(ChunkSlice::lines).collect();
             let (delimiter, is_unique) = (options.delimiter, options.is_unique);
-            let merge = Merge::new(*order, delimiter, is_unique, &lines, None);
+            let same = group.same_bytes();
+            let merge = Merge::new(*order, delimiter, is_unique, &lines, None, same.as_ref());
             let mut merge = merge.without_written_sum();
             (spiller.spill_merged(&mut merge)?, merge.sums().1)
         };

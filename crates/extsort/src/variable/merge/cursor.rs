@@ -36,8 +36,7 @@ pub(crate) struct RunCursor<'r> {
     long_held: usize,
     /// Blocks that are merged, or in segments that are being merged.
     passed: usize,
-    /// How far the first of `loaded` is merged, in bytes; of a run in memory, how far that is, in
-    /// entries.
+    /// How far the first of `loaded` is merged, in bytes; of a run in memory, a position in it.
     pub(crate) offset: usize,
     /// A sorted input's next line is longer than a short block.
     pub(crate) needs_long: bool,
@@ -85,7 +84,7 @@ impl<'r> RunCursor<'r> {
     /// Whether there are lines in memory that are not merged.
     pub(crate) fn has_loaded(&self) -> bool {
         match self.run {
-            Run::InMemory(chunk) => self.offset < chunk.entries_count(),
+            Run::InMemory(chunk) => self.offset < chunk.end(),
             Run::OnScratch(_) | Run::Sorted(_) => !self.loaded.is_empty(),
         }
     }

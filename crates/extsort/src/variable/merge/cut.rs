@@ -7,13 +7,12 @@
 //! memory. If that is too large, because runs hardly overlap or many lines are equal, the first of
 //! the places that are a step ahead in any run.
 
-use super::super::chunk::Chunk;
 use super::super::run::Run;
 use super::cursor::RunCursor;
 use super::segment::{CutLine, RunSlice, Segment};
 use std::cmp::Ordering;
 use std::sync::Arc;
-use xsort_kernels::lines::{Bound, LineOrder, Words, bound_in_entries, bound_in_text, line_end};
+use xsort_kernels::lines::{Bound, LineOrder, Words, bound_in_text, line_end};
 
 /// A segment may be so many times as large as it should be: where all runs are in memory, and
 /// where blocks are, since runs on scratch differ in length, and each cut searches all of them.
@@ -25,7 +24,7 @@ const SEGMENTS_MAX: usize = 8;
 struct CutPosition {
     /// Loaded blocks that end before the cut.
     blocks: usize,
-    /// How much of the next one comes before the cut, in bytes; of a run in memory, in entries.
+    /// How much of the next one comes before the cut, in bytes; of a run in memory, a position.
     offset: usize,
 }
 
@@ -137,8 +136,8 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
     fn ahead(&self, cursor: &RunCursor<'_>, step: usize) -> CutPosition {
         match cursor.run {
             Run::InMemory(chunk) => {
-                let step = (step / bytes_of_line(chunk)).max(1);
-                CutPosition { blocks: 0, offset: (cursor.offset + step).min(chunk.entries_count()) }
+                let offset = chunk.ahead(cursor.offset, step, self.delimiter);
+                CutPosition { blocks: 0, offset }
             }
             Run::OnScratch(_) | Run::Sorted(_) => {
                 let text = cursor.loaded[0].text();
@@ -200,9 +199,8 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
     fn find(&mut self, cursor: &RunCursor<'_>, bound: Bound<'_>) -> CutPosition {
         let (order, delimiter, scratch) = (self.order, self.delimiter, &mut self.scratch);
         if let Run::InMemory(chunk) = cursor.run {
-            let rest = &chunk.entries::<O::Words>()[cursor.offset..];
-            let lines = bound_in_entries(order, chunk.text(), delimiter, rest, bound, scratch);
-            return CutPosition { blocks: 0, offset: cursor.offset + lines };
+            let offset = chunk.find(order, delimiter, cursor.offset, bound, scratch);
+            return CutPosition { blocks: 0, offset };
         }
         let mut from = cursor.offset;
         if let Some(text) = cursor.loaded.front().map(|loaded| &loaded.text()[from..]) {
@@ -227,7 +225,7 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
 /// Bytes of a run that are in memory and not merged; of a run in memory, an estimate.
 fn loaded_bytes(cursor: &RunCursor<'_>) -> usize {
     match cursor.run {
-        Run::InMemory(chunk) => (chunk.entries_count() - cursor.offset) * bytes_of_line(chunk),
+        Run::InMemory(chunk) => chunk.bytes_between(cursor.offset, chunk.end()),
         Run::OnScratch(_) | Run::Sorted(_) => {
             cursor.loaded.iter().map(|loaded| loaded.text().len()).sum::<usize>() - cursor.offset
         }
@@ -238,17 +236,12 @@ fn loaded_bytes(cursor: &RunCursor<'_>) -> usize {
 fn bytes_up_to(cursor: &RunCursor<'_>, position: CutPosition) -> usize {
     let CutPosition { blocks, offset } = position;
     match cursor.run {
-        Run::InMemory(chunk) => (offset - cursor.offset) * bytes_of_line(chunk),
+        Run::InMemory(chunk) => chunk.bytes_between(cursor.offset, offset),
         Run::OnScratch(_) | Run::Sorted(_) => {
             let bytes = cursor.loaded.iter().take(blocks).map(|loaded| loaded.text().len());
             bytes.sum::<usize>() + offset - cursor.offset
         }
     }
-}
-
-/// Bytes of a line of a chunk, on average.
-fn bytes_of_line(chunk: &Chunk) -> usize {
-    (chunk.text_bytes() / chunk.entries_count().max(1)).max(1)
 }
 
 /// The line that ends at a position.
@@ -258,8 +251,7 @@ fn cut_line<'r, W: Words>(
     delimiter: u8,
 ) -> CutLine<'r> {
     if let Run::InMemory(chunk) = cursor.run {
-        let entry = chunk.entries::<W>()[position.offset - 1];
-        return CutLine::InMemory(entry.line(chunk.text(), delimiter));
+        return CutLine::InMemory(chunk.line_before::<W>(position.offset, delimiter));
     }
     let bytes = last_line::<W>(cursor, position, delimiter).len();
     let (block, end) = match position.offset {
@@ -276,9 +268,7 @@ fn last_line<'c, W: Words>(
     delimiter: u8,
 ) -> &'c [u8] {
     match cursor.run {
-        Run::InMemory(chunk) => {
-            chunk.entries::<W>()[position.offset - 1].line(chunk.text(), delimiter)
-        }
+        Run::InMemory(chunk) => chunk.line_before::<W>(position.offset, delimiter),
         Run::OnScratch(_) | Run::Sorted(_) if position.offset == 0 => {
             cursor.loaded[position.blocks - 1].last_line()
         }
@@ -295,9 +285,9 @@ fn advance<'r, W: Words>(
     position: CutPosition,
 ) -> Option<RunSlice<'r, W>> {
     if let Run::InMemory(chunk) = cursor.run {
-        let entries = &chunk.entries::<W>()[cursor.offset..position.offset];
+        let slice = chunk.slice(cursor.offset..position.offset);
         cursor.offset = position.offset;
-        return (!entries.is_empty()).then_some(RunSlice::InMemory { text: chunk.text(), entries });
+        return (!slice.is_empty()).then_some(RunSlice::InMemory(slice));
     }
     let mut blocks = Vec::new();
     let mut from = std::mem::take(&mut cursor.offset);

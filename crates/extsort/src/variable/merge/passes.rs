@@ -46,7 +46,7 @@ fn spill_for_blocks<O: LineOrder>(
         let Run::InMemory(chunk) = &runs[number] else { continue };
         let write_buffer = write_buffers.pop().expect("one for each thread");
         let mut spiller = Spiller::new(job, write_buffer);
-        let blocks = spiller.spill(chunk.text(), chunk.entries::<O::Words>())?;
+        let blocks = spiller.spill(chunk.slice(0..chunk.end()))?;
         write_buffers.push(spiller.into_write_buffer());
         if let Run::InMemory(chunk) = std::mem::replace(&mut runs[number], Run::OnScratch(blocks)) {
             areas.give(chunk.into_area());

@@ -1,17 +1,18 @@
 //! A segment: what lies between two cuts of a merge, in every run. One thread merges it by itself.
 
 use super::super::block::LoadedBlock;
+use super::super::chunk::ChunkSlice;
 use super::cursor::RunPosition;
 use std::ops::Range;
 use std::sync::Arc;
-use xsort_kernels::lines::{Entry, Lines, Words};
+use xsort_kernels::lines::{Lines, Words};
 
 /// What a segment has of one run.
 pub(crate) enum RunSlice<'r, W> {
     /// Blocks, and the range of each that belongs to the segment.
     Blocks(Vec<(Arc<LoadedBlock>, Range<usize>)>),
     /// Lines of a run in memory.
-    InMemory { text: &'r [u8], entries: &'r [Entry<W>] },
+    InMemory(ChunkSlice<'r, W>),
 }
 
 /// What lies between two cuts.
@@ -56,7 +57,7 @@ impl<W: Words> Segment<'_, W> {
                 RunSlice::Blocks(blocks) => {
                     blocks.iter().map(|(block, range)| &block.text()[range.clone()]).collect()
                 }
-                RunSlice::InMemory { .. } => Vec::new(),
+                RunSlice::InMemory(_) => Vec::new(),
             }
         }
         self.slices.iter().map(texts).collect()
@@ -66,7 +67,7 @@ impl<W: Words> Segment<'_, W> {
     pub(crate) fn lines<'s>(&'s self, texts: &'s [Vec<&'s [u8]>]) -> Vec<Lines<'s, W>> {
         let lines = |(slice, texts): (&'s RunSlice<'_, W>, &'s Vec<&'s [u8]>)| match slice {
             RunSlice::Blocks(_) => Lines::Blocks(texts),
-            RunSlice::InMemory { text, entries } => Lines::Ordered { text, entries },
+            RunSlice::InMemory(slice) => slice.lines(),
         };
         self.slices.iter().zip(texts).map(lines).collect()
     }

@@ -1,6 +1,7 @@
 //! One merge of runs into a sink: on this thread, or on several with this one to coordinate.
 
 use super::super::areas::Areas;
+use super::super::chunk::Chunk;
 use super::super::job::LinesJob;
 use super::super::run::Run;
 use super::coordinator::{Coordinator, MergeStart, MergeWorkers};
@@ -12,7 +13,7 @@ use crate::Error;
 use crate::job::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, Sender, never, unbounded};
 use xsort_disk::Lease;
-use xsort_kernels::lines::LineOrder;
+use xsort_kernels::lines::{LineOrder, SameBytes};
 
 /// Merges `runs` into `sink`, with a thread for each write buffer. Returns the sink, and the memory
 /// of `areas`.
@@ -26,7 +27,10 @@ pub(crate) fn merge_runs<O: LineOrder, S: Sink>(
 ) -> Result<(S, Areas), Error> {
     let memory = MergeMemory::new(areas, runs, &job.plan)?;
     let writer = OrderedWriter::new(sink);
-    let merge = OneMerge { job, runs, start, memory: &memory, writer: &writer };
+    let chunks = runs.iter().map_while(Run::chunk);
+    let same = Chunk::same_bytes(chunks).filter(|_| runs.iter().all(Run::is_in_memory));
+    let same = same.as_ref();
+    let merge = OneMerge { job, runs, same, start, memory: &memory, writer: &writer };
     match write_buffers.len().min(job.plan.threads) {
         1 => merge.on_this_thread(&mut write_buffers[0]),
         threads => merge.on_threads(threads, write_buffers),
@@ -39,6 +43,8 @@ pub(crate) fn merge_runs<O: LineOrder, S: Sink>(
 struct OneMerge<'a, 'j, O, S> {
     job: &'j LinesJob<'a, O>,
     runs: &'j [Run],
+    /// Bytes that are the same in all keys, if that is known.
+    same: Option<&'j SameBytes>,
     start: &'j MergeStart,
     memory: &'j MergeMemory,
     writer: &'j OrderedWriter<S>,
@@ -48,7 +54,7 @@ impl<'j, O: LineOrder, S: Sink> OneMerge<'_, 'j, O, S> {
     fn on_this_thread(&self, write_buffer: &mut Lease) {
         write_buffer.populate(0..write_buffer.len());
         let segment_bytes = segment_bytes(write_buffer);
-        let worker = MergeWorker::new(self.job, self.writer);
+        let worker = MergeWorker::new(self.job, self.same, self.writer);
         self.coordinate(segment_bytes, ThisThread { worker, write_buffer, outcomes: never() });
     }
 
@@ -69,7 +75,7 @@ impl<'j, O: LineOrder, S: Sink> OneMerge<'_, 'j, O, S> {
                     let (blocks, segments, done) =
                         (blocks_from.clone(), segments_from.clone(), done.clone());
                     let write_buffer = write_buffers.next().expect("one for each thread");
-                    let worker = MergeWorker::new(self.job, self.writer);
+                    let worker = MergeWorker::new(self.job, self.same, self.writer);
                     move || worker.run(write_buffer, &blocks, &segments, &done)
                 },
             );

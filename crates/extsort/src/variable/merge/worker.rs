@@ -10,7 +10,7 @@ use crate::store::compression::BlockDecompressor;
 use crossbeam_channel::{Receiver, Sender, select};
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Lease;
-use xsort_kernels::lines::{Filled, LineOrder, Merge};
+use xsort_kernels::lines::{Filled, LineOrder, Merge, SameBytes};
 
 /// A task for a thread that merges.
 pub(crate) enum MergeTask<'r, W> {
@@ -28,13 +28,19 @@ pub(crate) enum MergeOutcome {
 /// Does tasks.
 pub(crate) struct MergeWorker<'a, 'j, O: LineOrder, S> {
     job: &'j LinesJob<'a, O>,
+    /// Bytes that are the same in all keys, if that is known.
+    same: Option<&'j SameBytes>,
     writer: &'j OrderedWriter<S>,
     decompressor: BlockDecompressor,
 }
 
 impl<'a, 'j, O: LineOrder, S: Sink> MergeWorker<'a, 'j, O, S> {
-    pub(crate) fn new(job: &'j LinesJob<'a, O>, writer: &'j OrderedWriter<S>) -> Self {
-        MergeWorker { job, writer, decompressor: BlockDecompressor::default() }
+    pub(crate) fn new(
+        job: &'j LinesJob<'a, O>,
+        same: Option<&'j SameBytes>,
+        writer: &'j OrderedWriter<S>,
+    ) -> Self {
+        MergeWorker { job, same, writer, decompressor: BlockDecompressor::default() }
     }
 
     /// Does tasks until there are no more segments. Blocks go first: a cut may wait for them.
@@ -91,8 +97,14 @@ impl<'a, 'j, O: LineOrder, S: Sink> MergeWorker<'a, 'j, O, S> {
         let stage_times = &self.job.gauges.stage_times;
         let texts = segment.texts();
         let lines = segment.lines(&texts);
-        let mut merge =
-            Merge::new(*order, options.delimiter, options.is_unique, &lines, segment.ends());
+        let mut merge = Merge::new(
+            *order,
+            options.delimiter,
+            options.is_unique,
+            &lines,
+            segment.ends(),
+            self.same,
+        );
         if !self.job.needs_hashes() {
             merge = merge.without_written_sum();
         }
