@@ -90,8 +90,8 @@ impl SameBytes {
             self.has(at) && other.has(at) && self.first[at] == other.first[at]
         };
         let behind = (0..WINDOW).filter(is_same).fold(0, |behind, bit| behind | 1 << bit);
-        let both_end = self.end_at() == other.end_at();
-        let end = self.end_at().filter(|at| both_end && at - shared < WINDOW);
+        // Where the first line's key ends, others that have the same byte end, too.
+        let end = self.end_at().filter(|at| at - shared < WINDOW);
         SameBytes {
             first: self.first.clone(),
             shared,
