@@ -10,6 +10,7 @@
 //! (this file)  which of the two                  collator   keys for others
 //!     check    a sample, by both
 //!     short    keys that are hardly longer than plain words
+//!     codes    weights of the first level in fewer bytes
 //!     levels   whole keys
 //!     rules    elements of a text, their first weights
 //!     rows     elements of one and two bytes, looked up at once
@@ -21,6 +22,7 @@
 
 mod c_library;
 mod check;
+mod codes;
 mod levels;
 mod rows;
 mod rules;

@@ -3,13 +3,17 @@
 //! Of a plain word the levels behind the first say nothing: all its weights are the same there. And
 //! the last level, much the longest, tells few texts apart that are equal on the others. So runs of
 //! the *common* weight of a level are counted (as in ICU's sort keys), and text of *regular*
-//! elements alone, most letters and digits, has no last level.
+//! elements alone, most letters and digits, has no last level. What is most frequent is one byte:
+//! regular text with common weights alone.
 //!
 //! The same holds with a space before it, as fields between blanks have it.
 //!
 //! ```text
 //! text, up to its end or a NUL:
-//!     first level | 0 | second level, counted | third level, counted | mark | end
+//!     first level, in codes | rest
+//! rest: 6 that of regular text with common weights, 4 the same behind a space;
+//!       3 below these two, 5 between them, 7 above them, and then all of it:
+//!     second level, counted | third level, counted | mark | end
 //! mark: 6 regular, 4 regular behind a space;
 //!       3 below these two, 5 between them, 7 above them, then the last level and a 0
 //! end:  5, 6 if text follows; without elements 3 and 4
@@ -20,12 +24,17 @@
 //! its *twin*. The last level orders the text beside its twin, and beside that with a space before
 //! it. All texts that are equal on the first three levels have the same twins, so marks order them
 //! as the last level does; without twins they are all marked as below.
+//!
+//! In the same way at most one regular text with common weights alone has the weights of a given
+//! text on the first level. All texts that are equal there are ordered beside that one's rest, or,
+//! if there is none, are all marked as above.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
+use std::mem::take;
 
-use super::levels::{Places, Writer};
+use super::codes::Codes;
+use super::levels::Places;
 use super::rows::{BACKWARD, COUNT, SLOW};
 use super::rules::{Elements, Place, Rules, WEIGHTS};
 use crate::c_text::after_nul;
@@ -36,7 +45,7 @@ const SECOND: usize = 1;
 const THIRD: usize = 2;
 const LAST: usize = 3;
 
-/// Marks.
+/// Marks, and what the rest begins with.
 const BELOW: u8 = 3;
 const SPACED: u8 = 4;
 const BETWEEN: u8 = 5;
@@ -58,6 +67,8 @@ const RUN_AND_HIGHER: u8 = 0xFF;
 
 /// The longest text that is tried as a plain one.
 const PLAIN_BYTES_MAX: usize = 4 << 10;
+/// Most bytes of weights for which there is one code.
+const WEIGHT_BYTES_MAX: usize = 3;
 /// What a text may have before regular elements.
 const SPACE: u8 = b' ';
 
@@ -71,6 +82,8 @@ pub(super) struct RegularElements {
     common: [u8; 2],
     /// By their weights on the first and on the third level.
     by_weights: HashMap<(u32, u8), Place>,
+    /// Codes of their weights on the first level.
+    codes: Codes,
     /// Whether a space counts on the last level alone, and is lower there than all of them.
     has_space: bool,
 }
@@ -78,10 +91,12 @@ pub(super) struct RegularElements {
 /// A regular element of one byte with the common weight on the second level.
 #[derive(Clone, Copy, Debug, Default)]
 struct Plain {
-    /// Its entry on the first level; 0 for other bytes.
-    first: u32,
+    /// The code of its weight on the first level; 0 for other bytes.
+    code: u8,
     /// Its weight on the third.
     third: u8,
+    /// Whether there is a regular element like it with the common weight there.
+    has_common: bool,
     /// The byte may begin other elements, too.
     is_lead: bool,
 }
@@ -89,6 +104,9 @@ struct Plain {
 /// Work memory for a text.
 #[derive(Debug, Default)]
 pub(super) struct ShortWork {
+    first: Vec<u8>,
+    rest: Vec<u8>,
+    common: Vec<u8>,
     second: Vec<u8>,
     third: Vec<u8>,
     last: Vec<u8>,
@@ -110,8 +128,10 @@ impl RegularElements {
             plain: [Plain::default(); 256],
             common: [SECOND, THIRD].map(|level| common(rules, level)),
             by_weights: HashMap::new(),
+            codes: Codes::new(std::iter::empty()),
             has_space: false,
         };
+        let mut plain = Vec::new();
         for byte in (0..=u8::MAX).filter(u8::is_ascii_alphanumeric) {
             let Some((place, first)) = Elements::new(rules, &[byte]).next() else { continue };
             let third = rules.entry(place, THIRD);
@@ -123,11 +143,15 @@ impl RegularElements {
                 let second = rules.entry(place, SECOND);
                 let has_one = second & (COUNT | SLOW | BACKWARD) == 1;
                 if has_one && (second >> 24) as u8 == regular.common[0] {
-                    let is_lead = place != Rules::place_of(byte);
-                    let plain = Plain { first, third: weights.1, is_lead };
-                    regular.plain[usize::from(byte)] = plain;
+                    plain.push((byte, weights, place != Rules::place_of(byte)));
                 }
             }
+        }
+        regular.codes = Codes::new(regular.by_weights.keys().map(|&(first, _)| first));
+        for (byte, (first, third), is_lead) in plain {
+            let Some(code) = regular.codes.of(first) else { continue };
+            let has_common = regular.has_common(first);
+            regular.plain[usize::from(byte)] = Plain { code, third, has_common, is_lead };
         }
         regular.has_space = regular.is_space_low(rules);
         Some(regular)
@@ -164,6 +188,22 @@ impl RegularElements {
         !self.by_weights.contains_key(&weights) && !self.by_weights.keys().any(is_beginning)
     }
 
+    /// Whether there is one with these weights on the first level, and the common one on the third.
+    fn has_common(&self, first: u32) -> bool {
+        self.by_weights.contains_key(&(first, self.common[1]))
+    }
+
+    /// How many elements the regular text with common weights has that has these on the first
+    /// level, if there is one.
+    fn common_elements(&self, first: &[u8]) -> Option<usize> {
+        let mut elements = 0;
+        let is_common = |weights| {
+            elements += 1;
+            self.has_common(weights)
+        };
+        self.codes.are_known(first, is_common).then_some(elements)
+    }
+
     /// Finds the elements of a regular text that has these weights on the first and third level,
     /// alone and with a space before them. False if there is none.
     fn spell(&self, mut first: &[u8], third: &[u8], [spaced, twin]: [&mut Places; 2]) -> bool {
@@ -198,38 +238,39 @@ impl Rules {
         if text.len() > PLAIN_BYTES_MAX {
             return false;
         }
-        let from = out.len();
         let (text, mark) = match text {
             [SPACE, rest @ ..] if regular.has_space && !rest.is_empty() => (rest, SPACED),
             _ => (text, REGULAR),
         };
-        let mut writer = Writer::new(out);
-        let mut differ = 0;
+        let from = out.len();
+        let (mut differ, mut has_common) = (0, true);
         for (at, &byte) in text.iter().enumerate() {
             let plain = regular.plain[usize::from(byte)];
             let is_alone = || {
                 let next = text.get(at + 1).copied().unwrap_or(0);
                 self.element_of_lead(byte, next) == self.element_of_lead(byte, 0)
             };
-            if plain.first == 0 || plain.is_lead && !is_alone() {
-                writer.finish();
+            if plain.code == 0 || plain.is_lead && !is_alone() {
                 out.truncate(from);
                 return false;
             }
-            writer.push_weights(plain.first);
+            out.push(plain.code);
             differ |= plain.third ^ regular.common[1];
+            has_common &= plain.has_common;
         }
-        writer.push_byte(0);
-        writer.finish();
-        push_last_run(text.len(), out);
         if differ == 0 {
-            push_last_run(text.len(), out);
-        } else {
-            work.third.clear();
-            work.third.extend(text.iter().map(|&byte| regular.plain[usize::from(byte)].third));
-            push_counted(&work.third, regular.common[1], out);
+            out.push(mark);
+            return true;
         }
-        out.extend([mark, END + if text.is_empty() { 0 } else { 2 }]);
+        let mut rest = take(&mut work.rest);
+        rest.clear();
+        push_last_run(text.len(), &mut rest);
+        work.third.clear();
+        work.third.extend(text.iter().map(|&byte| regular.plain[usize::from(byte)].third));
+        push_counted(&work.third, regular.common[1], &mut rest);
+        rest.extend([mark, END + if text.is_empty() { 0 } else { 2 }]);
+        push_rest(&rest, has_common.then_some(text.len()), &mut work.common, out);
+        work.rest = rest;
         true
     }
 
@@ -243,30 +284,38 @@ impl Rules {
         out: &mut Vec<u8>,
     ) {
         let end = out.len().saturating_add(limit);
-        let mut rest = Some(text);
-        while let Some(text) = rest {
-            let from = out.len();
-            if !self.encode_first(text, end, places, out) {
-                return;
+        let (mut first, mut rest) = (take(&mut work.first), take(&mut work.rest));
+        let mut left = Some(text);
+        while let Some(text) = left.filter(|_| out.len() < end) {
+            first.clear();
+            let most = (end - out.len()).saturating_add(2).saturating_mul(WEIGHT_BYTES_MAX);
+            if !self.encode_first(text, most, places, &mut first) {
+                // The last weight may not be whole, but it is not within the limit.
+                regular.codes.push(&first[..most - WEIGHT_BYTES_MAX], out);
+                break;
             }
-            let first = from..out.len() - 1;
+            first.pop();
+            regular.codes.push(&first, out);
+            rest.clear();
             self.encode_level_alone(SECOND, places, &mut work.second);
-            push_counted(&work.second, regular.common[0], out);
+            push_counted(&work.second, regular.common[0], &mut rest);
             self.encode_level_alone(THIRD, places, &mut work.third);
-            push_counted(&work.third, regular.common[1], out);
-            self.push_mark(regular, first, places, work, out);
-            rest = after_nul(text);
+            push_counted(&work.third, regular.common[1], &mut rest);
+            self.push_mark(regular, &first, places, work, &mut rest);
+            left = after_nul(text);
             let has_elements = if places.is_empty() { 0 } else { 2 };
-            out.push(END + has_elements + u8::from(rest.is_some()));
+            rest.push(END + has_elements + u8::from(left.is_some()));
+            push_rest(&rest, regular.common_elements(&first), &mut work.common, out);
         }
+        (work.first, work.rest) = (first, rest);
     }
 
-    /// Appends the mark, and the last level if it says more, of a text whose first three levels are
-    /// written, the first one to this part of `out`.
+    /// Appends the mark, and the last level if it says more, of a text whose first level is `first`,
+    /// and whose third is at hand.
     fn push_mark(
         &self,
         regular: &RegularElements,
-        first: Range<usize>,
+        first: &[u8],
         places: &mut Places,
         work: &mut ShortWork,
         out: &mut Vec<u8>,
@@ -276,7 +325,7 @@ impl Rules {
         }
         self.encode_level_alone(LAST, places, &mut work.last);
         let twins = [&mut work.spaced, &mut work.twin];
-        let mark = match regular.spell(&out[first], &work.third, twins) {
+        let mark = match regular.spell(first, &work.third, twins) {
             true => self.beside_twins(regular, work),
             false => BELOW,
         };
@@ -289,7 +338,7 @@ impl Rules {
 
     /// The mark of a text beside what was spelled, as far as that has the same weights.
     fn beside_twins(&self, regular: &RegularElements, work: &mut ShortWork) -> u8 {
-        let ShortWork { second, third, last, spaced, twin, of_twin } = work;
+        let ShortWork { second, third, last, spaced, twin, of_twin, .. } = work;
         let has_spaced = regular.has_space && !twin.is_empty();
         let mut mark = BELOW;
         for (twin, equal, above, is_there) in
@@ -318,6 +367,30 @@ impl Rules {
         self.encode_level(level, places, out);
         out.pop();
     }
+}
+
+/// Appends the rest of a key, beside that of the regular text with common weights that has the same
+/// first level, of so many elements, if there is one.
+fn push_rest(rest: &[u8], elements: Option<usize>, common: &mut Vec<u8>, out: &mut Vec<u8>) {
+    let mut begin = ABOVE;
+    if let Some(elements) = elements {
+        begin = BELOW;
+        common.clear();
+        push_last_run(elements, common);
+        push_last_run(elements, common);
+        let end = END + if elements == 0 { 0 } else { 2 };
+        for (mark, above) in [(SPACED, BETWEEN), (REGULAR, ABOVE)] {
+            common.extend([mark, end]);
+            match rest.cmp(common) {
+                Ordering::Less => break,
+                Ordering::Equal => return out.push(mark),
+                Ordering::Greater => begin = above,
+            }
+            common.truncate(common.len() - 2);
+        }
+    }
+    out.push(begin);
+    out.extend_from_slice(rest);
 }
 
 /// The weight that most letters have on a level.

@@ -217,6 +217,10 @@ fn short_keys_of_words_are_short() {
         }
         assert!(language.has_short_keys(), "{name}");
         // In some the space is like a letter.
+        let is_western = ["en_US", "de_DE", "fr_CA", "sv_SE"].contains(&&name[..5]);
+        if is_western {
+            assert_eq!(short_key(&language, b"garden").len(), 7, "{name}: a byte a letter");
+        }
         let with_space = if ["en_US", "de_DE"].contains(&&name[..5]) { " garden" } else { "" };
         for word in ["Tomato", with_space, "q0123456789", ""] {
             let (short, whole) =
@@ -239,6 +243,22 @@ fn short_keys_of_plain_words_are_those_of_any_text() {
             let Work { places, short, .. } = &mut Work::default();
             rules.encode_any(regular, &text, usize::MAX, (places, short), &mut any);
             assert_eq!(short_key(&language, &text), any, "seed {seed} {name} {text:?}");
+        }
+    }
+}
+
+#[test]
+fn short_keys_that_are_cut_begin_as_whole_ones() {
+    for (name, language) in locales() {
+        for seed in seeds(100) {
+            let random = &mut Random::new(seed);
+            let text = [text(random), text(random)].concat();
+            let (limit, whole) = (random.below(30), short_key(&language, &text));
+            let mut cut = Vec::new();
+            language.encode_short(&text, limit, &mut Work::default(), &mut cut);
+            let limit = limit.min(whole.len());
+            assert!(cut.len() >= limit, "seed {seed} {name} {text:?}");
+            assert_eq!(cut[..limit], whole[..limit], "seed {seed} {name} {text:?}");
         }
     }
 }
