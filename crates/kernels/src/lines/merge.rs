@@ -132,9 +132,10 @@ impl<'a, O: LineOrder> Merge<'a, O> {
     ) -> Self {
         let mut scratch = O::Scratch::default();
         let last = ends.map(|(low, _)| (low, order.word(low, 0, &mut scratch)));
-        let skip = ends.map_or(0, |(low, high)| shared_words(order, low, high, &mut scratch));
-        // Entries have words of other bytes.
+        // Entries have the first words of keys.
         let have_entries = runs.iter().any(|run| matches!(run, Lines::Ordered { .. }));
+        let least = if O::WORD_IS_LINE || have_entries { WORD } else { 1 };
+        let skip = ends.map_or(0, |(low, high)| skipped(order, low, high, least, &mut scratch));
         let columns = same.filter(|_| !have_entries).and_then(|same| {
             let shared = ends.map_or(0, |(low, high)| shared_key_bytes(order, low, high));
             same.columns(shared, loser_tree::KEY_BYTES)
@@ -554,17 +555,18 @@ fn shared_key_bytes<O: LineOrder>(order: &O, low: &[u8], high: &[u8]) -> usize {
     super::shared_bytes(low, high)
 }
 
-/// Where the words of heads begin: behind the common prefix of the keys of both lines, if that is a
-/// word or more. Otherwise at byte 0, because entries have those words.
-fn shared_words<O: LineOrder>(
+/// Where the words of heads begin: behind the common prefix of the keys of both lines, if that has
+/// `least` bytes or more. Otherwise at byte 0, where words are at hand.
+fn skipped<O: LineOrder>(
     order: &O,
     low: &[u8],
     high: &[u8],
+    least: usize,
     scratch: &mut O::Scratch,
 ) -> usize {
     if O::WORD_IS_LINE || order.bytes_in_words(low) > 0 {
         let shared = shared_key_bytes(order, low, high);
-        return if shared < WORD { 0 } else { shared };
+        return if shared < least { 0 } else { shared };
     }
     if !order.is_exact() {
         return 0;
