@@ -310,7 +310,7 @@ impl Rules {
         (work.first, work.rest) = (first, rest);
     }
 
-    /// Appends the mark, and the last level if it says more, of a text whose first level is `first`,
+    /// Appends the mark, and the last level if it says more, of a text whose first level is `first`
     /// and whose third is at hand.
     fn push_mark(
         &self,
@@ -369,8 +369,8 @@ impl Rules {
     }
 }
 
-/// Appends the rest of a key, beside that of the regular text with common weights that has the same
-/// first level, of so many elements, if there is one.
+/// Appends the rest of a key beside that of the regular text with common weights and the same first
+/// level, which has so many elements, if there is one.
 fn push_rest(rest: &[u8], elements: Option<usize>, common: &mut Vec<u8>, out: &mut Vec<u8>) {
     let mut begin = ABOVE;
     if let Some(elements) = elements {
