@@ -65,8 +65,7 @@ pub fn sort<O: LineOrder>(
     needs_hashes: bool,
 ) -> u64 {
     let mut sorter = Sorter::new(order, text, delimiter, caches, needs_hashes);
-    let (shared, sum) = sorter.extract(entries, false);
-    sorter.sort(entries, buffer, shared);
+    let (shared, sum) = sorter.sort(entries, buffer, false);
     sorter.restore(entries, shared);
     sum
 }
@@ -86,8 +85,7 @@ pub fn sort_only<O: LineOrder>(
     needs_hashes: bool,
 ) -> Sorted {
     let mut sorter = Sorter::new(order, text, delimiter, caches, needs_hashes);
-    let (shared, sum) = sorter.extract(entries, true);
-    sorter.sort(entries, buffer, shared);
+    let (_, sum) = sorter.sort(entries, buffer, true);
     Sorted { sum, same: sorter.same.map(|(same, _)| same) }
 }
 
@@ -155,17 +153,19 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         Sorter { order, text, delimiter, caches, needs_hashes, same: None, scratch }
     }
 
-    /// Sorts entries with the words behind the prefix of `shared` bytes.
+    /// Makes entries and sorts them. Returns what [`extract`](Sorter::extract) does.
     fn sort(
         &mut self,
         entries: &mut [Entry<O::Words>],
         buffer: &mut [Entry<O::Words>],
-        shared: usize,
-    ) {
+        leaves_out: bool,
+    ) -> (usize, u64) {
+        let (shared, sum) = self.extract(entries, leaves_out);
         if !self.are_in_order(entries) {
             words::sort(entries, buffer, self.caches);
             self.sort_groups(entries, buffer, shared, 0);
         }
+        (shared, sum)
     }
 
     /// Makes an entry for each line, with the words behind the prefix that all share. Returns the

@@ -1,6 +1,7 @@
 //! Lines with bytes that are the same in all of them, sorted and merged without these, beside the
 //! standard library's stable sort.
 
+use crate::lines::{expected, text_of};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::cmp::Ordering;
@@ -82,27 +83,13 @@ fn runs() -> impl Strategy<Value = Vec<Vec<Vec<u8>>>> {
     })
 }
 
-fn text_of(lines: &[Vec<u8>]) -> Vec<u8> {
-    lines.iter().flat_map(|line| line.iter().copied().chain([b'\n'])).collect()
-}
-
-fn expected<O: LineOrder>(order: &O, lines: &[Vec<u8>], is_unique: bool) -> Vec<Vec<u8>> {
-    let mut lines = lines.to_vec();
-    let mut scratch = O::Scratch::default();
-    lines.sort_by(|a, b| order.compare(a, b, &mut scratch));
-    if is_unique {
-        lines.dedup_by(|b, a| order.same(a, b, &mut scratch));
-    }
-    lines
-}
-
 /// The lines in their order, and what is the same in them.
 fn arranged<O: LineOrder>(
     order: &O,
     lines: &[Vec<u8>],
     is_unique: bool,
 ) -> (Vec<u8>, Option<SameBytes>) {
-    let mut text = text_of(lines);
+    let mut text = text_of(lines, b'\n');
     let mut entries = vec![Entry::<O::Words>::default(); count_lines(&text, b'\n')];
     let mut buffer = entries.clone();
     let sorted = sort_only(order, &text, b'\n', &mut entries, &mut buffer, CACHES, true);
@@ -120,7 +107,7 @@ fn check<O: LineOrder>(order: &O, parts: &[Vec<Vec<u8>>], is_unique: bool, has_e
     let lines = &parts.concat();
     let sorted: Vec<_> = parts.iter().map(|part| arranged(order, part, is_unique)).collect();
     for (part, (text, _)) in parts.iter().zip(&sorted) {
-        assert_eq!(text, &text_of(&expected(order, part, is_unique)));
+        assert_eq!(text, &text_of(&expected(order, part, is_unique), b'\n'));
     }
     let all = expected(order, lines, false);
     let same = sorted.iter().map(|(_, same)| same.clone()).reduce(|a, b| Some(a?.and(&b?)));
@@ -130,10 +117,10 @@ fn check<O: LineOrder>(order: &O, parts: &[Vec<Vec<u8>>], is_unique: bool, has_e
     let ends = ends.map(|(low, high)| (&low[..], &high[..]));
     let same = same.as_ref().and_then(Option::as_ref);
     let mut merge = Merge::new(order, b'\n', is_unique, &runs, ends, same);
-    let mut merged = vec![0; text_of(lines).len()];
+    let mut merged = vec![0; text_of(lines, b'\n').len()];
     let bytes = merge.fill(&mut merged);
     assert!(merge.is_done());
-    assert_eq!(merged[..bytes], text_of(&expected(order, lines, is_unique)));
+    assert_eq!(merged[..bytes], text_of(&expected(order, lines, is_unique), b'\n'));
 }
 
 proptest! {

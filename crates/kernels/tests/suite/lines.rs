@@ -70,7 +70,7 @@ impl LineOrder for ByLetter {
     }
 }
 
-fn text_of(lines: &[Vec<u8>], delimiter: u8) -> Vec<u8> {
+pub(crate) fn text_of(lines: &[Vec<u8>], delimiter: u8) -> Vec<u8> {
     lines.iter().flat_map(|line| line.iter().copied().chain([delimiter])).collect()
 }
 
@@ -103,7 +103,11 @@ fn lines_of<W: Words>(text: &[u8], delimiter: u8, entries: &[Entry<W>]) -> Vec<V
     entries.iter().map(|entry| entry.line(text, delimiter).to_vec()).collect()
 }
 
-fn expected<O: LineOrder>(order: &O, lines: &[Vec<u8>], is_unique: bool) -> Vec<Vec<u8>> {
+pub(crate) fn expected<O: LineOrder>(
+    order: &O,
+    lines: &[Vec<u8>],
+    is_unique: bool,
+) -> Vec<Vec<u8>> {
     let mut lines = lines.to_vec();
     let mut scratch = O::Scratch::default();
     lines.sort_by(|a, b| order.compare(a, b, &mut scratch));
