@@ -79,6 +79,9 @@ KEYS_IN_LOCALE = (
 )
 # A real locale, for text of many scripts.
 LOCALE = "en_US.UTF-8"
+# Others: one whose rules are almost the same, one with letters behind z, one of another script.
+OTHER_LOCALES = ("de_DE.UTF-8", "sv_SE.UTF-8", "ja_JP.UTF-8")
+KEYS_IN_OTHER_LOCALES = (("csv", ("-t,", "-k2,2")), ("sentences", ()))
 # From start to exit: numbers in so many bytes, a thousand of them, so often in a round.
 START_BYTES, START_REPEATS = 10_000, 200
 
@@ -192,8 +195,11 @@ def keys_cases(bytes, memory, threads, contenders):
     """Lines by keys and in a language, by GNU sort and xsort."""
     entries = lines_entries(("gnu", "xsort"), memory, threads, contenders)
     orders = [warm_case(text, options, bytes, entries, " ".join((text, *options))) for text, options in KEYS]
-    labels = [(text, options, f"{' '.join((text, *options))}, {LOCALE}") for text, options in KEYS_IN_LOCALE]
-    return orders + [warm_case(text, options, bytes, entries, label, locale=LOCALE) for text, options, label in labels]
+    in_locales = [(order, LOCALE) for order in KEYS_IN_LOCALE]
+    in_locales += [(order, locale) for locale in OTHER_LOCALES for order in KEYS_IN_OTHER_LOCALES]
+    for (text, options), locale in in_locales:
+        orders.append(warm_case(text, options, bytes, entries, f"{' '.join((text, *options))}, {locale}", locale=locale))
+    return orders
 
 
 def warm_case(text, options, bytes, entries, label, **others):
