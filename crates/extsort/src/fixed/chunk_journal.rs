@@ -28,10 +28,11 @@ pub(crate) fn record_chunk<K, T: Serialize>(
     }
 }
 
-/// The chunks that an earlier process has written to scratch. `claim` keeps the blocks of each.
+/// The chunks that an earlier process has written to scratch. `claim` keeps the blocks of each,
+/// or says what is wrong with them.
 pub(crate) fn replay_chunks<K, T: DeserializeOwned>(
     job: &SortJob<'_, K>,
-    claim: impl Fn(&T),
+    claim: impl Fn(&T) -> Result<(), String>,
 ) -> Result<Vec<ReplayedChunk<T>>, Error> {
     let mut chunks = Vec::new();
     for number in 0..job.plan.spilled_chunks {
@@ -39,7 +40,7 @@ pub(crate) fn replay_chunks<K, T: DeserializeOwned>(
         let Some((blocks, (records, sum))) = job.journal.replay::<(T, (u64, u128))>(step)? else {
             continue;
         };
-        claim(&blocks);
+        claim(&blocks).map_err(|detail| job.journal.refuse(step, &detail))?;
         job.observer.advance(records * job.record_bytes as u64);
         let checksum = Checksum::from_parts(records, sum);
         chunks.push(ReplayedChunk { number, blocks, checksum });

@@ -9,6 +9,7 @@
 use crate::Error;
 use crate::job::gauges::ScratchUse;
 use crate::store::reserve::{ReservedSpace, is_full};
+use crate::store::seal::SealedBlock;
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use xsort_disk::{Completion, Direction, Disk, DisplayPath, FileId, Lease, Request};
+use xsort_disk::{ALIGNMENT, Completion, Direction, Disk, DisplayPath, FileId, Lease, Request};
 
 /// Where a block is on scratch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +58,8 @@ pub(crate) struct Scratch<'a> {
 }
 
 struct ScratchDrive {
+    /// Bytes of the file as an earlier process has left it.
+    inherited_bytes: u64,
     /// Ranges (offset, bytes) that an earlier process has written and this one needs, until the
     /// space between them is given back.
     claimed: Vec<(u64, u64)>,
@@ -71,11 +74,13 @@ struct ScratchDrive {
 }
 
 impl ScratchDrive {
-    fn new(reserved_bytes: u64) -> ScratchDrive {
+    /// Of a file of so many bytes.
+    fn new(inherited_bytes: u64) -> ScratchDrive {
         ScratchDrive {
+            inherited_bytes,
             claimed: Vec::new(),
             end: 0,
-            reserved: ReservedSpace::up_to(reserved_bytes),
+            reserved: ReservedSpace::up_to(inherited_bytes),
             is_full: false,
             in_flight_bytes: 0,
             done_bytes: 0,
@@ -201,12 +206,25 @@ impl<'a> Scratch<'a> {
 
     /// Keeps a block that an earlier process has written. All claims come before the first
     /// [`Scratch::allocate`] and [`Scratch::reclaim`].
-    pub(crate) fn claim(&self, address: BlockAddress, bytes: u64) {
-        let drive = usize::from(address.drive);
-        let mut state = self.drives[drive].lock();
-        state.claimed.push((address.offset, bytes));
-        state.end = state.end.max(address.offset + bytes);
+    ///
+    /// # Errors
+    /// What is wrong, if the file has no such block.
+    pub(crate) fn claim(&self, block: SealedBlock) -> Result<(), String> {
+        let SealedBlock { address, bytes, .. } = block;
+        let (drive, offset, bytes) = (usize::from(address.drive), address.offset, bytes as u64);
+        let state = self.drives.get(drive);
+        let state = state.ok_or_else(|| format!("there is no scratch directory {drive}"))?;
+        let mut state = state.lock();
+        let end = offset.checked_add(bytes).filter(|&end| end <= state.inherited_bytes);
+        let end = end.filter(|_| bytes > 0 && offset.is_multiple_of(ALIGNMENT as u64));
+        let Some(end) = end else {
+            let path = DisplayPath(&self.directories[drive]);
+            return Err(format!("the scratch in {path} has no block of {bytes} bytes at {offset}"));
+        };
+        state.claimed.push((offset, bytes));
+        state.end = state.end.max(end);
         self.in_use.add(drive, bytes);
+        Ok(())
     }
 
     /// Gives back the space of all that an earlier process has written and nobody has claimed: the

@@ -7,7 +7,7 @@ use super::plan::Plan;
 use crate::job::failure::Failure;
 use crate::job::process::process_cpu_time;
 use crate::store::compression::{Effort, Load};
-use crate::store::journal::JournalHandle;
+use crate::store::journal::{JournalHandle, Step};
 use crate::store::scratch::Scratch;
 use crate::{Error, Gauges, JobInfo, Observer};
 use parking_lot::Mutex;
@@ -168,10 +168,12 @@ impl<'a, O> LinesJob<'a, O> {
         if read == written { Ok(read) } else { Err(Error::LostLines { read, written }) }
     }
 
-    /// Takes over blocks that an earlier process has left on scratch.
-    pub(super) fn claim(&self, blocks: &[SpilledBlock]) -> Result<(), Error> {
+    /// Takes over blocks that an earlier process has left on scratch, as its journal has them.
+    pub(super) fn claim(&self, step: Step, blocks: &[SpilledBlock]) -> Result<(), Error> {
         let scratch = self.scratch()?;
-        blocks.iter().for_each(|block| scratch.claim(block.address, block.paged_bytes()));
+        let claim = |block: &SpilledBlock| scratch.claim(block.sealed()?);
+        let claimed = blocks.iter().try_for_each(claim);
+        claimed.map_err(|detail| self.journal.refuse(step, &detail))?;
         self.indexed_blocks.fetch_add(blocks.len() as u64, Relaxed);
         Ok(())
     }

@@ -341,6 +341,77 @@ fn a_sort_of_lines_whose_files_are_tampered_with_is_right_or_says_so() {
     tampering_is_noticed("tampered sort of lines", FEW / 4, Trial::of_lines);
 }
 
+/// Changes a byte of a journal's frame, and makes this frame and those behind it whole again.
+fn forge(random: &mut Random, disk: &SimDisk, path: &Path) {
+    let Some(mut journal) = disk.get(path) else { return };
+    let word = |journal: &[u8], at: usize| {
+        journal.get(at..at + 8).map(|word| u64::from_le_bytes(word.try_into().unwrap()))
+    };
+    let frame_at = |journal: &[u8], at: usize| {
+        let payload = at + 24..at + 24 + word(journal, at + 8)? as usize;
+        (payload.end <= journal.len() && &journal[at..at + 8] == b"XSORTJ1\n").then_some(payload)
+    };
+    let mut payloads = Vec::new();
+    let mut at = 0;
+    while let Some(payload) = frame_at(&journal, at) {
+        at = payload.end.next_multiple_of(4096);
+        payloads.push(payload);
+    }
+    if payloads.is_empty() {
+        return;
+    }
+    let changed = payloads[random.below(payloads.len())].clone();
+    let changed = changed.start + random.below(changed.len().max(1));
+    journal[changed] ^= random.one_of(&[1, 2, 4, 8, 16, 32, 64, 128, 255]);
+    let mut chain = 0;
+    for payload in payloads {
+        let bytes = payload.len() as u64;
+        chain = xxhash_rust::xxh3::xxh3_64_with_seed(&journal[payload.clone()], chain ^ bytes);
+        journal[payload.start - 8..payload.start].copy_from_slice(&chain.to_le_bytes());
+    }
+    disk.overwrite(path, journal);
+}
+
+/// A sort whose journal somebody has changed, who has made it whole again: it ends with the right
+/// output or with an error, and beginning anew works.
+fn forged_journals_do_no_harm(name: &str, few: u64, trial: fn(&mut Random, u64) -> Trial) {
+    let (mut refused, mut forged) = (0, 0);
+    for_each_seed(name, few, |seed| {
+        let random = &mut Random::new(seed);
+        let trial = trial(random, seed);
+        if trial.removes_inputs {
+            return Ok(());
+        }
+        let all = trial.sorted.len() as u64 * 3 + 1;
+        drop(trial.run(Begin::Resume, &Impatient::after(random.between(0, all))));
+        for journal in trial.hidden(".journal") {
+            forge(random, &trial.disk, &journal);
+            forged += 1;
+        }
+        match trial.run(Begin::Resume, &Unobserved) {
+            Ok(()) => trial.judge_success("with a forged journal"),
+            Err(Error::Panicked) => Err("a panic".into()),
+            Err(_) => {
+                refused += 1;
+                let restarted = trial.run(Begin::Restart, &Unobserved);
+                restarted.map_err(|error| format!("restart: {error}"))?;
+                trial.judge_success("beginning anew")
+            }
+        }
+    });
+    assert!(forged > refused && refused > 0 || std::env::var_os("XSORT_SEED").is_some());
+}
+
+#[test]
+fn a_sort_with_a_forged_journal_is_right_or_says_so() {
+    forged_journals_do_no_harm("forged journal", FEW, Trial::of_records);
+}
+
+#[test]
+fn a_sort_of_lines_with_a_forged_journal_is_right_or_says_so() {
+    forged_journals_do_no_harm("forged journal of lines", FEW / 2, Trial::of_lines);
+}
+
 /// Two or three sorts of different inputs to one output: one at a time has it, and whoever says
 /// that all went well was alone with it.
 #[test]

@@ -2,6 +2,7 @@
 
 use super::piece::Piece;
 use super::slices::BinSlice;
+use crate::fixed::job::SortJob;
 use serde::{Deserialize, Serialize};
 
 /// All records in a range of keys.
@@ -19,4 +20,18 @@ pub(crate) struct Bin {
     /// journal: memory is gone with the process.
     #[serde(skip)]
     pub(crate) slices: Vec<BinSlice>,
+}
+
+impl Bin {
+    /// Keeps its pieces, which an earlier process has written to scratch.
+    ///
+    /// # Errors
+    /// What is wrong, if it isn't made of such pieces.
+    pub(crate) fn claim<K>(&self, job: &SortJob<'_, K>) -> Result<(), String> {
+        let records: u64 = self.pieces.iter().map(|piece| u64::from(piece.records)).sum();
+        if records != self.records {
+            return Err(format!("bin {} has {records} of {} records", self.number, self.records));
+        }
+        self.pieces.iter().try_for_each(|piece| piece.claim(job, self.number..self.number + 1))
+    }
 }

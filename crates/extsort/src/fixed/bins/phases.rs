@@ -101,7 +101,8 @@ impl<K: Key> BinSplitter<'_, K> {
         let step = Step::IntermediatePass(self.splits);
         self.splits += 1;
         let replay = |finer: &Vec<Bin>| {
-            finer.iter().flat_map(|bin| &bin.pieces).for_each(|piece| piece.claim(job));
+            let claimed = finer.iter().try_for_each(|bin| bin.claim(job));
+            claimed.map_err(|detail| job.journal.refuse(step, &detail))?;
             job.observer.advance(bytes);
             Ok(())
         };

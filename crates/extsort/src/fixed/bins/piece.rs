@@ -10,6 +10,7 @@ use crate::store::scratch::BlockAddress;
 use crate::store::seal::{SealedBlock, paged_bytes, seal};
 use crossbeam_channel::Sender;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use std::sync::Arc;
 use xsort_disk::{BlockPool, Completion, Lease};
 use xsort_kernels::gather;
@@ -27,9 +28,16 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// Keeps it: an earlier process has written it to scratch.
-    pub(crate) fn claim<K>(&self, job: &SortJob<'_, K>) {
-        job.scratch().claim(self.address, self.paged_bytes(job.record_bytes));
+    /// Keeps it: an earlier process has written it to scratch, as a part of one of these bins.
+    ///
+    /// # Errors
+    /// What is wrong, if there is no such piece.
+    pub(crate) fn claim<K>(&self, job: &SortJob<'_, K>, bins: Range<usize>) -> Result<(), String> {
+        let Piece { records, bin, .. } = *self;
+        if records as usize > job.block_records() || !bins.contains(&(bin as usize)) {
+            return Err(format!("a piece of bin {bin} has {records} records"));
+        }
+        job.scratch().claim(self.sealed(job.record_bytes))
     }
 
     /// The piece as scratch has it.

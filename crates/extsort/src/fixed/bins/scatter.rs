@@ -76,7 +76,7 @@ pub(super) fn scatter<K: Key>(
         ScatterSource::Loads { areas, .. } => (job.scratch().files(), *areas, false),
     };
     let mut spill = SpillMemory::take(job, memory, areas);
-    let mut chunks = if is_input { replay(job)? } else { BTreeMap::new() };
+    let mut chunks = if is_input { replay(job, splitters.bins())? } else { BTreeMap::new() };
     let missing = extents(job, source).enumerate();
     let missing = missing.filter(|(number, _)| !chunks.contains_key(number));
     let mut filler = Filler::new(job, files, missing, std::mem::take(&mut spill.areas), true);
@@ -125,9 +125,9 @@ fn extents<'a, K>(
     }
 }
 
-/// The chunks of the input that an earlier process has scattered, by number.
-fn replay<K>(job: &SortJob<'_, K>) -> Result<BTreeMap<usize, ScatteredChunk>, Error> {
-    let claim = |pieces: &Vec<Piece>| pieces.iter().for_each(|piece| piece.claim(job));
+/// The chunks of the input that an earlier process has scattered into so many bins, by number.
+fn replay<K>(job: &SortJob<'_, K>, bins: usize) -> Result<BTreeMap<usize, ScatteredChunk>, Error> {
+    let claim = |pieces: &Vec<Piece>| pieces.iter().try_for_each(|piece| piece.claim(job, 0..bins));
     let chunks = replay_chunks(job, claim)?.into_iter().map(|chunk| {
         let (pieces, checksum) = (chunk.blocks, chunk.checksum);
         (chunk.number, ScatteredChunk { pieces, resident: None, checksum, report: None })

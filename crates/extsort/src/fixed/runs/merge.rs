@@ -89,7 +89,7 @@ impl<K: Key> RunMerge<'_, K> {
             let step = Step::IntermediatePass(self.steps);
             self.steps += 1;
             let replay = |index: &Index| {
-                index.claim(job);
+                index.claim(job).map_err(|detail| job.journal.refuse(step, &detail))?;
                 job.observer.advance(index.records() * job.record_bytes as u64);
                 Ok(())
             };

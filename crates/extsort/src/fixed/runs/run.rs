@@ -7,6 +7,7 @@ use crate::store::scratch::BlockAddress;
 use crate::store::seal::SealedBlock;
 use serde::{Deserialize, Serialize};
 use xsort_disk::align_up;
+use xsort_records::Key;
 
 /// A block of a run, without its smallest key.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -97,10 +98,27 @@ impl Index {
     }
 
     /// Keeps the blocks, which an earlier process has written to scratch.
-    pub(crate) fn claim<K>(&self, job: &SortJob<'_, K>) {
-        for block in self.blocks.iter().map(|block| block.sealed(job.record_bytes)) {
-            job.scratch().claim(block.address, block.bytes as u64);
+    ///
+    /// # Errors
+    /// What is wrong, if this is no index of such blocks.
+    pub(crate) fn claim<K: Key>(&self, job: &SortJob<'_, K>) -> Result<(), String> {
+        let Index { key_bytes, blocks, keys, largest } = self;
+        let has_keys = *key_bytes == job.key.bytes()
+            && keys.len() == blocks.len() * key_bytes
+            && largest.len() == *key_bytes;
+        if !has_keys || blocks.is_empty() {
+            return Err(format!("{} blocks, {} bytes of keys", blocks.len(), keys.len()));
         }
+        for block in blocks {
+            let plain_bytes = block.records as usize * job.record_bytes;
+            let is_less = |compressed: CompressedBytes| (compressed.bytes as usize) < plain_bytes;
+            let fits = block.records as usize <= job.block_records();
+            if !fits || !block.compressed.is_none_or(is_less) {
+                return Err(format!("a block has {} records", block.records));
+            }
+            job.scratch().claim(block.sealed(job.record_bytes))?;
+        }
+        Ok(())
     }
 
     /// Records of the run.

@@ -28,6 +28,12 @@ impl JournalHandle<'_> {
         self.0.map_or(Ok(None), |journal| journal.replay(step))
     }
 
+    /// As [`Journal::refuse`].
+    pub(crate) fn refuse(&self, step: Step, detail: &str) -> Error {
+        let refused = self.0.map(|journal| journal.refuse(step, detail));
+        refused.unwrap_or_else(|| Error::Lost { what: detail.into() })
+    }
+
     /// As [`Journal::refuse_more_chunks`].
     pub(crate) fn refuse_more_chunks(&self) -> Result<(), Error> {
         self.0.map_or(Ok(()), Journal::refuse_more_chunks)

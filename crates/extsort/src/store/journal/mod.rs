@@ -112,6 +112,12 @@ impl<'a> Journal<'a> {
         }
     }
 
+    /// The error for a step whose result can't be true.
+    pub(crate) fn refuse(&self, step: Step, detail: &str) -> Error {
+        let JournalFile { disk, file, .. } = self.file;
+        Error::corrupt(disk, file, 0, format!("{step:?} can't be true: {detail}"))
+    }
+
     /// The result of a step that an earlier process has finished. A step is replayed once.
     ///
     /// # Errors

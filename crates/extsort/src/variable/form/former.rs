@@ -114,10 +114,14 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
     /// these were all.
     pub(crate) fn replay(&mut self) -> Result<bool, Error> {
         let journal = self.job.journal;
-        while let Some((summary, blocks)) =
-            journal.replay::<(ChunkSummary, Vec<SpilledBlock>)>(Step::Chunk(self.chunks as u64))?
-        {
-            self.job.claim(&blocks)?;
+        loop {
+            let step = Step::Chunk(self.chunks as u64);
+            let Some((summary, blocks)) =
+                journal.replay::<(ChunkSummary, Vec<SpilledBlock>)>(step)?
+            else {
+                break;
+            };
+            self.job.claim(step, &blocks)?;
             self.lines += summary.lines;
             self.bytes += summary.bytes;
             self.job.balance.read(summary.read_sum);

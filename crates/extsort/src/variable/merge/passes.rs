@@ -107,7 +107,7 @@ impl<O: LineOrder> Passes<'_, '_, O> {
             &job.failure,
             |(blocks, dropped_sum): &(Vec<SpilledBlock>, u64)| {
                 job.balance.dropped(*dropped_sum);
-                job.claim(blocks)
+                job.claim(step, blocks)
             },
             || {
                 let before = job.balance.written_or_dropped();
