@@ -51,7 +51,7 @@ class Contenders:
             return [*self._engine(name), source, target, scratch, str(memory_bytes), str(entry.threads)]
         settings = ["-S", f"{memory_bytes}b", f"--parallel={entry.threads}", f"--batch-size={BATCH}", "-T", scratch, *case.options]
         # Its figures, of which a sort in memory has none that matter here.
-        own = ["lines", *([] if case.is_warm else ["--json"])] if name == "xsort" else []
+        own = ["lines", *([] if case.is_warm else ["--json"]), *entry.settings] if name == "xsort" else []
         return [self._program(name), *own, *settings, "-o", target, source]
 
     def gen(self, case, seed, target):

@@ -117,7 +117,7 @@ class Topic:
         memory = entry.memory_bytes * factor
         command = self.contenders.command(entry.contender, case, entry, memory, source, target, scratch)
         self.touch(min(memory, 2 * case.bytes), case)
-        run = self.measure_warm(case, command, source) if case.is_warm else self.measure(entry.contender, command, target)
+        run = self.measure_warm(case, command, source) if case.is_warm else self.measure(entry.contender, command, target, case.locale)
         wrong, proof = (None, None) if run.failure else self.prove(case, entry, target, checksum)
         row = sort_row(entry) | shared | {"repeats": case.repeats} | run.row()
         row |= {"memory_bytes": memory, "command": self.placeless(" ".join(command))}
@@ -143,12 +143,13 @@ class Topic:
             measure.drop_caches()
         machine.touch_memory(bytes + 4 * 2**30)
 
-    def measure(self, contender, command, target):
+    def measure(self, contender, command, target, locale="C"):
         """One run of a program, its code in memory and, unless told otherwise, nothing else."""
         if not self.options.keep_caches:
             measure.drop_caches()
             self.contenders.version(contender)
-        return measure.run(command, rivals.ENVIRONMENT, self.drive, target, self.log, self.options.seconds_max)
+        environment = rivals.environment(locale, self.work / "locales")
+        return measure.run(command, environment, self.drive, target, self.log, self.options.seconds_max)
 
     def measure_warm(self, case, command, source):
         """A turn with the input in the page cache, where the output may stay."""
@@ -164,10 +165,11 @@ class Topic:
             proof = self.measure("xsort", self.contenders.verify(case, target, checksum), None)
             return proof.failure, proof
         found, _ = digest(target)
-        if entry.contender == workloads.JUDGE:
+        judge = case.judge()
+        if entry.contender == judge:
             self.expected.setdefault(case, found)
         is_same = self.expected.get(case) == found
-        return None if is_same else f"not that of {rivals.LABELS[workloads.JUDGE]}", None
+        return None if is_same else f"not that of {rivals.LABELS[judge]}", None
 
     def prove_table(self, case, target, checksum):
         """What is wrong with a table: by Python, which knows nothing of xsort, and then by xsort."""

@@ -15,12 +15,17 @@ import tables
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 # In the order in which "all" takes them: what matters most first, what needs most space last.
-TOPICS = ("rivals", "memory", "lines", "keys", "lines-cold", "patterns", "methods", "budgets", "growth", "tables")
+TOPICS = ("rivals", "memory", "lines", "keys", "lines-cold", "keys-cold", "patterns", "methods", "budgets", "compression", "growth", "tables")
 # Of an input, if nothing else is asked for, and what part of it those of the topics have that have many.
-BYTES, PARTS = 8 * 10**9, {"lines": 80, "keys": 80, "tables": 8}
+BYTES, PARTS = 8 * 10**9, {"lines": 80, "keys": 80, "keys-cold": 1, "tables": 8, "compression": 8}
 BUDGETS = ("64M", "256M", "1G", "4G", "all")
 PATTERNS = ("equal", "sorted", "reversed", "heavy")
 METHODS = ("merge", "scatter")
+# Ways of the topic compression, in a part of the memory so that all is spilled: as fast as the drive is, and at a rate.
+COMPRESSIONS = (("off", ()), ("auto", ("--compress=auto",)), ("lz4", ("--compress=lz4",)), ("zstd", ("--compress=zstd",)))
+COMPRESSED_TEXTS = (("access", ("-k4,4",)), ("csv", ("-t,", "-k2,2")))
+COMPRESSION_MEMORY_PART = 8
+RATES = ((), ("--bandwidth-limit=500MB",))
 GROWTH_EIGHTHS = (1, 2, 4, 8, 16, 32)
 # The topics memory (a quarter of the size) and lines: in so much memory, or in what there is.
 MEMORY_BYTES_MAX = 12 * 2**30
@@ -133,6 +138,11 @@ class Case:
         """Whether the harness makes the input, and not xsort."""
         return self.format == "text" or self.is_table
 
+    def judge(self):
+        """Whose first output all must have: GNU sort's, or that of the only program."""
+        names = {entry.contender for entry in self.entries}
+        return JUDGE if JUDGE in names else self.entries[0].contender
+
     @property
     def is_table(self):
         return bool(self.keys)
@@ -156,6 +166,10 @@ def topic_cases(topic, size, memory, threads, memory_all, contenders):
     if topic == "lines-cold":
         entries = lines_entries((*SORTERS, "duckdb"), memory, threads, contenders)
         return [Case("gensort-ascii", size, "gensort-ascii lines", (), entries, is_lines=True)]
+    if topic == "keys-cold":
+        entries = lines_entries(("gnu", "xsort"), memory, threads, contenders)
+        cold = lambda label, **others: Case("gensort-ascii", size, f"gensort-ascii lines {label}", (), entries, is_lines=True, **others)
+        return [cold("-k2,2", options=("-k2,2",)), cold(LOCALE, locale=LOCALE)]
     if topic == "budgets":
         sizes = {name: memory_all if name == "all" else parse_size(name) for name in BUDGETS}
         entries = tuple(Entry("xsort", bytes, threads, f"-m {name}", name == "1G") for name, bytes in sizes.items())
@@ -164,6 +178,8 @@ def topic_cases(topic, size, memory, threads, memory_all, contenders):
         return pattern_cases(size, (Entry("xsort", memory, threads, "xsort"),))
     if topic == "methods":
         return pattern_cases(size, tuple(Entry("xsort", memory, threads, name, settings=("--method", name)) for name in METHODS))
+    if topic == "compression":
+        return [case for rate in RATES for case in compression_cases(size, memory // COMPRESSION_MEMORY_PART, threads, rate)]
     if topic == "growth":
         return [growth_case(eighths * size // 8, memory, threads, eighths == 1) for eighths in GROWTH_EIGHTHS]
     if topic == "tables":
@@ -229,6 +245,22 @@ def pattern_cases(bytes, entries):
     skewed = Case("gensort", bytes, "gensort skewed", ("--skewed",), entries)
     patterns = [Case("gensort", bytes, f"gensort {pattern}", ("--pattern", pattern), entries) for pattern in PATTERNS]
     return [uniform, skewed, *patterns, *(Case(format, bytes, format, (), entries) for format in ("kv128", "block4k"))]
+
+
+def compression_cases(bytes, memory, threads, rate):
+    """Records that don't shrink, lines that do, and a table, by xsort at a rate, with and without compressed scratch."""
+    entries = tuple(Entry("xsort", memory, threads, way, way == "off", (*settings, *rate)) for way, settings in COMPRESSIONS)
+    suffix = "".join(f", {setting.removeprefix('--bandwidth-limit=')} a second" for setting in rate)
+    table, keys = tables.ORDERS[0]
+    return [
+        Case("gensort", bytes, f"gensort{suffix}", (), entries),
+        Case("gensort-ascii", bytes, f"gensort-ascii lines{suffix}", (), entries, is_lines=True),
+        *(
+            Case("text", bytes, f"{' '.join((text, *options))}{suffix}", (text,), entries, is_lines=True, options=options)
+            for text, options in COMPRESSED_TEXTS
+        ),
+        Case(tables.FORMATS[table], bytes, f"{table}{suffix}", (table,), entries, keys=keys),
+    ]
 
 
 def growth_case(bytes, memory, threads, is_first):

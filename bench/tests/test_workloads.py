@@ -55,9 +55,19 @@ class Cases(unittest.TestCase):
         self.assertCountEqual(asked, [(label, ("--method", method)) for label in patterns for method in ("merge", "scatter")])
 
     def test_lines_are_judged_first_whoever_is_wanted(self):
-        for topic in ("lines", "keys", "lines-cold"):
+        for topic in ("lines", "keys", "lines-cold", "keys-cold"):
             for case in workloads.topic_cases(topic, 10**8, 2**30, 2, 2**34, ("xsort", "polars")):
                 self.assertEqual([entry.contender for entry in case.entries], ["gnu", "xsort"])
+
+    def test_where_only_one_program_sorts_lines_its_first_output_is_the_judge(self):
+        judges = {case.judge() for case in self.cases("compression") if case.is_lines}
+        self.assertEqual(judges, {"xsort"})
+        self.assertEqual({case.judge() for case in self.cases("keys")}, {"gnu"})
+
+    def test_compression_is_tried_with_and_without_a_rate(self):
+        settings = [entry.settings for case in self.cases("compression") for entry in case.entries]
+        self.assertEqual(settings.count(("--compress=auto",)), 5)
+        self.assertEqual(settings.count(("--compress=auto", "--bandwidth-limit=500MB")), 5)
 
     def test_lines_are_asked_of_those_who_know_the_order(self):
         for case in workloads.topic_cases("lines", 10**8, 2**30, 2, 2**34, rivals.NAMES):

@@ -8,7 +8,7 @@
 //! Not a buffer with a length in use: how many of its bytes mean something, only the holder knows.
 
 use crate::free_list::FreeList;
-use crate::region::{Backing, MappedRange};
+use crate::region::{Backing, MappedRange, Prefault};
 use crate::{ALIGNMENT, Error};
 use std::fmt;
 use std::mem;
@@ -56,6 +56,14 @@ impl Lease {
     /// If they are beyond the end.
     pub fn populate(&self, range: Range<usize>) {
         self.range.populate(range);
+    }
+
+    /// The same, for another thread to do while this one already fills the bytes.
+    ///
+    /// # Panics
+    /// As [`populate`](Lease::populate).
+    pub fn prefault(&self, range: Range<usize>) -> Prefault {
+        self.range.prefault(range)
     }
 
     /// Announces that these bytes will be used again and again, unlike it seemed when

@@ -77,6 +77,7 @@ pub use hidden_name::{abandon_outputs, hidden_name};
 pub use inherited::{Inherited, inherited};
 pub use lazy::LazyDisk;
 pub use lease::Lease;
+pub use region::Prefault;
 pub use options::{DiskOptions, IoChoice, UnknownIoChoice};
 pub use os::OsDisk;
 pub use place::{Found, ListedFile, is_url};

@@ -226,6 +226,19 @@ impl Drop for Region {
     }
 }
 
+/// A request for the memory of some bytes, which another thread than their owner's can make
+/// meanwhile: the bytes don't change, and it can't reach them. It keeps the mapping alive.
+pub struct Prefault(Option<(Arc<Region>, Range<usize>)>);
+
+impl Prefault {
+    /// Requests the memory, but for what was requested before.
+    pub fn populate(self) {
+        if let Some((region, range)) = self.0 {
+            region.populate(range);
+        }
+    }
+}
+
 /// A part of a mapping, aligned to [`ALIGNMENT`] at both ends, whose bytes only its owner can
 /// reach.
 pub(crate) struct MappedRange {
@@ -267,11 +280,22 @@ impl MappedRange {
     /// # Panics
     /// If they are beyond the end.
     pub(crate) fn populate(&self, range: Range<usize>) {
-        assert!(range.end <= self.bytes, "can't populate {range:?} of {} bytes", self.bytes);
-        if let Some(region) = &self.region {
-            let from = self.start.addr().get() - region.start.addr().get();
-            region.populate(from + range.start..from + range.end);
+        if let Some((region, range)) = self.place(range) {
+            region.populate(range);
         }
+    }
+
+    /// The same, to be called by another thread.
+    pub(crate) fn prefault(&self, range: Range<usize>) -> Prefault {
+        Prefault(self.place(range).map(|(region, range)| (Arc::clone(region), range)))
+    }
+
+    /// Where in its region these bytes are.
+    fn place(&self, range: Range<usize>) -> Option<(&Arc<Region>, Range<usize>)> {
+        assert!(range.end <= self.bytes, "can't populate {range:?} of {} bytes", self.bytes);
+        let region = self.region.as_ref()?;
+        let from = self.start.addr().get() - region.start.addr().get();
+        Some((region, from + range.start..from + range.end))
     }
 
     /// Replaces small pages by huge ones of zeros, if the mapping is [`Backing::HugePagesIfFast`].

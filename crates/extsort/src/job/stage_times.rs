@@ -102,7 +102,6 @@ pub struct StageTimes {
     /// Gathering records into blocks for scratch, and sealing them.
     pub(crate) spill_busy: StageTimer,
     /// Compressing blocks for scratch.
-    #[serde(skip)]
     pub(crate) compress_busy: StageTimer,
     pub(crate) spill_waits_for_write: StageTimer,
     /// Checking bins read back from scratch, and moving their records together.

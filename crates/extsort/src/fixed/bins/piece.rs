@@ -12,6 +12,7 @@ use crossbeam_channel::Sender;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{BlockPool, Completion, Lease};
 use xsort_kernels::gather;
 
@@ -131,7 +132,12 @@ impl<'a, K> PieceWriter<'a, K> {
         let Some(lease) = self.block.take() else { return Ok(()) };
         let scratch = self.job.scratch();
         let address = scratch.allocate(self.used as u64)?;
-        for piece in &mut self.pieces[self.addressed..] {
+        let pieces = &mut self.pieces[self.addressed..];
+        let records: u64 = pieces.iter().map(|piece| u64::from(piece.records)).sum();
+        let spilled = &self.job.gauges.spilled;
+        spilled.bytes.fetch_add(records * self.job.record_bytes as u64, Relaxed);
+        spilled.scratch_bytes.fetch_add(self.used as u64, Relaxed);
+        for piece in pieces {
             let offset = address.offset + piece.address.offset;
             piece.address = BlockAddress { offset, ..address };
         }

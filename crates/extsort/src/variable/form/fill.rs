@@ -72,6 +72,13 @@ impl<'a, 'j, O: LineOrder> ChunkReader<'a, 'j, O> {
         self.reader.skip(bytes)
     }
 
+    /// Bytes that the next chunk will have after `bytes_before` bytes of lines, if that is known
+    /// and its area is large enough.
+    pub(crate) fn expected_bytes(&self, bytes_before: u64) -> Option<usize> {
+        let target = self.job.plan.chunk_bytes_after(bytes_before, self.remaining);
+        Some(target.min(usize::try_from(self.remaining?).unwrap_or(usize::MAX)))
+    }
+
     /// Fills an area with lines, or with as many as are good for the pipeline after `bytes_before`
     /// bytes of lines.
     pub(crate) fn fill(

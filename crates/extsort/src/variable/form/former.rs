@@ -42,6 +42,16 @@ pub(crate) struct FormTasks {
     pub(crate) spills: Sender<FormTask>,
 }
 
+impl FormTasks {
+    fn send(&self, task: FormTask) {
+        let to = match task {
+            FormTask::Prefault(_) | FormTask::Sort(..) => &self.sorts,
+            FormTask::Spill(..) => &self.spills,
+        };
+        to.send(task).expect("workers live as long as the scope");
+    }
+}
+
 /// Does tasks: other threads, or this one if there are none.
 pub(crate) struct FormWorkers<'a, 'j, 'w, O: LineOrder> {
     pub(crate) worker: &'w FormWorker<'a, 'j, O>,
@@ -178,7 +188,11 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
     fn next_chunk(&mut self) -> Result<Option<Chunk>, Error> {
         let mut filling = match self.next.take() {
             Some(filling) => filling,
-            None => Filling { area: self.area()?, text_bytes: 0 },
+            None => {
+                let area = self.area()?;
+                self.prefault(&area);
+                Filling { area, text_bytes: 0 }
+            }
         };
         loop {
             match self.reader.fill(&mut filling, self.bytes)? {
@@ -368,19 +382,24 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
 
     fn start(&mut self, task: FormTask) -> Result<(), Error> {
         self.working += 1;
-        match &self.workers.tasks {
-            Some(tasks) => {
-                let to = match task {
-                    FormTask::Sort(..) => &tasks.sorts,
-                    FormTask::Spill(..) => &tasks.spills,
-                };
-                to.send(task).expect("workers live as long as the scope");
-                Ok(())
-            }
-            None => {
-                let outcome = self.workers.worker.work(task);
-                self.take_outcome(outcome)
-            }
+        if let Some(tasks) = &self.workers.tasks {
+            tasks.send(task);
+            return Ok(());
+        }
+        match self.workers.worker.work(task) {
+            Some(outcome) => self.take_outcome(outcome),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets a thread that has nothing to do touch the memory of an area first, while this one
+    /// reads into it.
+    fn prefault(&self, area: &Lease) {
+        if let Some(tasks) = &self.workers.tasks
+            && let Some(bytes) = self.reader.expected_bytes(self.bytes)
+        {
+            let prefault = area.prefault(0..bytes.min(area.len()));
+            tasks.send(FormTask::Prefault(prefault));
         }
     }
 

@@ -10,11 +10,13 @@ use crossbeam_channel::{Receiver, Sender, select};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use xsort_disk::Lease;
+use xsort_disk::{Lease, Prefault};
 use xsort_kernels::lines::{LineOrder, Merge};
 
 /// Work on chunks.
 pub(crate) enum FormTask {
+    /// Memory that the reading thread is about to fill. There is no outcome.
+    Prefault(Prefault),
     /// A chunk, by its number.
     Sort(usize, Chunk),
     Spill(SpillPart),
@@ -78,7 +80,7 @@ impl<'a, 'j, O: LineOrder> FormWorker<'a, 'j, O> {
             },
         };
         while let Ok(task) = stage_times.work_waits_for_read.time(next) {
-            let outcome = self.work(task);
+            let Some(outcome) = self.work(task) else { continue };
             let has_failed = outcome.is_err();
             // The reading thread may have given up.
             drop(done.send(outcome));
@@ -89,11 +91,15 @@ impl<'a, 'j, O: LineOrder> FormWorker<'a, 'j, O> {
         }
     }
 
-    /// Does one task.
-    pub(crate) fn work(&self, task: FormTask) -> Result<FormOutcome, Error> {
+    /// Does one task. Returns its outcome, if it has one.
+    pub(crate) fn work(&self, task: FormTask) -> Option<Result<FormOutcome, Error>> {
         match task {
-            FormTask::Sort(number, chunk) => Ok(self.sort(number, chunk)),
-            FormTask::Spill(part) => self.spill(part).map(FormOutcome::Spilled),
+            FormTask::Prefault(prefault) => {
+                prefault.populate();
+                None
+            }
+            FormTask::Sort(number, chunk) => Some(Ok(self.sort(number, chunk))),
+            FormTask::Spill(part) => Some(self.spill(part).map(FormOutcome::Spilled)),
         }
     }
 
