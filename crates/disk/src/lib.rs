@@ -77,12 +77,12 @@ pub use hidden_name::{abandon_outputs, hidden_name};
 pub use inherited::{Inherited, inherited};
 pub use lazy::LazyDisk;
 pub use lease::Lease;
-pub use region::Prefault;
 pub use options::{DiskOptions, IoChoice, UnknownIoChoice};
 pub use os::OsDisk;
 pub use place::{Found, ListedFile, is_url};
 pub use ranges::{FileRange, RangeDisk};
 pub use rate::RateLimit;
+pub use region::Prefault;
 pub use request::{Completion, Direction, FileId, Request};
 pub use sim::{
     Corruption, Damage, Fault, FaultSite, FileRole, SimDisk, SimDrive, SimOptions, Throttle,

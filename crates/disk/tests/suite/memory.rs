@@ -52,6 +52,22 @@ fn backing_memory_changes_no_byte_and_ends_where_it_ends() {
     assert!(panics(|| lease.populate(0..lease.len() + 1)));
 }
 
+/// While its owner writes, and after the owner has dropped it.
+#[test]
+fn another_thread_can_touch_memory_first_and_changes_no_byte() {
+    let mut lease = Lease::map_huge_if_fast(if cfg!(miri) { 8 * PAGE } else { 40 << 20 }).unwrap();
+    let bytes = lease.len();
+    let [prefault, late] = [0, bytes / 2].map(|from| lease.prefault(from..bytes));
+    assert!(panics(|| lease.prefault(0..bytes + 1).populate()));
+    std::thread::scope(|scope| {
+        scope.spawn(|| prefault.populate());
+        lease.chunks_mut(PAGE).enumerate().for_each(|(at, page)| page.fill(at as u8));
+    });
+    assert!(lease.chunks(PAGE).enumerate().all(|(at, page)| page == [at as u8; PAGE]));
+    drop(lease);
+    late.populate();
+}
+
 /// New pages are whole: those that a lease shares with its neighbours stay.
 #[test]
 #[cfg_attr(miri, ignore = "the heap stands in for mappings there")]
