@@ -1,5 +1,6 @@
 //! How far the output is written without a gap, while threads write its ranges side by side.
 
+use crate::Error;
 use crate::store::output_prefix::OutputPrefix;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -35,6 +36,10 @@ pub(crate) struct WrittenRange {
     pub(crate) crc: Option<u32>,
     /// Its bytes in the page in which it ends, if it doesn't end with a page.
     pub(crate) tail: Vec<u8>,
+    /// The normalised keys of its first and its last record, unless it is empty.
+    pub(crate) ends: Option<(Vec<u8>, Vec<u8>)>,
+    /// No record before it has one of its keys.
+    pub(crate) has_own_keys: bool,
 }
 
 /// How far the output is written, as its ranges are finished in any order.
@@ -47,6 +52,9 @@ pub(crate) struct OutputFrontier {
     next: usize,
     waiting: BTreeMap<usize, WrittenRange>,
     written: OutputProgress,
+    /// The normalised key of the last record that this process has added, if it has.
+    last_key: Vec<u8>,
+    has_last_key: bool,
 }
 
 impl OutputFrontier {
@@ -58,14 +66,40 @@ impl OutputFrontier {
         written: OutputProgress,
     ) -> OutputFrontier {
         let record_bytes = record_bytes as u64;
-        OutputFrontier { record_bytes, output_bytes, next, waiting: BTreeMap::new(), written }
+        let waiting = BTreeMap::new();
+        let (last_key, has_last_key) = (Vec::new(), false);
+        OutputFrontier {
+            record_bytes,
+            output_bytes,
+            next,
+            waiting,
+            written,
+            last_key,
+            has_last_key,
+        }
     }
 
     /// Adds a finished range. Returns how much is written without a gap, if that is more now.
-    pub(crate) fn add(&mut self, number: usize, range: WrittenRange) -> Option<&OutputProgress> {
+    ///
+    /// # Errors
+    /// If ranges aren't in order. Each is by itself, and what cuts them was read from a journal, or
+    /// was in memory for long.
+    pub(crate) fn add(
+        &mut self,
+        number: usize,
+        range: WrittenRange,
+    ) -> Result<Option<&OutputProgress>, Error> {
         self.waiting.insert(number, range);
         let before = self.next;
         while let Some(range) = self.waiting.remove(&self.next) {
+            if let Some((first, last)) = range.ends {
+                let has_last_key = range.has_own_keys && first == self.last_key;
+                if first < self.last_key || has_last_key && self.has_last_key {
+                    let what = format!("the order of the output before its range {}", self.next);
+                    return Err(Error::Lost { what });
+                }
+                (self.last_key, self.has_last_key) = (last, true);
+            }
             let OutputProgress { prefix, sources, records, sum } = &mut self.written;
             let start = prefix.bytes;
             prefix.append(range.crc, range.checksum.records() * self.record_bytes);
@@ -83,7 +117,7 @@ impl OutputFrontier {
             *sources = range.sources;
             self.next += 1;
         }
-        (self.next > before).then_some(&self.written)
+        Ok((self.next > before).then_some(&self.written))
     }
 
     /// What is written without a gap.
@@ -112,7 +146,10 @@ mod tests {
                 checksum.add_records(&output[start..end], 100);
                 let tail = output[start.max(align_down(end as u64) as usize)..end].to_vec();
                 let crc = Some(crc32fast::hash(&output[start..end]));
-                finished.push((end, WrittenRange { sources: end as u64, checksum, crc, tail }));
+                let sources = end as u64;
+                let range =
+                    WrittenRange { sources, checksum, crc, tail, ends: None, has_own_keys: false };
+                finished.push((end, range));
                 start = end;
             }
             // Pairs are finished in the wrong order.
@@ -123,7 +160,7 @@ mod tests {
             }
             let mut checked = 0;
             for (number, (_, range)) in numbered {
-                let Some(written) = frontier.add(number + 7, range) else { continue };
+                let Some(written) = frontier.add(number + 7, range).unwrap() else { continue };
                 let end = written.sources as usize;
                 let page = align_down(end as u64) as usize;
                 let is_whole = end == output.len();
@@ -139,5 +176,28 @@ mod tests {
             assert!(checked >= count / 2);
             assert_eq!(frontier.written.sources, output.len() as u64);
         }
+    }
+
+    #[test]
+    fn ranges_that_are_not_in_order_are_refused() {
+        let range = |first: u8, last: u8| WrittenRange {
+            sources: 0,
+            checksum: Checksum::default(),
+            crc: None,
+            tail: Vec::new(),
+            ends: Some((vec![first], vec![last])),
+            has_own_keys: false,
+        };
+        let empty = || WrittenRange { ends: None, ..range(0, 0) };
+        let ends = |second: WrittenRange, third: WrittenRange| {
+            let mut frontier = OutputFrontier::new(1, 1000, 0, OutputProgress::default());
+            let results = [(1, second), (0, range(3, 5)), (2, third)]
+                .map(|(at, r)| frontier.add(at, r).is_ok());
+            results == [true; 3]
+        };
+        assert!(ends(range(5, 6), range(6, 9)) && ends(empty(), range(5, 5)));
+        assert!(!ends(range(4, 6), range(6, 9)) && !ends(empty(), range(4, 9)));
+        let own = |first, last| WrittenRange { has_own_keys: true, ..range(first, last) };
+        assert!(ends(own(6, 6), own(7, 9)) && !ends(own(5, 6), own(7, 9)));
     }
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use xsort_disk::{
     ALIGNMENT, BlockPool, Completion, Direction, FileId, Lease, Request, align_down, align_up,
 };
-use xsort_records::Checksum;
+use xsort_records::{Checksum, Key};
 
 /// The output file while it is filled.
 pub(crate) struct Output {
@@ -73,6 +73,8 @@ pub(crate) struct OutputRange {
     pub(crate) records: u64,
     /// Sources (blocks of the forecast, or loads of bins) of everything up to the range's end.
     pub(crate) sources: u64,
+    /// No record before it has one of its keys.
+    pub(crate) has_own_keys: bool,
 }
 
 /// A range of the output whose writes were started.
@@ -115,7 +117,7 @@ impl Output {
 
     /// Fills a range with the records of `source`, which fills the buffer that it is given with the
     /// next ones, and starts the writes. Records are hashed as they pass.
-    pub(crate) fn fill<K>(
+    pub(crate) fn fill<K: Key>(
         &self,
         job: &SortJob<'_, K>,
         range: OutputRange,
@@ -129,6 +131,7 @@ impl Output {
             job,
             checksum: Checksum::default(),
             crc: job.journal.is_recording().then(crc32fast::Hasher::new),
+            ends: None,
         };
         let mut filler = RangeFiller {
             output: self,
@@ -155,9 +158,10 @@ impl Output {
         }
         job.observer.advance(first_page - range.start);
         job.stage_times.output_waits_for_write.add(filler.waited);
-        let HashedRecords { checksum, crc, .. } = filler.records;
+        let HashedRecords { checksum, crc, ends, .. } = filler.records;
         let crc = crc.map(crc32fast::Hasher::finalize);
-        let range = WrittenRange { sources: range.sources, checksum, crc, tail: filler.tail };
+        let OutputRange { sources, has_own_keys, .. } = range;
+        let range = WrittenRange { sources, checksum, crc, tail: filler.tail, ends, has_own_keys };
         Ok(FilledRange { writes: filler.writes, waited: filler.waited, range })
     }
 }
@@ -171,9 +175,11 @@ struct HashedRecords<'a, K, S> {
     checksum: Checksum,
     /// Of the bytes, if the sort has a journal.
     crc: Option<crc32fast::Hasher>,
+    /// The normalised keys of the first and the last record so far.
+    ends: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-impl<K, S: FnMut(&mut [u8])> HashedRecords<'_, K, S> {
+impl<K: Key, S: FnMut(&mut [u8])> HashedRecords<'_, K, S> {
     /// Fills `out` with as many whole records as there are and as fit. Returns their bytes.
     fn take(&mut self, out: &mut [u8]) -> usize {
         let record_bytes = self.job.record_bytes;
@@ -186,6 +192,18 @@ impl<K, S: FnMut(&mut [u8])> HashedRecords<'_, K, S> {
                 crc.update(out);
             }
         });
+        if let (Some(first), Some(last)) =
+            (out.get(..record_bytes), out.rchunks(record_bytes).next())
+        {
+            let key = self.job.key;
+            let encoded = |record| {
+                let mut encoded = vec![0; key.bytes()];
+                key.encode(record, &mut encoded);
+                encoded
+            };
+            let (_, end) = self.ends.get_or_insert_with(|| (encoded(first), encoded(last)));
+            key.encode(last, end);
+        }
         self.left -= count;
         out.len()
     }
@@ -208,7 +226,7 @@ struct RangeFiller<'a, K, S> {
     waited: Duration,
 }
 
-impl<K, S: FnMut(&mut [u8])> RangeFiller<'_, K, S> {
+impl<K: Key, S: FnMut(&mut [u8])> RangeFiller<'_, K, S> {
     /// Fills the fragment of a page before the first whole page. Returns where that page begins.
     fn fill_head(&mut self, start: u64, end: u64) -> Result<u64, Error> {
         let first_page = align_up(start).min(end);

@@ -1,5 +1,6 @@
 //! A block of a run: on scratch, as the index knows it, and in memory again.
 
+use crate::Error;
 use crate::store::compression::BlockCodec;
 use crate::store::scratch::BlockAddress;
 use crate::store::seal::SealedBlock;
@@ -70,6 +71,26 @@ impl LoadedBlock {
     /// `last_line`.
     pub(super) fn new(lease: Lease, bytes: usize, last_line: usize) -> LoadedBlock {
         LoadedBlock { lease, bytes, last_line }
+    }
+
+    /// Checks that its lines end with it, where the last one begins, and that a line begins at
+    /// `offset`: the index and the journal say so, and a merge is cut there.
+    ///
+    /// # Errors
+    /// If that isn't so.
+    pub(super) fn check(&self, delimiter: u8, offset: usize) -> Result<(), Error> {
+        let is_line = self.text().split_last().is_some_and(|(end, before)| {
+            let begin = memchr::memrchr(delimiter, before).map_or(0, |end| end + 1);
+            let begins = offset == 0 || before.get(offset - 1) == Some(&delimiter);
+            *end == delimiter && begin == self.last_line && begins
+        });
+        if is_line {
+            return Ok(());
+        }
+        let last = self.last_line;
+        Err(Error::Lost {
+            what: format!("lines of a block, at {offset} or the last one, at {last}"),
+        })
     }
 
     /// Its lines, each with its delimiter.

@@ -41,9 +41,13 @@ pub(super) fn gather<K: Key>(
     let begun = output.resume(job)?;
     let mut checksum = begun.checksum();
     let first_load = begun.sources as usize;
+    let starts = starts(loads.loads, job.record_bytes);
+    if starts.get(first_load) != Some(&begun.prefix.bytes) {
+        let detail = format!("load {first_load} isn't at byte {}", begun.prefix.bytes);
+        return Err(job.journal.refuse(Step::Written, &detail));
+    }
     let mut frontier = OutputFrontier::new(job.record_bytes, plan.bytes, first_load, begun);
     let mut reports = BTreeMap::new();
-    let starts = starts(loads.loads, job.record_bytes);
     let files = job.scratch.as_ref().map_or(&[][..], |scratch| scratch.files());
     let pages = loads.loads.iter().map(|load| load.pages(job.record_bytes));
     let mut filler = Filler::new(job, files, pages.enumerate().skip(first_load), areas, false);
@@ -64,23 +68,60 @@ pub(super) fn gather<K: Key>(
     pipeline.run(job, &mut filler, gatherer, &mut |number, (range, report): GatheredLoad| {
         checksum.merge(range.checksum);
         reports.insert(number, report);
-        if let Some(progress) = frontier.add(number, range) {
-            job.journal.record(Step::Written, progress);
+        match frontier.add(number, range) {
+            Ok(Some(progress)) => job.journal.record(Step::Written, progress),
+            Ok(None) => {}
+            Err(error) => job.failure.set(error),
         }
     })?;
     let prefix = frontier.into_progress().prefix;
     Ok((CompleteOutput { checksum, prefix }, reports.into_values().collect()))
 }
 
-/// Where each load begins in the output, in bytes.
+/// Where each load begins in the output, in bytes, and where the last one ends.
 fn starts(loads: &[Load], record_bytes: usize) -> Vec<u64> {
-    let mut end = 0;
-    let start = |load: &Load| {
-        let start = end;
-        end += load.records * record_bytes as u64;
-        start
+    let ends = loads.iter().scan(0, |end, load| {
+        *end += load.records * record_bytes as u64;
+        Some(*end)
+    });
+    std::iter::once(0).chain(ends).collect()
+}
+
+/// Refuses records whose keys differ, though they need no sort.
+fn check_one_key<K: Key>(
+    key: K,
+    records: &[u8],
+    record_bytes: usize,
+    bin: usize,
+) -> Result<(), Error> {
+    let mut records = records.chunks_exact(record_bytes);
+    let Some(first) = records.next() else { return Ok(()) };
+    if records.all(|record| key.compare(record, first).is_eq()) {
+        return Ok(());
+    }
+    Err(Error::Lost { what: format!("the only key of bin {bin}") })
+}
+
+/// Refuses bins that share a key: a record is then in the wrong one.
+fn check_seams<K: Key>(
+    key: K,
+    records: &[u8],
+    record_bytes: usize,
+    order: &[u64],
+    seams: &[u64],
+) -> Result<(), Error> {
+    let record = |at: usize| {
+        order.get(at).map(|&place| &records[place as usize * record_bytes..][..record_bytes])
     };
-    loads.iter().map(start).collect()
+    let is_apart = |&seam: &u64| {
+        let (last, first) =
+            ((seam as usize).checked_sub(1).and_then(record), record(seam as usize));
+        last.zip(first).is_none_or(|(last, first)| key.compare(last, first).is_lt())
+    };
+    if seams.iter().all(is_apart) {
+        return Ok(());
+    }
+    Err(Error::Lost { what: "the bounds of bins that were sorted together".into() })
 }
 
 /// A load that is in the output.
@@ -115,10 +156,13 @@ impl<K: Key> Worker for Gatherer<'_, K> {
         let count = load.records as usize;
         assert_eq!(bytes, count * record_bytes, "a load has all records that were counted");
         let order: &mut [u64] = &mut bytemuck::cast_slice_mut(&mut order_lease)[..count];
-        if !load.is_one_key {
+        if load.is_one_key {
+            check_one_key(key, records, record_bytes, load.bin)?;
+        } else {
             let buffer: &mut [u64] = &mut bytemuck::cast_slice_mut(self.sort_buffer)[..count];
             let sort = || xsort_kernels::sort(key, records, record_bytes, order, buffer, caches);
             stage_times.sort_busy.time(sort);
+            check_seams(key, records, record_bytes, order, &load.seams)?;
         }
         times.sorted();
 
@@ -133,7 +177,9 @@ impl<K: Key> Worker for Gatherer<'_, K> {
             done = to;
         };
         let (start, sources) = (self.starts[number], number as u64 + 1);
-        let range = OutputRange { unit: number, start, records: load.records, sources };
+        let records = load.records;
+        let has_own_keys = !self.loads.goes_on(number);
+        let range = OutputRange { unit: number, start, records, sources, has_own_keys };
         let filled = self.output.fill(self.job, range, fill, &self.written)?;
         let Load { bin, bins, records, is_one_key, .. } = *load;
         let report = BinReport { bin, bins, records, is_one_key, ..BinReport::default() };

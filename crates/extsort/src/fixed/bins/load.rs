@@ -17,6 +17,8 @@ pub(crate) struct Load {
     /// How many bins.
     pub(crate) bins: usize,
     pub(crate) records: u64,
+    /// How many of them come before each bin but the first.
+    pub(crate) seams: Vec<u64>,
     /// Whether all records have the same key.
     pub(crate) is_one_key: bool,
     pub(crate) pieces: Vec<Piece>,
@@ -30,6 +32,7 @@ impl Load {
     /// before.
     pub(crate) fn join(&mut self, bin: Bin) {
         self.bins += 1;
+        self.seams.push(self.records);
         self.records += bin.records;
         self.is_one_key = false;
         self.pieces.extend(bin.pieces);
@@ -55,6 +58,13 @@ pub(crate) struct Loads<'a> {
 }
 
 impl Loads<'_> {
+    /// Whether load `number` may have the key of the one before: they are of one bin.
+    pub(crate) fn goes_on(&self, number: usize) -> bool {
+        let load = &self.loads[number];
+        let before = number.checked_sub(1).map(|before| &self.loads[before]);
+        before.is_some_and(|before| load.is_one_key && before.is_one_key && load.bin == before.bin)
+    }
+
     /// Checks the pieces of load `number`, which were read to `pages`, moves their records together
     /// and those of its slices behind them. Returns how many bytes they are, from the first one on.
     pub(crate) fn collect<K>(

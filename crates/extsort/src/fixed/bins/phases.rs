@@ -25,8 +25,15 @@ pub(crate) fn scatter_input<K: Key>(
     let limits = Limits::of(job.plan, shape);
     phases.begin("sample", 0);
     let bins = limits.bins_at_once(job.plan.bytes);
-    let keys = match job.journal.replay(Step::Sample)? {
-        Some(keys) => keys,
+    let keys = match job.journal.replay::<Vec<u8>>(Step::Sample)? {
+        Some(keys) => {
+            let key_bytes = job.key.bytes().max(1);
+            let are_whole = keys.len().is_multiple_of(key_bytes);
+            if !are_whole || !keys.chunks_exact(key_bytes).is_sorted() {
+                return Err(job.journal.refuse(Step::Sample, "it is not of keys in order"));
+            }
+            keys
+        }
         None => {
             let keys = sample_input(job, io, memory, bins)?;
             job.journal.record(Step::Sample, &keys);
@@ -94,7 +101,8 @@ impl<K: Key> BinSplitter<'_, K> {
     /// Scatters one bin into smaller ones.
     fn split(&mut self, bin: Bin, memory: &mut Memory) -> Result<Vec<Bin>, Error> {
         let job = self.job;
-        let bytes = bin.records * job.record_bytes as u64;
+        let records = bin.records;
+        let bytes = records * job.record_bytes as u64;
         let bins = self.limits.bins_at_once(bytes);
         let loads = self.limits.cut(bin);
         let loads = Loads { loads: &loads, residents: &self.residents };
@@ -113,6 +121,11 @@ impl<K: Key> BinSplitter<'_, K> {
             let source = ScatterSource::Loads { loads, areas: self.shape.gather_areas };
             Ok(scatter(job, &source, &splitters, memory)?.bins)
         })?;
+        // The sample's own keys go to several bins, or to one of a single key.
+        if finer.iter().any(|bin| bin.records == records && self.limits.must_split(bin)) {
+            let what = format!("{records} records that are said to differ, and can't be split");
+            return Err(Error::Lost { what });
+        }
         if self.shape.levels == 1 {
             // The plan didn't foresee this split, so there may be no space for both.
             let pieces = loads.loads.iter().flat_map(|load| &load.pieces);

@@ -15,9 +15,11 @@ use super::run::Run;
 use super::segment::{LoadedBlock, Segment, SegmentBuilder};
 use super::slices::find_cut;
 use crate::Error;
+use crate::fixed::frontier::OutputProgress;
 use crate::fixed::job::SortJob;
 use crate::fixed::pipeline::Feed;
 use crate::fixed::plan::MergeShape;
+use crate::store::journal::Step;
 use crate::store::seal::check_seal;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::collections::VecDeque;
@@ -61,14 +63,17 @@ enum Slot {
 }
 
 impl<'a, K: Key> MergeFeed<'a, K> {
-    /// Begins with block number `from` of the forecast, as if the segments before had been merged.
+    /// Begins behind what is written already, as if those segments had been merged.
+    ///
+    /// # Errors
+    /// If a read fails, or the blocks up to there don't have so many records.
     pub(super) fn new(
         job: &'a SortJob<'a, K>,
         shape: &MergeShape,
         runs: &'a [Run],
         pool: &'a Arc<BlockPool>,
         forecast: &'a [RunBlock],
-        from: usize,
+        begun: &OutputProgress,
     ) -> Result<Self, Error> {
         let spilled = runs.iter().filter(|run| run.resident.is_none()).count();
         // Besides a block for every run there are those of the segments in flight, and of the one
@@ -97,7 +102,11 @@ impl<'a, K: Key> MergeFeed<'a, K> {
             completions_to,
             completions_from,
         };
-        feed.skip_to(from)?;
+        let skipped = feed.skip_to(begun.sources as usize)?;
+        if skipped * job.record_bytes as u64 != begun.prefix.bytes {
+            let detail = format!("{skipped} records are not {} bytes", begun.prefix.bytes);
+            return Err(job.journal.refuse(Step::Written, &detail));
+        }
         // Those that were skipped make one segment.
         feed.segments_done = feed.segments.begun();
         Ok(feed)
@@ -109,12 +118,12 @@ impl<'a, K: Key> MergeFeed<'a, K> {
     }
 
     /// Skips to a block of the forecast: reads the blocks in which the cut there falls, and makes
-    /// the cut.
-    fn skip_to(&mut self, from: usize) -> Result<(), Error> {
+    /// the cut. Returns how many records come before it.
+    fn skip_to(&mut self, from: usize) -> Result<u64, Error> {
         let Some(&next) = self.forecast.get(from) else {
             self.segment_start = self.forecast.len();
             (self.started, self.pushed) = (self.segment_start, self.segment_start);
-            return Ok(());
+            return Ok(self.runs.iter().map(|run| run.index.records()).sum());
         };
         let mut skipped = vec![0; self.runs.len()];
         self.forecast[..from].iter().for_each(|block| skipped[block.run as usize] += 1);
@@ -128,15 +137,17 @@ impl<'a, K: Key> MergeFeed<'a, K> {
             self.segments.skip(number, last, loaded, is_over);
         }
         (self.started, self.pushed, self.segment_start) = (from, from, from);
+        let mut records = 0;
         if from > 0 {
             let skipped = self.segments.end(self.forecast[0], Some(next));
             let cut = find_cut(self.job, self.runs, &skipped);
             // No pipeline looks at the failure of what isn't decompressed yet.
             self.job.failure.check()?;
             let cut: Cut = cut?;
+            records = cut.records;
             skipped.end.send(Arc::new(cut)).expect("the next segment has the receiver");
         }
-        Ok(())
+        Ok(records)
     }
 
     /// Reads one block, waits for it, and checks it.

@@ -116,7 +116,7 @@ impl<K: Key> RunMerge<'_, K> {
         })?;
         let blocks = runs.iter().map(|run| run.index.blocks().len()).sum();
         let mut index = Index::with_capacity(self.job.key.bytes(), blocks);
-        segments.into_values().for_each(|next| index.append(next));
+        segments.into_values().try_for_each(|next| index.append(next))?;
         check_count(runs, index.records())?;
         Ok(index)
     }
@@ -136,8 +136,10 @@ impl<K: Key> RunMerge<'_, K> {
             move |number, product| {
                 let MergedSegment::Output(range) = product else { return };
                 checksum.merge(range.checksum);
-                if let Some(progress) = frontier.add(number, range) {
-                    job.journal.record(Step::Written, progress);
+                match frontier.add(number, range) {
+                    Ok(Some(progress)) => job.journal.record(Step::Written, progress),
+                    Ok(None) => {}
+                    Err(error) => job.failure.set(error),
                 }
             }
         })?;
@@ -160,8 +162,7 @@ impl<K: Key> RunMerge<'_, K> {
         let times = job.stage_times;
         let forecast =
             times.coordinator_busy.time_cpu(|| times.forecast_busy.time_cpu(|| forecast(runs)));
-        let from = begun.sources as usize;
-        let mut feed = MergeFeed::new(job, shape, runs, read_blocks, &forecast, from)?;
+        let mut feed = MergeFeed::new(job, shape, runs, read_blocks, &forecast, begun)?;
         let mut finished = finished(feed.first_segment());
         let pipeline = Pipeline {
             idle_timer: &times.merge_waits_for_read,

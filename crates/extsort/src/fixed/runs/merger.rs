@@ -67,7 +67,8 @@ impl<K: Key> Worker for Merger<'_, K> {
             Sink::Output(output) => {
                 let start = start.records * record_bytes as u64;
                 let sources = segment.sources as u64;
-                let range = OutputRange { unit: segment.number, start, records, sources };
+                let unit = segment.number;
+                let range = OutputRange { unit, start, records, sources, has_own_keys: false };
                 let fill = |out: &mut [u8]| fill_whole(&mut merge, out, record_bytes);
                 let filled = output.fill(self.job, range, fill, &self.written)?;
                 (filled.writes, MergedSegment::Output(filled.range))

@@ -1,5 +1,6 @@
 //! Sorted runs: on scratch as blocks with an index, or in memory as a chunk with its order.
 
+use crate::Error;
 use crate::fixed::compression::CompressedBytes;
 use crate::fixed::job::SortJob;
 use crate::fixed::resident::ResidentChunk;
@@ -70,10 +71,20 @@ impl Index {
     }
 
     /// Adds the blocks of `next`, whose keys all come after.
-    pub(crate) fn append(&mut self, next: Index) {
+    ///
+    /// # Errors
+    /// If they don't.
+    pub(crate) fn append(&mut self, next: Index) -> Result<(), Error> {
+        if next.blocks.is_empty() {
+            return Ok(());
+        }
+        if *next.key(0) < *self.largest {
+            return Err(Error::Lost { what: "the order of a merged run".into() });
+        }
         self.blocks.extend(next.blocks);
         self.keys.extend(next.keys);
         self.largest = next.largest;
+        Ok(())
     }
 
     /// Sets the largest key, which `encode` writes.
@@ -90,6 +101,27 @@ impl Index {
     /// All blocks, in the order of their keys.
     pub(crate) fn blocks(&self) -> &[Block] {
         &self.blocks
+    }
+
+    /// Compares the key of a block's first record, and of the run's last one, with what is known of
+    /// them.
+    ///
+    /// # Errors
+    /// If they differ.
+    pub(crate) fn check<K: Key>(
+        &self,
+        key: K,
+        block: usize,
+        records: &[u8],
+        record_bytes: usize,
+    ) -> Result<(), Error> {
+        let (first, last) = (&records[..record_bytes], &records[records.len() - record_bytes..]);
+        let is_last = block + 1 == self.blocks.len();
+        let is_first = key.compare_encoded(first, self.key(block)).is_eq();
+        if is_first && (!is_last || key.compare_encoded(last, &self.largest).is_eq()) {
+            return Ok(());
+        }
+        Err(Error::Lost { what: format!("the keys of block {block} of a run") })
     }
 
     /// The smallest normalised key in a block.
@@ -109,10 +141,14 @@ impl Index {
         if !has_keys || blocks.is_empty() {
             return Err(format!("{} blocks, {} bytes of keys", blocks.len(), keys.len()));
         }
+        let in_order = keys.chunks_exact((*key_bytes).max(1)).chain([&largest[..]]);
+        if !in_order.is_sorted() {
+            return Err("the keys of its blocks are not in order".into());
+        }
         for block in blocks {
             let plain_bytes = block.records as usize * job.record_bytes;
             let is_less = |compressed: CompressedBytes| (compressed.bytes as usize) < plain_bytes;
-            let fits = block.records as usize <= job.block_records();
+            let fits = (1..=job.block_records()).contains(&(block.records as usize));
             if !fits || !block.compressed.is_none_or(is_less) {
                 return Err(format!("a block has {} records", block.records));
             }

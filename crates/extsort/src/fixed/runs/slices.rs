@@ -109,7 +109,7 @@ impl<'s> MergeSlices<'s> {
 
     /// Adds the records of a spilled run, from `offsets.start` in its first block to `offsets.end`
     /// in its last one.
-    fn add_spilled<K>(
+    fn add_spilled<K: Key>(
         &mut self,
         job: &SortJob<'_, K>,
         run: &Run,
@@ -129,6 +129,7 @@ impl<'s> MergeSlices<'s> {
             // If a block isn't sorted, a cut in it can lie before the cut that comes first.
             if from > to || from == 0 {
                 loaded.check(job, block)?;
+                run.index.check(job.key, number, records, job.record_bytes)?;
             }
             if from > to {
                 return Err(Error::Lost { what: format!("the order of run {}", share.run) });

@@ -36,6 +36,20 @@ impl CheckpointNames {
         }
     }
 
+    /// Whether the output of a journal's tag can be this one's. That of a file has its hidden name;
+    /// of what is under way in a store only the store knows.
+    pub(super) fn may_have_tag(&self, output: &Path, tag: &str) -> bool {
+        is_url(output) || tag == self.output_tag
+    }
+
+    /// Whether a path is that of scratch for this output, in whatever directory.
+    pub(super) fn is_scratch(&self, path: &Path) -> bool {
+        let first = self.scratch[0].file_name().unwrap_or_default().as_bytes();
+        let name = path.file_name().unwrap_or_default().as_bytes();
+        let numbered = name.strip_prefix(first.strip_suffix(b"0").unwrap_or(first));
+        numbered.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
+    }
+
     /// The names of the scratch files as a journal has them.
     pub(super) fn scratch_bytes(&self) -> Vec<Vec<u8>> {
         self.scratch.iter().map(|path| path.as_os_str().as_bytes().to_vec()).collect()

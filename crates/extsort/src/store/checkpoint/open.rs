@@ -7,6 +7,9 @@ use super::options::{Begin, Checkpoint};
 use super::saved::SavedCheckpoint;
 use crate::store::journal::{Journal, Step};
 use crate::{Error, Observer};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use xsort_disk::{Disk, DisplayPath};
 
 /// What there is for an output.
@@ -44,13 +47,7 @@ pub(crate) fn open_checkpoint<'a>(
         OpenedCheckpoint::Fresh(Box::new(fresh))
     };
     if is_empty || checkpoint.begin == Begin::Restart {
-        // Of another format nothing more is known.
-        let old = match header {
-            Ok(Some(Header { scratch, .. })) => {
-                OldFiles { scratch, output_tag: journal.replay(Step::Output)? }
-            }
-            _ => OldFiles::default(),
-        };
+        let old = old_files(header, &journal, &names, request.output);
         return Ok(fresh(journal, names, is_empty, old));
     }
     if checkpoint.begin == Begin::New {
@@ -73,7 +70,7 @@ pub(crate) fn open_checkpoint<'a>(
             Some(fingerprint) => inputs.push(fingerprint),
             // They are written together with the header: the earlier sort died while it wrote that.
             None => {
-                let old = OldFiles { scratch: header.scratch, ..OldFiles::default() };
+                let old = old_files(Ok(Some(header)), &journal, &names, request.output);
                 return Ok(fresh(journal, names, true, old));
             }
         }
@@ -81,6 +78,20 @@ pub(crate) fn open_checkpoint<'a>(
     let Header { plan, inputs_go_early, .. } = header;
     let saved = SavedCheckpoint { journal, names, disk, plan, inputs, inputs_go_early };
     Ok(OpenedCheckpoint::Saved(Box::new(saved)))
+}
+
+/// What an earlier sort has left, as far as its journal can be read: of another format nothing is
+/// known. Only files that can be those of a sort to this output are to be removed.
+fn old_files(
+    header: Result<Option<Header>, Error>,
+    journal: &Journal<'_>,
+    names: &CheckpointNames,
+    output: &Path,
+) -> OldFiles {
+    let Ok(Some(Header { mut scratch, .. })) = header else { return OldFiles::default() };
+    scratch.retain(|path| names.is_scratch(Path::new(OsStr::from_bytes(path))));
+    let tag = journal.replay::<String>(Step::Output).ok().flatten();
+    OldFiles { scratch, output_tag: tag.filter(|tag| names.may_have_tag(output, tag)) }
 }
 
 #[cfg(test)]

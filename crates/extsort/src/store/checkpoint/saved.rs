@@ -163,7 +163,11 @@ fn open_hidden_output(
     output: &Path,
     names: &CheckpointNames,
 ) -> Result<Option<FileId>, Error> {
-    let tag = files.journal.replay(Step::Output)?.unwrap_or_else(|| names.output_tag.clone());
+    let recorded: Option<String> = files.journal.replay(Step::Output)?;
+    let tag = recorded.unwrap_or_else(|| names.output_tag.clone());
+    if !names.may_have_tag(output, &tag) {
+        return Err(files.journal.refuse(Step::Output, "it is another output's tag"));
+    }
     let mut parts = Vec::new();
     while let Some((bytes, crc, tag)) = files.journal.replay(Step::Part(parts.len() as u64))? {
         parts.push(StoredPart { bytes, crc, tag });

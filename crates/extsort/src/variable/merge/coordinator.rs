@@ -99,7 +99,7 @@ impl<'a, 'j, 'r, O: LineOrder, T: MergeWorkers<'r, O::Words>> Coordinator<'a, 'j
             && let Some(segment) = cut_busy.time(|| self.cutter.next(&mut self.cursors))
         {
             let outcome = self.workers.give(MergeTask::Merge(segment))?;
-            self.take_outcome(outcome);
+            self.take_outcome(outcome)?;
         }
         Ok(self.cutter.segments() > before)
     }
@@ -119,21 +119,21 @@ impl<'a, 'j, 'r, O: LineOrder, T: MergeWorkers<'r, O::Words>> Coordinator<'a, 'j
             }
             default(STOP_INTERVAL) => None,
         };
-        self.take_outcome(outcome);
-        Ok(())
+        self.take_outcome(outcome)
     }
 
-    fn take_outcome(&mut self, outcome: Option<MergeOutcome>) {
+    fn take_outcome(&mut self, outcome: Option<MergeOutcome>) -> Result<(), Error> {
         match outcome {
             Some(MergeOutcome::Merged(lines)) => {
                 self.segments_merged += 1;
                 self.lines_merged += lines;
             }
             Some(MergeOutcome::Decompressed(block)) => {
-                self.reader.finish_decompressed(&mut self.cursors, block);
+                self.reader.finish_decompressed(&mut self.cursors, block)?;
             }
             None => {}
         }
+        Ok(())
     }
 
     fn check_lines(&self) -> Result<(), Error> {

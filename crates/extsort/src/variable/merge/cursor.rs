@@ -3,6 +3,7 @@
 use super::super::block::{LoadedBlock, SpilledBlock};
 use super::super::run::Run;
 use super::memory::{BlockSize, SORTED_INPUT_BLOCKS};
+use crate::Error;
 use std::collections::VecDeque;
 use std::collections::vec_deque::Drain;
 use std::sync::Arc;
@@ -143,14 +144,21 @@ impl<'r> RunCursor<'r> {
     }
 
     /// Takes a block in that arrived: the run's block of this number.
-    pub(crate) fn finish_read(&mut self, number: usize, lease: Lease) {
+    pub(crate) fn finish_read(
+        &mut self,
+        number: usize,
+        lease: Lease,
+        delimiter: u8,
+    ) -> Result<(), Error> {
         let block = &self.run.blocks()[number];
         let loaded = LoadedBlock::new(lease, block.bytes as usize, block.last_line as usize);
+        loaded.check(delimiter, if number == self.passed { self.offset } else { 0 })?;
         *self.arriving_block(number) = Arriving::Loaded(Arc::new(loaded));
         while let Some(Arriving::Loaded(loaded)) = self.arriving.front() {
             self.loaded.push_back(Arc::clone(loaded));
             self.arriving.pop_front();
         }
+        Ok(())
     }
 
     /// Takes in a block that a sorted input was read into.

@@ -78,6 +78,7 @@ fn merge_to_output<O: LineOrder>(
     let (runs, areas) = passes::reduce(job, runs, Areas::new(areas), &mut write_buffers)?;
     job.observer.phase("merge", expected_bytes);
     let progress: OutputProgress = job.journal.replay(Step::Written)?.unwrap_or_default();
+    progress.check(&runs).map_err(|detail| job.journal.refuse(Step::Written, &detail))?;
     let OutputProgress { prefix, positions, merged } = progress;
     let head = job.form.map_or(&[][..], |form| form.head);
     let missing_head = if prefix.bytes == 0 { head } else { &[] };

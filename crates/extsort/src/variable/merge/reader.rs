@@ -192,7 +192,7 @@ impl<'a, 'j, O: LineOrder> Reader<'a, 'j, O> {
         }
         let pages = &lease[..bytes];
         check_seal(self.job.disk, self.job.scratch()?, block.address, pages, block.checksum)?;
-        cursor.finish_read(number, lease);
+        cursor.finish_read(number, lease, self.job.options.delimiter)?;
         Ok(None)
     }
 
@@ -201,8 +201,9 @@ impl<'a, 'j, O: LineOrder> Reader<'a, 'j, O> {
         &mut self,
         cursors: &mut [RunCursor<'_>],
         block: DecompressedBlock,
-    ) {
+    ) -> Result<(), Error> {
         self.in_flight -= 1;
-        cursors[block.run].finish_read(block.number, block.lease);
+        let delimiter = self.job.options.delimiter;
+        cursors[block.run].finish_read(block.number, block.lease, delimiter)
     }
 }

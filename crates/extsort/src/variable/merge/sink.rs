@@ -1,6 +1,7 @@
 //! Where merged lines go: the output, or a run on scratch.
 
 use super::super::job::LinesJob;
+use super::super::run::Run;
 use super::super::spill::Spiller;
 use super::cursor::RunPosition;
 use crate::Error;
@@ -55,6 +56,26 @@ pub(crate) struct OutputProgress {
     /// Where each run stands.
     pub(crate) positions: Vec<RunPosition>,
     pub(crate) merged: MergedLines,
+}
+
+impl OutputProgress {
+    /// Checks that the positions are in these runs.
+    ///
+    /// # Errors
+    /// What is wrong, if they aren't.
+    pub(crate) fn check(&self, runs: &[Run]) -> Result<(), String> {
+        let positions = &self.positions;
+        let is_in = |(&(blocks, offset), run): (&RunPosition, &Run)| match run.blocks().get(blocks)
+        {
+            Some(block) => (offset as u64) < block.bytes,
+            None => (blocks, offset) == (run.blocks().len(), 0),
+        };
+        let are_in = positions.len() == runs.len() && positions.iter().zip(runs).all(is_in);
+        if are_in || positions.is_empty() {
+            return Ok(());
+        }
+        Err(format!("the positions {positions:?} are not in the runs"))
+    }
 }
 
 /// The output of the last merge.
