@@ -59,7 +59,7 @@ fn another_thread_can_touch_memory_first_and_changes_no_byte() {
     let bytes = lease.len();
     let [prefault, late] = [0, bytes / 2].map(|from| lease.prefault(from..bytes));
     assert!(panics(|| lease.prefault(0..bytes + 1).populate()));
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         scope.spawn(|| prefault.populate());
         lease.chunks_mut(PAGE).enumerate().for_each(|(at, page)| page.fill(at as u8));
     });

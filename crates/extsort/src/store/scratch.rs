@@ -9,7 +9,6 @@
 use crate::Error;
 use crate::job::gauges::ScratchUse;
 use crate::store::reserve::{ReservedSpace, is_full};
-use crate::store::seal::SealedBlock;
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -209,9 +208,8 @@ impl<'a> Scratch<'a> {
     ///
     /// # Errors
     /// What is wrong, if the file has no such block.
-    pub(crate) fn claim(&self, block: SealedBlock) -> Result<(), String> {
-        let SealedBlock { address, bytes, .. } = block;
-        let (drive, offset, bytes) = (usize::from(address.drive), address.offset, bytes as u64);
+    pub(crate) fn claim(&self, address: BlockAddress, bytes: u64) -> Result<(), String> {
+        let (drive, offset) = (usize::from(address.drive), address.offset);
         let state = self.drives.get(drive);
         let state = state.ok_or_else(|| format!("there is no scratch directory {drive}"))?;
         let mut state = state.lock();

@@ -3,7 +3,6 @@
 use crate::Error;
 use crate::store::compression::BlockCodec;
 use crate::store::scratch::BlockAddress;
-use crate::store::seal::SealedBlock;
 use serde::{Deserialize, Serialize};
 use xsort_disk::{Lease, align_up};
 
@@ -37,20 +36,19 @@ impl SpilledBlock {
         align_up(if self.is_compressed() { u64::from(self.compressed_bytes) } else { self.bytes })
     }
 
-    /// The block as scratch has it.
+    /// Checks that its numbers don't contradict each other.
     ///
     /// # Errors
-    /// What is wrong, if its numbers contradict each other.
-    pub(super) fn sealed(&self) -> Result<SealedBlock, String> {
+    /// What is wrong, if they do.
+    pub(super) fn check(&self) -> Result<(), String> {
         let SpilledBlock { bytes, lines, .. } = *self;
         let is_size = bytes < i64::MAX as u64;
         let is_less = is_size && (!self.is_compressed() || self.paged_bytes() < align_up(bytes));
         let has_lines = (1..=bytes).contains(&lines.into()) && u64::from(self.last_line) < bytes;
-        if !is_less || !has_lines {
-            return Err(format!("a block has {lines} lines in {bytes} bytes"));
+        if is_less && has_lines {
+            return Ok(());
         }
-        let (address, seal) = (self.address, self.checksum);
-        Ok(SealedBlock { address, bytes: self.paged_bytes() as usize, seal })
+        Err(format!("a block has {lines} lines in {bytes} bytes"))
     }
 
     pub(super) fn is_compressed(&self) -> bool {

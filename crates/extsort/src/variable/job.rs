@@ -171,7 +171,10 @@ impl<'a, O> LinesJob<'a, O> {
     /// Takes over blocks that an earlier process has left on scratch, as its journal has them.
     pub(super) fn claim(&self, step: Step, blocks: &[SpilledBlock]) -> Result<(), Error> {
         let scratch = self.scratch()?;
-        let claim = |block: &SpilledBlock| scratch.claim(block.sealed()?);
+        let claim = |block: &SpilledBlock| {
+            block.check()?;
+            scratch.claim(block.address, block.paged_bytes())
+        };
         let claimed = blocks.iter().try_for_each(claim);
         claimed.map_err(|detail| self.journal.refuse(step, &detail))?;
         self.indexed_blocks.fetch_add(blocks.len() as u64, Relaxed);

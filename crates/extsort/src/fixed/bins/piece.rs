@@ -38,7 +38,7 @@ impl Piece {
         if records as usize > job.block_records() || !bins.contains(&(bin as usize)) {
             return Err(format!("a piece of bin {bin} has {records} records"));
         }
-        job.scratch().claim(self.sealed(job.record_bytes))
+        job.scratch().claim(self.address, self.paged_bytes(job.record_bytes))
     }
 
     /// The piece as scratch has it.

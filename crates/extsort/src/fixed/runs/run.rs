@@ -152,7 +152,8 @@ impl Index {
             if !fits || !block.compressed.is_none_or(is_less) {
                 return Err(format!("a block has {} records", block.records));
             }
-            job.scratch().claim(block.sealed(job.record_bytes))?;
+            let SealedBlock { address, bytes, .. } = block.sealed(job.record_bytes);
+            job.scratch().claim(address, bytes as u64)?;
         }
         Ok(())
     }
