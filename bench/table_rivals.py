@@ -55,7 +55,7 @@ class TableContenders:
             return [*self._program(name), table, source, target, scratch, str(memory_bytes), str(entry.threads), *by]
         if name == "xsort":
             settings = ["-m", str(memory_bytes), "-j", str(entry.threads), "-T", scratch]
-            return [self.xsort, "table", "--json", *settings, *entry.settings, *xsort_keys(case), source, "-o", target]
+            return [self.xsort, "table", "--json", *settings, *xsort_keys(case), source, "-o", target]
         if name in ("xsort-lines", "gnu"):
             settings = ["-S", f"{memory_bytes}b", f"--parallel={entry.threads}", f"--batch-size={rivals.BATCH}", "-T", scratch]
             return [*self._program(name), *settings, "-t,", *map(line_key, keys), "-o", target, source]

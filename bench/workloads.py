@@ -248,10 +248,9 @@ def pattern_cases(bytes, entries):
 
 
 def compression_cases(bytes, memory, threads, rate):
-    """Records that don't shrink, lines that do, and a table, by xsort at a rate, with and without compressed scratch."""
+    """Records that don't shrink, and lines that do, by xsort at a rate, with and without compressed scratch."""
     entries = tuple(Entry("xsort", memory, threads, way, way == "off", (*settings, *rate)) for way, settings in COMPRESSIONS)
     suffix = "".join(f", {setting.removeprefix('--bandwidth-limit=')} a second" for setting in rate)
-    table, keys = tables.ORDERS[0]
     return [
         Case("gensort", bytes, f"gensort{suffix}", (), entries),
         Case("gensort-ascii", bytes, f"gensort-ascii lines{suffix}", (), entries, is_lines=True),
@@ -259,7 +258,6 @@ def compression_cases(bytes, memory, threads, rate):
             Case("text", bytes, f"{' '.join((text, *options))}{suffix}", (text,), entries, is_lines=True, options=options)
             for text, options in COMPRESSED_TEXTS
         ),
-        Case(tables.FORMATS[table], bytes, f"{table}{suffix}", (table,), entries, keys=keys),
     ]
 
 
