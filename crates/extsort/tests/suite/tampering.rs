@@ -387,14 +387,14 @@ fn forge(random: &mut Random, disk: &SimDisk, path: &Path) {
 /// or with an output in order and of the right length, and beginning anew works. More can't be
 /// asked: whoever can write a journal can put a chunk there twice, with its checksum.
 fn forged_journals_do_no_harm(name: &str, few: u64, trial: fn(&mut Random, u64) -> Trial) {
-    let (mut refused, mut forged) = (0, 0);
+    let mut forged = 0;
     for_each_seed(name, few, |seed| {
         let random = &mut Random::new(seed);
         let trial = trial(random, seed);
         if trial.removes_inputs {
             return Ok(());
         }
-        let all = trial.sorted.len() as u64 * 3 + 1;
+        let all = trial.sorted.len() as u64 * 2;
         drop(trial.run(Begin::Resume, &Impatient::after(random.between(0, all))));
         // Nothing is in flight any more.
         trial.disk.power_cut();
@@ -406,24 +406,23 @@ fn forged_journals_do_no_harm(name: &str, few: u64, trial: fn(&mut Random, u64) 
             Ok(()) if trial.is_in_order() => Ok(()),
             Ok(()) => Err("success, but the output isn't in order".into()),
             Err(_) => {
-                refused += 1;
                 let restarted = trial.run(Begin::Restart, &Unobserved);
                 restarted.map_err(|error| format!("restart: {error}"))?;
                 trial.judge_success("beginning anew")
             }
         }
     });
-    assert!(forged > refused && refused > 0 || std::env::var_os("XSORT_SEED").is_some());
+    assert!(forged > 0 || std::env::var_os("XSORT_SEED").is_some());
 }
 
 #[test]
-fn a_sort_with_a_forged_journal_is_right_or_says_so() {
+fn a_sort_with_a_forged_journal_is_in_order_or_says_so() {
     forged_journals_do_no_harm("forged journal", FEW, Trial::of_records);
 }
 
 #[test]
-fn a_sort_of_lines_with_a_forged_journal_is_right_or_says_so() {
-    forged_journals_do_no_harm("forged journal of lines", FEW / 5, Trial::of_lines);
+fn a_sort_of_lines_with_a_forged_journal_is_in_order_or_says_so() {
+    forged_journals_do_no_harm("forged journal of lines", FEW / 2, Trial::of_lines);
 }
 
 /// Two or three sorts of different inputs to one output: one at a time has it, and whoever says
