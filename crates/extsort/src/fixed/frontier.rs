@@ -53,8 +53,7 @@ pub(crate) struct OutputFrontier {
     waiting: BTreeMap<usize, WrittenRange>,
     written: OutputProgress,
     /// The normalised key of the last record that this process has added, if it has.
-    last_key: Vec<u8>,
-    has_last_key: bool,
+    last_key: Option<Vec<u8>>,
 }
 
 impl OutputFrontier {
@@ -67,16 +66,7 @@ impl OutputFrontier {
     ) -> OutputFrontier {
         let record_bytes = record_bytes as u64;
         let waiting = BTreeMap::new();
-        let (last_key, has_last_key) = (Vec::new(), false);
-        OutputFrontier {
-            record_bytes,
-            output_bytes,
-            next,
-            waiting,
-            written,
-            last_key,
-            has_last_key,
-        }
+        OutputFrontier { record_bytes, output_bytes, next, waiting, written, last_key: None }
     }
 
     /// Adds a finished range. Returns how much is written without a gap, if that is more now.
@@ -93,12 +83,13 @@ impl OutputFrontier {
         let before = self.next;
         while let Some(range) = self.waiting.remove(&self.next) {
             if let Some((first, last)) = range.ends {
-                let has_last_key = range.has_own_keys && first == self.last_key;
-                if first < self.last_key || has_last_key && self.has_last_key {
+                let is_behind =
+                    |last: &Vec<u8>| first > *last || first == *last && !range.has_own_keys;
+                if !self.last_key.as_ref().is_none_or(is_behind) {
                     let what = format!("the order of the output before its range {}", self.next);
                     return Err(Error::Lost { what });
                 }
-                (self.last_key, self.has_last_key) = (last, true);
+                self.last_key = Some(last);
             }
             let OutputProgress { prefix, sources, records, sum } = &mut self.written;
             let start = prefix.bytes;

@@ -196,12 +196,11 @@ impl<K: Key, S: FnMut(&mut [u8])> HashedRecords<'_, K, S> {
             (out.get(..record_bytes), out.rchunks(record_bytes).next())
         {
             let key = self.job.key;
-            let encoded = |record| {
-                let mut encoded = vec![0; key.bytes()];
-                key.encode(record, &mut encoded);
-                encoded
-            };
-            let (_, end) = self.ends.get_or_insert_with(|| (encoded(first), encoded(last)));
+            let (_, end) = self.ends.get_or_insert_with(|| {
+                let mut begin = vec![0; key.bytes()];
+                key.encode(first, &mut begin);
+                (begin.clone(), begin)
+            });
             key.encode(last, end);
         }
         self.left -= count;

@@ -127,4 +127,46 @@ mod tests {
         assert!(matches!(open(Begin::New), Err(Error::Settings(_))));
         assert!(matches!(open(Begin::Restart), Ok(OpenedCheckpoint::Fresh(_))));
     }
+
+    /// Its paths and its tag may be anybody's.
+    #[test]
+    fn beginning_anew_removes_only_what_can_be_of_a_sort_to_this_output() {
+        let disk = SimDisk::new(SimOptions::default());
+        let output = Path::new("/out/sorted");
+        let names = CheckpointNames::of(output, &["/scratch".into()]);
+        let of_other = CheckpointNames::of("/out/other".as_ref(), &["/scratch".into()]);
+        let own = names.scratch_bytes().remove(0);
+        let elsewhere = [&b"/elsewhere"[..], &own[b"/scratch".len()..]].concat();
+        let begins_like_own = [&own[..], b"x"].concat();
+        let scratch = vec![
+            b"/home/precious".to_vec(),
+            own.clone(),
+            of_other.scratch_bytes().remove(0),
+            begins_like_own,
+            elsewhere.clone(),
+        ];
+        let old = |tag: Vec<u8>| {
+            let (journal, _) = Journal::open(&disk, &names.journal, Duration::ZERO).unwrap();
+            journal.clear().unwrap();
+            journal.begin([(Step::Output, tag)].into()).unwrap();
+            drop(journal);
+            let (journal, _) = Journal::open(&disk, &names.journal, Duration::ZERO).unwrap();
+            let header = Header {
+                format: FORMAT,
+                meaning: String::new(),
+                plan: String::new(),
+                budget_bytes: 1,
+                inputs: 0,
+                inputs_go_early: false,
+                scratch: scratch.clone(),
+            };
+            old_files(Ok(Some(header)), &journal, &names, output)
+        };
+        let OldFiles { scratch: removed, output_tag } = old(encoded(&names.output_tag));
+        assert_eq!(removed, [own.clone(), elsewhere.clone()]);
+        assert_eq!(output_tag.as_ref(), Some(&names.output_tag));
+        for tag in [encoded(&"/../precious"), encoded(&[0xffu8, 0xfe].as_slice())] {
+            assert_eq!(old(tag).output_tag, None);
+        }
+    }
 }
