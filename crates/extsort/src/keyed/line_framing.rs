@@ -36,16 +36,31 @@ pub(super) fn push_keyed_line(out: &mut Vec<u8>, key: &[u8], line: &[u8]) {
 
 #[inline]
 fn push_codes(out: &mut Vec<u8>, bytes: &[u8]) {
-    let from = out.len();
-    out.extend_from_slice(bytes);
-    if bytes.iter().fold(false, |has_codes, &byte| has_codes | (byte <= CODE)) {
-        out.truncate(from);
-        for &byte in bytes {
-            match byte {
-                ..=CODE => out.extend([CODE, ZERO + byte]),
-                byte => out.push(byte),
-            }
+    if !has_low_bytes(bytes) {
+        return out.extend_from_slice(bytes);
+    }
+    for &byte in bytes {
+        match byte {
+            ..=CODE => out.extend([CODE, ZERO + byte]),
+            byte => out.push(byte),
         }
+    }
+}
+
+/// Whether one of the bytes is no more than [`CODE`]. Most lines are short: eight at a time, the
+/// last eight once more.
+#[inline]
+fn has_low_bytes(bytes: &[u8]) -> bool {
+    const ALL: u64 = 0x0101_0101_0101_0101;
+    let low = |bytes: &[u8; 8]| {
+        let word = u64::from_le_bytes(*bytes);
+        word.wrapping_sub(ALL * u64::from(CODE + 1)) & !word & (ALL << 7)
+    };
+    match bytes.last_chunk() {
+        Some(last) => {
+            bytes.as_chunks().0.iter().fold(low(last), |all, eight| all | low(eight)) != 0
+        }
+        None => bytes.iter().fold(false, |has_low, &byte| has_low | (byte <= CODE)),
     }
 }
 
@@ -106,7 +121,7 @@ impl RestoreLines {
         let line = keyed.get(key_bytes(keyed) + 1..).unwrap_or_default();
         let mut bytes = line.len();
         out[..bytes].copy_from_slice(line);
-        if line.iter().fold(false, |has_codes, &byte| has_codes | (byte == CODE)) {
+        if has_low_bytes(line) {
             let mut in_line = RestoreLines { delimiter: self.delimiter, at: Place::Line };
             bytes = in_line.apply(&mut out[..bytes]);
         }

@@ -44,6 +44,16 @@ pub(super) struct Codes {
 }
 
 impl Codes {
+    /// For no weights: all stand for themselves.
+    pub(super) fn none() -> Codes {
+        Codes { known: Vec::new(), single: [0; 256], leads: [0; 256], pairs: Vec::new(), above: 0 }
+    }
+
+    /// Whether a byte that stands for itself is its own code.
+    pub(super) fn is_as_it_is(byte: u8) -> bool {
+        byte > SMALL
+    }
+
     /// For these weights, as in entries, of which none is the beginning of another one.
     pub(super) fn new(weights: impl Iterator<Item = u32>) -> Codes {
         let mut known: Vec<u32> = weights.take(KNOWN_MAX).collect();
@@ -51,13 +61,8 @@ impl Codes {
         known.dedup();
         let above = known.last().map_or(0, |last| (last >> 24) as u16 + 1);
         let is_free = above > u16::from(gap(known.len()));
-        let mut codes = Codes {
-            single: [0; 256],
-            leads: [0; 256],
-            pairs: Vec::new(),
-            above: if is_free { above } else { u16::MAX },
-            known,
-        };
+        let above = if is_free { above } else { u16::MAX };
+        let mut codes = Codes { above, known, ..Codes::none() };
         for (at, &weights) in codes.known.iter().enumerate() {
             let [lead, second, ..] = weights.to_be_bytes().map(usize::from);
             match weights & COUNT {
@@ -159,7 +164,7 @@ fn more_bytes(lead: u8) -> usize {
 }
 
 fn push_byte(byte: u8, out: &mut Vec<u8>) {
-    if byte <= SMALL {
+    if !Codes::is_as_it_is(byte) {
         out.push(SMALL);
     }
     out.push(byte);

@@ -121,6 +121,11 @@ impl Language {
         self.regular().is_some()
     }
 
+    /// True if all short keys are hardly longer than their texts.
+    pub(crate) fn has_one_level(&self) -> bool {
+        self.rules().is_some_and(|rules| rules.tables.levels == 1)
+    }
+
     /// Appends another key of the text, whose end is marked; at least its first `limit` bytes. It
     /// is compared with nothing but its like. Where there are no short keys it is that of
     /// [`encode_whole`](Language::encode_whole).

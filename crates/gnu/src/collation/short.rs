@@ -39,7 +39,8 @@ use super::rows::{BACKWARD, COUNT, SLOW};
 use super::rules::{Elements, Place, Rules, WEIGHTS};
 use crate::c_text::after_nul;
 
-/// The levels that regular elements are known for: the second and third are counted.
+/// The levels that regular elements are known for, where there are several: the second and third
+/// are counted.
 const LEVELS: usize = 4;
 const SECOND: usize = 1;
 const THIRD: usize = 2;
@@ -86,6 +87,8 @@ pub(super) struct RegularElements {
     codes: Codes,
     /// Whether a space counts on the last level alone, and is lower there than all of them.
     has_space: bool,
+    /// Whether the first level is the last.
+    has_one_level: bool,
 }
 
 /// A regular element of one byte with the common weight on the second level.
@@ -120,17 +123,13 @@ impl RegularElements {
     /// Those of the letters and digits of ASCII that qualify; `None` if the language has other
     /// levels than most.
     pub(super) fn new(rules: &Rules) -> Option<Self> {
-        if rules.tables.levels != LEVELS || rules.tables.has_backward(THIRD) {
-            return None;
+        match rules.tables.levels {
+            1 => return Some(Self::of_one_level(rules)),
+            LEVELS if !rules.tables.has_backward(THIRD) => {}
+            _ => return None,
         }
-        let mut regular = Self {
-            elements: HashSet::new(),
-            plain: [Plain::default(); 256],
-            common: [SECOND, THIRD].map(|level| common(rules, level)),
-            by_weights: HashMap::new(),
-            codes: Codes::new(std::iter::empty()),
-            has_space: false,
-        };
+        let mut regular =
+            Self { common: [SECOND, THIRD].map(|level| common(rules, level)), ..Self::none() };
         let mut plain = Vec::new();
         for byte in (0..=u8::MAX).filter(u8::is_ascii_alphanumeric) {
             let Some((place, first)) = Elements::new(rules, &[byte]).next() else { continue };
@@ -155,6 +154,33 @@ impl RegularElements {
         }
         regular.has_space = regular.is_space_low(rules);
         Some(regular)
+    }
+
+    fn none() -> Self {
+        Self {
+            elements: HashSet::new(),
+            plain: [Plain::default(); 256],
+            common: [0; 2],
+            by_weights: HashMap::new(),
+            codes: Codes::none(),
+            has_space: false,
+            has_one_level: false,
+        }
+    }
+
+    /// For a language of one level: plain are the bytes of ASCII with a weight of a byte.
+    fn of_one_level(rules: &Rules) -> Self {
+        let mut regular = Self { has_one_level: true, ..Self::none() };
+        for byte in 1..0x80 {
+            let Some((place, first)) = Elements::new(rules, &[byte]).next() else { continue };
+            let (is_single, weight) = (first & (COUNT | SLOW) == 1, (first >> 24) as u8);
+            if is_single && Codes::is_as_it_is(weight) {
+                let is_lead = place != Rules::place_of(byte);
+                regular.plain[usize::from(byte)] =
+                    Plain { code: weight, is_lead, ..Plain::default() };
+            }
+        }
+        regular
     }
 
     /// Whether a space counts on the last level alone, and comes before every regular element.
@@ -258,8 +284,9 @@ impl Rules {
             differ |= plain.third ^ regular.common[1];
             has_common &= plain.has_common;
         }
-        if differ == 0 {
-            out.push(mark);
+        if differ == 0 || regular.has_one_level {
+            let end = END + if text.is_empty() { 0 } else { 2 };
+            out.push(if regular.has_one_level { end } else { mark });
             return true;
         }
         let mut rest = take(&mut work.rest);
@@ -296,15 +323,20 @@ impl Rules {
             }
             first.pop();
             regular.codes.push(&first, out);
+            left = after_nul(text);
+            let has_elements = if places.is_empty() { 0 } else { 2 };
+            let end = END + has_elements + u8::from(left.is_some());
+            if regular.has_one_level {
+                out.push(end);
+                continue;
+            }
             rest.clear();
             self.encode_level_alone(SECOND, places, &mut work.second);
             push_counted(&work.second, regular.common[0], &mut rest);
             self.encode_level_alone(THIRD, places, &mut work.third);
             push_counted(&work.third, regular.common[1], &mut rest);
             self.push_mark(regular, &first, places, work, &mut rest);
-            left = after_nul(text);
-            let has_elements = if places.is_empty() { 0 } else { 2 };
-            rest.push(END + has_elements + u8::from(left.is_some()));
+            rest.push(end);
             push_rest(&rest, regular.common_elements(&first), &mut work.common, out);
         }
         (work.first, work.rest) = (first, rest);

@@ -68,7 +68,7 @@ impl LineKeys {
     /// others take longer to make, and to compare, than the lines.
     pub fn are_short<'l>(&self, lines: impl Iterator<Item = &'l [u8]>) -> bool {
         let (mut scratch, mut short, mut whole) = (Scratch::default(), Vec::new(), Vec::new());
-        if self.keys.keys.iter().all(Key::has_short_bytes) {
+        if self.keys.keys.iter().all(Key::is_short_anyway) {
             return true;
         }
         for line in lines {

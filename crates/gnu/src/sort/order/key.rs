@@ -94,6 +94,14 @@ impl Key {
         }
     }
 
+    /// True if its short bytes are the only ones, and hardly more than its text.
+    pub(super) fn is_short_anyway(&self) -> bool {
+        match &self.kind {
+            Kind::Collated(language) => language.has_one_level(),
+            _ => self.has_short_bytes(),
+        }
+    }
+
     /// True if a key alone takes longer to make than to read again: of a field, which has to be
     /// found, or of text that means something. A word says all of a number, but where many are
     /// the same the field is looked for again.
