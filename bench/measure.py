@@ -53,14 +53,16 @@ def drop_caches():
         DROP_CACHES.write_text("3")
 
 
-def run(command, environment, drive, target, log, seconds_max):
-    """Runs `command`, whose output file is `target` (None if it has none), and waits until that is on the drive."""
+def run(command, environment, drive, target, log, seconds_max, fed=None):
+    """Runs `command`, whose output file is `target` (None if it has none), and waits until that is on the drive; `fed` is in its standard input."""
     read_before, written_before = drive.moved()
     with open(log.with_suffix(".out"), "wb") as stdout, open(log.with_suffix(".err"), "wb") as stderr:
+        stdin = filled_pipe(fed)
         start = time.monotonic()
         process = subprocess.Popen(
-            command, env=environment, cwd=drive.directory, stdout=stdout, stderr=stderr, start_new_session=True, preexec_fn=die_first
+            command, env=environment, cwd=drive.directory, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True, preexec_fn=die_first
         )
+        os.close(stdin)
         timer = threading.Timer(seconds_max, os.killpg, (process.pid, signal.SIGKILL))
         timer.start()
         try:
@@ -90,15 +92,15 @@ def run(command, environment, drive, target, log, seconds_max):
     )
 
 
-def run_often(repeats, command, environment, drive, log, seconds_max):
+def run_often(repeats, command, environment, drive, log, seconds_max, fed=None):
     """Runs `command` from start to exit, whatever of its output is on the drive by then; if several times, then once more before, not counted.
 
     Those several cost as little as starting a program can. Median seconds, mean processor time, greatest memory.
     """
-    first = run(command, environment, drive, None, log, seconds_max)
+    first = run(command, environment, drive, None, log, seconds_max, fed)
     if first.failure or repeats == 1:
         return first
-    seconds, usages, statuses = zip(*(start_to_exit(command, environment, log) for _ in range(repeats)))
+    seconds, usages, statuses = zip(*(start_to_exit(command, environment, log, fed) for _ in range(repeats)))
     return replace(
         first,
         seconds=median(seconds),
@@ -110,14 +112,32 @@ def run_often(repeats, command, environment, drive, log, seconds_max):
     )
 
 
-def start_to_exit(command, environment, log):
+def start_to_exit(command, environment, log, fed=None):
     """Seconds, usage and exit status of one run that is over soon."""
+    stdin = filled_pipe(fed)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     actions = [(os.POSIX_SPAWN_OPEN, number, log.with_suffix(end), flags, 0o600) for number, end in ((1, ".out"), (2, ".err"))]
+    actions.append((os.POSIX_SPAWN_DUP2, stdin, 0))
     start = time.monotonic()
     process = os.posix_spawn(command[0], command, environment, file_actions=actions)
     _, status, usage = os.wait4(process, 0)
-    return time.monotonic() - start, usage, os.waitstatus_to_exitcode(status)
+    seconds = time.monotonic() - start
+    os.close(stdin)
+    return seconds, usage, os.waitstatus_to_exitcode(status)
+
+
+def filled_pipe(bytes):
+    """The reading end of a pipe that has these bytes, which fit, and nothing behind them; without bytes, of /dev/null."""
+    if bytes is None:
+        return os.open(os.devnull, os.O_RDONLY)
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    try:
+        if os.write(writer, bytes) < len(bytes):
+            raise ValueError(f"{len(bytes)} bytes don't fit into a pipe")
+    finally:
+        os.close(writer)
+    return reader
 
 
 def own_peak_bytes():

@@ -7,10 +7,12 @@ it, GNU and uutils sort get the same arguments, and may get options and a locale
 
 import os
 from pathlib import Path
+import shlex
 import shutil
 import subprocess
 
 import machine
+import prepared
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / "target/bench-venv"
@@ -52,7 +54,10 @@ class Contenders:
         settings = ["-S", f"{memory_bytes}b", f"--parallel={entry.threads}", f"--batch-size={BATCH}", "-T", scratch, *case.options]
         # Its figures, of which a sort in memory has none that matter here.
         own = ["lines", *([] if case.is_warm else ["--json"]), *entry.settings] if name == "xsort" else []
-        return [self._program(name), *own, *settings, "-o", target, source]
+        output = [] if case.task == "check" else ["-o", target]
+        files = [] if case.reader or case.is_fed else [str(file) for file in prepared.inputs(case, Path(source))]
+        command = [self._program(name), *own, *settings, *output, *files]
+        return piped(case, Path(source), command) if case.reader else command
 
     def gen(self, case, seed, target):
         """The command that makes the input of a case."""
@@ -87,6 +92,12 @@ class Contenders:
 
     def _engine(self, name):
         return [str(VENV / "bin/python"), str(ROOT / "bench/engines.py"), name]
+
+
+def piped(case, source, command):
+    """A command that gets its input from the case's reader."""
+    (file,) = prepared.inputs(case, source)
+    return ["/bin/sh", "-c", f"{shlex.join((*case.reader, str(file)))} | {shlex.join(command)}"]
 
 
 def environment(locale, directory):

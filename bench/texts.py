@@ -108,6 +108,12 @@ def prefixed(random):
     return lambda: f"{PREFIX}/{int(part() * 1e9)}\n"
 
 
+def equal(random):
+    """The same line again and again."""
+    word = vocabulary(random, LATIN)
+    return Draw(random, [f"{word()} {word()} {word()}\n"])
+
+
 def few(random):
     """Two hundred different lines."""
     word = vocabulary(random, LATIN)
@@ -204,6 +210,7 @@ TEXTS = {
     "addresses": addresses,
     "amounts": amounts,
     "csv": csv,
+    "equal": equal,
     "few": few,
     "floats": floats,
     "logs": logs,

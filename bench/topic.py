@@ -15,6 +15,7 @@ import sys
 
 import machine
 import measure
+import prepared
 import record
 from report import seconds
 import rivals
@@ -28,6 +29,8 @@ MEMORY_FACTORS = (1, 2, 4, 8)
 # Input, output and scratch, and a little.
 SPACE_FACTOR = 3.2
 WRONG = "the output is wrong: "
+# The exit status of a check that finds lines out of order.
+DISORDER = 1
 # So many bytes are hashed at a time.
 WINDOW_BYTES = 2**20
 # Of what a failed program said.
@@ -116,9 +119,10 @@ class Topic:
         scratch.mkdir()
         memory = entry.memory_bytes * factor
         command = self.contenders.command(entry.contender, case, entry, memory, source, target, scratch)
+        prepared.prepare(case, source, rivals.environment(case.locale, self.work / "locales"))
         self.touch(min(memory, 2 * case.bytes), case)
         run = self.measure_warm(case, command, source) if case.is_warm else self.measure(entry.contender, command, target, case.locale)
-        wrong, proof = (None, None) if run.failure else self.prove(case, entry, target, checksum)
+        wrong, proof = (None, None) if run.failure else self.prove(case, entry, command, source, target, checksum)
         row = sort_row(entry) | shared | {"repeats": case.repeats} | run.row()
         row |= {"memory_bytes": memory, "command": self.placeless(" ".join(command))}
         if entry.contender == "xsort" and not run.failure and not case.is_warm:
@@ -153,12 +157,16 @@ class Topic:
 
     def measure_warm(self, case, command, source):
         """A turn with the input in the page cache, where the output may stay."""
-        measure.warm(source)
+        for file in prepared.inputs(case, source):
+            measure.warm(file)
         environment = rivals.environment(case.locale, self.work / "locales")
-        return measure.run_often(case.repeats, command, environment, self.drive, self.log, self.options.seconds_max)
+        fed = source.read_bytes() if case.is_fed else None
+        return measure.run_often(case.repeats, command, environment, self.drive, self.log, self.options.seconds_max, fed)
 
-    def prove(self, case, entry, target, checksum):
+    def prove(self, case, entry, command, source, target, checksum):
         """What is wrong with an output, if anything, and the run of xsort that proved it, if any: lines must be those of the judge's first turn."""
+        if case.task == "check":
+            return self.prove_check(case, command, source), None
         if case.is_table:
             return self.prove_table(case, target, checksum), None
         if not case.is_lines:
@@ -170,6 +178,12 @@ class Topic:
             self.expected.setdefault(case, found)
         is_same = self.expected.get(case) == found
         return None if is_same else f"not that of {rivals.LABELS[judge]}", None
+
+    def prove_check(self, case, command, source):
+        """What is wrong with a check that found nothing: it must find the disorder of the text itself."""
+        environment = rivals.environment(case.locale, self.work / "locales")
+        status = subprocess.run([*command[:-1], str(source)], env=environment, capture_output=True).returncode
+        return None if status == DISORDER else f"status {status} where lines are not in order"
 
     def prove_table(self, case, target, checksum):
         """What is wrong with a table: by Python, which knows nothing of xsort, and then by xsort."""

@@ -15,9 +15,9 @@ import tables
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 # In the order in which "all" takes them: what matters most first, what needs most space last.
-TOPICS = ("rivals", "memory", "lines", "keys", "lines-cold", "keys-cold", "patterns", "methods", "budgets", "compression", "growth", "tables")
+TOPICS = ("rivals", "memory", "lines", "keys", "merges", "lines-cold", "keys-cold", "patterns", "methods", "budgets", "compression", "growth", "tables")
 # Of an input, if nothing else is asked for, and what part of it those of the topics have that have many.
-BYTES, PARTS = 8 * 10**9, {"lines": 80, "keys": 80, "keys-cold": 1, "tables": 8, "compression": 8}
+BYTES, PARTS = 8 * 10**9, {"lines": 80, "keys": 80, "merges": 80, "keys-cold": 1, "tables": 8, "compression": 8}
 BUDGETS = ("64M", "256M", "1G", "4G", "all")
 PATTERNS = ("equal", "sorted", "reversed", "heavy")
 METHODS = ("merge", "scatter")
@@ -89,6 +89,14 @@ OTHER_LOCALES = ("de_DE.UTF-8", "sv_SE.UTF-8", "ja_JP.UTF-8")
 KEYS_IN_OTHER_LOCALES = (("csv", ("-t,", "-k2,2")), ("sentences", ()))
 # From start to exit: numbers in so many bytes, a thousand of them, so often in a round.
 START_BYTES, START_REPEATS = 10_000, 200
+# The topic merges: sorted parts, a sorted whole to check, streams, little memory, and texts that are hardly any work.
+MERGED_PARTS = (2, 16, 200)
+CHECKS = (("sentences", (), "C"), ("sentences", (), LOCALE), ("numbers", ("-n",), "C"))
+READERS = (("cat", ()), ("gzip", ("-dc",)))
+LITTLE_MEMORY = ("2M", "4M", "16M")
+EASY = (("long", "C"), ("long", LOCALE), ("sorted", "C"), ("equal", "C"))
+# What starts cost: numbers in so many bytes, from a file or a pipe.
+STARTS = ((100, False, "C"), (100, True, "C"), (START_BYTES, True, "C"), (START_BYTES, False, LOCALE))
 
 
 def parse_size(text):
@@ -132,6 +140,12 @@ class Case:
     repeats: int = 1
     # What a table is sorted by.
     keys: tuple = ()
+    # What lines are there for: "sort", "merge" (in so many sorted parts), or "check" (sorted).
+    task: str = "sort"
+    parts: int = 1
+    # The command that writes the input to a pipe, if it comes through one; with `is_fed` the harness does, before the start.
+    reader: tuple = ()
+    is_fed: bool = False
 
     @property
     def is_text(self):
@@ -163,6 +177,8 @@ def topic_cases(topic, size, memory, threads, memory_all, contenders):
         return lines_cases(size, min(MEMORY_BYTES_MAX, memory_all), threads, contenders)
     if topic == "keys":
         return keys_cases(size, min(MEMORY_BYTES_MAX, memory_all), threads, contenders)
+    if topic == "merges":
+        return merges_cases(size, min(MEMORY_BYTES_MAX, memory_all), threads, contenders)
     if topic == "lines-cold":
         entries = lines_entries((*SORTERS, "duckdb"), memory, threads, contenders)
         return [Case("gensort-ascii", size, "gensort-ascii lines", (), entries, is_lines=True)]
@@ -218,6 +234,32 @@ def keys_cases(bytes, memory, threads, contenders):
     for (text, options), locale in in_locales:
         orders.append(warm_case(text, options, bytes, entries, f"{' '.join((text, *options))}, {locale}", locale=locale))
     return orders
+
+
+def merges_cases(bytes, memory, threads, contenders):
+    """What sort does beside sorting a file in memory, by GNU sort and xsort."""
+    entries = lines_entries(("gnu", "xsort"), memory, threads, contenders)
+
+    def case(text, options, label, locale="C", bytes=bytes, entries=entries, **others):
+        label = label if locale == "C" else f"{label}, {locale}"
+        return warm_case(text, options, bytes, entries, label, locale=locale, **others)
+
+    def merge(parts, locale, options=("-m",), label="", **others):
+        return case("sentences", options, f"{' '.join(options)} of {parts}{label}", locale, task="merge", parts=parts, **others)
+
+    of_little = lambda memory: lines_entries(("gnu", "xsort"), parse_size(memory), threads, contenders)
+    name = lambda bytes, is_fed: f"{bytes // 10:,} numbers{' through a pipe' if is_fed else ''}, start to exit"
+    often = {"repeats": START_REPEATS}
+    return [
+        *(merge(parts, locale) for locale in ("C", LOCALE) for parts in MERGED_PARTS),
+        merge(16, "C", ("-m", "-u")),
+        *(case(text, ("-c", *options), " ".join((text, "-c", *options)), locale, task="check") for text, options, locale in CHECKS),
+        *(case("sentences", (), f"sentences from {' '.join((reader, *options))}", reader=(reader, *options)) for reader, options in READERS),
+        *(case("sentences", (), f"sentences -S {memory}", entries=of_little(memory)) for memory in LITTLE_MEMORY),
+        *(case(text, (), text, locale) for text, locale in EASY),
+        merge(10, "C", label=" tiny files, start to exit", bytes=START_BYTES, **often),
+        *(case("numbers", (), name(bytes, is_fed), locale, bytes=bytes, is_fed=is_fed, **often) for bytes, is_fed, locale in STARTS),
+    ]
 
 
 def warm_case(text, options, bytes, entries, label, **others):

@@ -1,10 +1,12 @@
 """Lines are judged by GNU sort's output, in a locale that is there, and everyone is told the same."""
 
 from pathlib import Path
+import subprocess
 import tempfile
 import unittest
 
 import measure
+import prepared
 import rivals
 import topic
 import workloads
@@ -22,7 +24,7 @@ class Judge(unittest.TestCase):
         target = self.work / "output"
         target.write_text(text)
         (entry,) = [entry for entry in self.case.entries if entry.contender == contender]
-        return self.topic.prove(self.case, entry, target, "")[0]
+        return self.topic.prove(self.case, entry, [], None, target, "")[0]
 
     def test_outputs_are_the_judges_to_the_byte(self):
         self.assertIsNone(self.wrong("gnu", "1\n2\n"))
@@ -54,7 +56,51 @@ class Commands(unittest.TestCase):
         self.assertEqual(topic.told_by_xsort("", 'a warning\n{"spilled_bytes": 7}\n', lines), {"spilled_bytes": 7})
 
 
+class Prepared(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.source = Path(directory.name) / "text"
+        self.source.write_text("10\n9\n8\n7\n1\n")
+
+    def cases(self, **wanted):
+        cases = workloads.topic_cases("merges", 10**6, 2**20, 2, 2**30, ("gnu", "xsort"))
+        return [case for case in cases if all(getattr(case, name) == value for name, value in wanted.items())]
+
+    def test_a_merge_has_all_lines_in_sorted_parts(self):
+        case, *_ = self.cases(task="merge", parts=2, locale="C")
+        parts = [file.read_text().split() for file in prepared.prepare(case, self.source, rivals.ENVIRONMENT)]
+        self.assertEqual(parts, [["1", "10", "8"], ["7", "9"]])
+        command = rivals.Contenders("xsort").command("xsort", case, case.entries[-1], 2**20, self.source, "OUT", "SCRATCH")
+        self.assertEqual(command[-4:], ["-o", "OUT", *map(str, prepared.inputs(case, self.source))])
+
+    def test_a_check_has_lines_in_its_own_order_and_no_output(self):
+        (case,) = self.cases(options=("-c", "-n"))
+        (file,) = prepared.prepare(case, self.source, rivals.ENVIRONMENT)
+        self.assertEqual(file.read_text().split(), ["1", "7", "8", "9", "10"])
+        command = rivals.Contenders("xsort").command("xsort", case, case.entries[-1], 2**20, self.source, "OUT", "SCRATCH")
+        self.assertEqual(command[-1], str(file))
+        self.assertNotIn("OUT", command)
+
+    def test_a_check_must_find_disorder(self):
+        (case,) = self.cases(options=("-c", "-n"))
+        said = topic.Topic("merges", [case], None, None, None, None, self.source.parent, str)
+        self.assertIsNone(said.prove_check(case, ["sort", "-c", "-n", "SORTED"], self.source))
+        self.assertIsNotNone(said.prove_check(case, ["true", "SORTED"], self.source))
+
+    def test_a_reader_writes_what_is_sorted(self):
+        (case,) = self.cases(reader=("gzip", "-dc"))
+        prepared.prepare(case, self.source, rivals.ENVIRONMENT)
+        command = rivals.piped(case, self.source, ["sort", "-n"])
+        self.assertEqual(subprocess.run(command, capture_output=True, text=True).stdout, "1\n7\n8\n9\n10\n")
+
+
 class Repeats(unittest.TestCase):
+    def test_start_to_exit_with_input(self):
+        with tempfile.TemporaryDirectory() as directory:
+            *_, status = measure.start_to_exit(["/bin/cat"], {}, Path(directory) / "log", b"said\n")
+            self.assertEqual((status, (Path(directory) / "log.out").read_text()), (0, "said\n"))
+
     def test_start_to_exit_of_a_failure(self):
         with tempfile.TemporaryDirectory() as directory:
             _, usage, status = measure.start_to_exit(["/bin/sh", "-c", "echo said; exit 3"], {}, Path(directory) / "log")

@@ -55,7 +55,7 @@ class Cases(unittest.TestCase):
         self.assertCountEqual(asked, [(label, ("--method", method)) for label in patterns for method in ("merge", "scatter")])
 
     def test_lines_are_judged_first_whoever_is_wanted(self):
-        for topic in ("lines", "keys", "lines-cold", "keys-cold"):
+        for topic in ("lines", "keys", "merges", "lines-cold", "keys-cold"):
             for case in workloads.topic_cases(topic, 10**8, 2**30, 2, 2**34, ("xsort", "polars")):
                 self.assertEqual([entry.contender for entry in case.entries], ["gnu", "xsort"])
 
