@@ -92,6 +92,8 @@ pub(super) const BYPASS_BLOCKS: u64 = 16;
 /// bytes.
 const MERGED_INPUT_BLOCKS: u64 = 8;
 const MERGED_BLOCK_BYTES_MIN: u64 = 64 * KIB;
+/// Merges of so many bytes use their memory often enough for huge pages to pay.
+pub(super) const MERGED_BYTES_LARGE: u64 = 512 * MIB;
 
 /// The shape of a sort of lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

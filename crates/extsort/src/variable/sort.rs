@@ -6,7 +6,7 @@ use super::job::{LinesJob, OutputForm};
 use super::merge::merge_all;
 use super::options::LinesOptions;
 use super::output::{LinesOutput, SortedOutput};
-use super::plan::Plan;
+use super::plan::{MERGED_BYTES_LARGE, Plan};
 use super::report::LinesReport;
 use super::resumable;
 use super::run::Run;
@@ -149,7 +149,8 @@ pub fn merge_lines<O: LineOrder>(
     let input_bytes = total_bytes(&inputs);
     let expected_bytes = input_bytes.unwrap_or(0);
     let plan = Plan::for_merge(options, inputs.len(), input_bytes);
-    let memory = plan.map_memory(true)?;
+    let is_large = input_bytes.is_none_or(|bytes| bytes >= MERGED_BYTES_LARGE);
+    let memory = plan.map_memory(is_large)?;
     let mut job = LinesJob::new(order, options, plan, disk, observer);
     job.merged_bytes = input_bytes;
     let sorted = |input| SortedInput::new(input, options.delimiter);
