@@ -30,9 +30,12 @@ const _: () = assert!(HUGE_PAGE_BYTES.is_multiple_of(ALIGNMENT));
 /// where the system has it, and 4 to 5 ms where a virtual machine has given it back to its host
 /// (docs/experiments/2026-11-21-first-touch.md).
 const SMALL_PAGES_TIME: Duration = Duration::from_micros(600);
-/// A mapping requests no more huge pages once they have taken so much longer than small ones would
-/// have. What they saved before counts, up to as much again.
-const LOSS_MAX: Duration = Duration::from_millis(10);
+/// A mapping requests no more huge pages while they have taken so much longer than small ones would
+/// have: less than one that the host has to find. What they saved before counts, up to as much.
+const LOSS_MAX: Duration = Duration::from_millis(3);
+/// So much of that is forgiven with the small pages in the place of a huge page. So huge pages are
+/// tried again, and that they are slow costs a small share of the time.
+const FORGIVEN: Duration = Duration::from_micros(25);
 /// Smaller mappings aren't worth the calls.
 const POPULATED_BYTES_MIN: usize = 16 * HUGE_PAGE_BYTES;
 
@@ -150,7 +153,9 @@ impl Region {
                 // use them now: the one is a preference, the other a write fault without a write.
                 let _ = unsafe { madvise(start, HUGE_PAGE_BYTES, advice) };
             }
-            if !is_slow {
+            if is_slow {
+                loss.fetch_sub(FORGIVEN.as_nanos() as i64, Relaxed);
+            } else {
                 count_loss(loss, thread_time().saturating_sub(begun));
             }
         }
