@@ -137,7 +137,7 @@ impl Key {
             return Ordering::Equal;
         }
         if let (Kind::Bytes, Some(transform)) = (&self.kind, &self.transform) {
-            return transform.bytes(a).cmp(transform.bytes(b));
+            return transform.compare(a, b);
         }
         let Scratch { a: work_a, b: work_b, .. } = scratch;
         let a = apply(self.transform.as_ref(), a, &mut work_a.text);

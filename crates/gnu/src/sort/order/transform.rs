@@ -1,5 +1,7 @@
 //! What `-d`, `-f` and `-i` do to text: leave bytes out, and convert the others to upper case.
 
+use std::cmp::Ordering;
+
 use super::super::command::Flags;
 use crate::locale::Classes;
 
@@ -27,6 +29,13 @@ impl Transform {
     pub(super) fn bytes<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = u8> + 'a {
         text.iter().filter_map(|&byte| self.table[usize::from(byte)])
     }
+
+    /// Orders two texts by the bytes that count. Those that both begin with are passed as they are.
+    pub(super) fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let eights = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
+        let shared = 8 * eights.take_while(|(a, b)| a == b).count();
+        self.bytes(&a[shared..]).cmp(self.bytes(&b[shared..]))
+    }
 }
 
 /// `text` after `transform`, which is made in `work`.
@@ -39,4 +48,28 @@ pub(super) fn apply<'a>(
     work.clear();
     work.extend(transform.bytes(text));
     work
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn texts_compare_as_what_is_left_of_them(
+            same in "[aAb -]{0,20}",
+            a in "[aA -]{0,20}",
+            b in "[aA -]{0,20}",
+        ) {
+            let table = std::array::from_fn(|byte| match byte as u8 {
+                b'-' => None,
+                byte => Some(byte.to_ascii_uppercase()),
+            });
+            let transform = Transform { table: Box::new(table) };
+            let [a, b] = [a, b].map(|end| format!("{same}{end}").into_bytes());
+            let [left_a, left_b] = [&a, &b].map(|text| transform.bytes(text).collect::<Vec<u8>>());
+            prop_assert_eq!(transform.compare(&a, &b), left_a.cmp(&left_b));
+        }
+    }
 }
