@@ -154,7 +154,7 @@ impl Region {
                 let _ = unsafe { madvise(start, HUGE_PAGE_BYTES, advice) };
             }
             if is_slow {
-                loss.fetch_sub(FORGIVEN.as_nanos() as i64, Relaxed);
+                forgive(loss);
             } else {
                 count_loss(loss, thread_time().saturating_sub(begun));
             }
@@ -205,6 +205,12 @@ fn count_loss(loss: &AtomicI64, taken: Duration) {
     let more = taken.as_nanos() as i64 - SMALL_PAGES_TIME.as_nanos() as i64;
     let least = -(LOSS_MAX.as_nanos() as i64);
     let _ = loss.fetch_update(Relaxed, Relaxed, |loss| Some((loss + more).max(least)));
+}
+
+/// Takes off what is forgiven with the small pages in the place of a huge page.
+#[cfg(not(miri))]
+fn forgive(loss: &AtomicI64) {
+    loss.fetch_sub(FORGIVEN.as_nanos() as i64, Relaxed);
 }
 
 /// The processor time of this thread. That of the clock would count other threads' turns as well.
@@ -384,5 +390,17 @@ mod tests {
         assert!(loss_after(&pages) < LOSS_MAX);
         let pages: Vec<u64> = [100; 1000].into_iter().chain([5000; 2]).collect();
         assert!(loss_after(&pages) > LOSS_MAX, "what was saved long ago is forgotten");
+    }
+
+    #[test]
+    fn a_huge_page_is_tried_again_after_some_dozens_of_small_ones() {
+        let loss = AtomicI64::new(0);
+        count_loss(&loss, Duration::from_millis(5));
+        let is_slow = |_: &usize| {
+            forgive(&loss);
+            loss.load(Relaxed) > LOSS_MAX.as_nanos() as i64
+        };
+        let places = (0..1000).take_while(is_slow).count();
+        assert!((24..100).contains(&places), "{places}");
     }
 }

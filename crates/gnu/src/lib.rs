@@ -51,6 +51,7 @@ mod collator;
 pub mod du;
 mod getopt;
 mod locale;
+mod shared_bytes;
 pub mod sort;
 mod sys;
 

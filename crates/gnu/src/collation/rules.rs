@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use super::rows;
 use super::rows::{CHAIN, COUNT, Row, SLOW, TWO_BYTES};
 use super::tables::Tables;
+use crate::shared_bytes::shared_bytes;
 
 /// In a [`Place`]: the element has an entry.
 const HAS_ENTRY: u32 = 1 << 31;
@@ -152,15 +153,7 @@ impl Rules {
     /// How many bytes at the heads of two texts are the same elements, or fewer.
     #[inline]
     fn shared(&self, a: &[u8], b: &[u8]) -> usize {
-        let mut shared = 0;
-        for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
-            let [a, b] = [a, b].map(|chunk| u64::from_le_bytes(chunk.try_into().expect("eight")));
-            if a != b {
-                shared += (a ^ b).trailing_zeros() as usize / 8;
-                break;
-            }
-            shared += 8;
-        }
+        let shared = shared_bytes(a, b);
         if shared == 0 { 0 } else { self.element_end(&a[..shared]) }
     }
 

@@ -28,6 +28,9 @@
 //! In the same way at most one regular text with common weights alone has the weights of a given
 //! text on the first level. All texts that are equal there are ordered beside that one's rest, or,
 //! if there is none, are all marked as above.
+//!
+//! Where there is no other level, as in Japanese, the end follows the weights of the first, which
+//! stand for themselves.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -91,7 +94,8 @@ pub(super) struct RegularElements {
     has_one_level: bool,
 }
 
-/// A regular element of one byte with the common weight on the second level.
+/// A regular element of one byte with the common weight on the second level; of a language of one
+/// level, any element of one byte whose weight has one, too.
 #[derive(Clone, Copy, Debug, Default)]
 struct Plain {
     /// The code of its weight on the first level; 0 for other bytes.
@@ -120,8 +124,8 @@ pub(super) struct ShortWork {
 }
 
 impl RegularElements {
-    /// Those of the letters and digits of ASCII that qualify; `None` if the language has other
-    /// levels than most.
+    /// Those of the letters and digits of ASCII that qualify; `None` if the language has neither
+    /// one level nor those that most have.
     pub(super) fn new(rules: &Rules) -> Option<Self> {
         match rules.tables.levels {
             1 => return Some(Self::of_one_level(rules)),
@@ -266,6 +270,7 @@ impl Rules {
         }
         let (text, mark) = match text {
             [SPACE, rest @ ..] if regular.has_space && !rest.is_empty() => (rest, SPACED),
+            _ if regular.has_one_level => (text, end_byte(!text.is_empty(), false)),
             _ => (text, REGULAR),
         };
         let from = out.len();
@@ -284,9 +289,8 @@ impl Rules {
             differ |= plain.third ^ regular.common[1];
             has_common &= plain.has_common;
         }
-        if differ == 0 || regular.has_one_level {
-            let end = END + if text.is_empty() { 0 } else { 2 };
-            out.push(if regular.has_one_level { end } else { mark });
+        if differ == 0 {
+            out.push(mark);
             return true;
         }
         let mut rest = take(&mut work.rest);
@@ -295,7 +299,7 @@ impl Rules {
         work.third.clear();
         work.third.extend(text.iter().map(|&byte| regular.plain[usize::from(byte)].third));
         push_counted(&work.third, regular.common[1], &mut rest);
-        rest.extend([mark, END + if text.is_empty() { 0 } else { 2 }]);
+        rest.extend([mark, end_byte(!text.is_empty(), false)]);
         push_rest(&rest, has_common.then_some(text.len()), &mut work.common, out);
         work.rest = rest;
         true
@@ -324,10 +328,9 @@ impl Rules {
             first.pop();
             regular.codes.push(&first, out);
             left = after_nul(text);
-            let has_elements = if places.is_empty() { 0 } else { 2 };
-            let end = END + has_elements + u8::from(left.is_some());
+            let last = end_byte(!places.is_empty(), left.is_some());
             if regular.has_one_level {
-                out.push(end);
+                out.push(last);
                 continue;
             }
             rest.clear();
@@ -336,7 +339,7 @@ impl Rules {
             self.encode_level_alone(THIRD, places, &mut work.third);
             push_counted(&work.third, regular.common[1], &mut rest);
             self.push_mark(regular, &first, places, work, &mut rest);
-            rest.push(end);
+            rest.push(last);
             push_rest(&rest, regular.common_elements(&first), &mut work.common, out);
         }
         (work.first, work.rest) = (first, rest);
@@ -410,7 +413,7 @@ fn push_rest(rest: &[u8], elements: Option<usize>, common: &mut Vec<u8>, out: &m
         common.clear();
         push_last_run(elements, common);
         push_last_run(elements, common);
-        let end = END + if elements == 0 { 0 } else { 2 };
+        let end = end_byte(elements > 0, false);
         for (mark, above) in [(SPACED, BETWEEN), (REGULAR, ABOVE)] {
             common.extend([mark, end]);
             match rest.cmp(common) {
@@ -423,6 +426,12 @@ fn push_rest(rest: &[u8], elements: Option<usize>, common: &mut Vec<u8>, out: &m
     }
     out.push(begin);
     out.extend_from_slice(rest);
+}
+
+/// The end of a text, which has elements or none, and behind which text follows or not.
+#[inline]
+fn end_byte(has_elements: bool, has_more: bool) -> u8 {
+    END + 2 * u8::from(has_elements) + u8::from(has_more)
 }
 
 /// The weight that most letters have on a level.

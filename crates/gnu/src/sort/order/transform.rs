@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::super::command::Flags;
 use crate::locale::Classes;
+use crate::shared_bytes::shared_bytes;
 
 /// What becomes of each byte: another byte, or nothing.
 #[derive(Clone, Debug)]
@@ -32,8 +33,7 @@ impl Transform {
 
     /// Orders two texts by the bytes that count. Those that both begin with are passed as they are.
     pub(super) fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        let eights = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
-        let shared = 8 * eights.take_while(|(a, b)| a == b).count();
+        let shared = shared_bytes(a, b);
         self.bytes(&a[shared..]).cmp(self.bytes(&b[shared..]))
     }
 }
