@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::fixed::Method;
-use xsort_extsort::variable::{ByBytes, Content, LinesCheckpoint, LinesInput};
+use xsort_extsort::variable::{ByBytes, Content, LinesCheckpoint, LinesInput, OpenInput};
 use xsort_extsort::{
     Begin, Caches, Checkpoint, Error, LinesOptions, SortOptions, Unobserved, sort, sort_lines,
 };
@@ -124,7 +124,7 @@ fn run(case: &Case, disk: &SimDisk) -> Result<(), Error> {
         let input = LinesInput {
             path: INPUT.into(),
             bytes: Some(bytes.len() as u64),
-            content: Content::File(Arc::new(move || Ok(Box::new(Cursor::new(bytes.clone()))))),
+            content: Content::File(OpenInput::new(move || Ok(Box::new(Cursor::new(bytes.clone()))))),
         };
         return sort_lines(&options, &ByBytes, vec![input], &mut Vec::new(), disk, &Unobserved)
             .map(drop);

@@ -37,6 +37,9 @@ use std::sync::{Arc, OnceLock};
 /// call's.
 const CACHESTAT: c_long = 451;
 
+/// So few of a file's pages may be missing for it to be cached: one in so many.
+const MISSING_SHARE: u64 = 8;
+
 /// A range of a file: the kernel's `struct cachestat_range`.
 #[repr(C)]
 struct CachestatRange {
@@ -114,6 +117,15 @@ fn cached(transfer: &Transfer) -> Option<Cachestat> {
     // A range of no bytes would mean the rest of the file.
     let pages = if needed == 0 { None } else { cachestat(&transfer.file, &range) };
     pages.filter(|pages| pages.cached >= needed)
+}
+
+/// Whether the page cache holds nearly all of a file's `bytes` bytes, as far as the kernel tells:
+/// where memory was short for a moment, some pages are missing.
+#[must_use]
+pub fn is_cached(file: impl AsFd, bytes: u64) -> bool {
+    let pages = cachestat(file, &CachestatRange { offset: 0, bytes });
+    let needed = bytes.div_ceil(page_size() as u64);
+    pages.is_some_and(|pages| pages.cached >= needed - needed / MISSING_SHARE)
 }
 
 /// cachestat(2); `None` where the kernel can't or won't tell.

@@ -69,6 +69,7 @@ mod uring;
 pub use alignment::{ALIGNMENT, align_down, align_up};
 pub use allocator::share_one_arena_if_limited;
 pub use block_pool::BlockPool;
+pub use cache::is_cached;
 pub use display_path::DisplayPath;
 pub use drive::{device_name, parent_directory};
 pub use error::{Error, Operation};

@@ -23,7 +23,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort_disk::{Disk, Found, inherited, is_url};
-use xsort_extsort::variable::{Content, LinesInput};
+use xsort_extsort::variable::{Content, LinesInput, OpenInput};
 use xsort_gnu::sort::Command;
 use xsort_usage::Identity;
 
@@ -164,7 +164,7 @@ impl Inputs {
             }
             let content = if input.is_named_file {
                 let open = move || Ok(Box::new(open(&input.name).map_err(NotOpened::mark)?) as _);
-                Content::File(Arc::new(open))
+                Content::File(OpenInput::plain(open))
             } else {
                 Content::Stream(Box::new(Opener { is_closed, ..Opener::new(input.name) }))
             };

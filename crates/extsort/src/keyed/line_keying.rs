@@ -21,6 +21,14 @@ pub(super) struct LineKeying<K> {
     pub(super) sum: AtomicU64,
 }
 
+impl<K> LineKeying<K> {
+    /// Forgets all lines that have got keys.
+    pub(super) fn forget(&self) {
+        self.bytes.store(0, Relaxed);
+        self.sum.store(0, Relaxed);
+    }
+}
+
 /// A line is longer than the budget has room for.
 #[derive(Debug, thiserror::Error)]
 #[error("a line of more than {line_bytes_max} bytes")]

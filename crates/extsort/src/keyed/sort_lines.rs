@@ -9,8 +9,8 @@ use super::line_keys::{ByKeyAndLine, ByKeyThenJudged, ByLineKey, LineKeys, LineT
 use super::line_sum::LineSum;
 use crate::units::Bytes;
 use crate::variable::{
-    LineOrder, LinesInput, LinesOptions, LinesReport, OutputForm, SegmentForm, SortedOutput,
-    sort_formed, sort_lines_to,
+    LineOrder, LinesInput, LinesOptions, LinesReport, MapLines, OutputForm, SegmentForm,
+    SortedOutput, sort_formed, sort_lines_to,
 };
 use crate::{Error, Observer};
 use std::sync::Arc;
@@ -131,10 +131,24 @@ fn keyed<K: LineKeys>(
     threads: usize,
     inputs: Vec<LinesInput>,
 ) -> Vec<LinesInput> {
+    let lines = || MapLines {
+        delimiter: keying.delimiter,
+        map: {
+            let keying = Arc::clone(keying);
+            // Whoever reads a part makes its keys.
+            let own = move || Arc::new(KeyingThreads::new(Arc::clone(&keying), 0));
+            Arc::new(move || to_keyed(from_beginning(0), own()))
+        },
+        forget: {
+            let keying = Arc::clone(keying);
+            Arc::new(move || keying.forget())
+        },
+    };
     let threads = Arc::new(KeyingThreads::new(Arc::clone(keying), threads));
     let keyed = |(input, number): (LinesInput, u32)| {
         let bytes = input.bytes.map(|bytes| bytes + bytes / KEY_SHARE);
-        input.mapped(bytes, to_keyed(from_beginning(number), Arc::clone(&threads)))
+        let map = to_keyed(from_beginning(number), Arc::clone(&threads));
+        input.mapped_by_lines(bytes, map, Some(lines()))
     };
     inputs.into_iter().zip(0..).map(keyed).collect()
 }

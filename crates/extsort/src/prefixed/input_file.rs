@@ -1,6 +1,6 @@
 //! A file that must stay as it is while it is read.
 
-use crate::variable::{Content, InputBytes, LinesInput};
+use crate::variable::{Content, InputBytes, LinesInput, OpenInput};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
@@ -26,7 +26,7 @@ pub fn input_file(path: &Path) -> LinesInput {
         Ok(Box::new(InputFile { file, opened }))
     };
     match input.content {
-        Content::File(_) => LinesInput { content: Content::File(Arc::new(open)), ..input },
+        Content::File(_) => LinesInput { content: Content::File(OpenInput::new(open)), ..input },
         Content::Url(_) | Content::Mapped { .. } | Content::Stream(_) => input,
     }
 }

@@ -21,6 +21,12 @@ impl Balance {
         self.read.fetch_add(sum, Relaxed);
     }
 
+    /// Forgets all lines.
+    pub(super) fn forget(&self) {
+        self.read.store(0, Relaxed);
+        self.written_or_dropped.store(0, Relaxed);
+    }
+
     /// Adds lines that were written to the output.
     pub(super) fn written(&self, sum: u64) {
         self.written_or_dropped.fetch_add(sum, Relaxed);

@@ -152,6 +152,13 @@ impl<'a, O> LinesJob<'a, O> {
         Ok(self.scratch.get_or_init(|| scratch))
     }
 
+    /// Forgets what was read so far: it is read once more.
+    pub(super) fn forget_read(&self) {
+        self.balance.forget();
+        self.read_bytes.store(0, Relaxed);
+        self.gauges.counts.chunks.store(0, Relaxed);
+    }
+
     /// Whether lines are hashed here.
     pub(super) fn needs_hashes(&self) -> bool {
         self.form.is_none_or(|form| form.sums.is_none())

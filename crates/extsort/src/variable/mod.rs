@@ -64,8 +64,8 @@ pub use counted_output::CountedOutput;
 pub use dry_run::{LinesDryRun, dry_run_lines};
 pub use file_output::{FileOutput, FinishedOutput};
 pub use input::{
-    Content, Decoders, Header, InputBytes, LinesInput, MapInput, OpenInput, RangeRead, Recognised,
-    UrlFile, recognise, take_header, total_bytes, urls_at_once,
+    Content, Decoders, Header, InputBytes, LinesInput, MapInput, MapLines, OpenInput, RangeRead,
+    Recognised, UrlFile, recognise, take_header, total_bytes, urls_at_once,
 };
 pub use job::{LineSums, OutputForm, SegmentForm, SegmentForms};
 pub use line_limits::stream_line_bytes_max;

@@ -2,12 +2,14 @@
 //! memory and on scratch, whatever bytes lines have.
 
 use std::cmp::Ordering;
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::keyed::{LineKeys, LineTies, sort_lines_by_keys};
 use xsort_extsort::variable::{
-    ByBytes, Content, LineOrder, LinesInput, OutputForm, SegmentForm, SortedOutput, sort_formed,
+    ByBytes, Content, LineOrder, LinesInput, OpenInput, OutputForm, SegmentForm, SortedOutput,
+    sort_formed,
 };
 use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Unobserved};
 use xsort_kernels::lines::line_hash;
@@ -186,7 +188,16 @@ fn lines_with_keys_come_in_order_and_whole() {
             .map(|_| text(&mut random, bytes, options.delimiter))
             .collect();
         let is_size_known = random.one_of(&[false, true]);
-        let inputs = texts.iter().map(|text| stream(text, is_size_known)).collect();
+        let directory = tempfile::tempdir().unwrap();
+        let input = |(number, text): (usize, &Vec<u8>)| {
+            if number > 0 || !is_size_known {
+                return stream(text, is_size_known);
+            }
+            let path = directory.path().join("lines");
+            fs::write(&path, text).unwrap();
+            LinesInput::at(&path)
+        };
+        let inputs = texts.iter().enumerate().map(input).collect();
         let (sorted, report) = sort(ties, &options, inputs).unwrap();
         let mut expected = lines(&texts, options.delimiter);
         let sum =
@@ -246,7 +257,7 @@ fn a_file_with_a_line_that_is_too_long_for_a_key_is_sorted_without_keys() {
         LinesInput {
             path: PathBuf::from("a file"),
             bytes: Some(text.len() as u64),
-            content: Content::File(Arc::new(move || Ok(Box::new(stream.clone()) as _))),
+            content: Content::File(OpenInput::new(move || Ok(Box::new(stream.clone()) as _))),
         }
     });
     let (sorted, report) = sort(LineTies::Bytes, &options(4 * MIB), inputs.into()).unwrap();

@@ -4,9 +4,10 @@
 use crate::adversity::NOW_AND_THEN;
 use std::io::Read;
 use std::path::PathBuf;
-use std::sync::Arc;
 use xsort_disk::{Fault, FaultSite, FileRole, Operation, SimDisk, SimOptions};
-use xsort_extsort::variable::{Content, LinesInput, SortedOutput, merge_sequential, sort_lines_to};
+use xsort_extsort::variable::{
+    Content, LinesInput, OpenInput, SortedOutput, merge_sequential, sort_lines_to,
+};
 use xsort_extsort::{
     Caches, Codec, Compressed, Error, LinesOptions, LinesReport, Unobserved, merge_lines,
     sort_lines,
@@ -16,7 +17,7 @@ use xsort_testing::{Dribble, Random, quick_or_long};
 
 const MIB: u64 = 1 << 20;
 
-fn options(budget_bytes: u64, threads: usize, is_unique: bool) -> LinesOptions {
+pub(crate) fn options(budget_bytes: u64, threads: usize, is_unique: bool) -> LinesOptions {
     LinesOptions {
         delimiter: b'\n',
         is_unique,
@@ -53,7 +54,7 @@ fn sort(
     Ok((output, report))
 }
 
-fn expected(texts: &[Vec<u8>], is_unique: bool) -> Vec<u8> {
+pub(crate) fn expected(texts: &[Vec<u8>], is_unique: bool) -> Vec<u8> {
     let mut lines: Vec<&[u8]> = Vec::new();
     for text in texts {
         let mut own: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
@@ -412,7 +413,7 @@ fn sort_files(
         let path = PathBuf::from(format!("/input-{number}"));
         disk.put(&path, text);
         let bytes = std::io::Cursor::new(text.clone());
-        let content = Content::File(Arc::new(move || Ok(Box::new(bytes.clone()) as _)));
+        let content = Content::File(OpenInput::new(move || Ok(Box::new(bytes.clone()) as _)));
         LinesInput { path, bytes: Some(text.len() as u64), content }
     };
     let sources = texts.iter().enumerate().map(file).collect();

@@ -10,9 +10,8 @@ use crate::adversity::{
 };
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
 use xsort_disk::{Operation, SimDisk};
-use xsort_extsort::variable::{ByBytesReversed, Content, LineOrder, LinesInput};
+use xsort_extsort::variable::{ByBytesReversed, Content, LineOrder, LinesInput, OpenInput};
 use xsort_extsort::{
     Caches, Codec, Error, LinesOptions, LinesReport, Observer, merge_lines, sort_lines,
 };
@@ -166,7 +165,7 @@ fn sources(
         let few = random.between(1000, 300_000) as usize;
         let dribble = Dribble::new(text.clone(), few).fails_at(fails_at);
         let content = if is_size_known {
-            Content::File(Arc::new(move || Ok(Box::new(dribble.clone()) as _)))
+            Content::File(OpenInput::new(move || Ok(Box::new(dribble.clone()) as _)))
         } else {
             Content::Stream(Box::new(dribble))
         };

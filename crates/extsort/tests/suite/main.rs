@@ -9,6 +9,7 @@ mod keyed_lines;
 mod lines;
 mod lines_simulation;
 mod little_memory;
+mod morsels;
 mod panics;
 mod plan;
 mod prefixed;

@@ -50,6 +50,8 @@ pub(crate) struct ChunkReader<'a, 'j, O> {
     /// stayed in its area: about as much as is read at once.
     carry: Vec<u8>,
     is_at_end: bool,
+    /// Whether a chunk takes all that fits in its area.
+    is_of_morsel: bool,
 }
 
 impl<'a, 'j, O: LineOrder> ChunkReader<'a, 'j, O> {
@@ -58,7 +60,13 @@ impl<'a, 'j, O: LineOrder> ChunkReader<'a, 'j, O> {
         reader: InputReader<'j>,
         remaining: Option<u64>,
     ) -> Self {
-        ChunkReader { job, reader, remaining, carry: Vec::new(), is_at_end: false }
+        let (carry, is_at_end, is_of_morsel) = (Vec::new(), false, false);
+        ChunkReader { job, reader, remaining, carry, is_at_end, is_of_morsel }
+    }
+
+    /// For a morsel, of which a chunk is made.
+    pub(crate) fn of_morsel(job: &'j LinesJob<'a, O>, reader: InputReader<'j>) -> Self {
+        ChunkReader { is_of_morsel: true, ..ChunkReader::new(job, reader, None) }
     }
 
     /// Whether everything was read and taken.
@@ -87,7 +95,10 @@ impl<'a, 'j, O: LineOrder> ChunkReader<'a, 'j, O> {
         bytes_before: u64,
     ) -> Result<Filled, Error> {
         let delimiter = self.job.options.delimiter;
-        let target = self.job.plan.chunk_bytes_after(bytes_before, self.remaining);
+        let target = match self.is_of_morsel {
+            true => usize::MAX,
+            false => self.job.plan.chunk_bytes_after(bytes_before, self.remaining),
+        };
         let Filling { area, text_bytes } = filling;
         // The area may be smaller than the last one was.
         let carried = self.carry.len().min(area.len() - *text_bytes);

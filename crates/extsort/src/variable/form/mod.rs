@@ -1,7 +1,8 @@
 //! Phase one of a sort of lines: lines are read into areas and sorted there, and stay in memory as
 //! long as there is room.
 //!
-//! One thread reads, the others sort. When the last free area is taken and there may be more to
+//! One thread reads, the others sort; or, where nobody has to wait for a drive, each thread reads
+//! what it sorts. When the last free area is taken and there may be more to
 //! read, the oldest chunks are merged to one run on scratch: about half of the memory at once, so
 //! that runs are large and there is room to read into meanwhile, and no more than what is still to
 //! be read needs, if that is known.
@@ -10,6 +11,7 @@
 //! |---|---|
 //! | `former` | the reading thread: areas, chunks, what is spilled |
 //! | `fill` | lines read into an area, until a chunk is complete |
+//! | `morsels` | threads that read what they sort |
 //! | `group` | neighbouring chunks, cut into parts that threads merge to one run |
 //! | `spilling` | which chunks become a run, and when |
 //! | `summary` | what the journal says of a run's chunks |
@@ -18,6 +20,7 @@
 mod fill;
 mod former;
 mod group;
+mod morsels;
 mod spilling;
 mod summary;
 mod worker;
@@ -34,6 +37,7 @@ use fill::ChunkReader;
 use former::{FormTasks, FormWorkers, Formed, Former};
 use std::sync::Arc;
 use worker::FormWorker;
+use xsort_disk::BlockPool;
 use xsort_kernels::lines::LineOrder;
 
 /// What phase one leaves to phase two.
@@ -64,20 +68,38 @@ pub(super) fn form_runs<O: LineOrder>(
     if let Some(bytes) = input_bytes {
         job.observer.expect(&[("form runs", bytes), ("merge", bytes)]);
     }
+    let worker = FormWorker::new(job, sort_buffers, write_buffers);
+    let mut areas = Areas::new(areas);
+    if let Some(morsels) = morsels::cut(job, &inputs, input_bytes) {
+        job.observer.phase("form runs", input_bytes.unwrap_or(0));
+        match morsels::form(job, &worker, &morsels, areas) {
+            Ok(formed) => return Ok(to_merge(worker, formed, bypass, false)),
+            Err(all) => areas = all,
+        }
+    }
     job.observer.phase("form runs", input_bytes.unwrap_or(0));
     let input_bypass = bypass
         .as_ref()
         .map(|block_pool| Bypass { disk: job.disk, block_pool: Arc::clone(block_pool) });
     let reader = InputReader::new(inputs, job.options.delimiter, input_bypass);
     let reader = ChunkReader::new(job, reader, input_bytes);
-    let worker = FormWorker::new(job, sort_buffers, write_buffers);
-    let (formed, is_replayed) = form_on_threads(job, &worker, reader, Areas::new(areas))?;
+    let (formed, is_replayed) = form_on_threads(job, &worker, reader, areas)?;
+    Ok(to_merge(worker, formed, bypass, is_replayed))
+}
+
+/// What was formed, with the memory for a merge of it.
+fn to_merge<O: LineOrder>(
+    worker: FormWorker<'_, '_, O>,
+    formed: Formed,
+    bypass: Option<Arc<BlockPool>>,
+    is_replayed: bool,
+) -> FormedRuns {
     let Formed { runs, mut free, lines, bytes } = formed;
     let (sort_buffers, write_buffers) = worker.into_buffers();
     sort_buffers.into_iter().for_each(|buffer| free.give(buffer));
     let areas = free.into_leases();
     let memory = LinesMemory { areas, sort_buffers: Vec::new(), write_buffers, bypass };
-    Ok(FormedRuns { runs, memory, lines, bytes, expected_bytes: bytes, is_replayed })
+    FormedRuns { runs, memory, lines, bytes, expected_bytes: bytes, is_replayed }
 }
 
 /// Returns what was formed, and whether an earlier process had read all inputs.

@@ -37,6 +37,14 @@ pub(crate) enum FormOutcome {
     Spilled(SpilledPart),
 }
 
+/// A chunk whose lines are in their order.
+pub(crate) struct SortedChunk {
+    pub(crate) chunk: Chunk,
+    pub(crate) sums: HashSums,
+    /// The memory of dropped lines.
+    pub(crate) rest: Lease,
+}
+
 /// A part of a run, on scratch.
 pub(crate) struct SpilledPart {
     /// The number of the run's first chunk.
@@ -98,12 +106,16 @@ impl<'a, 'j, O: LineOrder> FormWorker<'a, 'j, O> {
                 prefault.populate();
                 None
             }
-            FormTask::Sort(number, chunk) => Some(Ok(self.sort(number, chunk))),
+            FormTask::Sort(number, chunk) => {
+                let SortedChunk { chunk, sums, rest } = self.sort(chunk);
+                Some(Ok(FormOutcome::Sorted(number, chunk, sums, rest)))
+            }
             FormTask::Spill(part) => Some(self.spill(part).map(FormOutcome::Spilled)),
         }
     }
 
-    fn sort(&self, number: usize, mut chunk: Chunk) -> FormOutcome {
+    /// Sorts a chunk.
+    pub(crate) fn sort(&self, mut chunk: Chunk) -> SortedChunk {
         let LinesJob { order, options, gauges, balance, .. } = self.job;
         let mut buffer = self.sort_buffers.lock().pop().expect("one for each thread");
         if self.job.is_memory_reused() {
@@ -118,7 +130,7 @@ impl<'a, 'j, O: LineOrder> FormWorker<'a, 'j, O> {
         balance.dropped(sums.dropped);
         self.sort_buffers.lock().push(buffer);
         let rest = chunk.trim();
-        FormOutcome::Sorted(number, chunk, sums, rest)
+        SortedChunk { chunk, sums, rest }
     }
 
     /// Merges a part of a group's chunks to scratch. The group has been returned when this returns.

@@ -3,6 +3,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `reader` | inputs one after the other, as whole lines |
+//! | `morsels` | parts of files that threads read side by side |
 //! | `range` | a part of a file |
 //! | `url` | files that only the disk can read |
 //! | `sorted` | one input whose lines are in order, a block at a time |
@@ -14,6 +15,7 @@
 mod decompress;
 mod header;
 mod long_line;
+mod morsels;
 mod range;
 mod reader;
 mod recognise;
@@ -23,6 +25,7 @@ mod url;
 pub use decompress::Decoders;
 pub use header::{Header, take_header};
 pub(super) use long_line::too_long;
+pub(super) use morsels::Morsels;
 pub use range::RangeRead;
 pub(super) use reader::{Bypass, InputReader};
 pub use recognise::{Recognised, recognise};
@@ -41,10 +44,55 @@ pub type InputBytes<'d> = Box<dyn Read + Send + 'd>;
 
 /// Opens a file from its beginning when its turn comes, so that there may be more inputs than files
 /// may be open.
-pub type OpenInput = Arc<dyn Fn() -> io::Result<InputBytes<'static>> + Send + Sync>;
+#[derive(Clone)]
+pub struct OpenInput {
+    open: Arc<dyn Fn() -> io::Result<InputBytes<'static>> + Send + Sync>,
+    is_plain: bool,
+}
+
+impl OpenInput {
+    /// Opens it by `open`, which may do more than that, such as slow its reads down.
+    pub fn new(
+        open: impl Fn() -> io::Result<InputBytes<'static>> + Send + Sync + 'static,
+    ) -> OpenInput {
+        OpenInput { open: Arc::new(open), is_plain: false }
+    }
+
+    /// The same of an `open` that does no more: threads may open the file at the input's path
+    /// themselves, and read parts of it side by side.
+    pub fn plain(
+        open: impl Fn() -> io::Result<InputBytes<'static>> + Send + Sync + 'static,
+    ) -> OpenInput {
+        OpenInput { is_plain: true, ..OpenInput::new(open) }
+    }
+
+    /// The same, its bytes read through `wrap`.
+    fn through(
+        self,
+        wrap: impl Fn(InputBytes<'static>) -> InputBytes<'static> + Send + Sync + 'static,
+    ) -> OpenInput {
+        OpenInput::new(move || self.open().map(&wrap))
+    }
+
+    fn open(&self) -> io::Result<InputBytes<'static>> {
+        (self.open)()
+    }
+}
 
 /// Makes other bytes of those of an input, such as its records with keys before them.
 pub type MapInput = Box<dyn for<'d> FnOnce(InputBytes<'d>) -> InputBytes<'d> + Send>;
+
+/// Makes of any whole lines of an input what [`MapInput`] makes of all of them, so that threads can
+/// read parts of it side by side.
+#[derive(Clone)]
+pub struct MapLines {
+    /// What ends a line.
+    pub delimiter: u8,
+    /// Maps one part.
+    pub map: Arc<dyn Fn() -> MapInput + Send + Sync>,
+    /// Called if the parts that were mapped don't count: the input is read once more, as a whole.
+    pub forget: Arc<dyn Fn() + Send + Sync>,
+}
 
 /// An input of lines.
 #[derive(Debug)]
@@ -72,6 +120,8 @@ pub enum Content {
         open: OpenInput,
         /// Gets the file's bytes, however they are read.
         map: MapInput,
+        /// The same for a part of the file, if that is possible.
+        lines: Option<MapLines>,
     },
     /// Bytes that can be read only from here.
     Stream(InputBytes<'static>),
@@ -84,7 +134,7 @@ impl LinesInput {
         let file = path.to_owned();
         let open = move || File::open(&file).map(|file| Box::new(file) as InputBytes<'static>);
         let bytes = fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|found| found.len());
-        let content = Content::File(Arc::new(open));
+        let content = Content::File(OpenInput::plain(open));
         let content = match bytes {
             Some(_) => content,
             // A pipe, or nothing that can be opened, which the first read says.
@@ -147,10 +197,9 @@ impl LinesInput {
         wrap: impl Fn(InputBytes<'static>) -> InputBytes<'static> + Send + Sync + 'static,
     ) -> LinesInput {
         let content = match self.content {
-            Content::File(open) => Content::File(Arc::new(move || open().map(&wrap))),
-            Content::Mapped { file_bytes, open, map } if !is_url(&self.path) => {
-                let open = Arc::new(move || open().map(&wrap));
-                Content::Mapped { file_bytes, open, map }
+            Content::File(open) => Content::File(open.through(wrap)),
+            Content::Mapped { file_bytes, open, map, lines } if !is_url(&self.path) => {
+                Content::Mapped { file_bytes, open: open.through(wrap), map, lines }
             }
             by_the_disk @ (Content::Url(_) | Content::Mapped { .. }) => by_the_disk,
             Content::Stream(bytes) => Content::Stream(wrap(bytes)),
@@ -162,11 +211,24 @@ impl LinesInput {
     /// Nothing is opened yet.
     #[must_use]
     pub fn mapped(self, bytes: Option<u64>, map: MapInput) -> LinesInput {
+        self.mapped_by_lines(bytes, map, None)
+    }
+
+    /// The same where `lines` makes the same of any whole lines of it.
+    #[must_use]
+    pub fn mapped_by_lines(
+        self,
+        bytes: Option<u64>,
+        map: MapInput,
+        lines: Option<MapLines>,
+    ) -> LinesInput {
         let content = match (self.content, self.bytes) {
-            (Content::File(open), Some(file_bytes)) => Content::Mapped { file_bytes, open, map },
+            (Content::File(open), Some(file_bytes)) => {
+                Content::Mapped { file_bytes, open, map, lines }
+            }
             (Content::Url(file), Some(file_bytes)) => {
-                let open = Arc::new(move || open_url(&file));
-                Content::Mapped { file_bytes, open, map }
+                let open = OpenInput::new(move || open_url(&file));
+                Content::Mapped { file_bytes, open, map, lines }
             }
             (content, _) => Content::Stream(map(content.into_bytes())),
         };
@@ -222,7 +284,7 @@ impl LinesInput {
     #[must_use]
     pub fn again(&self) -> Option<LinesInput> {
         let content = match &self.content {
-            Content::File(open) => Content::File(Arc::clone(open)),
+            Content::File(open) => Content::File(open.clone()),
             Content::Url(file) => Content::Url(file.clone()),
             Content::Mapped { .. } | Content::Stream(_) => return None,
         };
@@ -246,6 +308,14 @@ impl LinesInput {
         }
     }
 
+    /// Bytes of the file that it is made of; 0 if there is none or that isn't known.
+    pub(super) fn file_bytes(&self) -> u64 {
+        match self.content {
+            Content::Mapped { file_bytes, .. } => file_bytes,
+            Content::File(_) | Content::Url(_) | Content::Stream(_) => self.bytes.unwrap_or(0),
+        }
+    }
+
     /// Its bytes. A file is opened by the first read.
     pub fn into_bytes(self) -> InputBytes<'static> {
         self.content.into_bytes()
@@ -256,7 +326,9 @@ impl Content {
     pub(super) fn into_bytes(self) -> InputBytes<'static> {
         match self {
             Content::File(open) => Box::new(OpenedLate::Closed(open)),
-            Content::Url(file) => Box::new(OpenedLate::Closed(Arc::new(move || open_url(&file)))),
+            Content::Url(file) => {
+                Box::new(OpenedLate::Closed(OpenInput::new(move || open_url(&file))))
+            }
             Content::Mapped { open, map, .. } => map(Box::new(OpenedLate::Closed(open))),
             Content::Stream(bytes) => bytes,
         }
@@ -291,7 +363,7 @@ impl Read for OpenedLate {
         if let OpenedLate::Closed(_) = self
             && let OpenedLate::Closed(open) = std::mem::replace(self, OpenedLate::Broken)
         {
-            *self = OpenedLate::Open(open()?);
+            *self = OpenedLate::Open(open.open()?);
         }
         match self {
             OpenedLate::Open(bytes) => bytes.read(buffer),
@@ -358,7 +430,7 @@ mod tests {
         let mut broken = input(Content::Stream(Box::new(Cursor::new(b"a").chain(Failing))));
         assert_eq!(broken.peek(two_bytes).unwrap_err().to_string(), "broken");
         let open = || -> io::Result<_> { Err(io::Error::other("it isn't opened")) };
-        let mut missing = input(Content::File(Arc::new(open)));
+        let mut missing = input(Content::File(OpenInput::new(open)));
         assert_eq!(missing.peek(two_bytes).unwrap(), None);
     }
 }

@@ -110,10 +110,9 @@ fn look(
 
 #[cfg(test)]
 mod tests {
-    use super::super::Content;
+    use super::super::{Content, OpenInput};
     use super::*;
     use std::io::{Cursor, Read, Write};
-    use std::sync::Arc;
 
     fn stream(bytes: &[u8], size: Option<u64>) -> LinesInput {
         let content = Content::Stream(Box::new(Cursor::new(bytes.to_vec())));
@@ -142,7 +141,8 @@ mod tests {
         file.write_all(b"\x1f text\n").unwrap();
         let path = file.path().to_owned();
         let open = || -> io::Result<_> { Ok(Box::new(io::empty()) as _) };
-        let plain = LinesInput { path, bytes: Some(7), content: Content::File(Arc::new(open)) };
+        let plain =
+            LinesInput { path, bytes: Some(7), content: Content::File(OpenInput::new(open)) };
         let packed = stream(&gzip(b"b\n"), Some(22));
         let inputs = vec![plain, packed, stream(b"a\n", Some(2)), stream(&gzip(b"c\n"), None)];
         let recognised = recognise(inputs, false, || 1 << 30).unwrap();

@@ -1,0 +1,177 @@
+//! Phase one where all inputs lie in the page cache and all lines fit in memory: each thread takes
+//! the next morsel, reads it, and sorts what it has read. No thread reads for others, so none of
+//! them waits for one that does, and lines stay in the caches of the core that needs them next.
+//!
+//! Whenever something is out of the ordinary, such as an error, a very long line, less memory than
+//! it takes, or an input that changes, what was done is forgotten, and the inputs are read from
+//! their beginning by one thread, which knows the way out.
+
+use super::super::areas::Areas;
+use super::super::chunk::Chunk;
+use super::super::input::{InputReader, LinesInput, Morsels};
+use super::super::job::LinesJob;
+use super::super::run::Run;
+use super::fill::{ChunkReader, Divided, Filled, Filling};
+use super::former::Formed;
+use super::worker::{FormWorker, SortedChunk};
+use crate::job::threads::spawn_up_to;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use xsort_kernels::lines::LineOrder;
+
+/// All lines must be expected to take at most this share of the memory.
+const MEMORY_SHARE: u64 = 2;
+/// The same in eighths once some of them are there.
+const EIGHTHS_MAX: u64 = 7;
+
+/// The morsels of these inputs, if each thread should read its own.
+pub(crate) fn cut<O: LineOrder>(
+    job: &LinesJob<'_, O>,
+    inputs: &[LinesInput],
+    input_bytes: Option<u64>,
+) -> Option<Morsels> {
+    let plan = &job.plan;
+    let input_bytes = input_bytes.filter(|&bytes| {
+        let memory_bytes = (plan.areas * plan.area_bytes) as u64;
+        plan.threads > 1
+            && !plan.has_bypass()
+            && !job.journal.is_recording()
+            && bytes.saturating_mul(MEMORY_SHARE) <= memory_bytes
+    })?;
+    let file_bytes: u64 = inputs.iter().map(LinesInput::file_bytes).sum();
+    // Of bytes that become more on their way in.
+    let share = file_bytes as f64 / input_bytes.max(1) as f64;
+    let morsel_bytes = |left: u64| {
+        let left = (left as f64 / share) as u64;
+        (plan.chunk_bytes_after(0, Some(left)) as f64 * share) as u64
+    };
+    Morsels::cut(inputs, job.options.delimiter, morsel_bytes)
+}
+
+/// Forms chunks of all morsels. If that can't be done, returns all memory.
+pub(crate) fn form<'a, O: LineOrder>(
+    job: &LinesJob<'a, O>,
+    worker: &FormWorker<'a, '_, O>,
+    morsels: &Morsels,
+    areas: Areas,
+) -> Result<Formed, Areas> {
+    let memory_bytes = areas.sizes().sum::<usize>() as u64;
+    let formed = Mutex::new(FormedChunks { free: Some(areas), ..FormedChunks::default() });
+    let forming = Forming { job, worker, morsels, memory_bytes, next: AtomicUsize::new(0), formed };
+    std::thread::scope(|scope| {
+        let fail = |error| job.failure.set(error);
+        let started = spawn_up_to(scope, job.plan.threads, fail, |_| || forming.run());
+        // Whoever reads instead finds out why no thread can be started.
+        if started.is_err() {
+            forming.give_up();
+        }
+    });
+    let FormedChunks { chunks, free, is_given_up, .. } = forming.formed.into_inner();
+    let mut free = free.expect("it is taken here only");
+    if is_given_up || job.failure.is_set() || !morsels.are_whole() {
+        job.forget_read();
+        morsels.forget();
+        chunks.into_values().for_each(|chunk| free.give(chunk.into_area()));
+        return Err(free);
+    }
+    let lines = chunks.values().map(|chunk| chunk.lines() as u64).sum();
+    let bytes = chunks.values().map(|chunk| chunk.text_bytes() as u64).sum();
+    let runs = chunks.into_values().map(Run::InMemory).collect();
+    Ok(Formed { runs, free, lines, bytes })
+}
+
+/// What threads have formed.
+#[derive(Default)]
+struct FormedChunks {
+    /// By the number of their morsel, and their number in it.
+    chunks: BTreeMap<(usize, usize), Chunk>,
+    free: Option<Areas>,
+    /// Bytes of the chunks' areas.
+    used_bytes: u64,
+    /// Bytes of the files that they were read from.
+    file_bytes: u64,
+    is_given_up: bool,
+}
+
+struct Forming<'f, 'a, 'j, O: LineOrder> {
+    job: &'f LinesJob<'a, O>,
+    worker: &'f FormWorker<'a, 'j, O>,
+    morsels: &'f Morsels,
+    memory_bytes: u64,
+    /// The number of the next morsel.
+    next: AtomicUsize,
+    formed: Mutex<FormedChunks>,
+}
+
+impl<O: LineOrder> Forming<'_, '_, '_, O> {
+    /// Forms chunks of morsels until there are no more.
+    fn run(&self) {
+        let next = || self.next.fetch_add(1, Relaxed);
+        while !self.should_stop()
+            && let number = next()
+            && let Some((inputs, file_bytes)) = self.morsels.open(number)
+        {
+            let is_formed = self.form(number, inputs).is_some();
+            if !is_formed || self.is_too_much(file_bytes) {
+                self.give_up();
+            }
+        }
+    }
+
+    /// Forms chunks of a morsel: one, as a rule. `None` if that can't be done.
+    fn form(&self, number: usize, inputs: Vec<LinesInput>) -> Option<()> {
+        let reader = InputReader::new(inputs, self.job.options.delimiter, None);
+        let mut reader = ChunkReader::of_morsel(self.job, reader);
+        let mut next = None;
+        for chunk in 0.. {
+            let mut filling = match next.take() {
+                Some(filling) => filling,
+                None => Filling { area: self.free(Areas::take)?, text_bytes: 0 },
+            };
+            let (lines, bytes) = match reader.fill(&mut filling, 0) {
+                Ok(Filled::Lines { lines, bytes }) => (lines, bytes),
+                filled => {
+                    self.free(|free| free.give(filling.area));
+                    return matches!(filled, Ok(Filled::Nothing)).then_some(());
+                }
+            };
+            let Divided { chunk: unsorted, rest, next: begun } =
+                reader.divide(filling, lines, bytes);
+            rest.into_iter().for_each(|rest| self.free(|free| free.give(rest)));
+            next = begun;
+            self.job.observer.advance(bytes as u64);
+            let SortedChunk { chunk: sorted, rest, .. } = self.worker.sort(unsorted);
+            let mut formed = self.formed.lock();
+            formed.used_bytes += sorted.area_bytes() as u64;
+            formed.chunks.insert((number, chunk), sorted);
+            drop(formed);
+            self.free(|free| free.give(rest));
+            if next.is_none() && reader.is_over() {
+                break;
+            }
+        }
+        Some(())
+    }
+
+    fn free<R>(&self, change: impl FnOnce(&mut Areas) -> R) -> R {
+        change(self.formed.lock().free.as_mut().expect("it is there while threads work"))
+    }
+
+    /// Whether all lines will take more memory than there is, after so many more bytes of files.
+    fn is_too_much(&self, file_bytes: u64) -> bool {
+        let mut formed = self.formed.lock();
+        formed.file_bytes += file_bytes;
+        let all = self.morsels.file_bytes() as f64 / formed.file_bytes.max(1) as f64;
+        (formed.used_bytes as f64 * all) as u64 > self.memory_bytes / 8 * EIGHTHS_MAX
+    }
+
+    fn give_up(&self) {
+        self.formed.lock().is_given_up = true;
+    }
+
+    fn should_stop(&self) -> bool {
+        self.job.should_stop() || self.formed.lock().is_given_up
+    }
+}
