@@ -15,6 +15,12 @@ use crossbeam_channel::{Receiver, Sender, never, unbounded};
 use xsort_disk::Lease;
 use xsort_kernels::lines::{LineOrder, SameBytes};
 
+/// Least bytes of a segment where all runs are in memory: it stays in a core's cache on its way to
+/// the page cache, and threads wait less for their turn to write.
+const SEGMENT_BYTES_IN_MEMORY: usize = 1 << 20;
+/// The same for each run, because each cut searches all of them.
+const RUN_BYTES_IN_MEMORY: usize = 32 << 10;
+
 /// Merges `runs` into `sink`, with a thread for each write buffer. Returns the sink, and the memory
 /// of `areas`.
 pub(crate) fn merge_runs<O: LineOrder, S: Sink>(
@@ -53,13 +59,13 @@ struct OneMerge<'a, 'j, O, S> {
 impl<'j, O: LineOrder, S: Sink> OneMerge<'_, 'j, O, S> {
     fn on_this_thread(&self, write_buffer: &mut Lease) {
         write_buffer.populate(0..write_buffer.len());
-        let segment_bytes = segment_bytes(write_buffer);
+        let segment_bytes = segment_bytes(self.runs, write_buffer);
         let worker = MergeWorker::new(self.job, self.same, self.writer);
         self.coordinate(segment_bytes, ThisThread { worker, write_buffer, outcomes: never() });
     }
 
     fn on_threads(&self, threads: usize, write_buffers: &mut [Lease]) {
-        let segment_bytes = segment_bytes(&write_buffers[0]);
+        let segment_bytes = segment_bytes(self.runs, &write_buffers[0]);
         let (blocks, blocks_from) = unbounded();
         let (segments, segments_from) = unbounded();
         let (done, outcomes) = unbounded();
@@ -98,8 +104,12 @@ impl<'j, O: LineOrder, S: Sink> OneMerge<'_, 'j, O, S> {
 }
 
 /// Bytes of a segment, so that it rarely needs the write buffer twice.
-fn segment_bytes(write_buffer: &Lease) -> usize {
-    write_buffer.len() / 4 * 3
+fn segment_bytes(runs: &[Run], write_buffer: &Lease) -> usize {
+    let most = write_buffer.len() / 4 * 3;
+    if !runs.iter().all(Run::is_in_memory) {
+        return most;
+    }
+    most.min((runs.len() * RUN_BYTES_IN_MEMORY).max(SEGMENT_BYTES_IN_MEMORY))
 }
 
 /// Does tasks at once.
