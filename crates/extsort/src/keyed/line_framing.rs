@@ -21,29 +21,45 @@ const LONG_BYTES: usize = 64 << 10;
 /// Ends a keyed line.
 const LINE_END: u8 = 0;
 
-/// Appends a key and a line, without its delimiter.
+/// Appends the key of a line, which `push_key` appends as it is, and the line, without its
+/// delimiter.
 #[inline]
-pub(super) fn push_keyed_line(out: &mut Vec<u8>, key: &[u8], line: &[u8]) {
+pub(super) fn push_keyed_line(out: &mut Vec<u8>, line: &[u8], push_key: impl FnOnce(&mut Vec<u8>)) {
     if line.len() > LONG_BYTES {
-        // Memory for a long line is scarce.
-        out.reserve_exact(key.len() + line.len() + 2);
+        // Memory for a long line is scarce. Its key may be as long.
+        out.reserve_exact(2 * line.len() + 2);
     }
-    push_codes(out, key);
+    let from = out.len();
+    push_key(out);
+    add_codes(out, from);
     out.push(KEY_END);
-    push_codes(out, line);
+    let from = out.len();
+    out.extend_from_slice(line);
+    add_codes(out, from);
     out.push(LINE_END);
 }
 
+/// Replaces the bytes from `from` on by their codes.
 #[inline]
-fn push_codes(out: &mut Vec<u8>, bytes: &[u8]) {
-    if !has_low_bytes(bytes) {
-        return out.extend_from_slice(bytes);
+fn add_codes(out: &mut Vec<u8>, from: usize) {
+    if has_low_bytes(&out[from..]) {
+        add_codes_behind_first(out, from);
     }
-    for &byte in bytes {
-        match byte {
-            ..=CODE => out.extend([CODE, ZERO + byte]),
-            byte => out.push(byte),
+}
+
+/// The same from behind, up to the first byte that has another code.
+fn add_codes_behind_first(out: &mut Vec<u8>, from: usize) {
+    let mut at = out.len();
+    let mut missing = out[from..].iter().filter(|&&byte| byte <= CODE).count();
+    out.resize(at + missing, 0);
+    while missing > 0 {
+        at -= 1;
+        let byte = out[at];
+        if byte <= CODE {
+            out[at + missing] = ZERO + byte;
+            missing -= 1;
         }
+        out[at + missing] = byte.max(CODE);
     }
 }
 
@@ -181,7 +197,7 @@ mod tests {
 
     fn keyed(key: &[u8], line: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
-        push_keyed_line(&mut out, key, line);
+        push_keyed_line(&mut out, line, |out| out.extend_from_slice(key));
         out
     }
 

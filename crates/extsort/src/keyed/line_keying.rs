@@ -68,14 +68,11 @@ impl<K: LineKeys> Keying for LineKeying<K> {
     }
 
     fn key(&self, bytes: &[u8], (): &(), _: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {
-        let (mut scratch, mut key) = (K::Scratch::default(), Vec::new());
-        let mut sum = 0u64;
+        let (mut scratch, mut sum) = (K::Scratch::default(), 0u64);
         for_each_line(bytes, self.delimiter, |from, end| {
             let line = &bytes[from..end];
             sum = sum.wrapping_add(line_hash(&bytes[from..], line.len()));
-            key.clear();
-            self.keys.push_key(line, &mut scratch, &mut key);
-            push_keyed_line(keyed, &key, line);
+            push_keyed_line(keyed, line, |out| self.keys.push_key(line, &mut scratch, out));
         });
         let is_whole = bytes.last() == Some(&self.delimiter);
         self.bytes.fetch_add(bytes.len() as u64 + u64::from(!is_whole), Relaxed);

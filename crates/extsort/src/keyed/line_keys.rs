@@ -245,7 +245,7 @@ mod tests {
         ) {
             let keyed: Vec<Vec<u8>> = texts.iter().map(|(key, line)| {
                 let mut out = Vec::new();
-                push_keyed_line(&mut out, key, line);
+                push_keyed_line(&mut out, line, |out| out.extend_from_slice(key));
                 out.pop();
                 out
             }).collect();

@@ -47,10 +47,28 @@ pub fn line_end(text: &[u8], delimiter: u8) -> usize {
     }
     let from = MASK_BYTES * blocks.len().min(MASKS_MAX);
     let end = match blocks.len() {
-        ..=MASKS_MAX => rest.iter().position(|&byte| byte == delimiter),
+        ..=MASKS_MAX => position_in_short(rest, delimiter),
         _ => memchr::memchr(delimiter, &text[from..]),
     };
     end.map_or(text.len(), |end| from + end)
+}
+
+/// Where a byte is in a text that is shorter than a mask: eight at a time, the last eight once more.
+#[inline(always)]
+fn position_in_short(text: &[u8], wanted: u8) -> Option<usize> {
+    const ALL: u64 = 0x0101_0101_0101_0101;
+    let in_word = |from: usize, bytes: &[u8; 8]| {
+        // The upper bit of the first byte that is the wanted one, and of some behind it.
+        let differ = u64::from_le_bytes(*bytes) ^ (ALL * u64::from(wanted));
+        let found = differ.wrapping_sub(ALL) & !differ & (ALL << 7);
+        (found != 0).then(|| from + found.trailing_zeros() as usize / 8)
+    };
+    let Some(last) = text.last_chunk() else {
+        return text.iter().position(|&byte| byte == wanted);
+    };
+    let words = text.as_chunks().0.iter().zip((0..).step_by(8));
+    let found = words.map(|(word, from)| in_word(from, word)).find_map(|found| found);
+    found.or_else(|| in_word(text.len() - 8, last))
 }
 
 /// Lines that end within so many masks are searched for their ends here, longer ones by memchr.
