@@ -36,6 +36,18 @@ impl Areas {
         Some(self.free.remove(at))
     }
 
+    /// Takes so many bytes, a multiple of the alignment and not 0, of the smallest free piece that
+    /// has them.
+    pub(super) fn take_bytes(&mut self, bytes: usize) -> Option<Lease> {
+        let enough = (0..self.free.len()).filter(|&at| self.free[at].len() >= bytes);
+        let at = enough.min_by_key(|&at| self.free[at].len())?;
+        let taken = self.free[at].split_off_front(bytes);
+        if self.free[at].is_empty() {
+            self.free.remove(at);
+        }
+        Some(taken)
+    }
+
     /// Gives memory back, and joins it with its neighbours.
     pub(super) fn give(&mut self, lease: Lease) {
         if lease.is_empty() {
@@ -79,13 +91,7 @@ impl Areas {
         let area = larger.split_off_front(whole);
         self.give(before);
         self.give(larger);
-        let Some(at) = self.free.iter().position(|lease| lease.len() >= wanted) else {
-            return Err(area);
-        };
-        let mut own = self.free[at].split_off_front(wanted);
-        if self.free[at].is_empty() {
-            self.free.remove(at);
-        }
+        let Some(mut own) = self.take_bytes(wanted) else { return Err(area) };
         own[..bytes].copy_from_slice(&area[..bytes]);
         self.give(area);
         Ok(own)

@@ -8,12 +8,13 @@
 //! A line in its order needs no entry: a merge reads such a text as it reads a block of a run. And
 //! one after the other is faster, because each line elsewhere is a miss of the TLB.
 
+use super::options::LinesOptions;
 use std::ops::Range;
 use xsort_disk::{Lease, align_up};
-use xsort_kernels::Caches;
 use xsort_kernels::lines::{
-    Bound, Deduplicated, Entry, Gathered, LineOrder, Lines, SameBytes, Sorted, Words, arrange,
-    bound_in_entries, bound_in_text, dedup, gather, gather_text, line_end, sort, sort_only,
+    Arranged, Bound, Deduplicated, Entry, Gathered, LineOrder, Lines, SameBytes, Sorted, Words,
+    arrange, bound_in_entries, bound_in_text, dedup, gather, gather_text, line_end, sort,
+    sort_only,
 };
 
 /// Lines of so many bytes are worth moving. Of shorter ones the entries hold most, and longer ones
@@ -161,23 +162,26 @@ impl Chunk {
         self.sorted_lines
     }
 
-    /// Sorts the lines, and with `is_unique` drops all but the first of those with the same key.
+    /// Sorts the lines, and drops all but the first of those with the same key if that is wanted.
     /// Only if it `needs_hashes` are there sums of all lines. `sort_buffer` is as large as the
-    /// layout asked for.
+    /// layout asked for. If there is memory of [`arranged_bytes`](Chunk::arranged_bytes) in `to`,
+    /// lines may move there, and the memory that they were in is in its place then; the result says
+    /// whether they have.
     pub(super) fn sort<O: LineOrder>(
         &mut self,
         order: &O,
-        delimiter: u8,
-        is_unique: bool,
+        options: &LinesOptions,
         needs_hashes: bool,
-        caches: Caches,
         sort_buffer: &mut Lease,
-    ) -> HashSums {
+        mut to: Option<&mut Lease>,
+    ) -> (HashSums, bool) {
+        let LinesOptions { delimiter, is_unique, caches, .. } = *options;
         let bytes = self.lines * size_of::<Entry<O::Words>>();
         let own = entries_from(self.text_bytes);
         match self.layout {
             Layout::Arranged => {
-                sort_buffer.populate(0..arranging_bytes(self.text_bytes, bytes));
+                let moved_bytes = if to.is_some() { 0 } else { self.text_bytes };
+                sort_buffer.populate(0..arranging_bytes(moved_bytes, bytes));
             }
             Layout::Entries(_) => {
                 self.area.populate(own..own + bytes);
@@ -207,11 +211,25 @@ impl Chunk {
             Deduplicated { lines: self.lines, dropped_sum: 0 }
         };
         self.sorted_lines = lines;
-        self.sorted_bytes = match self.layout {
-            Layout::Arranged => arrange(text, delimiter, &entries[..lines], buffer),
-            Layout::Entries(_) => self.text_bytes,
+        let (sorted_bytes, has_moved) = match self.layout {
+            Layout::Arranged => {
+                put_in_order(text, delimiter, &entries[..lines], buffer, to.as_deref_mut())
+            }
+            Layout::Entries(_) => (self.text_bytes, false),
         };
-        HashSums { read, dropped: dropped_sum }
+        self.sorted_bytes = sorted_bytes;
+        if has_moved && let Some(to) = to {
+            std::mem::swap(&mut self.area, to);
+        }
+        (HashSums { read, dropped: dropped_sum }, has_moved)
+    }
+
+    /// Bytes of memory that its lines can be moved to when they are sorted; 0 if they stay.
+    pub(super) fn arranged_bytes(&self) -> usize {
+        match self.layout {
+            Layout::Arranged => align_up(self.text_bytes as u64) as usize,
+            Layout::Entries(_) => 0,
+        }
     }
 
     /// The bytes that are the same in all keys of all of these chunks, if they are sorted and that
@@ -320,6 +338,29 @@ impl Chunk {
             Layout::Entries(_) => (self.text_bytes / self.sorted_lines.max(1)).max(1),
         }
     }
+}
+
+/// Puts the lines of `entries` in their order: in `to`, if there is that, else in `text` by way of
+/// `buffer`, which is as large. Returns how many bytes they have, and whether they are in `to`.
+fn put_in_order<W: Words>(
+    text: &mut [u8],
+    delimiter: u8,
+    entries: &[Entry<W>],
+    buffer: &mut [u8],
+    to: Option<&mut Lease>,
+) -> (usize, bool) {
+    let arranged = match to {
+        None => arrange(text, delimiter, entries, buffer),
+        Some(to) => {
+            to.populate(0..to.len());
+            let arranged = arrange(text, delimiter, entries, to);
+            return (arranged.bytes(), matches!(arranged, Arranged::Moved(_)));
+        }
+    };
+    if let Arranged::Moved(bytes) = arranged {
+        text[..bytes].copy_from_slice(&buffer[..bytes]);
+    }
+    (arranged.bytes(), false)
 }
 
 /// Sums of the hashes of lines.

@@ -54,14 +54,33 @@ pub fn gather_text(text: &[u8], delimiter: u8, out: &mut [u8]) -> Gathered {
     Gathered { lines: count_lines(lines, delimiter), bytes, last_line }
 }
 
-/// Moves the lines of `entries` to the front of `text`, in their order, by way of `buffer`, which
-/// is at least as large. Returns how many bytes they have. What else the text has is lost.
+/// What [`arrange`] has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arranged {
+    /// The lines, of so many bytes, were in their order already.
+    InPlace(usize),
+    /// They are in the other memory.
+    Moved(usize),
+}
+
+impl Arranged {
+    /// Bytes of the lines.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        match self {
+            Arranged::InPlace(bytes) | Arranged::Moved(bytes) => bytes,
+        }
+    }
+}
+
+/// Copies the lines of `entries` to the front of `to`, in their order, unless that is how they
+/// come in `text`. `to` is at least as large.
 pub fn arrange<W: Words>(
-    text: &mut [u8],
+    text: &[u8],
     delimiter: u8,
     entries: &[Entry<W>],
-    buffer: &mut [u8],
-) -> usize {
+    to: &mut [u8],
+) -> Arranged {
     let mut bytes = 0;
     let is_in_place = entries.iter().all(|entry| {
         let is_next = entry.offset() == bytes;
@@ -69,12 +88,11 @@ pub fn arrange<W: Words>(
         is_next
     });
     if is_in_place {
-        return bytes;
+        return Arranged::InPlace(bytes);
     }
-    let Gathered { lines, bytes, .. } = gather(text, delimiter, entries, buffer);
+    let Gathered { lines, bytes, .. } = gather(text, delimiter, entries, to);
     assert_eq!(lines, entries.len(), "all lines of a text fit where it fits");
-    text[..bytes].copy_from_slice(&buffer[..bytes]);
-    bytes
+    Arranged::Moved(bytes)
 }
 
 #[cfg(test)]
@@ -101,16 +119,19 @@ mod tests {
                 entries.iter().flat_map(|entry| [entry.line(&text, b'\n'), b"\n"]).collect();
             let expected = expected.concat();
             let mut buffer = vec![0; text.len()];
-            for _ in 0..2 {
-                let bytes = arrange(&mut text, b'\n', &entries, &mut buffer);
-                assert_eq!(text[..bytes], expected);
-                // They are in their places.
-                let mut from = 0;
-                for entry in &mut entries {
-                    *entry = entry.moved_to(from);
-                    from += entry.bytes(&text, b'\n') + 1;
-                }
+            let Arranged::Moved(bytes) = arrange(&text, b'\n', &entries, &mut buffer) else {
+                assert_eq!(text[..expected.len()], expected);
+                continue;
+            };
+            assert_eq!(buffer[..bytes], expected);
+            text = buffer;
+            let mut from = 0;
+            for entry in &mut entries {
+                *entry = entry.moved_to(from);
+                from += entry.bytes(&text, b'\n') + 1;
             }
+            let again = arrange(&text, b'\n', &entries, &mut []);
+            assert_eq!(again, Arranged::InPlace(bytes));
         }
     }
 }

@@ -24,7 +24,7 @@ mod sort;
 
 pub use columns::SameBytes;
 pub use entry::{Entry, Words};
-pub use gather::{Gathered, arrange, gather, gather_text};
+pub use gather::{Arranged, Gathered, arrange, gather, gather_text};
 pub use hash::line_hash;
 pub use merge::{Filled, Lines, Merge};
 pub use order::{ByBytes, ByBytesReversed, LineOrder};

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use std::cmp::Ordering;
 use xsort_kernels::Caches;
 use xsort_kernels::lines::{
-    ByBytes, ByBytesReversed, Entry, LineOrder, Lines, Merge, SameBytes, arrange, count_lines,
-    dedup, sort_only,
+    Arranged, ByBytes, ByBytesReversed, Entry, LineOrder, Lines, Merge, SameBytes, arrange,
+    count_lines, dedup, sort_only,
 };
 
 const CACHES: Caches = Caches { l1_bytes: 2 << 10, l2_bytes: 8 << 10 };
@@ -97,9 +97,12 @@ fn arranged<O: LineOrder>(
         true => dedup(order, &text, b'\n', &mut entries).lines,
         false => entries.len(),
     };
-    let mut buffer = text.clone();
-    let bytes = arrange(&mut text, b'\n', &entries[..count], &mut buffer);
-    text.truncate(bytes);
+    let mut moved = text.clone();
+    let arranged = arrange(&text, b'\n', &entries[..count], &mut moved);
+    if let Arranged::Moved(_) = arranged {
+        text = moved;
+    }
+    text.truncate(arranged.bytes());
     (text, sorted.same)
 }
 

@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
+use xsort_disk::Lease;
 use xsort_kernels::lines::LineOrder;
 
 /// All lines must be expected to take at most this share of the memory.
@@ -109,50 +110,85 @@ impl<O: LineOrder> Forming<'_, '_, '_, O> {
     /// Forms chunks of morsels until there are no more.
     fn run(&self) {
         let next = || self.next.fetch_add(1, Relaxed);
+        let mut area = None;
         while !self.should_stop()
             && let number = next()
             && let Some((inputs, file_bytes)) = self.morsels.open(number)
         {
-            let is_formed = self.form(number, inputs).is_some();
+            let is_formed = self.form(number, inputs, &mut area).is_some();
             if !is_formed || self.is_too_much(file_bytes) {
                 self.give_up();
             }
         }
+        area.into_iter().for_each(|area| self.give(area));
     }
 
-    /// Forms chunks of a morsel: one, as a rule. `None` if that can't be done.
-    fn form(&self, number: usize, inputs: Vec<LinesInput>) -> Option<()> {
+    /// Forms chunks of a morsel: one, as a rule. It is read into `area`, if there is one, which is
+    /// left for the next one if its lines are moved when they are sorted. `None` if that can't be
+    /// done.
+    fn form(&self, number: usize, inputs: Vec<LinesInput>, area: &mut Option<Lease>) -> Option<()> {
         let reader = InputReader::new(inputs, self.job.options.delimiter, None);
         let mut reader = ChunkReader::of_morsel(self.job, reader);
         let mut next = None;
         for chunk in 0.. {
             let mut filling = match next.take() {
                 Some(filling) => filling,
-                None => Filling { area: self.free(Areas::take)?, text_bytes: 0 },
+                None => Filling { area: self.area(area)?, text_bytes: 0 },
             };
             let (lines, bytes) = match reader.fill(&mut filling, 0) {
                 Ok(Filled::Lines { lines, bytes }) => (lines, bytes),
                 filled => {
-                    self.free(|free| free.give(filling.area));
+                    self.give(filling.area);
                     return matches!(filled, Ok(Filled::Nothing)).then_some(());
                 }
             };
             let Divided { chunk: unsorted, rest, next: begun } =
                 reader.divide(filling, lines, bytes);
-            rest.into_iter().for_each(|rest| self.free(|free| free.give(rest)));
             next = begun;
             self.job.observer.advance(bytes as u64);
-            let SortedChunk { chunk: sorted, rest, .. } = self.worker.sort(unsorted);
+            let sorted = self.sort(unsorted, rest, area);
             let mut formed = self.formed.lock();
             formed.used_bytes += sorted.area_bytes() as u64;
             formed.chunks.insert((number, chunk), sorted);
             drop(formed);
-            self.free(|free| free.give(rest));
             if next.is_none() && reader.is_over() {
                 break;
             }
         }
         Some(())
+    }
+
+    /// Sorts a chunk of an area, of which `rest` is left. If its lines are moved, the area stays in
+    /// `area`.
+    fn sort(&self, unsorted: Chunk, rest: Option<Lease>, area: &mut Option<Lease>) -> Chunk {
+        let mut to = match unsorted.arranged_bytes() {
+            0 => None,
+            bytes => self.free(|free| free.take_bytes(bytes)),
+        };
+        let SortedChunk { chunk, rest: dropped, has_moved, .. } =
+            self.worker.sort(unsorted, to.as_mut());
+        self.give(dropped);
+        match (to, rest) {
+            (Some(mut own), rest) if has_moved => {
+                rest.into_iter().for_each(|rest| own.join(rest));
+                *area = Some(own);
+            }
+            (to, rest) => to.into_iter().chain(rest).for_each(|unused| self.give(unused)),
+        }
+        chunk
+    }
+
+    /// The area of the last chunk, if it is large enough, or a free one.
+    fn area(&self, last: &mut Option<Lease>) -> Option<Lease> {
+        match last.take() {
+            Some(last) if last.len() >= self.job.plan.area_bytes / 2 => return Some(last),
+            small => small.into_iter().for_each(|small| self.give(small)),
+        }
+        self.free(Areas::take)
+    }
+
+    fn give(&self, memory: Lease) {
+        self.free(|free| free.give(memory));
     }
 
     fn free<R>(&self, change: impl FnOnce(&mut Areas) -> R) -> R {

@@ -43,6 +43,8 @@ pub(crate) struct SortedChunk {
     pub(crate) sums: HashSums,
     /// The memory of dropped lines.
     pub(crate) rest: Lease,
+    /// Whether its lines have moved to other memory.
+    pub(crate) has_moved: bool,
 }
 
 /// A part of a run, on scratch.
@@ -107,30 +109,29 @@ impl<'a, 'j, O: LineOrder> FormWorker<'a, 'j, O> {
                 None
             }
             FormTask::Sort(number, chunk) => {
-                let SortedChunk { chunk, sums, rest } = self.sort(chunk);
+                let SortedChunk { chunk, sums, rest, .. } = self.sort(chunk, None);
                 Some(Ok(FormOutcome::Sorted(number, chunk, sums, rest)))
             }
             FormTask::Spill(part) => Some(self.spill(part).map(FormOutcome::Spilled)),
         }
     }
 
-    /// Sorts a chunk.
-    pub(crate) fn sort(&self, mut chunk: Chunk) -> SortedChunk {
+    /// Sorts a chunk. Its lines may move to other memory, as [`Chunk::sort`] has it.
+    pub(crate) fn sort(&self, mut chunk: Chunk, to: Option<&mut Lease>) -> SortedChunk {
         let LinesJob { order, options, gauges, balance, .. } = self.job;
         let mut buffer = self.sort_buffers.lock().pop().expect("one for each thread");
         if self.job.is_memory_reused() {
             buffer.renew();
         }
-        let (delimiter, is_unique) = (options.delimiter, options.is_unique);
-        let (caches, needs_hashes) = (options.caches, self.job.needs_hashes());
-        let sort = || chunk.sort(*order, delimiter, is_unique, needs_hashes, caches, &mut buffer);
-        let sums = gauges.stage_times.sort_busy.time(sort);
+        let needs_hashes = self.job.needs_hashes();
+        let sort = || chunk.sort(*order, options, needs_hashes, &mut buffer, to);
+        let (sums, has_moved) = gauges.stage_times.sort_busy.time(sort);
         gauges.counts.chunks.fetch_add(1, Relaxed);
         balance.read(sums.read);
         balance.dropped(sums.dropped);
         self.sort_buffers.lock().push(buffer);
         let rest = chunk.trim();
-        SortedChunk { chunk, sums, rest }
+        SortedChunk { chunk, sums, rest, has_moved }
     }
 
     /// Merges a part of a group's chunks to scratch. The group has been returned when this returns.
