@@ -124,7 +124,9 @@ fn run(case: &Case, disk: &SimDisk) -> Result<(), Error> {
         let input = LinesInput {
             path: INPUT.into(),
             bytes: Some(bytes.len() as u64),
-            content: Content::File(OpenInput::new(move || Ok(Box::new(Cursor::new(bytes.clone()))))),
+            content: Content::File(OpenInput::new(move || {
+                Ok(Box::new(Cursor::new(bytes.clone())))
+            })),
         };
         return sort_lines(&options, &ByBytes, vec![input], &mut Vec::new(), disk, &Unobserved)
             .map(drop);

@@ -53,7 +53,8 @@ pub fn line_end(text: &[u8], delimiter: u8) -> usize {
     end.map_or(text.len(), |end| from + end)
 }
 
-/// Where a byte is in a text that is shorter than a mask: eight at a time, the last eight once more.
+/// Where a byte is in a text that is shorter than a mask: eight at a time, the last eight once
+/// more.
 #[inline(always)]
 fn position_in_short(text: &[u8], wanted: u8) -> Option<usize> {
     const ALL: u64 = 0x0101_0101_0101_0101;
