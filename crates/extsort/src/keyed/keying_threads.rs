@@ -33,6 +33,12 @@ pub struct KeyingMemory {
 }
 
 impl KeyingMemory {
+    /// How many pieces that takes at a time.
+    #[must_use]
+    pub fn pieces(&self) -> usize {
+        (self.taken_bytes / PIECE_MEMORY) as usize
+    }
+
     /// Up to `threads` threads, or as many as an eighth of the budget has room for.
     #[must_use]
     pub fn of_budget(budget_bytes: u64, threads: usize) -> KeyingMemory {

@@ -1,6 +1,7 @@
 //! Lines as records whose keys are made on all threads.
 
 use super::keying::{Cut, Keying, Piece};
+use super::keying_threads::PIECE_BYTES;
 use super::line_framing::push_keyed_line;
 use super::line_keys::LineKeys;
 use std::io::{self, Read};
@@ -78,5 +79,35 @@ impl<K: LineKeys> Keying for LineKeying<K> {
         self.bytes.fetch_add(bytes.len() as u64 + u64::from(!is_whole), Relaxed);
         self.sum.fetch_add(sum, Relaxed);
         Ok(())
+    }
+}
+
+/// The same for parts of an input that are read side by side. Memory for long lines is counted only
+/// once: an input that has any is read as a whole.
+pub(super) struct PartKeying<K>(pub(super) Arc<LineKeying<K>>);
+
+impl<K: LineKeys> Keying for PartKeying<K> {
+    type Index = ();
+
+    fn cut(
+        &self,
+        bytes: &[u8],
+        is_last: bool,
+        records_max: usize,
+        at: Piece,
+        index: &mut (),
+    ) -> io::Result<Cut> {
+        Ok(match self.0.cut(bytes, is_last, records_max, at, index)? {
+            Cut::Part { bytes_max } => Cut::Part { bytes_max: bytes_max.min(PIECE_BYTES - 1) },
+            records => records,
+        })
+    }
+
+    fn too_long(&self, begun: &[u8], rest: &mut dyn Read, at: Piece) -> io::Error {
+        self.0.too_long(begun, rest, at)
+    }
+
+    fn key(&self, bytes: &[u8], index: &(), at: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {
+        self.0.key(bytes, index, at, keyed)
     }
 }

@@ -4,7 +4,7 @@ use super::encode::RECORD_END;
 use super::input::{from_beginning, to_keyed};
 use super::keying_threads::{KeyingMemory, KeyingThreads};
 use super::line_framing::RestoreLines;
-use super::line_keying::{LineKeying, TooLong};
+use super::line_keying::{LineKeying, PartKeying, TooLong};
 use super::line_keys::{ByKeyAndLine, ByKeyThenJudged, ByLineKey, LineKeys, LineTies};
 use super::line_sum::LineSum;
 use crate::units::Bytes;
@@ -75,7 +75,7 @@ fn sort_keyed<K: LineKeys>(
         sum: AtomicU64::new(0),
     });
     let memory = KeyingMemory::of_budget(budget_bytes, threads);
-    let inputs = keyed(&keying, memory.threads, inputs);
+    let inputs = keyed(&keying, memory, inputs);
     let engine = LinesOptions {
         delimiter: RECORD_END,
         taken_bytes: taken_bytes + memory.taken_bytes + LINE_COPIES * line_bytes_max,
@@ -128,13 +128,14 @@ impl SegmentForm for SummedLines {
 /// Inputs whose lines have keys.
 fn keyed<K: LineKeys>(
     keying: &Arc<LineKeying<K>>,
-    threads: usize,
+    memory: KeyingMemory,
     inputs: Vec<LinesInput>,
 ) -> Vec<LinesInput> {
     let lines = || MapLines {
         delimiter: keying.delimiter,
+        parts_max: memory.pieces(),
         map: {
-            let keying = Arc::clone(keying);
+            let keying = Arc::new(PartKeying(Arc::clone(keying)));
             // Whoever reads a part makes its keys.
             let own = move || Arc::new(KeyingThreads::new(Arc::clone(&keying), 0));
             Arc::new(move || to_keyed(from_beginning(0), own()))
@@ -144,7 +145,7 @@ fn keyed<K: LineKeys>(
             Arc::new(move || keying.forget())
         },
     };
-    let threads = Arc::new(KeyingThreads::new(Arc::clone(keying), threads));
+    let threads = Arc::new(KeyingThreads::new(Arc::clone(keying), memory.threads));
     let keyed = |(input, number): (LinesInput, u32)| {
         let bytes = input.bytes.map(|bytes| bytes + bytes / KEY_SHARE);
         let map = to_keyed(from_beginning(number), Arc::clone(&threads));

@@ -111,6 +111,10 @@ impl<'a, 'j, O: LineOrder> ChunkReader<'a, 'j, O> {
             && (*text_bytes < target || lines == 0)
         {
             if self.job.should_stop() {
+                // The failure is for whoever ends the job.
+                if self.is_of_morsel {
+                    return Err(Error::Cancelled);
+                }
                 self.job.failure.check()?;
             }
             let bytes = self.read(area, *text_bytes, lines)?;

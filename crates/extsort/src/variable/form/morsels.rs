@@ -48,7 +48,7 @@ pub(crate) fn cut<O: LineOrder>(
         let left = (left as f64 / share) as u64;
         (plan.chunk_bytes_after(0, Some(left)) as f64 * share) as u64
     };
-    Morsels::cut(inputs, job.options.delimiter, morsel_bytes)
+    Morsels::cut(inputs, job.options.delimiter, plan.threads, morsel_bytes)
 }
 
 /// Forms chunks of all morsels. If that can't be done, returns all memory.
@@ -71,6 +71,9 @@ pub(crate) fn form<'a, O: LineOrder>(
     });
     let FormedChunks { chunks, free, is_given_up, .. } = forming.formed.into_inner();
     let mut free = free.expect("it is taken here only");
+    let chunk_bytes = chunks.values().map(Chunk::area_bytes).sum::<usize>();
+    let all_bytes = (free.sizes().sum::<usize>() + chunk_bytes) as u64;
+    debug_assert!(all_bytes == memory_bytes || job.failure.is_set(), "memory is lost");
     if is_given_up || job.failure.is_set() || !morsels.are_whole() {
         job.forget_read();
         morsels.forget();
@@ -115,21 +118,26 @@ impl<O: LineOrder> Forming<'_, '_, '_, O> {
             && let number = next()
             && let Some((inputs, file_bytes)) = self.morsels.open(number)
         {
-            let is_formed = self.form(number, inputs, &mut area).is_some();
-            if !is_formed || self.is_too_much(file_bytes) {
-                self.give_up();
+            match self.form(number, inputs, &mut area) {
+                Some(used_bytes) if !self.is_too_much(used_bytes, file_bytes) => {}
+                _ => self.give_up(),
             }
         }
         area.into_iter().for_each(|area| self.give(area));
     }
 
     /// Forms chunks of a morsel: one, as a rule. It is read into `area`, if there is one, which is
-    /// left for the next one if its lines are moved when they are sorted. `None` if that can't be
-    /// done.
-    fn form(&self, number: usize, inputs: Vec<LinesInput>, area: &mut Option<Lease>) -> Option<()> {
+    /// left for the next one if its lines are moved when they are sorted. Returns how much memory
+    /// the chunks have; `None` if that can't be done.
+    fn form(
+        &self,
+        number: usize,
+        inputs: Vec<LinesInput>,
+        area: &mut Option<Lease>,
+    ) -> Option<u64> {
         let reader = InputReader::new(inputs, self.job.options.delimiter, None);
         let mut reader = ChunkReader::of_morsel(self.job, reader);
-        let mut next = None;
+        let (mut next, mut used_bytes) = (None, 0);
         for chunk in 0.. {
             let mut filling = match next.take() {
                 Some(filling) => filling,
@@ -139,7 +147,7 @@ impl<O: LineOrder> Forming<'_, '_, '_, O> {
                 Ok(Filled::Lines { lines, bytes }) => (lines, bytes),
                 filled => {
                     self.give(filling.area);
-                    return matches!(filled, Ok(Filled::Nothing)).then_some(());
+                    return matches!(filled, Ok(Filled::Nothing)).then_some(used_bytes);
                 }
             };
             let Divided { chunk: unsorted, rest, next: begun } =
@@ -147,15 +155,13 @@ impl<O: LineOrder> Forming<'_, '_, '_, O> {
             next = begun;
             self.job.observer.advance(bytes as u64);
             let sorted = self.sort(unsorted, rest, area);
-            let mut formed = self.formed.lock();
-            formed.used_bytes += sorted.area_bytes() as u64;
-            formed.chunks.insert((number, chunk), sorted);
-            drop(formed);
+            used_bytes += sorted.area_bytes() as u64;
+            self.formed.lock().chunks.insert((number, chunk), sorted);
             if next.is_none() && reader.is_over() {
                 break;
             }
         }
-        Some(())
+        Some(used_bytes)
     }
 
     /// Sorts a chunk of an area, of which `rest` is left. If its lines are moved, the area stays in
@@ -171,7 +177,7 @@ impl<O: LineOrder> Forming<'_, '_, '_, O> {
         match (to, rest) {
             (Some(mut own), rest) if has_moved => {
                 rest.into_iter().for_each(|rest| own.join(rest));
-                *area = Some(own);
+                area.replace(own).into_iter().for_each(|other| self.give(other));
             }
             (to, rest) => to.into_iter().chain(rest).for_each(|unused| self.give(unused)),
         }
@@ -195,9 +201,11 @@ impl<O: LineOrder> Forming<'_, '_, '_, O> {
         change(self.formed.lock().free.as_mut().expect("it is there while threads work"))
     }
 
-    /// Whether all lines will take more memory than there is, after so many more bytes of files.
-    fn is_too_much(&self, file_bytes: u64) -> bool {
+    /// Whether all lines will take more memory than there is, after chunks of so many bytes that
+    /// were made of so many bytes of files.
+    fn is_too_much(&self, used_bytes: u64, file_bytes: u64) -> bool {
         let mut formed = self.formed.lock();
+        formed.used_bytes += used_bytes;
         formed.file_bytes += file_bytes;
         let all = self.morsels.file_bytes() as f64 / formed.file_bytes.max(1) as f64;
         (formed.used_bytes as f64 * all) as u64 > self.memory_bytes / 8 * EIGHTHS_MAX

@@ -88,6 +88,8 @@ pub type MapInput = Box<dyn for<'d> FnOnce(InputBytes<'d>) -> InputBytes<'d> + S
 pub struct MapLines {
     /// What ends a line.
     pub delimiter: u8,
+    /// So many parts may be read at the same time, by the memory that is counted for it.
+    pub parts_max: usize,
     /// Maps one part.
     pub map: Arc<dyn Fn() -> MapInput + Send + Sync>,
     /// Called if the parts that were mapped don't count: the input is read once more, as a whole.

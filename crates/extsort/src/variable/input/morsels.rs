@@ -32,6 +32,8 @@ const LOOKED_AT_MAX: u64 = 1 << 20;
 /// A file that is read in parts.
 struct MorselFile {
     path: PathBuf,
+    /// As long as it is open, no other file has its inode.
+    _open: File,
     /// Its device and inode.
     identity: (u64, u64),
     /// What ends a line.
@@ -69,24 +71,27 @@ pub(crate) struct Morsels {
 
 impl Morsels {
     /// Cuts `inputs` of lines that `delimiter` ends into morsels, the next of about
-    /// `morsel_bytes(bytes still to be cut)` bytes. `None` where they are better read one after the
-    /// other: if one is no file that threads may open, or isn't in the page cache.
+    /// `morsel_bytes(bytes still to be cut)` bytes, for so many threads. `None` where they are
+    /// better read one after the other: if one is no file that threads may open, or isn't in the
+    /// page cache.
     pub(crate) fn cut(
         inputs: &[LinesInput],
         delimiter: u8,
+        threads: usize,
         morsel_bytes: impl Fn(u64) -> u64,
     ) -> Option<Morsels> {
-        let files = inputs.iter().map(|input| MorselFile::new(input, delimiter));
+        let files = inputs.iter().map(|input| MorselFile::new(input, delimiter, threads));
         let files = if inputs.len() <= FILES_MAX { files.collect() } else { None };
         let files: Vec<(MorselFile, u64)> = files?;
         let file_bytes = files.iter().map(|(_, bytes)| bytes).sum();
         let (mut morsels, mut left) = (Vec::new(), file_bytes);
         let (mut morsel, mut missing) = (Vec::new(), morsel_bytes(left).max(1));
         for (file, &(_, bytes)) in files.iter().enumerate() {
-            let mut from = 0;
-            while from < bytes {
+            let (mut from, mut is_last) = (0, false);
+            while !is_last {
                 let own = missing.min(bytes - from);
-                morsel.push(Part { file, from, bytes: own, is_last: from + own == bytes });
+                is_last = from + own == bytes;
+                morsel.push(Part { file, from, bytes: own, is_last });
                 from += own;
                 left -= own;
                 missing -= own;
@@ -144,11 +149,11 @@ impl Morsels {
 
 impl MorselFile {
     /// The file of an input, and its bytes; `None` if it can't be read in parts, or shouldn't be.
-    fn new(input: &LinesInput, delimiter: u8) -> Option<(MorselFile, u64)> {
+    fn new(input: &LinesInput, delimiter: u8, threads: usize) -> Option<(MorselFile, u64)> {
         let (open, bytes, lines) = match &input.content {
             Content::File(open) => (open, input.bytes?, None),
             Content::Mapped { open, file_bytes, lines, .. } => {
-                (open, *file_bytes, Some(lines.clone()?))
+                (open, *file_bytes, Some(lines.clone().filter(|lines| lines.parts_max >= threads)?))
             }
             Content::Url(_) | Content::Stream(_) => return None,
         };
@@ -159,6 +164,7 @@ impl MorselFile {
         }
         let file = MorselFile {
             path: input.path.clone(),
+            _open: file,
             identity: (found.dev(), found.ino()),
             delimiter: lines.as_ref().map_or(delimiter, |lines| lines.delimiter),
             lines,
@@ -179,13 +185,17 @@ struct PartRead {
     at: u64,
     /// Whether that is behind a delimiter, or nothing was read.
     is_line_whole: bool,
+    /// The file ended before a line began in the part: what somebody appends now belongs to a line
+    /// of an earlier part.
+    is_behind_end: bool,
     is_over: bool,
 }
 
 impl PartRead {
     fn new(file: Arc<MorselFile>, part: Part) -> PartRead {
-        let open = None;
-        PartRead { file, part, open, begin: 0, at: 0, is_line_whole: true, is_over: false }
+        let (open, begin, at) = (None, 0, 0);
+        let (is_line_whole, is_behind_end, is_over) = (true, false, false);
+        PartRead { file, part, open, begin, at, is_line_whole, is_behind_end, is_over }
     }
 
     /// Opens the file, and finds the first line that begins in the part or behind it.
@@ -195,11 +205,11 @@ impl PartRead {
         if (found.dev(), found.ino()) != self.file.identity {
             return Err(io::Error::other("it is another file"));
         }
-        self.begin = match self.part.from {
-            0 => 0,
-            from => behind_line(&file, from - 1, self.file.delimiter)?,
-        };
-        self.at = self.begin;
+        if self.part.from > 0 {
+            let (begin, has_end) = behind_line(&file, self.part.from - 1, self.file.delimiter)?;
+            (self.begin, self.at) = (begin, begin);
+            self.is_behind_end = !has_end;
+        }
         Ok(file)
     }
 
@@ -224,7 +234,9 @@ impl Read for PartRead {
         let Part { from, bytes, is_last, .. } = self.part;
         let left = if is_last { u64::MAX } else { (from + bytes).saturating_sub(self.at) };
         let delimiter = self.file.delimiter;
-        let bytes = if left > 0 {
+        let bytes = if self.is_behind_end {
+            0
+        } else if left > 0 {
             let most = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
             file.read_at(&mut buffer[..most], self.at)?
         } else if self.is_line_whole {
@@ -244,16 +256,17 @@ impl Read for PartRead {
     }
 }
 
-/// The offset behind the first delimiter from `from` on, or where the file ends.
-fn behind_line(file: &File, from: u64, delimiter: u8) -> io::Result<u64> {
+/// The offset behind the first delimiter from `from` on, or where the file ends, and whether there
+/// is one.
+fn behind_line(file: &File, from: u64, delimiter: u8) -> io::Result<(u64, bool)> {
     let (mut at, mut looked_at) = (from, [0; LOOK_BYTES]);
     while at - from < LOOKED_AT_MAX {
         let bytes = file.read_at(&mut looked_at, at)?;
         if let Some(end) = memchr::memchr(delimiter, &looked_at[..bytes]) {
-            return Ok(at + end as u64 + 1);
+            return Ok((at + end as u64 + 1, true));
         }
         if bytes == 0 {
-            return Ok(at);
+            return Ok((at, false));
         }
         at += bytes as u64;
     }
@@ -273,7 +286,7 @@ mod tests {
 
     fn cut(paths: &[PathBuf], step: u64) -> Option<Morsels> {
         let inputs: Vec<_> = paths.iter().map(|path| LinesInput::at(path)).collect();
-        Morsels::cut(&inputs, b'\n', |_| step)
+        Morsels::cut(&inputs, b'\n', 2, |_| step)
     }
 
     /// What the parts of each morsel are.
@@ -305,7 +318,7 @@ mod tests {
             let paths: Vec<_> = texts.iter().enumerate().map(path).collect();
             // The kernel may not tell what is cached.
             if let Some(morsels) = cut(&paths, step) {
-                prop_assert!(!texts.iter().any(|text| !text.is_empty()) || !morsels.are_whole());
+                prop_assert!(!morsels.are_whole());
                 let parts = read(&morsels).unwrap();
                 prop_assert!(morsels.are_whole());
                 prop_assert_eq!(parts.iter().flatten().flatten().count(), texts.concat().len());
@@ -347,6 +360,31 @@ mod tests {
     }
 
     #[test]
+    fn what_is_appended_to_the_last_line_is_no_line_of_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        fs::write(&path, "a long line without an end").unwrap();
+        let Some(morsels) = cut(slice::from_ref(&path), 9) else { return };
+        let open = |number| morsels.open(number).unwrap().0.pop().unwrap().into_bytes();
+        let (mut first, mut last) = (open(0), open(2));
+        first.read_to_end(&mut Vec::new()).unwrap();
+        let nothing = last.read(&mut [0; 100]).unwrap();
+        fs::write(&path, "a long line without an end until now\n").unwrap();
+        assert_eq!((nothing, last.read(&mut [0; 100]).unwrap()), (0, 0));
+    }
+
+    #[test]
+    fn a_file_that_is_empty_at_first_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        fs::write(&path, "").unwrap();
+        let Some(morsels) = cut(slice::from_ref(&path), 9) else { return };
+        fs::write(&path, "now\n").unwrap();
+        assert_eq!(read(&morsels).unwrap().concat().concat(), b"now\n");
+        assert!(morsels.are_whole());
+    }
+
+    #[test]
     fn what_is_no_file_of_lines_is_not_cut() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
@@ -356,9 +394,9 @@ mod tests {
         let keyed = LinesInput::at(&path).mapped(None, Box::new(|bytes| bytes));
         let larger = LinesInput { bytes: Some(5), ..LinesInput::at(&path) };
         for input in [slowed, keyed, larger, LinesInput::at(directory.path())] {
-            assert!(Morsels::cut(&[input], b'\n', |_| 2).is_none());
+            assert!(Morsels::cut(&[input], b'\n', 2, |_| 2).is_none());
         }
         let is_known = is_cached(File::open(&path).unwrap(), 4);
-        assert_eq!(Morsels::cut(&[input], b'\n', |_| 2).is_some(), is_known);
+        assert_eq!(Morsels::cut(&[input], b'\n', 2, |_| 2).is_some(), is_known);
     }
 }
