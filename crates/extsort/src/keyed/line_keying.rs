@@ -16,17 +16,36 @@ pub(super) struct LineKeying<K> {
     pub(super) delimiter: u8,
     /// Longest line, its delimiter included.
     pub(super) line_bytes_max: usize,
-    /// Bytes of lines that have got keys, delimiters included.
+    pub(super) keyed: Arc<KeyedLines>,
+}
+
+/// Lines that have got keys.
+#[derive(Default)]
+pub(super) struct KeyedLines {
+    /// Their bytes, delimiters included.
     pub(super) bytes: AtomicU64,
     /// The sum of their hashes.
     pub(super) sum: AtomicU64,
 }
 
-impl<K> LineKeying<K> {
-    /// Forgets all lines that have got keys.
+impl KeyedLines {
+    /// Forgets all of them.
     pub(super) fn forget(&self) {
         self.bytes.store(0, Relaxed);
         self.sum.store(0, Relaxed);
+    }
+}
+
+impl<K> LineKeying<K> {
+    /// The same for parts of an input that are read side by side. Memory for long lines is counted
+    /// only once: an input that has any is read as a whole.
+    pub(super) fn of_parts(&self) -> LineKeying<K> {
+        LineKeying {
+            keys: Arc::clone(&self.keys),
+            delimiter: self.delimiter,
+            line_bytes_max: self.line_bytes_max.min(PIECE_BYTES - 1),
+            keyed: Arc::clone(&self.keyed),
+        }
     }
 }
 
@@ -76,38 +95,8 @@ impl<K: LineKeys> Keying for LineKeying<K> {
             push_keyed_line(keyed, line, |out| self.keys.push_key(line, &mut scratch, out));
         });
         let is_whole = bytes.last() == Some(&self.delimiter);
-        self.bytes.fetch_add(bytes.len() as u64 + u64::from(!is_whole), Relaxed);
-        self.sum.fetch_add(sum, Relaxed);
+        self.keyed.bytes.fetch_add(bytes.len() as u64 + u64::from(!is_whole), Relaxed);
+        self.keyed.sum.fetch_add(sum, Relaxed);
         Ok(())
-    }
-}
-
-/// The same for parts of an input that are read side by side. Memory for long lines is counted only
-/// once: an input that has any is read as a whole.
-pub(super) struct PartKeying<K>(pub(super) Arc<LineKeying<K>>);
-
-impl<K: LineKeys> Keying for PartKeying<K> {
-    type Index = ();
-
-    fn cut(
-        &self,
-        bytes: &[u8],
-        is_last: bool,
-        records_max: usize,
-        at: Piece,
-        index: &mut (),
-    ) -> io::Result<Cut> {
-        Ok(match self.0.cut(bytes, is_last, records_max, at, index)? {
-            Cut::Part { bytes_max } => Cut::Part { bytes_max: bytes_max.min(PIECE_BYTES - 1) },
-            records => records,
-        })
-    }
-
-    fn too_long(&self, begun: &[u8], rest: &mut dyn Read, at: Piece) -> io::Error {
-        self.0.too_long(begun, rest, at)
-    }
-
-    fn key(&self, bytes: &[u8], index: &(), at: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {
-        self.0.key(bytes, index, at, keyed)
     }
 }

@@ -4,7 +4,7 @@ use super::encode::RECORD_END;
 use super::input::{from_beginning, to_keyed};
 use super::keying_threads::{KeyingMemory, KeyingThreads};
 use super::line_framing::RestoreLines;
-use super::line_keying::{LineKeying, PartKeying, TooLong};
+use super::line_keying::{LineKeying, TooLong};
 use super::line_keys::{ByKeyAndLine, ByKeyThenJudged, ByLineKey, LineKeys, LineTies};
 use super::line_sum::LineSum;
 use crate::units::Bytes;
@@ -71,8 +71,7 @@ fn sort_keyed<K: LineKeys>(
         keys: Arc::clone(keys),
         delimiter,
         line_bytes_max: line_bytes_max as usize,
-        bytes: AtomicU64::new(0),
-        sum: AtomicU64::new(0),
+        keyed: Arc::default(),
     });
     let memory = KeyingMemory::of_budget(budget_bytes, threads);
     let inputs = keyed(&keying, memory, inputs);
@@ -86,7 +85,7 @@ fn sort_keyed<K: LineKeys>(
         let written = LineSum::new(delimiter, Arc::clone(&written_sum));
         Box::new(SummedLines { restore: RestoreLines::new(delimiter), written })
     };
-    let sums = || [keying.sum.load(Relaxed), written_sum.load(Relaxed)];
+    let sums = || [keying.keyed.sum.load(Relaxed), written_sum.load(Relaxed)];
     // Only the engine knows what was dropped, or read before a checkpoint.
     let has_sums = !options.is_unique && options.checkpoint.is_none();
     let form = OutputForm { head: &[], segment: &segment, sums: has_sums.then_some(&sums) };
@@ -101,7 +100,7 @@ fn sort_keyed<K: LineKeys>(
         }
     };
     let report = report.map_err(|error| too_long(error, budget_bytes))?;
-    let (bytes, sum) = (keying.bytes.load(Relaxed), keying.sum.load(Relaxed));
+    let (bytes, sum) = (keying.keyed.bytes.load(Relaxed), keying.keyed.sum.load(Relaxed));
     Ok(LinesReport { bytes, checksum: Some(sum), ..report })
 }
 
@@ -135,14 +134,14 @@ fn keyed<K: LineKeys>(
         delimiter: keying.delimiter,
         parts_max: memory.pieces(),
         map: {
-            let keying = Arc::new(PartKeying(Arc::clone(keying)));
+            let keying = Arc::new(keying.of_parts());
             // Whoever reads a part makes its keys.
             let own = move || Arc::new(KeyingThreads::new(Arc::clone(&keying), 0));
             Arc::new(move || to_keyed(from_beginning(0), own()))
         },
         forget: {
-            let keying = Arc::clone(keying);
-            Arc::new(move || keying.forget())
+            let keyed = Arc::clone(&keying.keyed);
+            Arc::new(move || keyed.forget())
         },
     };
     let threads = Arc::new(KeyingThreads::new(Arc::clone(keying), memory.threads));
