@@ -14,6 +14,11 @@ pub(super) fn load(text: &[u8], skip: usize) -> u64 {
     rest.iter().zip(0..).fold(0, |word, (&byte, at)| word | u64::from(byte) << (56 - 8 * at))
 }
 
+/// Whether text with this byte is escaped where its end is marked.
+pub(super) fn is_escaped(byte: u8) -> bool {
+    byte <= 1
+}
+
 /// The same for text that ends with a mark. `None` if it has escaped bytes, or if it ends before
 /// the word does and `is_last` is false: then the word depends on more of the line.
 #[inline]
@@ -24,8 +29,7 @@ pub(super) fn load_marked(
     is_reverse: bool,
 ) -> Option<u64> {
     let has_all = text.len() >= skip + 8;
-    let is_escaped = |byte: &u8| *byte <= 1;
-    if !(has_all || is_last) || text.iter().take(skip).any(is_escaped) {
+    if !(has_all || is_last) || text.iter().take(skip).any(|&byte| is_escaped(byte)) {
         return None;
     }
     let word = load(text, skip);
@@ -57,7 +61,7 @@ pub(super) fn encode_marked(bytes: impl Iterator<Item = u8>, limit: usize, out: 
 /// The same of text as it is, which rarely has bytes to be escaped.
 pub(super) fn encode_text(text: &[u8], limit: usize, out: &mut Vec<u8>) {
     let text = &text[..text.len().min(limit)];
-    if text.iter().fold(false, |is_escaped, &byte| is_escaped | (byte <= 1)) {
+    if text.iter().fold(false, |has_escaped, &byte| has_escaped | is_escaped(byte)) {
         return encode_marked(text.iter().copied(), limit, out);
     }
     out.extend_from_slice(text);

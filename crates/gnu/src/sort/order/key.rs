@@ -133,11 +133,11 @@ impl Key {
     }
 
     fn compare_texts(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> Ordering {
-        if a == b {
-            return Ordering::Equal;
-        }
         if let (Kind::Bytes, Some(transform)) = (&self.kind, &self.transform) {
             return transform.compare(a, b);
+        }
+        if a == b {
+            return Ordering::Equal;
         }
         let Scratch { a: work_a, b: work_b, .. } = scratch;
         let a = apply(self.transform.as_ref(), a, &mut work_a.text);
@@ -166,11 +166,28 @@ impl Key {
         }
     }
 
-    /// Eight bytes of the key from `skip` on, of a key that is open and transformed.
-    pub(super) fn transformed_word(&self, text: &[u8], skip: usize) -> u64 {
+    /// Bytes of a normalised key from `skip` on, of which this one, which is transformed text, is
+    /// the first: with zeros behind it if it is open, else with its end marked and `line` behind
+    /// that. `None` if the text is escaped.
+    #[inline]
+    pub(super) fn transformed<const N: usize>(
+        &self,
+        line: &[u8],
+        fields: &Fields,
+        skip: usize,
+    ) -> Option<[u8; N]> {
         let transform = self.transform.as_ref().expect("chosen because there is one");
-        let bytes = transform.bytes(text).skip(skip).take(8);
-        bytes.zip(0..).fold(0, |word, (byte, at)| word | u64::from(byte) << (56 - 8 * at))
+        let mut bytes = [0; N];
+        let copied = transform.copy(self.span.of(line, fields), skip, &mut bytes);
+        if self.is_open || copied.has_escaped || copied.bytes == skip + N {
+            return (self.is_open || !copied.has_escaped).then_some(bytes);
+        }
+        let line_from = copied.bytes + 1;
+        let to = bytes.get_mut(line_from.saturating_sub(skip)..).unwrap_or_default();
+        let behind = line.get(skip.saturating_sub(line_from)..).unwrap_or_default();
+        let own = behind.len().min(to.len());
+        to[..own].copy_from_slice(&behind[..own]);
+        Some(bytes)
     }
 
     /// The part of `line` that decides, for `--debug`: of a number or a month without blanks before
@@ -239,8 +256,8 @@ impl Key {
             match (&self.transform, self.is_open) {
                 (None, true) => out.extend_from_slice(&text[..text.len().min(limit)]),
                 (None, false) => encode_text(text, limit, out),
-                (Some(transform), true) => out.extend(transform.bytes(text).take(limit)),
-                (Some(transform), false) => encode_marked(transform.bytes(text), limit, out),
+                (Some(transform), true) => drop(transform.push(text, limit, out)),
+                (Some(transform), false) => encode_transformed(transform, text, limit, out),
             }
             return;
         }
@@ -283,6 +300,16 @@ impl Kind {
             _ => Self::Bytes,
         }
     }
+}
+
+/// Appends what `transform` makes of `text`, with its end marked.
+fn encode_transformed(transform: &Transform, text: &[u8], limit: usize, out: &mut Vec<u8>) {
+    let from = out.len();
+    if transform.push(text, limit, out) {
+        out.truncate(from);
+        return encode_marked(transform.bytes(text), limit, out);
+    }
+    out.push(0);
 }
 
 /// Orders two texts by their keys, which are made in `keys`.

@@ -58,7 +58,7 @@ enum Head {
     Part,
     /// Part of the line, with its end marked.
     Marked,
-    /// Part of the line after a transformation.
+    /// Part of the line after a transformation; the line as it is comes behind it, or nothing.
     Transformed,
     /// Text by the rules of a language.
     Language,
@@ -83,9 +83,13 @@ impl Order {
         let mut last_resort = (has_keys && command.has_last_resort()).then_some(whole_line);
         let last = last_resort.as_mut().or(keys.last_mut()).expect("there is at least one");
         last.is_open = !last.is_reverse;
-        let head = Head::of(&keys[0]);
         let fields = Fields::new(command.separator, &locale.classes.blank);
-        Self { keys, fields, last_resort, head }
+        let head = Head::of(&keys[0]);
+        let mut order = Self { keys, fields, last_resort, head };
+        if order.is_transformed_then_line() {
+            order.head = Head::Transformed;
+        }
+        order
     }
 
     /// Orders two lines, last resort included. Lines that are equal keep the order of the input,
@@ -178,7 +182,10 @@ impl Order {
             (Head::Part, _) => load(text(), skip),
             (Head::Marked, _) => load_marked(text(), skip, self.has_one_key(), first.is_reverse)
                 .unwrap_or_else(|| self.written_word(line, skip, scratch)),
-            (Head::Transformed, _) => first.transformed_word(text(), skip),
+            (Head::Transformed, _) => match first.transformed(line, &self.fields, skip) {
+                Some(bytes) => u64::from_be_bytes(bytes),
+                None => self.written_word(line, skip, scratch),
+            },
             (Head::Language, Kind::Collated(language)) => match language.words(text(), skip) {
                 Some([word]) => word,
                 None => self.written_word(line, skip, scratch),
@@ -201,6 +208,11 @@ impl Order {
     /// The words at `skip` and behind it, for less than the price of two.
     pub fn two_words(&self, line: &[u8], skip: usize, scratch: &mut Scratch) -> [u64; 2] {
         let first = &self.keys[0];
+        if let Head::Transformed = self.head
+            && let Some(bytes) = first.transformed::<16>(line, &self.fields, skip)
+        {
+            return [load(&bytes, 0), load(&bytes, 8)];
+        }
         if let (Head::Language, Kind::Collated(language)) = (self.head, &first.kind) {
             let text = first.span.of(line, &self.fields);
             if let Some(words) = language.words(text, skip) {
@@ -223,6 +235,13 @@ impl Order {
                 self.written(line, skip, 16, scratch, |key| [load(key, skip), load(key, skip + 8)])
             }
         }
+    }
+
+    /// Whether the key is transformed text with a marked end, and the line follows it.
+    fn is_transformed_then_line(&self) -> bool {
+        let Key { kind, transform, is_reverse, .. } = &self.keys[0];
+        let is_transformed = matches!(kind, Kind::Bytes) && transform.is_some() && !is_reverse;
+        is_transformed && self.goes_on_with_line()
     }
 
     /// Whether nothing but the line as it is follows the first key.
