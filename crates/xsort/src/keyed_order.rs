@@ -3,6 +3,7 @@
 use crate::gnu_order::GnuOrder;
 use std::cmp::Ordering;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::sync::Arc;
 use xsort_disk::Disk;
 use xsort_extsort::keyed::{LineKeys, LineTies, sort_lines_by_keys};
@@ -31,6 +32,11 @@ impl LineKeys for GnuKeys {
 
     fn push_key(&self, line: &[u8], scratch: &mut Scratch, out: &mut Vec<u8>) {
         self.0.push(line, scratch, out);
+    }
+
+    #[inline]
+    fn part_of(&self, line: &[u8]) -> Option<Range<usize>> {
+        self.0.part_of(line)
     }
 
     fn ties(&self) -> LineTies {

@@ -8,6 +8,7 @@
 //! the order of the bytes, and the end of a key comes before any of them. So keyed lines compare as
 //! their keys do, and those with equal keys as their lines.
 
+use std::ops::Range;
 use xsort_kernels::lines::line_end;
 
 /// Ends a key.
@@ -37,6 +38,41 @@ pub(super) fn push_keyed_line(out: &mut Vec<u8>, line: &[u8], push_key: impl FnO
     out.extend_from_slice(line);
     add_codes(out, from);
     out.push(LINE_END);
+}
+
+/// Appends `key`, which is a part of a line, and the line: the first `bytes` bytes of `tail`, which
+/// may go on behind it.
+#[inline]
+pub(super) fn push_line_behind_part(
+    out: &mut Vec<u8>,
+    (tail, bytes): (&[u8], usize),
+    key: Range<usize>,
+) {
+    let line = &tail[..bytes];
+    if bytes > LONG_BYTES || has_low_bytes(line) {
+        return push_keyed_line(out, line, |out| out.extend_from_slice(&line[key]));
+    }
+    push_with_end(out, &tail[key.start..], key.len(), KEY_END);
+    push_with_end(out, tail, bytes, LINE_END);
+}
+
+/// Appends the first `bytes` bytes of `tail`, and `end`.
+#[inline]
+fn push_with_end(out: &mut Vec<u8>, tail: &[u8], bytes: usize, end: u8) {
+    /// Up to this length bytes are copied as a block.
+    const SHORT: usize = 32;
+    let from = out.len();
+    match tail.first_chunk::<SHORT>() {
+        Some(block) if bytes < SHORT => {
+            out.extend_from_slice(block);
+            out[from + bytes] = end;
+            out.truncate(from + bytes + 1);
+        }
+        _ => {
+            out.extend_from_slice(&tail[..bytes]);
+            out.push(end);
+        }
+    }
 }
 
 /// Replaces the bytes from `from` on by their codes.
@@ -211,6 +247,20 @@ mod tests {
             prop_assert_eq!(keyed_a.cmp(&keyed_b), a.cmp(&b));
             let (end_a, end_b) = (key_bytes(&keyed_a), key_bytes(&keyed_b));
             prop_assert_eq!(keyed_a[..end_a].cmp(&keyed_b[..end_b]), a.0.cmp(&b.0));
+        }
+
+        #[test]
+        fn a_part_as_the_key_is_as_any_key(
+            line in prop_oneof![bytes(), vec(any::<u8>(), 0..80)],
+            ends in (any::<u8>(), any::<u8>()),
+            behind in vec(any::<u8>(), 0..40),
+        ) {
+            let [a, b] = [ends.0, ends.1].map(|end| usize::from(end) % (line.len() + 1));
+            let part = a.min(b)..a.max(b);
+            let tail = [&line[..], &behind].concat();
+            let mut out = b"before".to_vec();
+            push_line_behind_part(&mut out, (&tail, line.len()), part.clone());
+            prop_assert_eq!(&out[6..], keyed(&line[part], &line));
         }
 
         #[test]

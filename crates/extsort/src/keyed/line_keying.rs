@@ -2,7 +2,7 @@
 
 use super::keying::{Cut, Keying, Piece};
 use super::keying_threads::PIECE_BYTES;
-use super::line_framing::push_keyed_line;
+use super::line_framing::{push_keyed_line, push_line_behind_part};
 use super::line_keys::LineKeys;
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -92,7 +92,14 @@ impl<K: LineKeys> Keying for LineKeying<K> {
         for_each_line(bytes, self.delimiter, |from, end| {
             let line = &bytes[from..end];
             sum = sum.wrapping_add(line_hash(&bytes[from..], line.len()));
-            push_keyed_line(keyed, line, |out| self.keys.push_key(line, &mut scratch, out));
+            match self.keys.part_of(line) {
+                Some(key) => push_line_behind_part(keyed, (&bytes[from..], line.len()), key),
+                None => {
+                    push_keyed_line(keyed, line, |out| {
+                        self.keys.push_key(line, &mut scratch, out);
+                    });
+                }
+            }
         });
         let is_whole = bytes.last() == Some(&self.delimiter);
         self.keyed.bytes.fetch_add(bytes.len() as u64 + u64::from(!is_whole), Relaxed);

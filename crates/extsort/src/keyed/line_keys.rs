@@ -3,6 +3,7 @@
 use super::line_framing::{key_bytes, line_behind};
 use crate::variable::LineOrder;
 use std::cmp::Ordering;
+use std::ops::Range;
 use xsort_kernels::lines::{ByBytes, MASK_BYTES, shared_bytes};
 
 /// How lines with equal keys compare.
@@ -23,6 +24,13 @@ pub trait LineKeys: Send + Sync + 'static {
 
     /// Appends the key of a line: bytes that compare as the key does.
     fn push_key(&self, line: &[u8], scratch: &mut Self::Scratch, out: &mut Vec<u8>);
+
+    /// Where in a line its key is, if that is a part of the line as it is. Then
+    /// [`push_key`](LineKeys::push_key) would append this part.
+    #[inline(always)]
+    fn part_of(&self, _line: &[u8]) -> Option<Range<usize>> {
+        None
+    }
 
     /// How lines compare whose keys are equal.
     fn ties(&self) -> LineTies;

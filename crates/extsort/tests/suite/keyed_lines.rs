@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 use std::fs;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use xsort_disk::{SimDisk, SimOptions};
@@ -30,6 +31,11 @@ impl LineKeys for LastPart {
 
     fn push_key(&self, line: &[u8], (): &mut (), out: &mut Vec<u8>) {
         out.extend_from_slice(key(line));
+    }
+
+    /// Of every other line, by its length.
+    fn part_of(&self, line: &[u8]) -> Option<Range<usize>> {
+        (line.len() % 2 == 0).then(|| line.len() - key(line).len()..line.len())
     }
 
     fn ties(&self) -> LineTies {

@@ -5,7 +5,7 @@
 
 use super::columns::{Columns, SameBytes};
 use super::hash::word_hash;
-use super::scan::is_same_line;
+use super::scan::begin_with_same;
 use super::{Entry, Gathered, LineOrder, Words, line_end, line_hash};
 use crate::loser_tree::{self, HeadKey, Node};
 use crate::prefetch;
@@ -309,7 +309,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         if O::WORD_IS_LINE && bytes <= self.settled_bytes {
             return true;
         }
-        is_same_line(cursor.line(), &tail[..bytes])
+        begin_with_same(cursor.tail, tail, bytes)
     }
 
     /// Bytes that are missing of a line that was written in part, its delimiter included; 0 if

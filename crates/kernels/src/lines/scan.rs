@@ -125,11 +125,17 @@ pub fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
     shared + a[shared..].iter().zip(&b[shared..]).take_while(|(a, b)| a == b).count()
 }
 
-/// Whether two lines are the same. Alike lines differ at their ends, rather than at their
-/// beginnings.
+/// Whether two tails begin with the same line of `bytes` bytes, which both have. Alike lines differ
+/// at their ends, rather than at their beginnings.
 #[inline(always)]
-pub(super) fn is_same_line(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.last_chunk::<8>() == b.last_chunk() && a == b
+pub(super) fn begin_with_same(a: &[u8], b: &[u8], bytes: usize) -> bool {
+    const SHORT: usize = size_of::<u128>();
+    if let (1..=SHORT, Some(a), Some(b)) = (bytes, a.first_chunk(), b.first_chunk()) {
+        let differ = u128::from_le_bytes(*a) ^ u128::from_le_bytes(*b);
+        return differ << (8 * (SHORT - bytes)) == 0;
+    }
+    let (a, b) = (&a[..bytes], &b[..bytes]);
+    a.last_chunk::<8>() == b.last_chunk() && a == b
 }
 
 /// A bit for each byte, the lowest for the first: whether it is `wanted`.
@@ -164,6 +170,23 @@ mod tests {
                 assert_eq!(line_end(&text, b'\n'), bytes);
                 text.extend(vec![b'\n'; behind]);
                 assert_eq!(line_end(&text, b'\n'), bytes, "{behind}");
+            }
+        }
+    }
+
+    #[test]
+    fn lines_are_the_same_up_to_their_ends() {
+        for bytes in 0..40 {
+            for behind in [0, 1, 20] {
+                let a = vec![b'x'; bytes + behind];
+                let mut b = a.clone();
+                b[bytes..].fill(b'y');
+                assert!(begin_with_same(&a, &b, bytes));
+                for at in 0..bytes {
+                    b[at] = b'y';
+                    assert!(!begin_with_same(&a, &b, bytes), "{at} of {bytes}");
+                    b[at] = b'x';
+                }
             }
         }
     }

@@ -6,7 +6,7 @@
 //! out.
 
 use super::columns::{Columns, SameBytes};
-use super::scan::is_same_line;
+use super::scan::begin_with_same;
 use super::{Entry, LineOrder, Words, for_each_line, line_end, line_hash, shared_bytes};
 use crate::caches::Caches;
 use crate::{prefetch, words};
@@ -249,7 +249,7 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         let mut place = 0;
         let mut extracted = Extracted { shared, same: u64::MAX, sum: 0 };
         // The line before, which may be the same, and its words.
-        let mut before: Option<(&[u8], _)> = None;
+        let mut before: Option<(&[u8], usize, _)> = None;
         for_each_line(text, self.delimiter, |start, end| {
             let (tail, line) = (&text[start..], &text[start..end]);
             let bytes = line.len();
@@ -263,13 +263,17 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
                 *sum = sum.wrapping_add(line_hash(tail, bytes));
             }
             let words = match (&self.same, O::Words::COUNT, before) {
-                (_, _, Some((same, words))) if is_same_line(same, line) => words,
+                (_, _, Some((same, of, words)))
+                    if of == bytes && begin_with_same(same, tail, bytes) =>
+                {
+                    words
+                }
                 (Some((_, columns)), ..) => columns.words_of(self.order, tail, bytes),
                 (_, 1, _) => [self.order.word_of(tail, bytes, shared, &mut self.scratch), 0],
                 _ => self.order.two_words_of(tail, bytes, shared, &mut self.scratch),
             };
             if !O::WORD_IS_LINE {
-                before = Some((line, words));
+                before = Some((tail, bytes, words));
             }
             entries[place] = Entry::new(O::Words::of(words), start, bytes);
             place += 1;
@@ -403,12 +407,14 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
 
     /// Whether all lines of a group have the same bytes, as most have of which many share words.
     fn are_same(&self, group: &[Entry<O::Words>]) -> bool {
-        let first = group[0].line(self.text, self.delimiter);
+        let bytes = group[0].bytes(self.text, self.delimiter);
+        let first = &self.text[group[0].offset()..];
         group.iter().enumerate().all(|(at, entry)| {
             if let Some(later) = group.get(at + AHEAD) {
                 prefetch::line(self.text.as_ptr().wrapping_add(later.offset()));
             }
-            entry.line(self.text, self.delimiter) == first
+            entry.bytes(self.text, self.delimiter) == bytes
+                && begin_with_same(&self.text[entry.offset()..], first, bytes)
         })
     }
 

@@ -2,8 +2,9 @@
 //! nobody looks for its fields again.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
-use super::{Key, Order, Scratch};
+use super::{Head, Key, Order, Scratch};
 
 /// Words of the last resort that keys end with, where ties are judged: they decide most of them.
 const LAST_RESORT_WORDS: usize = 2;
@@ -32,6 +33,8 @@ pub struct LineKeys {
     /// The same without the last resort.
     keys: Order,
     ties: Ties,
+    /// Whether a key is a part of the line as it is.
+    are_parts: bool,
     /// Longer keys are cut: those by the rules of a language are several times as long as their
     /// texts, if these aren't plain words.
     key_bytes_max: usize,
@@ -61,7 +64,8 @@ impl LineKeys {
         let last = keys.keys.last_mut().expect("there is at least one");
         last.is_open = !last.is_reverse && ties != Ties::Judged;
         let key_bytes_max = if may_be_long { CUT_BYTES } else { usize::MAX };
-        Some(LineKeys { order: order.clone(), keys, ties, key_bytes_max })
+        let are_parts = matches!(Head::of(&keys.keys[0]), Head::Line | Head::Part);
+        Some(LineKeys { order: order.clone(), keys, ties, are_parts, key_bytes_max })
     }
 
     /// Whether keys of such lines are short. By the rules of a language those of plain words are;
@@ -78,6 +82,16 @@ impl LineKeys {
             }
         }
         short.len() <= whole.len() / SHORT_SHARE
+    }
+
+    /// Where in a line its key is, if keys are parts of their lines as they are.
+    #[inline]
+    #[must_use]
+    pub fn part_of(&self, line: &[u8]) -> Option<Range<usize>> {
+        self.are_parts.then(|| {
+            let (start, end) = self.keys.keys[0].span.bounds(line, &self.keys.fields);
+            start..end.max(start)
+        })
     }
 
     /// How lines with equal keys compare.

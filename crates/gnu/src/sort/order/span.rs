@@ -88,6 +88,7 @@ impl Span {
     }
 
     /// Where the key ends, whose last field begins at `field`.
+    #[inline]
     fn end_in(&self, line: &[u8], field: usize, char: usize, fields: &Fields) -> usize {
         if char == 0 {
             return fields.end(line, field);
@@ -131,29 +132,41 @@ impl Fields {
     /// The first place from `at` on that has a blank.
     #[inline]
     fn skip_others(&self, line: &[u8], mut at: usize) -> usize {
-        const ALL: u64 = 0x0101_0101_0101_0101;
         while self.are_blanks_low
             && let Some(bytes) = line.get(at..).and_then(<[u8]>::first_chunk::<8>)
         {
-            let bytes = u64::from_le_bytes(*bytes);
-            // The upper bit of the first byte that is no more than a space, and of some behind it.
-            let low = bytes.wrapping_sub(ALL * u64::from(SPACE + 1)) & !bytes & (ALL << 7);
-            at += low.trailing_zeros() as usize / 8;
-            if low != 0 {
-                if self.blank[usize::from(line[at])] {
-                    return at;
+            let mut low = low_bytes(u64::from_le_bytes(*bytes));
+            while low != 0 {
+                let place = at + low.trailing_zeros() as usize / 8;
+                if self.blank[usize::from(line[place])] {
+                    return place;
                 }
-                at += 1;
+                low &= low - 1;
             }
+            at += 8;
         }
-        at + line[at..].iter().take_while(|&&byte| !self.blank[usize::from(byte)]).count()
+        while at < line.len() && !self.blank[usize::from(line[at])] {
+            at += 1;
+        }
+        at
     }
 
     /// The first place from `at` on that has no blank.
     #[inline]
-    pub(super) fn skip_blanks(&self, line: &[u8], at: usize) -> usize {
-        at + line[at..].iter().take_while(|&&byte| self.blank[usize::from(byte)]).count()
+    pub(super) fn skip_blanks(&self, line: &[u8], mut at: usize) -> usize {
+        while at < line.len() && self.blank[usize::from(line[at])] {
+            at += 1;
+        }
+        at
     }
+}
+
+/// The upper bit of each byte that is no more than a space.
+#[inline]
+fn low_bytes(bytes: u64) -> u64 {
+    const ALL: u64 = 0x0101_0101_0101_0101;
+    let above = (bytes & (ALL * 0x7F)) + ALL * u64::from(0x7F - SPACE);
+    !(above | bytes) & (ALL << 7)
 }
 
 /// Fields are short: so many words are searched before the processor's fastest search, which takes
