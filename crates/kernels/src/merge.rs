@@ -73,8 +73,6 @@ pub struct Merge<'a, K> {
     nodes: &'a mut [Node],
     /// The run whose head is the next output.
     winner: HeadKey,
-    /// Whether the last match path had a tie: the next one is likely to have one too.
-    tied: bool,
     /// Runs that have a head.
     live: usize,
 }
@@ -118,17 +116,8 @@ impl<'a, K: Key> Merge<'a, K> {
             _ => Order::WordsThenKeys,
         };
         let winner = HeadKey::exhausted(0);
-        let mut merge = Merge {
-            key,
-            record_bytes,
-            at: shared_bytes,
-            order,
-            runs,
-            nodes,
-            winner,
-            tied: false,
-            live: 0,
-        };
+        let mut merge =
+            Merge { key, record_bytes, at: shared_bytes, order, runs, nodes, winner, live: 0 };
         for (run, &pieces) in runs.iter().enumerate() {
             if let Run::Blocks(blocks) = pieces {
                 assert!(
@@ -233,18 +222,7 @@ impl<'a, K: Key> Merge<'a, K> {
             if !TIES && head_key == self.winner {
                 continue;
             }
-            if TIES && self.tied {
-                (self.winner, self.tied) =
-                    loser_tree::replay_ties(self.nodes, head_key, first_wins);
-            } else {
-                let (winner, replayed) = loser_tree::replay::<_, TIES>(self.nodes, head_key);
-                self.winner = winner;
-                if TIES && replayed.tied {
-                    loser_tree::undo_replay(self.nodes, run, winner, replayed);
-                    (self.winner, self.tied) =
-                        loser_tree::replay_ties(self.nodes, head_key, first_wins);
-                }
-            }
+            self.winner = loser_tree::replay::<_, TIES>(self.nodes, head_key, first_wins);
         }
         written
     }

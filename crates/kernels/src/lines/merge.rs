@@ -294,7 +294,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         // The same line again wins again, without the matches that its equals would tie.
         let may_repeat = head_key == self.winner && !head_key.is_whole();
         if !may_repeat || !self.repeats(run, tail, bytes) {
-            self.replay(run, head_key);
+            self.replay(head_key);
         }
     }
 
@@ -334,18 +334,13 @@ impl<'a, O: LineOrder> Merge<'a, O> {
     }
 
     #[inline(always)]
-    fn replay(&mut self, run: usize, head_key: HeadKey) {
-        let (winner, replayed) = loser_tree::replay::<_, true>(&mut self.nodes, head_key);
-        self.winner = winner;
-        if replayed.tied {
-            loser_tree::undo_replay(&mut self.nodes, run, winner, replayed);
-            let (order, settled) = (self.order, self.settled_bytes);
-            let scratch = std::cell::RefCell::new(&mut self.tie_scratch);
-            let first_wins = |nodes: &[Node<Cursor<'_, O::Words>>], a, b| {
+    fn replay(&mut self, head_key: HeadKey) {
+        let (order, settled) = (self.order, self.settled_bytes);
+        let scratch = std::cell::RefCell::new(&mut self.tie_scratch);
+        self.winner =
+            loser_tree::replay::<_, true>(&mut self.nodes, head_key, |nodes: &[_], a, b| {
                 first_wins(order, settled, nodes, a, b, &mut scratch.borrow_mut())
-            };
-            (self.winner, _) = loser_tree::replay_ties(&mut self.nodes, head_key, first_wins);
-        }
+            });
     }
 
     /// Whether the head of `run`, which comes next, is to be written.
@@ -490,6 +485,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
 
 /// Whether the head of run `a` comes before that of run `b`: by whole lines, then by run. Their
 /// words are equal.
+#[inline(never)]
 fn first_wins<O: LineOrder>(
     order: &O,
     settled_bytes: usize,

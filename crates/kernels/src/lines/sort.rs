@@ -335,8 +335,10 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         let mut start = 0;
         while start < entries.len() {
             let word = entries[start].word();
-            let rest = &entries[start + 1..];
-            let end = start + 1 + rest.iter().take_while(|entry| entry.word() == word).count();
+            let mut end = start + 1;
+            while end < entries.len() && entries[end].word() == word {
+                end += 1;
+            }
             if end - start > 1 {
                 self.sort_group(&mut entries[start..end], &mut buffer[..end - start], at, depth);
                 entries[start..end].iter_mut().for_each(|entry| *entry = entry.with_word(word));
