@@ -285,17 +285,19 @@ impl Chunk {
         }
     }
 
-    /// The position of a bound that isn't before `from`.
+    /// The position of a bound that isn't before `from`, but about `expected` bytes behind it.
     pub(super) fn find<O: LineOrder>(
         &self,
         order: &O,
         delimiter: u8,
         from: usize,
-        bound: Bound<'_>,
+        (bound, expected): (Bound<'_>, usize),
         scratch: &mut O::Scratch,
     ) -> usize {
         from + match self.slice::<O::Words>(from..self.end()) {
-            ChunkSlice::Arranged([text]) => bound_in_text(order, text, delimiter, bound, scratch),
+            ChunkSlice::Arranged([text]) => {
+                bound_in_text(order, text, delimiter, bound, expected, scratch)
+            }
             ChunkSlice::Entries { text, entries } => {
                 bound_in_entries(order, text, delimiter, entries, bound, scratch)
             }

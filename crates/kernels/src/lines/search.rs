@@ -3,8 +3,10 @@
 use super::{Entry, LineOrder};
 use std::cmp::Ordering;
 
-/// A search begins with a line about so many bytes ahead.
+/// The first step of a search is at least so many bytes,
 const FIRST_STEP: usize = 128;
+/// or such a part of what the caller expects.
+const EXPECTED_SHARE: usize = 8;
 
 /// A line to search for, and on which side of it equal lines are.
 #[derive(Clone, Copy, Debug)]
@@ -40,30 +42,38 @@ pub fn bound_in_entries<O: LineOrder>(
     })
 }
 
-/// Number of leading bytes of a sorted text whose lines come before `bound`. Each line of the text
-/// has its delimiter. Steps are doubled until one is too far (Bentley and Yao, An almost optimal
-/// algorithm for unbounded searching, 1976): a merge of many runs takes few lines of each at once.
+/// Number of leading bytes of a sorted text whose lines come before `bound`: about `expected`, as
+/// far as the caller can tell. Each line of the text has its delimiter. From there on steps are
+/// doubled until one is too far (Bentley and Yao, An almost optimal algorithm for unbounded
+/// searching, 1976): each line that is looked at is somewhere else in memory.
 pub fn bound_in_text<O: LineOrder>(
     order: &O,
     text: &[u8],
     delimiter: u8,
     bound: Bound<'_>,
+    expected: usize,
     scratch: &mut O::Scratch,
 ) -> usize {
     // Both are where lines begin, or the end.
     let (mut low, mut high) = (0, text.len());
-    let (mut step, mut is_beyond) = (FIRST_STEP, false);
+    let (mut is_low_known, mut is_high_known) = (false, false);
+    let mut step = (expected / EXPECTED_SHARE).max(FIRST_STEP);
     while low < high {
-        let half = (high - low) / 2;
-        let middle = low + if is_beyond { half } else { half.min(step) };
+        let middle = match (is_low_known, is_high_known) {
+            (false, false) => expected,
+            (true, false) => low.saturating_add(step),
+            (false, true) => high.saturating_sub(step),
+            (true, true) => low + (high - low) / 2,
+        };
+        let middle = middle.clamp(low, high - 1);
         let start = memchr::memrchr(delimiter, &text[low..middle]).map_or(low, |end| low + end + 1);
         let end = start + super::line_end(&text[start..high], delimiter);
         if bound.is_after(order.compare(&text[start..end], bound.line, scratch)) {
-            low = (end + 1).min(high);
-            step *= 2;
+            (low, is_low_known) = ((end + 1).min(high), true);
         } else {
-            (high, is_beyond) = (start, true);
+            (high, is_high_known) = (start, true);
         }
+        step = step.saturating_mul(2);
     }
     low
 }

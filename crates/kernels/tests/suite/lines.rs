@@ -260,8 +260,10 @@ fn check_bounds<O: LineOrder>(
     let bound = Bound { line, include_equal };
     let found = bound_in_entries(order, &text, delimiter, &entries, bound, &mut scratch);
     assert_eq!(found, before);
-    let bytes = bound_in_text(order, &text, delimiter, bound, &mut scratch);
-    assert_eq!(bytes, text_of(&sorted[..before], delimiter).len());
+    for expected in [0, 1, 100, text.len() / 2, text.len(), usize::MAX] {
+        let bytes = bound_in_text(order, &text, delimiter, bound, expected, &mut scratch);
+        assert_eq!(bytes, text_of(&sorted[..before], delimiter).len());
+    }
 }
 
 proptest! {

@@ -47,7 +47,10 @@ impl ChunkGroup {
         for part in 1..parts {
             let Some(line) = sample.get(part * sample.len() / parts) else { break };
             let bound = Bound { line, include_equal: true };
-            let before = |chunk: &Chunk| chunk.find(order, delimiter, 0, bound, &mut scratch);
+            let before = |chunk: &Chunk| {
+                let expected = chunk.bytes_between(0, chunk.end()) / parts * part;
+                chunk.find(order, delimiter, 0, (bound, expected), &mut scratch)
+            };
             cuts.push(chunks.iter().map(before).collect());
         }
         cuts.push(chunks.iter().map(Chunk::end).collect());

@@ -170,13 +170,15 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
     ) -> (CutLine<'r>, Vec<CutPosition>) {
         let cut_line = cut_line::<O::Words>(&cursors[run], position, self.delimiter);
         let line = cut_line.bytes();
+        // If all runs are alike.
+        let expected = bytes_up_to(&cursors[run], position);
         let of_run = |(number, cursor): (usize, &RunCursor<'_>)| {
             if number == run {
                 return position;
             }
             // Equal lines of earlier runs come before the cut, those of later ones after it.
             let include_equal = self.is_unique || number < run;
-            self.find(cursor, Bound { line, include_equal })
+            self.find(cursor, Bound { line, include_equal }, expected)
         };
         let positions = cursors.iter().enumerate().map(of_run).collect();
         (cut_line, positions)
@@ -195,14 +197,14 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
         order.then(a.0.cmp(&b.0)) == Ordering::Less
     }
 
-    /// Where a cut falls in a run.
-    fn find(&mut self, cursor: &RunCursor<'_>, bound: Bound<'_>) -> CutPosition {
+    /// Where a cut falls in a run, about `expected` bytes ahead.
+    fn find(&mut self, cursor: &RunCursor<'_>, bound: Bound<'_>, expected: usize) -> CutPosition {
         let (order, delimiter, scratch) = (self.order, self.delimiter, &mut self.scratch);
         if let Run::InMemory(chunk) = cursor.run {
-            let offset = chunk.find(order, delimiter, cursor.offset, bound, scratch);
+            let offset = chunk.find(order, delimiter, cursor.offset, (bound, expected), scratch);
             return CutPosition { blocks: 0, offset };
         }
-        let mut from = cursor.offset;
+        let (mut from, mut expected) = (cursor.offset, expected);
         if let Some(text) = cursor.loaded.front().map(|loaded| &loaded.text()[from..]) {
             // Of many runs, most have no line before the cut.
             let next = &text[..line_end(text, delimiter)];
@@ -213,9 +215,10 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
         for (blocks, loaded) in cursor.loaded.iter().enumerate() {
             if !bound.is_after(order.compare(loaded.last_line(), bound.line, scratch)) {
                 let text = &loaded.text()[from..];
-                let bytes = bound_in_text(order, text, delimiter, bound, scratch);
+                let bytes = bound_in_text(order, text, delimiter, bound, expected, scratch);
                 return CutPosition { blocks, offset: from + bytes };
             }
+            expected = expected.saturating_sub(loaded.text().len() - from);
             from = 0;
         }
         CutPosition { blocks: cursor.loaded.len(), offset: 0 }
