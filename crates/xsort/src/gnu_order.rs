@@ -84,4 +84,8 @@ impl<W: Words> LineOrder for GnuOrder<'_, W> {
     fn has_words_at_hand(&self) -> bool {
         false
     }
+
+    fn has_cheap_words(&self) -> bool {
+        self.order.has_cheap_words()
+    }
 }

@@ -40,7 +40,7 @@ impl Layout {
         buffer_bytes: usize,
     ) -> Layout {
         let entry_bytes = size_of::<Entry<O::Words>>();
-        let is_arranged = order.has_words_at_hand()
+        let is_arranged = order.has_cheap_words()
             && ARRANGED_LINE_BYTES.contains(&(text_bytes / lines.max(1)))
             && arranging_bytes(text_bytes, lines * entry_bytes) <= buffer_bytes;
         if is_arranged { Layout::Arranged } else { Layout::Entries(entry_bytes) }

@@ -95,6 +95,12 @@ pub trait LineOrder: Sync {
     fn has_words_at_hand(&self) -> bool {
         true
     }
+
+    /// Whether a line's first words are cheaper to make again than lines are to read out of order.
+    /// Then a sorted chunk has its lines in order, without the words beside them.
+    fn has_cheap_words(&self) -> bool {
+        self.has_words_at_hand()
+    }
 }
 
 /// The order of the lines' bytes.

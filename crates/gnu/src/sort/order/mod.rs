@@ -134,6 +134,16 @@ impl Order {
         self.keys.iter().chain(&self.last_resort).all(Key::has_short_bytes) && self.is_dear()
     }
 
+    /// True if a line's first words take about as long to make as to read: the first key is at its
+    /// beginning, and its text compares as it is, or nearly so.
+    pub fn has_cheap_words(&self) -> bool {
+        let is_cheap = match self.head {
+            Head::Line | Head::Part | Head::Marked | Head::Transformed | Head::Language => true,
+            Head::Number | Head::Written => false,
+        };
+        is_cheap && self.keys[0].span.begins_line()
+    }
+
     /// True if it is cheaper to make a line's key once, if that is as short as it can be.
     fn is_dear(&self) -> bool {
         self.keys.len() > 1 || self.keys[0].is_dear()
