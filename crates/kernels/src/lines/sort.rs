@@ -384,6 +384,7 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         if self.wastes_words(group, skip) {
             return self.compare_all(group);
         }
+        let skip = skip + self.shared_behind(group, skip);
         let mut differ = 0;
         let mut first = None;
         for at in 0..group.len() {
@@ -418,6 +419,26 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
             entry.bytes(self.text, self.delimiter) == bytes
                 && begin_with_same(&self.text[entry.offset()..], first, bytes)
         })
+    }
+
+    /// How many bytes all keys of a group share from byte `skip` on, where these are the lines' own;
+    /// 0 if they aren't, or if words of eight bytes there differ.
+    fn shared_behind(&self, group: &[Entry<O::Words>], skip: usize) -> usize {
+        let first = group[0].line(self.text, self.delimiter);
+        let key = &first[..self.order.bytes_in_words(first)];
+        let Some(key) = key.get(skip..) else { return 0 };
+        let mut shared = key.len();
+        for (at, entry) in group.iter().enumerate() {
+            if shared < 8 {
+                return 0;
+            }
+            if let Some(later) = group.get(at + AHEAD) {
+                prefetch::line(self.text.as_ptr().wrapping_add(later.offset() + skip));
+            }
+            let line = entry.line(self.text, self.delimiter).get(skip..).unwrap_or_default();
+            shared = shared_bytes(&key[..shared], line);
+        }
+        shared
     }
 
     /// Whether the words of a group at byte `skip` have to be made, and are the same in a sample.
