@@ -149,9 +149,14 @@ fn sift<W: Word>(words: &mut [W], scratch: &mut [W], shift: u32, caches: Caches)
             place += 1;
             continue;
         }
-        let is_equal = |other: &&W| (other.bits() ^ word.bits()) >> shift == 0;
-        let start = place - words[..place].iter().rev().take_while(is_equal).count();
-        let end = place + words[place..].iter().take_while(is_equal).count();
+        let is_equal = |other: W| (other.bits() ^ word.bits()) >> shift == 0;
+        let (mut start, mut end) = (place, place + 1);
+        while start > 0 && is_equal(words[start - 1]) {
+            start -= 1;
+        }
+        while end < words.len() && is_equal(words[end]) {
+            end += 1;
+        }
         sort_equals(&mut words[start..end], scratch, caches);
         place = end;
     }
