@@ -85,7 +85,7 @@ impl<W: Words> LineOrder for GnuOrder<'_, W> {
         false
     }
 
-    fn has_cheap_words(&self) -> bool {
-        self.order.has_cheap_words()
+    fn arranged_from(&self) -> Option<usize> {
+        self.order.arranged_from()
     }
 }

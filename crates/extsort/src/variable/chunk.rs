@@ -17,9 +17,8 @@ use xsort_kernels::lines::{
     sort_only,
 };
 
-/// Lines of so many bytes are worth moving. Of shorter ones the entries hold most, and longer ones
-/// take longer to copy than to find.
-const ARRANGED_LINE_BYTES: Range<usize> = 16..1024;
+/// Longer lines take longer to copy than to find.
+const ARRANGED_BYTES_MAX: usize = 1024;
 
 /// Where the order of a chunk is once it is sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +39,9 @@ impl Layout {
         buffer_bytes: usize,
     ) -> Layout {
         let entry_bytes = size_of::<Entry<O::Words>>();
-        let is_arranged = order.has_cheap_words()
-            && ARRANGED_LINE_BYTES.contains(&(text_bytes / lines.max(1)))
+        let line_bytes = text_bytes / lines.max(1);
+        let is_arranged = order.arranged_from().is_some_and(|least| line_bytes >= least)
+            && line_bytes < ARRANGED_BYTES_MAX
             && arranging_bytes(text_bytes, lines * entry_bytes) <= buffer_bytes;
         if is_arranged { Layout::Arranged } else { Layout::Entries(entry_bytes) }
     }

@@ -35,7 +35,7 @@ impl LineKeys for LastPart {
 
     /// Of every other line, by its length.
     fn part_of(&self, line: &[u8]) -> Option<Range<usize>> {
-        (line.len() % 2 == 0).then(|| line.len() - key(line).len()..line.len())
+        line.len().is_multiple_of(2).then(|| line.len() - key(line).len()..line.len())
     }
 
     fn ties(&self) -> LineTies {

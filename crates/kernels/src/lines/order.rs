@@ -96,10 +96,11 @@ pub trait LineOrder: Sync {
         true
     }
 
-    /// Whether a line's first words are cheaper to make again than lines are to read out of order.
-    /// Then a sorted chunk has its lines in order, without the words beside them.
-    fn has_cheap_words(&self) -> bool {
-        self.has_words_at_hand()
+    /// Average length of lines from which on it is cheaper to put a sorted chunk's lines in order,
+    /// and to make their words once more, than to keep words beside lines that stay where they are
+    /// and to read these out of order. `None` if it never is.
+    fn arranged_from(&self) -> Option<usize> {
+        Some(16)
     }
 }
 

@@ -134,14 +134,17 @@ impl Order {
         self.keys.iter().chain(&self.last_resort).all(Key::has_short_bytes) && self.is_dear()
     }
 
-    /// True if a line's first words take about as long to make as to read: the first key is at its
-    /// beginning, and its text compares as it is, or nearly so.
-    pub fn has_cheap_words(&self) -> bool {
-        let is_cheap = match self.head {
-            Head::Line | Head::Part | Head::Marked | Head::Transformed | Head::Language => true,
-            Head::Number | Head::Written => false,
+    /// Average length of lines from which on it is cheaper to have them in order and to make their
+    /// first words again than to keep these and to read lines where they are. `None` if it never
+    /// is. Short lines that compare as they are lie in their words; the words of a language take
+    /// longer.
+    pub fn arranged_from(&self) -> Option<usize> {
+        let least = match self.head {
+            Head::Transformed | Head::Number => 1,
+            Head::Line | Head::Part | Head::Marked | Head::Language => 16,
+            Head::Written => return None,
         };
-        is_cheap && self.keys[0].span.begins_line()
+        self.keys[0].span.begins_line().then_some(least)
     }
 
     /// True if it is cheaper to make a line's key once, if that is as short as it can be.
