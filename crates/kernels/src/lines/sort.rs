@@ -421,8 +421,8 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         })
     }
 
-    /// How many bytes all keys of a group share from byte `skip` on, where these are the lines' own;
-    /// 0 if they aren't, or if words of eight bytes there differ.
+    /// How many bytes all keys of a group share from byte `skip` on, where these are the lines'
+    /// own; 0 if they aren't, or if words of eight bytes there differ.
     fn shared_behind(&self, group: &[Entry<O::Words>], skip: usize) -> usize {
         let first = group[0].line(self.text, self.delimiter);
         let key = &first[..self.order.bytes_in_words(first)];
