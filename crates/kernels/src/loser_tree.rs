@@ -12,7 +12,7 @@
 //! so that most matches are one comparison, ties fall to the earlier run, and the merge is stable.
 //! Only keys with more than twelve bytes can be equal there and need more, which the caller
 //! supplies. The path is walked without branches on the outcome of a match: half of such branches
-//! are mispredicted, at 15 cycles each. Only whether it is a tie is a branch.
+//! are mispredicted, at 15 cycles each. Only whether it is a tie is one, where there may be any.
 //!
 //! It knows nothing of records. The outcome of a match, right or wrong, changes the order in which
 //! runs win and nothing else: the runs in the tree are always those that were put in, and an

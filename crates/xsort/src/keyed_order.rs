@@ -39,6 +39,10 @@ impl LineKeys for GnuKeys {
         self.0.part_of(line)
     }
 
+    fn are_beginnings(&self) -> bool {
+        self.0.are_beginnings()
+    }
+
     fn ties(&self) -> LineTies {
         match self.0.ties() {
             Ties::Equal => LineTies::Equal,

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  key, in codes | 01 | line without its delimiter, in codes | 00
+//!  key, in codes | 01 | rest of the line, in codes | 00            keys are beginnings of lines
 //! ```
 //!
 //! The bytes 00, 01 and 02 are 02 02, 02 03 and 02 04; all others stand for themselves. Codes keep
@@ -30,12 +31,18 @@ pub(super) fn push_keyed_line(out: &mut Vec<u8>, line: &[u8], push_key: impl FnO
         // Memory for a long line is scarce. Its key may be as long.
         out.reserve_exact(2 * line.len() + 2);
     }
+    push_coded(out, line, push_key);
+}
+
+/// Appends a key, which `push_key` appends as it is, and what comes behind it, with their ends.
+#[inline]
+fn push_coded(out: &mut Vec<u8>, behind: &[u8], push_key: impl FnOnce(&mut Vec<u8>)) {
     let from = out.len();
     push_key(out);
     add_codes(out, from);
     out.push(KEY_END);
     let from = out.len();
-    out.extend_from_slice(line);
+    out.extend_from_slice(behind);
     add_codes(out, from);
     out.push(LINE_END);
 }
@@ -54,6 +61,18 @@ pub(super) fn push_line_behind_part(
     }
     push_with_end(out, &tail[key.start..], key.len(), KEY_END);
     push_with_end(out, tail, bytes, LINE_END);
+}
+
+/// Appends a line that begins with its key of `key_bytes` bytes: the first `bytes` bytes of `tail`,
+/// which may go on behind it.
+#[inline]
+pub(super) fn push_split_line(out: &mut Vec<u8>, (tail, bytes): (&[u8], usize), key_bytes: usize) {
+    let (key, rest) = tail[..bytes].split_at(key_bytes);
+    if bytes > LONG_BYTES || has_low_bytes(&tail[..bytes]) {
+        return push_coded(out, rest, |out| out.extend_from_slice(key));
+    }
+    push_with_end(out, tail, key_bytes, KEY_END);
+    push_with_end(out, &tail[key_bytes..], rest.len(), LINE_END);
 }
 
 /// Appends the first `bytes` bytes of `tail`, and `end`.
@@ -148,6 +167,8 @@ pub(super) fn line_behind<'l>(
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RestoreLines {
     delimiter: u8,
+    /// Whether keys are beginnings of lines, and so belong to them.
+    are_split: bool,
     at: Place,
 }
 
@@ -161,21 +182,31 @@ enum Place {
 }
 
 impl RestoreLines {
-    /// For lines that end with `delimiter`.
-    pub(super) fn new(delimiter: u8) -> RestoreLines {
-        RestoreLines { delimiter, at: Place::Key }
+    /// For lines that end with `delimiter`; `are_split` if they begin with their keys.
+    pub(super) fn new(delimiter: u8, are_split: bool) -> RestoreLines {
+        let mut restore = RestoreLines { delimiter, are_split, at: Place::Line };
+        restore.at = restore.begin();
+        restore
+    }
+
+    /// Where a keyed line begins.
+    #[inline(always)]
+    fn begin(&self) -> Place {
+        if self.are_split { Place::Line } else { Place::Key }
     }
 
     /// Writes a keyed line, without its end, as the line and its delimiter to the front of `out`,
     /// which is longer. Returns how many bytes that is.
     #[inline]
     pub(super) fn put(&self, keyed: &[u8], out: &mut [u8]) -> usize {
-        let line = keyed.get(key_bytes(keyed) + 1..).unwrap_or_default();
-        let mut bytes = line.len();
-        out[..bytes].copy_from_slice(line);
-        if has_low_bytes(line) {
-            let mut in_line = RestoreLines { delimiter: self.delimiter, at: Place::Line };
-            bytes = in_line.apply(&mut out[..bytes]);
+        let key_bytes = key_bytes(keyed);
+        let behind = keyed.get(key_bytes + 1..).unwrap_or_default();
+        let from = if self.are_split { key_bytes } else { 0 };
+        out[..from].copy_from_slice(&keyed[..from]);
+        let mut bytes = from + behind.len();
+        out[from..bytes].copy_from_slice(behind);
+        if has_low_bytes(&out[..bytes]) {
+            bytes = RestoreLines { at: Place::Line, ..*self }.apply(&mut out[..bytes]);
         }
         out[bytes] = self.delimiter;
         bytes + 1
@@ -192,7 +223,8 @@ impl RestoreLines {
                     self.at = Place::Line;
                 }
                 Place::Line => {
-                    let end = memchr::memchr2(LINE_END, CODE, &bytes[from..]);
+                    // There is no such end in a line behind its key.
+                    let end = memchr::memchr3(LINE_END, KEY_END, CODE, &bytes[from..]);
                     let own = end.unwrap_or(bytes.len() - from);
                     bytes.copy_within(from..from + own, to);
                     (from, to) = (from + own, to + own);
@@ -201,8 +233,9 @@ impl RestoreLines {
                         Some(&LINE_END) => {
                             bytes[to] = self.delimiter;
                             (from, to) = (from + 1, to + 1);
-                            self.at = Place::Key;
+                            self.at = self.begin();
                         }
+                        Some(&KEY_END) => from += 1,
                         Some(_) => {
                             from += 1;
                             self.at = Place::Code;
@@ -264,11 +297,40 @@ mod tests {
         }
 
         #[test]
+        fn split_lines_compare_as_keys_then_lines_and_come_back(
+            texts in vec((bytes(), bytes()), 2),
+            behind in vec(any::<u8>(), 0..40),
+            step in 1..9usize,
+        ) {
+            let lines = [0, 1].map(|at| [&texts[at].0[..], &texts[at].1].concat());
+            let mut split = Vec::new();
+            let ends = [0, 1].map(|at| {
+                let tail = [&lines[at][..], &behind].concat();
+                push_split_line(&mut split, (&tail, lines[at].len()), texts[at].0.len());
+                split.len()
+            });
+            let [a, b] = [&split[..ends[0] - 1], &split[ends[0]..ends[1] - 1]];
+            prop_assert_eq!(a.cmp(b), texts[0].cmp(&texts[1]));
+            let restore = RestoreLines::new(b'\n', true);
+            for (keyed, line) in [a, b].into_iter().zip(&lines) {
+                let mut out = vec![0; keyed.len() + 1];
+                let bytes = restore.put(keyed, &mut out);
+                prop_assert_eq!(&out[..bytes], [&line[..], b"\n"].concat());
+            }
+            let (mut restore, mut restored) = (restore, Vec::new());
+            for part in split.chunks_mut(step) {
+                let bytes = restore.apply(part);
+                restored.extend_from_slice(&part[..bytes]);
+            }
+            prop_assert_eq!(restored, [&lines[0][..], b"\n", &lines[1], b"\n"].concat());
+        }
+
+        #[test]
         fn lines_come_back(lines in vec((bytes(), bytes()), 0..5), step in 1..9usize) {
             let mut all: Vec<u8> = lines.iter().flat_map(|(key, line)| keyed(key, line)).collect();
             let expected: Vec<u8> =
                 lines.iter().flat_map(|(_, line)| line.iter().copied().chain([b'\n'])).collect();
-            let (mut restore, mut restored) = (RestoreLines::new(b'\n'), Vec::new());
+            let (mut restore, mut restored) = (RestoreLines::new(b'\n', false), Vec::new());
             for part in all.chunks_mut(step * step * step) {
                 let bytes = restore.apply(part);
                 restored.extend_from_slice(&part[..bytes]);
@@ -281,7 +343,7 @@ mod tests {
                 let mut work = Vec::new();
                 prop_assert_eq!(line_behind(keyed, key_bytes(keyed), &mut work), &line[..]);
                 let mut out = vec![0; keyed.len() + 1];
-                let bytes = RestoreLines::new(b'\n').put(keyed, &mut out);
+                let bytes = RestoreLines::new(b'\n', false).put(keyed, &mut out);
                 prop_assert_eq!(&out[..bytes], [&line[..], b"\n"].concat());
             }
         }

@@ -32,6 +32,12 @@ pub trait LineKeys: Send + Sync + 'static {
         None
     }
 
+    /// Whether all lines begin with their keys: [`part_of`](LineKeys::part_of) says where these end.
+    /// Then equal keys aren't judged.
+    fn are_beginnings(&self) -> bool {
+        false
+    }
+
     /// How lines compare whose keys are equal.
     fn ties(&self) -> LineTies;
 

@@ -20,6 +20,8 @@ use xsort_disk::Disk;
 
 /// Keys are expected to take this share of what lines take.
 const KEY_SHARE: u64 = 2;
+/// The end of a key that its line begins with is expected to take this share.
+const END_SHARE: u64 = 16;
 /// A line may take this share of the budget.
 const LINE_SHARE: u64 = 32;
 /// A long line is in memory as it was read, with what is read behind it, and with its key, which
@@ -83,7 +85,10 @@ fn sort_keyed<K: LineKeys>(
     let written_sum = Arc::new(AtomicU64::new(0));
     let segment = || -> Box<dyn SegmentForm> {
         let written = LineSum::new(delimiter, Arc::clone(&written_sum));
-        Box::new(SummedLines { restore: RestoreLines::new(delimiter), written })
+        Box::new(SummedLines {
+            restore: RestoreLines::new(delimiter, keys.are_beginnings()),
+            written,
+        })
     };
     let sums = || [keying.keyed.sum.load(Relaxed), written_sum.load(Relaxed)];
     // Only the engine knows what was dropped, or read before a checkpoint.
@@ -146,7 +151,8 @@ fn keyed<K: LineKeys>(
     };
     let threads = Arc::new(KeyingThreads::new(Arc::clone(keying), memory.threads));
     let keyed = |(input, number): (LinesInput, u32)| {
-        let bytes = input.bytes.map(|bytes| bytes + bytes / KEY_SHARE);
+        let key_share = if keying.keys.are_beginnings() { END_SHARE } else { KEY_SHARE };
+        let bytes = input.bytes.map(|bytes| bytes + bytes / key_share);
         let map = to_keyed(from_beginning(number), Arc::clone(&threads));
         input.mapped_by_lines(bytes, map, Some(lines()))
     };

@@ -17,7 +17,7 @@ use xsort_kernels::lines::{
     sort_only,
 };
 
-/// Longer lines take longer to copy than to find.
+/// Lines of so many bytes take longer to copy than to find.
 const ARRANGED_BYTES_MAX: usize = 1024;
 
 /// Where the order of a chunk is once it is sorted.

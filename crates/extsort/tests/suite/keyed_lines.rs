@@ -18,33 +18,55 @@ use xsort_testing::{Dribble, Random, for_each_seed};
 
 const MIB: u64 = 1 << 20;
 
-/// The key is what follows the last `x`; lines with the same key compare by their lengths if they
-/// are judged.
-struct LastPart(LineTies);
-
-fn key(line: &[u8]) -> &[u8] {
-    line.iter().rposition(|&byte| byte == b'x').map_or(line, |at| &line[at + 1..])
+/// The key is what follows the last `x`, or what precedes the first one; lines with the same key
+/// compare by their lengths if they are judged.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    is_first: bool,
+    ties: LineTies,
 }
 
-impl LineKeys for LastPart {
+impl Part {
+    fn last(ties: LineTies) -> Part {
+        Part { is_first: false, ties }
+    }
+
+    fn range(self, line: &[u8]) -> Range<usize> {
+        let is_x = |&byte: &u8| byte == b'x';
+        if self.is_first {
+            return 0..line.iter().position(is_x).unwrap_or(line.len());
+        }
+        line.iter().rposition(is_x).map_or(0, |at| at + 1)..line.len()
+    }
+
+    fn key(self, line: &[u8]) -> &[u8] {
+        &line[self.range(line)]
+    }
+}
+
+impl LineKeys for Part {
     type Scratch = ();
 
     fn push_key(&self, line: &[u8], (): &mut (), out: &mut Vec<u8>) {
-        out.extend_from_slice(key(line));
+        out.extend_from_slice(self.key(line));
     }
 
-    /// Of every other line, by its length.
+    /// Of lines that end with their key, of every other one by its length.
     fn part_of(&self, line: &[u8]) -> Option<Range<usize>> {
-        line.len().is_multiple_of(2).then(|| line.len() - key(line).len()..line.len())
+        (self.are_beginnings() || line.len().is_multiple_of(2)).then(|| self.range(line))
+    }
+
+    fn are_beginnings(&self) -> bool {
+        self.is_first && self.ties != LineTies::Judged
     }
 
     fn ties(&self) -> LineTies {
-        self.0
+        self.ties
     }
 
     fn compare_ties(&self, a: &[u8], b: &[u8], key_bytes: usize, (): &mut ()) -> Ordering {
-        assert_eq!(key(a), key(b));
-        assert!(key_bytes >= key(a).len());
+        assert_eq!(self.key(a), self.key(b));
+        assert!(key_bytes >= self.key(a).len());
         a.len().cmp(&b.len())
     }
 
@@ -53,9 +75,9 @@ impl LineKeys for LastPart {
     }
 }
 
-impl LastPart {
+impl Part {
     fn order(&self, a: &[u8], b: &[u8]) -> Ordering {
-        key(a).cmp(key(b)).then_with(|| match self.0 {
+        self.key(a).cmp(self.key(b)).then_with(|| match self.ties {
             LineTies::Equal => Ordering::Equal,
             LineTies::Bytes => a.cmp(b),
             LineTies::Judged => a.len().cmp(&b.len()),
@@ -64,7 +86,7 @@ impl LastPart {
 }
 
 /// The same order, of lines without keys.
-impl LineOrder for LastPart {
+impl LineOrder for Part {
     type Words = [u64; 1];
 
     type Scratch = ();
@@ -87,12 +109,12 @@ impl LineOrder for LastPart {
 }
 
 fn sort(
-    ties: LineTies,
+    part: Part,
     options: &LinesOptions,
     inputs: Vec<LinesInput>,
 ) -> Result<(Vec<u8>, LinesReport), Error> {
     let (disk, mut output) = (SimDisk::new(SimOptions::default()), Vec::new());
-    let keys = Arc::new(LastPart(ties));
+    let keys = Arc::new(part);
     let stream = SortedOutput::Stream(&mut output);
     let report = sort_lines_by_keys(options, (&keys, &*keys), inputs, stream, &disk, &Unobserved)?;
     Ok((output, report))
@@ -177,6 +199,7 @@ fn lines_with_keys_come_in_order_and_whole() {
     for_each_seed("lines with keys", 30, |seed| {
         let mut random = Random::new(seed);
         let ties = random.one_of(&[LineTies::Equal, LineTies::Bytes, LineTies::Judged]);
+        let part = Part { is_first: random.one_of(&[false, true]), ties };
         let options = LinesOptions {
             delimiter: random.one_of(&[b'\n', 0]),
             is_unique: ties != LineTies::Bytes && random.one_of(&[false, false, true]),
@@ -204,24 +227,23 @@ fn lines_with_keys_come_in_order_and_whole() {
             LinesInput::at(&path)
         };
         let inputs = texts.iter().enumerate().map(input).collect();
-        let (sorted, report) = sort(ties, &options, inputs).unwrap();
+        let (sorted, report) = sort(part, &options, inputs).unwrap();
         let mut expected = lines(&texts, options.delimiter);
         let sum =
             expected.iter().fold(0u64, |sum, line| sum.wrapping_add(line_hash(line, line.len())));
         assert_eq!(report.lines, expected.len() as u64);
         assert_eq!(report.checksum, Some(sum));
         assert_eq!(report.bytes, expected.iter().map(|line| line.len() as u64 + 1).sum::<u64>());
-        let order = LastPart(ties);
-        expected.sort_by(|a, b| order.order(a, b));
+        expected.sort_by(|a, b| part.order(a, b));
         if options.is_unique {
-            expected.dedup_by(|a, b| order.order(a, b) == Ordering::Equal);
+            expected.dedup_by(|a, b| part.order(a, b) == Ordering::Equal);
             unique += 1;
         }
         let expected: Vec<u8> = expected
             .iter()
             .flat_map(|line| line.iter().copied().chain([options.delimiter]))
             .collect();
-        assert!(sorted == expected, "{seed}: {ties:?} {options:?}");
+        assert!(sorted == expected, "{seed}: {part:?} {options:?}");
         spilled += u32::from(report.spilled_bytes > 0);
         Ok(())
     });
@@ -246,8 +268,9 @@ fn options(budget_bytes: u64) -> LinesOptions {
 #[test]
 fn a_stream_s_line_that_is_too_long_is_refused_with_a_way_out() {
     let long = vec![b'a'; 600_000];
-    let sort =
-        |budget_bytes| sort(LineTies::Bytes, &options(budget_bytes), vec![stream(&long, true)]);
+    let sort = |budget_bytes| {
+        sort(Part::last(LineTies::Bytes), &options(budget_bytes), vec![stream(&long, true)])
+    };
     let text = sort(4 * MIB).unwrap_err().to_string();
     assert!(text.contains("lines: ") && text.contains("-S"), "{text}");
     assert_eq!(sort(32 * MIB).unwrap().0.len(), long.len() + 1);
@@ -266,7 +289,8 @@ fn a_file_with_a_line_that_is_too_long_for_a_key_is_sorted_without_keys() {
             content: Content::File(OpenInput::new(move || Ok(Box::new(stream.clone()) as _))),
         }
     });
-    let (sorted, report) = sort(LineTies::Bytes, &options(4 * MIB), inputs.into()).unwrap();
+    let (sorted, report) =
+        sort(Part::last(LineTies::Bytes), &options(4 * MIB), inputs.into()).unwrap();
     assert!(report.spilled_bytes > 0 && report.lines == 2_400_001);
     let expected = [b"xxxxa\n".repeat(800_000), b"xb\n".repeat(800_000), long];
     assert!(sorted == [&expected.concat()[..], &b"axc\n".repeat(800_000)].concat());

@@ -12,7 +12,7 @@ use xsort_gnu::sort::{LineKeys, Order, Scratch, Ties};
 use crate::understand;
 
 /// Command lines whose orders differ in how their words are made.
-const COMMANDS: [&str; 37] = [
+const COMMANDS: [&str; 43] = [
     "",
     "-r",
     "-n",
@@ -32,6 +32,12 @@ const COMMANDS: [&str; 37] = [
     "-i",
     "-b",
     "-fdb",
+    "-f -s",
+    "-k1,1bf",
+    "-t: -k2,2f",
+    "-t: -k2,2d -s",
+    "-s -k1,1",
+    "-k1,1",
     "-s -k2",
     "-u -k2,2",
     "-t: -k2",
@@ -119,6 +125,10 @@ fn check_keys_apart(
     let [key_a, key_b] = [a, b].map(|line| {
         let mut key = Vec::new();
         keys.push(line, &mut scratch, &mut key);
+        if let Some(part) = keys.part_of(line) {
+            assert_eq!(&line[part.clone()], key);
+            assert!(!keys.are_beginnings() || part.start == 0);
+        }
         key
     });
     let of_keys = key_a.cmp(&key_b).then_with(|| match keys.ties() {

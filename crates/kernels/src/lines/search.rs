@@ -65,6 +65,9 @@ pub fn bound_in_text<O: LineOrder>(
             (false, true) => high.saturating_sub(step),
             (true, true) => low + (high - low) / 2,
         };
+        if is_low_known != is_high_known {
+            step = step.saturating_mul(2);
+        }
         let middle = middle.clamp(low, high - 1);
         let start = memchr::memrchr(delimiter, &text[low..middle]).map_or(low, |end| low + end + 1);
         let end = start + super::line_end(&text[start..high], delimiter);
@@ -73,7 +76,6 @@ pub fn bound_in_text<O: LineOrder>(
         } else {
             (high, is_high_known) = (start, true);
         }
-        step = step.saturating_mul(2);
     }
     low
 }

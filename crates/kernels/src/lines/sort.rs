@@ -2,8 +2,8 @@
 //!
 //! Most lines differ in the eight bytes that their entries hold, so that no line is read. Groups
 //! with equal words are sorted by the next eight bytes (as multikey quicksort and burstsort do it
-//! with characters); small groups compare whole lines. Bytes that are the same in all keys are left
-//! out.
+//! with characters), behind those that all share; small groups compare whole lines. Bytes that are
+//! the same in all keys are left out.
 
 use super::columns::{Columns, SameBytes};
 use super::scan::begin_with_same;
@@ -428,7 +428,7 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         let key = &first[..self.order.bytes_in_words(first)];
         let Some(key) = key.get(skip..) else { return 0 };
         let mut shared = key.len();
-        for (at, entry) in group.iter().enumerate() {
+        for (at, entry) in group.iter().enumerate().skip(1) {
             if shared < 8 {
                 return 0;
             }

@@ -140,6 +140,34 @@ proptest! {
     }
 }
 
+/// Groups of which all keys share more than a word behind the words that are equal, and of which
+/// some end there.
+#[test]
+fn what_a_group_shares_is_passed() {
+    let prefixes = ["group/one/has/a/long/prefix/", "group/two/has/another/prefix/", "group/x"];
+    for ends in [0, 1, 7, 8, 9, 20, 40] {
+        let line = |at: u32| {
+            let mut line = prefixes[at as usize % 3].as_bytes().to_vec();
+            line.extend(format!("{}/{:03}", "-".repeat(at as usize % 2), at * 7919 % 500).bytes());
+            if at.is_multiple_of(50) {
+                line.truncate(ends);
+            }
+            if at.is_multiple_of(5) {
+                line.push(KEY_END);
+                line.extend(at.to_string().bytes());
+            }
+            line
+        };
+        let runs: Vec<Vec<Vec<u8>>> =
+            [0..600, 600..1000].map(|run| run.map(line).collect()).to_vec();
+        for is_unique in [false, true] {
+            check(&ByBytes, &runs, is_unique, true);
+            check(&ByBytesReversed, &runs, is_unique, true);
+            check(&ByKey, &runs, is_unique, true);
+        }
+    }
+}
+
 /// Otherwise the property above would say nothing of words without some bytes.
 #[test]
 fn what_is_the_same_is_found() {

@@ -63,8 +63,9 @@ impl LineKeys {
         };
         let last = keys.keys.last_mut().expect("there is at least one");
         last.is_open = !last.is_reverse && ties != Ties::Judged;
+        keys.head = keys.choose_head();
         let key_bytes_max = if may_be_long { CUT_BYTES } else { usize::MAX };
-        let are_parts = matches!(Head::of(&keys.keys[0]), Head::Line | Head::Part);
+        let are_parts = matches!(keys.head, Head::Line | Head::Part);
         Some(LineKeys { order: order.clone(), keys, ties, are_parts, key_bytes_max })
     }
 
@@ -92,6 +93,13 @@ impl LineKeys {
             let (start, end) = self.keys.keys[0].span.bounds(line, &self.keys.fields);
             start..end.max(start)
         })
+    }
+
+    /// Whether keys are parts of their lines, as they are, and begin where these do.
+    #[must_use]
+    pub fn are_beginnings(&self) -> bool {
+        let span = &self.keys.keys[0].span;
+        self.are_parts && span.begins_line() && !span.start_blanks
     }
 
     /// How lines with equal keys compare.

@@ -4,6 +4,11 @@
 //! must be marked, by a byte below all others: 0. The bytes 0 and 1 become 1 1 and 1 2, so that no
 //! text holds the mark. Text rarely has them, so a word of it is mostly eight bytes as they are.
 
+/// Whether text with this byte is escaped where its end is marked.
+pub(super) fn is_escaped(byte: u8) -> bool {
+    byte <= 1
+}
+
 /// The eight bytes of `text` from `skip` on, big-endian, with zeros past its end.
 #[inline]
 pub(super) fn load(text: &[u8], skip: usize) -> u64 {
@@ -12,11 +17,6 @@ pub(super) fn load(text: &[u8], skip: usize) -> u64 {
         return u64::from_be_bytes(*bytes);
     }
     rest.iter().zip(0..).fold(0, |word, (&byte, at)| word | u64::from(byte) << (56 - 8 * at))
-}
-
-/// Whether text with this byte is escaped where its end is marked.
-pub(super) fn is_escaped(byte: u8) -> bool {
-    byte <= 1
 }
 
 /// The same for text that ends with a mark. `None` if it has escaped bytes, or if it ends before

@@ -168,7 +168,7 @@ impl Key {
 
     /// Bytes of a normalised key from `skip` on, of which this one, which is transformed text, is
     /// the first: with zeros behind it if it is open, else with its end marked and `line` behind
-    /// that. `None` if the text is escaped.
+    /// that. `None` if it isn't open and a byte of the text up to the last of these is escaped.
     #[inline]
     pub(super) fn transformed<const N: usize>(
         &self,
@@ -256,7 +256,9 @@ impl Key {
             match (&self.transform, self.is_open) {
                 (None, true) => out.extend_from_slice(&text[..text.len().min(limit)]),
                 (None, false) => encode_text(text, limit, out),
-                (Some(transform), true) => drop(transform.push(text, limit, out)),
+                (Some(transform), true) => {
+                    transform.push(text, limit, out);
+                }
                 (Some(transform), false) => encode_transformed(transform, text, limit, out),
             }
             return;

@@ -49,7 +49,7 @@ pub struct Order {
     head: Head,
 }
 
-/// How the first eight bytes of a normalised key are made, chosen once.
+/// How words of a normalised key are made, chosen once.
 #[derive(Clone, Copy, Debug)]
 enum Head {
     /// The line as it is.
@@ -84,11 +84,8 @@ impl Order {
         let last = last_resort.as_mut().or(keys.last_mut()).expect("there is at least one");
         last.is_open = !last.is_reverse;
         let fields = Fields::new(command.separator, &locale.classes.blank);
-        let head = Head::of(&keys[0]);
-        let mut order = Self { keys, fields, last_resort, head };
-        if order.is_transformed_then_line() {
-            order.head = Head::Transformed;
-        }
+        let mut order = Self { keys, fields, last_resort, head: Head::Written };
+        order.head = order.choose_head();
         order
     }
 
@@ -140,9 +137,10 @@ impl Order {
     /// longer.
     pub fn arranged_from(&self) -> Option<usize> {
         let least = match self.head {
-            Head::Transformed | Head::Number => 1,
-            Head::Line | Head::Part | Head::Marked | Head::Language => 16,
-            Head::Written => return None,
+            Head::Transformed => 1,
+            Head::Number if self.keys.len() == 1 => 1,
+            Head::Line | Head::Part | Head::Language => 16,
+            Head::Number | Head::Marked | Head::Written => return None,
         };
         self.keys[0].span.begins_line().then_some(least)
     }
@@ -250,11 +248,13 @@ impl Order {
         }
     }
 
-    /// Whether the key is transformed text with a marked end, and the line follows it.
-    fn is_transformed_then_line(&self) -> bool {
-        let Key { kind, transform, is_reverse, .. } = &self.keys[0];
-        let is_transformed = matches!(kind, Kind::Bytes) && transform.is_some() && !is_reverse;
-        is_transformed && self.goes_on_with_line()
+    fn choose_head(&self) -> Head {
+        match Head::of(&self.keys[0]) {
+            Head::Transformed if !self.goes_on_with_line() && !self.keys[0].is_open => {
+                Head::Written
+            }
+            head => head,
+        }
     }
 
     /// Whether nothing but the line as it is follows the first key.
@@ -333,7 +333,7 @@ impl Head {
             (Kind::Bytes, None, true) if first.span.is_whole_line() => Self::Line,
             (Kind::Bytes, None, true) => Self::Part,
             (Kind::Bytes, None, false) => Self::Marked,
-            (Kind::Bytes, Some(_), true) => Self::Transformed,
+            (Kind::Bytes, Some(_), _) if !first.is_reverse => Self::Transformed,
             (Kind::Collated(_), None, _) if !first.is_reverse => Self::Language,
             (Kind::Number(_), _, _) => Self::Number,
             _ => Self::Written,

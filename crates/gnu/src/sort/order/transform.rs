@@ -73,7 +73,7 @@ impl Transform {
             && let Some(&byte) = rest.next()
         {
             let entry = self.table[usize::from(byte)];
-            bytes += usize::from(entry >> 8 & 1);
+            bytes += usize::from((entry / COUNTS) & 1);
             all |= entry;
         }
         let mut at = 0;
@@ -82,7 +82,7 @@ impl Transform {
         for &byte in rest {
             let entry = self.table[usize::from(byte)];
             out[at] = entry as u8;
-            at += usize::from(entry >> 8 & 1);
+            at += usize::from((entry / COUNTS) & 1);
             all |= entry;
             if at == N {
                 break;
