@@ -41,14 +41,16 @@ pub struct LineKeys {
 }
 
 impl LineKeys {
-    /// Those of `order`; `None` if it is cheaper to look at the lines again than to keep keys, as
-    /// where many lines stay equal by the rules of a language: these would all be judged. With
-    /// `is_unique`, only the first of lines that are the same is wanted.
+    /// Those of `order`; `None` if it is cheaper to look at the lines again than to keep keys, even
+    /// where words of many lines are the same, as where many lines stay equal by the rules of a
+    /// language: these would all be judged. With `is_unique`, only the first of lines that are the
+    /// same is wanted.
     #[must_use]
     pub fn new(order: &Order, is_unique: bool) -> Option<LineKeys> {
         let can_be_short = order.keys.iter().all(Key::can_be_short);
         let may_be_long = !order.keys.iter().all(Key::has_short_bytes);
-        if !can_be_short || !order.is_dear() || may_be_long && order.last_resort.is_none() {
+        let is_dear = order.is_dear() || order.is_dear_where_keys_repeat();
+        if !can_be_short || !is_dear || may_be_long && order.last_resort.is_none() {
             return None;
         }
         let mut keys = order.clone();

@@ -150,6 +150,12 @@ impl Order {
         self.keys.len() > 1 || self.keys[0].is_dear()
     }
 
+    /// True if a line's key is cheaper to make once where many lines have the same, though one word
+    /// says all of most: of numbers.
+    fn is_dear_where_keys_repeat(&self) -> bool {
+        matches!(self.keys[0].kind, Kind::General(_) | Kind::Number(_))
+    }
+
     /// True if the order is that of the lines' bytes, and the normalised key is the line.
     pub fn is_bytes(&self) -> bool {
         matches!(self.head, Head::Line)
