@@ -133,13 +133,12 @@ impl Order {
 
     /// Average length of lines from which on it is cheaper to have them in order and to make their
     /// first words again than to keep these and to read lines where they are. `None` if it never
-    /// is. Short lines that compare as they are lie in their words; the words of a language take
-    /// longer.
+    /// is. Short lines that compare as they are lie in their words; of others, words but for those of
+    /// numbers take longer to make than their lines to find.
     pub fn arranged_from(&self) -> Option<usize> {
         let least = match self.head {
-            Head::Transformed => 1,
             Head::Number if self.keys.len() == 1 => 1,
-            Head::Line | Head::Part | Head::Language => 16,
+            Head::Line | Head::Part | Head::Transformed | Head::Language => 16,
             Head::Number | Head::Marked | Head::Written => return None,
         };
         self.keys[0].span.begins_line().then_some(least)
