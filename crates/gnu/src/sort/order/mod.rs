@@ -133,8 +133,8 @@ impl Order {
 
     /// Average length of lines from which on it is cheaper to have them in order and to make their
     /// first words again than to keep these and to read lines where they are. `None` if it never
-    /// is. Short lines that compare as they are lie in their words; of others, words but for those of
-    /// numbers take longer to make than their lines to find.
+    /// is. Short lines that compare as they are lie in their words, and others are found sooner than
+    /// their words are made, but for those of numbers.
     pub fn arranged_from(&self) -> Option<usize> {
         let least = match self.head {
             Head::Number if self.keys.len() == 1 => 1,
