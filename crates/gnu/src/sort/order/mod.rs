@@ -133,7 +133,7 @@ impl Order {
 
     /// Average length of lines from which on it is cheaper to have them in order and to make their
     /// first words again than to keep these and to read lines where they are. `None` if it never
-    /// is. Short lines that compare as they are lie in their words, and others are found sooner than
+    /// is. Short lines that compare as they are lie in their words; others are found sooner than
     /// their words are made, but for those of numbers.
     pub fn arranged_from(&self) -> Option<usize> {
         let least = match self.head {
