@@ -32,8 +32,8 @@ pub trait LineKeys: Send + Sync + 'static {
         None
     }
 
-    /// Whether all lines begin with their keys: [`part_of`](LineKeys::part_of) says where these end.
-    /// Then equal keys aren't judged.
+    /// Whether all lines begin with their keys: [`part_of`](LineKeys::part_of) says where these
+    /// end. Then equal keys aren't judged.
     fn are_beginnings(&self) -> bool {
         false
     }
