@@ -138,7 +138,8 @@ impl Order {
     pub fn arranged_from(&self) -> Option<usize> {
         let least = match self.head {
             Head::Number if self.keys.len() == 1 => 1,
-            Head::Line | Head::Part | Head::Transformed | Head::Language => 16,
+            Head::Line | Head::Part | Head::Transformed => 16,
+            Head::Language => 32,
             Head::Number | Head::Marked | Head::Written => return None,
         };
         self.keys[0].span.begins_line().then_some(least)
