@@ -196,5 +196,12 @@ mod tests {
         let numbers: Vec<u8> =
             (0..900).flat_map(|n| format!("{n:03},{}\n", n % 9).into_bytes()).collect();
         assert_eq!(tie("-t, -k2,2n", &numbers), (false, true));
+        // A number that begins many lines has a key that is made once.
+        let repeated: Vec<u8> =
+            (0..900).flat_map(|n| format!("{} {n:03}\n", 123_456 + n % 9).into_bytes()).collect();
+        for options in ["-n", "-nr", "-k1,1n", "-g"] {
+            assert!(gnu::LineKeys::new(&of(options), false).is_some(), "{options}");
+            assert!(tie(options, &repeated).0, "{options}");
+        }
     }
 }

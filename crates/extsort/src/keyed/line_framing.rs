@@ -23,20 +23,18 @@ const LONG_BYTES: usize = 64 << 10;
 /// Ends a keyed line.
 const LINE_END: u8 = 0;
 
-/// Appends the key of a line, which `push_key` appends as it is, and the line, without its
-/// delimiter.
+/// Appends the key of a line, which `push_key` appends as it is, and what comes behind it: the line
+/// without its delimiter, or the rest of one that begins with its key.
 #[inline]
-pub(super) fn push_keyed_line(out: &mut Vec<u8>, line: &[u8], push_key: impl FnOnce(&mut Vec<u8>)) {
-    if line.len() > LONG_BYTES {
+pub(super) fn push_keyed_line(
+    out: &mut Vec<u8>,
+    behind: &[u8],
+    push_key: impl FnOnce(&mut Vec<u8>),
+) {
+    if behind.len() > LONG_BYTES {
         // Memory for a long line is scarce. Its key may be as long.
-        out.reserve_exact(2 * line.len() + 2);
+        out.reserve_exact(2 * behind.len() + 2);
     }
-    push_coded(out, line, push_key);
-}
-
-/// Appends a key, which `push_key` appends as it is, and what comes behind it, with their ends.
-#[inline]
-fn push_coded(out: &mut Vec<u8>, behind: &[u8], push_key: impl FnOnce(&mut Vec<u8>)) {
     let from = out.len();
     push_key(out);
     add_codes(out, from);
@@ -69,7 +67,7 @@ pub(super) fn push_line_behind_part(
 pub(super) fn push_split_line(out: &mut Vec<u8>, (tail, bytes): (&[u8], usize), key_bytes: usize) {
     let (key, rest) = tail[..bytes].split_at(key_bytes);
     if bytes > LONG_BYTES || has_low_bytes(&tail[..bytes]) {
-        return push_coded(out, rest, |out| out.extend_from_slice(key));
+        return push_keyed_line(out, rest, |out| out.extend_from_slice(key));
     }
     push_with_end(out, tail, key_bytes, KEY_END);
     push_with_end(out, &tail[key_bytes..], rest.len(), LINE_END);
@@ -223,7 +221,7 @@ impl RestoreLines {
                     self.at = Place::Line;
                 }
                 Place::Line => {
-                    // There is no such end in a line behind its key.
+                    // Only a line that is split has the end of its key in it.
                     let end = memchr::memchr3(LINE_END, KEY_END, CODE, &bytes[from..]);
                     let own = end.unwrap_or(bytes.len() - from);
                     bytes.copy_within(from..from + own, to);

@@ -179,9 +179,13 @@ impl Key {
         let transform = self.transform.as_ref().expect("chosen because there is one");
         let mut bytes = [0; N];
         let copied = transform.copy(self.span.of(line, fields), skip, &mut bytes);
-        if self.is_open || copied.has_escaped || copied.bytes == skip + N {
-            return (self.is_open || !copied.has_escaped).then_some(bytes);
+        if self.is_open {
+            return Some(bytes);
         }
+        if copied.has_escaped {
+            return None;
+        }
+        // Behind the mark, which is a zero. Nothing is left to write where the text goes on.
         let line_from = copied.bytes + 1;
         let to = bytes.get_mut(line_from.saturating_sub(skip)..).unwrap_or_default();
         let behind = line.get(skip.saturating_sub(line_from)..).unwrap_or_default();

@@ -255,11 +255,16 @@ impl Order {
     }
 
     fn choose_head(&self) -> Head {
-        match Head::of(&self.keys[0]) {
-            Head::Transformed if !self.goes_on_with_line() && !self.keys[0].is_open => {
-                Head::Written
-            }
-            head => head,
+        let first = &self.keys[0];
+        let ends_or_goes_on = first.is_open || !first.is_reverse && self.goes_on_with_line();
+        match (&first.kind, &first.transform, first.is_open) {
+            (Kind::Bytes, None, true) if first.span.is_whole_line() => Head::Line,
+            (Kind::Bytes, None, true) => Head::Part,
+            (Kind::Bytes, None, false) => Head::Marked,
+            (Kind::Bytes, Some(_), _) if ends_or_goes_on => Head::Transformed,
+            (Kind::Collated(_), None, _) if !first.is_reverse => Head::Language,
+            (Kind::Number(_), _, _) => Head::Number,
+            _ => Head::Written,
         }
     }
 
@@ -330,19 +335,5 @@ impl Order {
         let read = read(&key);
         scratch.key = key;
         read
-    }
-}
-
-impl Head {
-    fn of(first: &Key) -> Self {
-        match (&first.kind, &first.transform, first.is_open) {
-            (Kind::Bytes, None, true) if first.span.is_whole_line() => Self::Line,
-            (Kind::Bytes, None, true) => Self::Part,
-            (Kind::Bytes, None, false) => Self::Marked,
-            (Kind::Bytes, Some(_), _) if !first.is_reverse => Self::Transformed,
-            (Kind::Collated(_), None, _) if !first.is_reverse => Self::Language,
-            (Kind::Number(_), _, _) => Self::Number,
-            _ => Self::Written,
-        }
     }
 }
