@@ -58,11 +58,11 @@ impl Lease {
         self.range.populate(range);
     }
 
-    /// The same, for another thread to do while this one already fills the bytes.
+    /// The same, piece by piece, for other threads to do while this one already fills the bytes.
     ///
     /// # Panics
     /// As [`populate`](Lease::populate).
-    pub fn prefault(&self, range: Range<usize>) -> Prefault {
+    pub fn prefault(&self, range: Range<usize>) -> impl Iterator<Item = Prefault> {
         self.range.prefault(range)
     }
 

@@ -12,11 +12,12 @@
 #![allow(unsafe_code)]
 
 use crate::{ALIGNMENT, Error, Operation};
+use parking_lot::{Condvar, Mutex};
 use std::io;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI64, AtomicU8};
 use std::time::Duration;
 
@@ -38,6 +39,9 @@ const LOSS_MAX: Duration = Duration::from_millis(3);
 const FORGIVEN: Duration = Duration::from_micros(25);
 /// Smaller mappings aren't worth the calls.
 const POPULATED_BYTES_MIN: usize = 16 * HUGE_PAGE_BYTES;
+/// What other threads are asked to populate at a time: so many share a large range, and none is
+/// busy with it for long.
+const PREFAULT_BYTES: usize = 4 * HUGE_PAGE_BYTES;
 
 /// Which pages a mapping gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,15 +55,60 @@ pub(crate) enum Backing {
 
 /// What [`MappedRange::populate`] has requested of a mapping.
 struct PopulatedPages {
-    /// For each place of a huge page: [`NOTHING`], [`SMALL_PAGES`] or [`HUGE_PAGE`].
-    requested: Box<[AtomicU8]>,
+    /// For each place of a huge page: [`NOTHING`], [`REQUESTED`], [`SMALL_PAGES`] or [`HUGE_PAGE`].
+    states: Box<[AtomicU8]>,
     /// By how much longer huge pages took than small ones would have, in nanoseconds.
     loss: AtomicI64,
+    /// To wait for pages that another thread has requested.
+    lock: Mutex<()>,
+    provided: Condvar,
 }
 
 const NOTHING: u8 = 0;
-const SMALL_PAGES: u8 = 1;
-const HUGE_PAGE: u8 = 2;
+/// A thread waits for the system to provide them.
+const REQUESTED: u8 = 1;
+const SMALL_PAGES: u8 = 2;
+const HUGE_PAGE: u8 = 3;
+
+impl PopulatedPages {
+    fn new(bytes: usize) -> PopulatedPages {
+        PopulatedPages {
+            states: (0..bytes / HUGE_PAGE_BYTES).map(|_| AtomicU8::new(NOTHING)).collect(),
+            loss: AtomicI64::new(0),
+            lock: Mutex::new(()),
+            provided: Condvar::new(),
+        }
+    }
+
+    /// Makes a place this thread's to populate. If another one populates it, waits for that: two
+    /// threads that touch the same place would both have the system find a huge page for it.
+    fn claim(&self, page: usize) -> bool {
+        let state = &self.states[page];
+        match state.compare_exchange(NOTHING, REQUESTED, Relaxed, Acquire) {
+            Ok(_) => return true,
+            Err(REQUESTED) => {}
+            Err(_) => return false,
+        }
+        let mut lock = self.lock.lock();
+        while state.load(Acquire) == REQUESTED {
+            self.provided.wait(&mut lock);
+        }
+        false
+    }
+
+    /// A claimed place has its pages.
+    fn provide(&self, page: usize, pages: u8) {
+        self.states[page].store(pages, Release);
+        // Whoever has seen the old state holds the lock until it waits.
+        drop(self.lock.lock());
+        self.provided.notify_all();
+    }
+
+    /// Whether small pages take the place of huge ones now.
+    fn is_slow(&self) -> bool {
+        self.loss.load(Relaxed) > LOSS_MAX.as_nanos() as i64
+    }
+}
 
 /// An anonymous private mapping, unmapped on drop.
 struct Region {
@@ -123,10 +172,7 @@ impl Region {
         let start =
             NonNull::new(start.cast::<u8>()).expect("the kernel never maps address 0 unasked");
         let is_populated = backing == Backing::HugePagesIfFast && bytes >= POPULATED_BYTES_MIN;
-        let populated = is_populated.then(|| PopulatedPages {
-            requested: (0..bytes / HUGE_PAGE_BYTES).map(|_| AtomicU8::new(NOTHING)).collect(),
-            loss: AtomicI64::new(0),
-        });
+        let populated = is_populated.then(|| PopulatedPages::new(bytes));
         Ok(Region { start, bytes, populated })
     }
 
@@ -136,27 +182,27 @@ impl Region {
     #[cfg(not(miri))]
     fn populate(&self, range: Range<usize>) {
         use rustix::mm::{Advice, madvise};
-        let Some(PopulatedPages { requested, loss }) = &self.populated else { return };
-        let end = range.end.div_ceil(HUGE_PAGE_BYTES).min(requested.len());
+        let Some(pages) = &self.populated else { return };
+        let end = range.end.div_ceil(HUGE_PAGE_BYTES).min(pages.states.len());
         for page in range.start / HUGE_PAGE_BYTES..end {
-            let is_slow = loss.load(Relaxed) > LOSS_MAX.as_nanos() as i64;
-            let wanted = if is_slow { SMALL_PAGES } else { HUGE_PAGE };
-            if requested[page].compare_exchange(NOTHING, wanted, Relaxed, Relaxed).is_err() {
+            if !pages.claim(page) {
                 continue;
             }
+            let is_slow = pages.is_slow();
             let start = self.start.as_ptr().wrapping_add(page * HUGE_PAGE_BYTES).cast();
             let begun = thread_time();
             let advices = [Advice::LinuxHugepage, Advice::LinuxPopulateWrite];
             for &advice in &advices[usize::from(is_slow)..] {
-                // SAFETY: a whole huge page within the mapping (page < requested.len() = bytes /
+                // SAFETY: a whole huge page within the mapping (page < states.len() = bytes /
                 // HUGE_PAGE_BYTES). Neither advice changes bytes, not even those of neighbours who
                 // use them now: the one is a preference, the other a write fault without a write.
                 let _ = unsafe { madvise(start, HUGE_PAGE_BYTES, advice) };
             }
+            pages.provide(page, if is_slow { SMALL_PAGES } else { HUGE_PAGE });
             if is_slow {
-                forgive(loss);
+                forgive(&pages.loss);
             } else {
-                count_loss(loss, thread_time().saturating_sub(begun));
+                count_loss(&pages.loss, thread_time().saturating_sub(begun));
             }
         }
     }
@@ -171,9 +217,9 @@ impl Region {
     #[cfg(not(miri))]
     unsafe fn renew(&self, range: Range<usize>) {
         use rustix::mm::{Advice, madvise};
-        let Some(PopulatedPages { requested, .. }) = &self.populated else { return };
+        let Some(PopulatedPages { states, .. }) = &self.populated else { return };
         let pages = range.start.div_ceil(HUGE_PAGE_BYTES)..range.end / HUGE_PAGE_BYTES;
-        for page in pages.filter(|&page| requested[page].swap(HUGE_PAGE, Relaxed) != HUGE_PAGE) {
+        for page in pages.filter(|&page| states[page].swap(HUGE_PAGE, Relaxed) != HUGE_PAGE) {
             let start = self.start.as_ptr().wrapping_add(page * HUGE_PAGE_BYTES).cast();
             for advice in [Advice::LinuxDontNeed, Advice::LinuxHugepage, Advice::LinuxPopulateWrite]
             {
@@ -239,14 +285,15 @@ impl Drop for Region {
 
 /// A request for the memory of some bytes, which another thread than their owner's can make
 /// meanwhile: the bytes don't change, and it can't reach them. It keeps the mapping alive.
-pub struct Prefault(Option<(Arc<Region>, Range<usize>)>);
+pub struct Prefault {
+    region: Arc<Region>,
+    range: Range<usize>,
+}
 
 impl Prefault {
     /// Requests the memory, but for what was requested before.
     pub fn populate(self) {
-        if let Some((region, range)) = self.0 {
-            region.populate(range);
-        }
+        self.region.populate(self.range);
     }
 }
 
@@ -296,9 +343,14 @@ impl MappedRange {
         }
     }
 
-    /// The same, to be called by another thread.
-    pub(crate) fn prefault(&self, range: Range<usize>) -> Prefault {
-        Prefault(self.place(range).map(|(region, range)| (Arc::clone(region), range)))
+    /// The same, piece by piece, for other threads to do.
+    pub(crate) fn prefault(&self, range: Range<usize>) -> impl Iterator<Item = Prefault> {
+        self.place(range).into_iter().flat_map(|(region, range)| {
+            range.clone().step_by(PREFAULT_BYTES).map(move |start| {
+                let end = range.end.min(start + PREFAULT_BYTES);
+                Prefault { region: Arc::clone(region), range: start..end }
+            })
+        })
     }
 
     /// Where in its region these bytes are.

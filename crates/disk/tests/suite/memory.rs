@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use xsort_disk::{ALIGNMENT, BlockPool, Lease};
+use xsort_disk::{ALIGNMENT, BlockPool, Lease, Prefault};
 
 const PAGE: usize = ALIGNMENT;
 
@@ -54,18 +54,54 @@ fn backing_memory_changes_no_byte_and_ends_where_it_ends() {
 
 /// While its owner writes, and after the owner has dropped it.
 #[test]
-fn another_thread_can_touch_memory_first_and_changes_no_byte() {
-    let mut lease = Lease::map_huge_if_fast(if cfg!(miri) { 8 * PAGE } else { 40 << 20 }).unwrap();
-    let bytes = lease.len();
-    let [prefault, late] = [0, bytes / 2].map(|from| lease.prefault(from..bytes));
-    assert!(panics(|| lease.prefault(0..bytes + 1).populate()));
+fn other_threads_can_touch_memory_first_and_change_no_byte() {
+    let bytes = if cfg!(miri) { 8 * PAGE } else { 40 << 20 };
+    for mut lease in [Lease::map(bytes).unwrap(), Lease::map_huge_if_fast(bytes).unwrap()] {
+        let prefaults: Vec<_> = lease.prefault(0..bytes).collect();
+        let late: Vec<_> = lease.prefault(bytes / 2..bytes).collect();
+        assert!(panics(|| lease.prefault(0..bytes + 1).for_each(Prefault::populate)));
+        thread::scope(|scope| {
+            for prefault in prefaults {
+                scope.spawn(|| prefault.populate());
+            }
+            for (at, page) in lease.chunks_mut(PAGE).enumerate() {
+                page.fill(at as u8);
+            }
+            scope.spawn(|| lease.populate(0..bytes));
+        });
+        assert!(lease.chunks(PAGE).enumerate().all(|(at, page)| page == [at as u8; PAGE]));
+        drop(lease);
+        late.into_iter().for_each(Prefault::populate);
+    }
+}
+
+/// The pieces cover the range wherever it begins, and a mapping's last bytes are no huge page's.
+#[test]
+#[cfg_attr(miri, ignore = "the heap stands in for mappings there")]
+fn memory_that_other_threads_have_touched_is_there() {
+    const HUGE: usize = 2 << 20;
+    let mut back = Lease::map_huge_if_fast(30 * HUGE + PAGE).unwrap();
+    let front = back.split_off_front(5 * HUGE + PAGE);
     thread::scope(|scope| {
-        scope.spawn(|| prefault.populate());
-        lease.chunks_mut(PAGE).enumerate().for_each(|(at, page)| page.fill(at as u8));
+        for prefault in back.prefault(0..back.len()) {
+            scope.spawn(|| prefault.populate());
+        }
     });
-    assert!(lease.chunks(PAGE).enumerate().all(|(at, page)| page == [at as u8; PAGE]));
-    drop(lease);
-    late.populate();
+    let (there, missing) = back.split_at(back.len() - PAGE);
+    assert!(are_there(there).iter().all(|&is_there| is_there));
+    assert_eq!(are_there(&front), [vec![false; 5 * HUGE / PAGE], vec![true]].concat());
+    assert_eq!(are_there(missing), [false], "it comes with its first touch");
+}
+
+/// Which pages the system has provided.
+fn are_there(bytes: &[u8]) -> Vec<bool> {
+    use std::os::unix::fs::FileExt;
+    let mut entries = vec![0; bytes.len() / PAGE * size_of::<u64>()];
+    let offset = bytes.as_ptr().addr() / PAGE * size_of::<u64>();
+    let pagemap = std::fs::File::open("/proc/self/pagemap").unwrap();
+    pagemap.read_exact_at(&mut entries, offset as u64).unwrap();
+    let entries = entries.chunks_exact(size_of::<u64>());
+    entries.map(|entry| u64::from_ne_bytes(entry.try_into().unwrap()) >> 63 == 1).collect()
 }
 
 /// New pages are whole: those that a lease shares with its neighbours stay.

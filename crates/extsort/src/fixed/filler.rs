@@ -2,6 +2,10 @@
 //!
 //! Reads are started a few at a time, in the order of the chunks and across the border from one
 //! chunk to the next: so the drive always has some, and writes to the same drive aren't held up.
+//!
+//! A read into memory that nobody has touched waits until the system provides it, which can take
+//! longer than the drive. So chunks that will be read into such memory are begun ahead, and workers
+//! that have nothing to do touch it (docs/experiments/2026-11-26-first-touch-by-all.md).
 
 use super::chunks::Extent;
 use super::job::SortJob;
@@ -13,7 +17,7 @@ use std::collections::VecDeque;
 use std::iter::Peekable;
 use std::ops::Range;
 use std::time::{Duration, Instant};
-use xsort_disk::{Completion, Direction, FileId, Lease, Request, align_down, align_up};
+use xsort_disk::{Completion, Direction, FileId, Lease, Prefault, Request, align_down, align_up};
 use xsort_records::Key;
 
 /// Reads in flight, of as many bytes as the disk likes best: enough for several drives behind one
@@ -44,8 +48,12 @@ pub(crate) struct Filler<'a, K, I: Iterator> {
     files: &'a [FileId],
     /// Chunks that were not begun, with their numbers.
     chunks: Peekable<I>,
-    /// Free areas.
+    /// Free areas. The last one is taken first.
     areas: Vec<Lease>,
+    /// So many of them, the first ones, were not used before.
+    unused_areas: usize,
+    /// Memory that chunks will be read to, if it was not used before.
+    prefaults: VecDeque<Prefault>,
     filling: VecDeque<Filling>,
     /// Chunks that are complete.
     filled: VecDeque<Chunk>,
@@ -68,6 +76,7 @@ struct Filling {
     reads: Vec<ChunkRead>,
     issued: usize,
     arrived: usize,
+    /// When its first read was issued.
     begun_at: Instant,
     /// The part of the area behind the reads issued so far.
     rest: Lease,
@@ -129,7 +138,9 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
             job,
             files,
             chunks: chunks.peekable(),
+            unused_areas: areas.len(),
             areas,
+            prefaults: VecDeque::new(),
             filling: VecDeque::new(),
             filled: VecDeque::new(),
             in_flight: 0,
@@ -147,25 +158,41 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
         self.areas
     }
 
-    /// The index of the chunk with the next read, begun now if there is an area for it. A chunk
-    /// that has just been begun may have no reads.
+    /// The index of the chunk with the next read, begun now if there is an area for it; or of one
+    /// that has no reads.
     fn chunk_to_read(&mut self) -> Option<usize> {
-        if let Some(index) = self.filling.iter().position(|chunk| chunk.issued < chunk.reads.len())
-        {
-            return Some(index);
-        }
-        if self.areas.is_empty() {
-            return None;
-        }
+        let is_unread = |chunk: &Filling| chunk.issued < chunk.reads.len().max(1);
+        let index = match self.filling.iter().position(is_unread) {
+            Some(index) => index,
+            None => self.begin_chunk()?,
+        };
+        while self.areas.len() == self.unused_areas
+            && self.filling.len() <= index + self.job.plan.threads
+            && self.begin_chunk().is_some()
+        {}
+        Some(index)
+    }
+
+    /// Begins the next chunk if there is one, and an area for it. Returns its index.
+    fn begin_chunk(&mut self) -> Option<usize> {
+        self.chunks.peek().filter(|_| !self.areas.is_empty())?;
         let (number, extents) = self.chunks.next()?;
+        let rest = self.areas.pop()?;
+        let reads = reads_of(&extents, |file| self.job.disk.read_bytes(self.files[file]));
+        if self.areas.len() < self.unused_areas {
+            self.unused_areas = self.areas.len();
+            let bytes: u64 = reads.iter().map(|read| read.bytes).sum();
+            self.prefaults.extend(rest.prefault(0..bytes as usize));
+        }
+        let begun_at = Instant::now();
         self.filling.push_back(Filling {
             number,
-            reads: reads_of(&extents, |file| self.job.disk.read_bytes(self.files[file])),
+            reads,
             extents,
             issued: 0,
             arrived: 0,
-            begun_at: Instant::now(),
-            rest: self.areas.pop().expect("checked above"),
+            begun_at,
+            rest,
         });
         Some(self.filling.len() - 1)
     }
@@ -226,6 +253,9 @@ impl<K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Feed for Filler<'_, K, I>
                 self.complete(index);
                 continue;
             };
+            if chunk.issued == 0 {
+                chunk.begun_at = Instant::now();
+            }
             self.in_flight += 1;
             self.in_flight_bytes += read.bytes;
             let lease = chunk.rest.split_off_front(read.bytes as usize);
@@ -242,6 +272,10 @@ impl<K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Feed for Filler<'_, K, I>
             });
             chunk.issued += 1;
         }
+    }
+
+    fn next_prefault(&mut self) -> Option<Prefault> {
+        self.prefaults.pop_front()
     }
 
     fn next_unit(&mut self) -> Option<Chunk> {

@@ -19,9 +19,9 @@ use crate::job::failure::STOP_INTERVAL;
 use crate::job::stage_times::StageTimer;
 use crate::job::threads::spawn_up_to;
 use crate::store::scratch::Scratch;
-use crossbeam_channel::{Receiver, Sender, select_biased, unbounded};
+use crossbeam_channel::{Receiver, RecvError, Sender, select_biased, unbounded};
 use std::time::Instant;
-use xsort_disk::{Completion, Lease};
+use xsort_disk::{Completion, Lease, Prefault};
 use xsort_records::Key;
 
 /// Reads ahead, and makes units of work of what has arrived.
@@ -34,6 +34,11 @@ pub(crate) trait Feed {
 
     /// The next unit of work, if all of its data is in memory.
     fn next_unit(&mut self) -> Option<Self::Unit>;
+
+    /// Memory that reads will go to, for workers without a unit to touch first.
+    fn next_prefault(&mut self) -> Option<Prefault> {
+        None
+    }
 
     /// Whether all units were handed out.
     fn is_done(&mut self) -> bool;
@@ -95,17 +100,19 @@ impl Pipeline<'_> {
         mut worker: impl FnMut(Sender<Completion>) -> W,
         finished: &mut dyn FnMut(usize, W::Product),
     ) -> Result<(), Error> {
-        let (units_to, units_from) = unbounded();
+        let (units_to, units) = unbounded();
+        let (prefaults_to, prefaults) = unbounded();
         let (worked_to, worked_from) = unbounded();
         let (written_to, written_from) = unbounded();
-        let channels = Channels { units_to, worked_from, written_from };
+        let channels = Channels { units_to, prefaults_to, worked_from, written_from };
+        let tasks = Tasks { units, prefaults };
         std::thread::scope(|scope| {
             let fail = |error| job.failure.set(error);
             let idle_timer = self.idle_timer;
             let started = spawn_up_to(scope, job.plan.threads, fail, |_| {
                 let mut worker = worker(written_to.clone());
-                let (units_from, worked_to) = (units_from.clone(), worked_to.clone());
-                move || run_worker(job, idle_timer, &mut worker, &units_from, &worked_to)
+                let (tasks, worked_to) = (&tasks, worked_to.clone());
+                move || run_worker(job, idle_timer, &mut worker, tasks, &worked_to)
             });
             if let Err(error) = started {
                 job.failure.set(error);
@@ -132,6 +139,9 @@ impl Pipeline<'_> {
         let mut pending = PendingWrites::default();
         while !job.should_stop() {
             feed.start_reads();
+            while let Some(prefault) = feed.next_prefault() {
+                channels.prefaults_to.send(prefault).expect("this thread holds a receiver");
+            }
             while let Some(unit) = feed.next_unit() {
                 handed_out += 1;
                 channels.units_to.send(unit).expect("this thread holds a receiver");
@@ -183,8 +193,34 @@ impl Pipeline<'_> {
 /// The coordinator's ends of the channels.
 struct Channels<U, T> {
     units_to: Sender<U>,
+    prefaults_to: Sender<Prefault>,
     worked_from: Receiver<WorkedUnit<T>>,
     written_from: Receiver<Completion>,
+}
+
+/// The workers' ends of the channels to them.
+struct Tasks<U> {
+    units: Receiver<U>,
+    prefaults: Receiver<Prefault>,
+}
+
+impl<U> Tasks<U> {
+    /// Waits for a unit, or for memory to touch while there is none.
+    fn next(&self) -> Result<Task<U>, RecvError> {
+        select_biased! {
+            recv(self.units) -> unit => unit.map(Task::Work),
+            recv(self.prefaults) -> prefault => match prefault {
+                Ok(prefault) => Ok(Task::Prefault(prefault)),
+                Err(_) => self.units.recv().map(Task::Work),
+            },
+        }
+    }
+}
+
+/// What a worker does next.
+enum Task<U> {
+    Work(U),
+    Prefault(Prefault),
 }
 
 /// Works until there are no more units; after a failure it only drops them.
@@ -192,13 +228,20 @@ fn run_worker<K, W: Worker>(
     job: &SortJob<'_, K>,
     idle_timer: &StageTimer,
     worker: &mut W,
-    units: &Receiver<W::Unit>,
+    tasks: &Tasks<W::Unit>,
     worked: &Sender<WorkedUnit<W::Product>>,
 ) {
-    while let Ok(unit) = idle_timer.time(|| units.recv()) {
+    while let Ok(task) = idle_timer.time(|| tasks.next()) {
         if job.failure.is_set() {
             continue;
         }
+        let unit = match task {
+            Task::Work(unit) => unit,
+            Task::Prefault(prefault) => {
+                prefault.populate();
+                continue;
+            }
+        };
         match worker.work(unit) {
             // After a failure the coordinator may be gone already.
             Ok(unit) => drop(worked.send(unit)),

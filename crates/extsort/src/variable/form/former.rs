@@ -392,14 +392,15 @@ impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
         }
     }
 
-    /// Lets a thread that has nothing to do touch the memory of an area first, while this one
-    /// reads into it.
+    /// Lets threads that have nothing to do touch the memory of an area first, while this one reads
+    /// into it.
     fn prefault(&self, area: &Lease) {
         if let Some(tasks) = &self.workers.tasks
             && let Some(bytes) = self.reader.expected_bytes(self.bytes)
         {
-            let prefault = area.prefault(0..bytes.min(area.len()));
-            tasks.send(FormTask::Prefault(prefault));
+            for prefault in area.prefault(0..bytes.min(area.len())) {
+                tasks.send(FormTask::Prefault(prefault));
+            }
         }
     }
 
