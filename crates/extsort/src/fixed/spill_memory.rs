@@ -22,8 +22,8 @@ impl SpillMemory {
         let areas = memory.take(areas, plan.area_bytes as usize);
         let sort_buffers = memory.take(plan.threads, plan.sort_buffer_bytes as usize);
         let blocks = job.scratch.as_ref().map(|_| {
-            let blocks = memory.take(plan.spill_blocks, plan.block_bytes as usize);
-            BlockPool::new(blocks, plan.block_bytes as usize)
+            let blocks = memory.take(plan.spill_blocks, plan.spill_block_bytes as usize);
+            BlockPool::new(blocks, plan.spill_block_bytes as usize)
         });
         SpillMemory { areas, sort_buffers, blocks }
     }

@@ -53,7 +53,7 @@ fn check(plan: &Plan) {
 
 fn check_scatter(plan: &Plan, shape: &ScatterShape) {
     let spares = plan.threads as u64 * plan.sort_buffer_bytes;
-    let spill = plan.spill_blocks as u64 * plan.block_bytes;
+    let spill = plan.spill_blocks as u64 * plan.spill_block_bytes;
     let output =
         plan.output_blocks as u64 * plan.output_block_bytes + plan.seam_pages as u64 * 4096;
     let scatter = plan.areas as u64 * plan.area_bytes + spares + spill;
@@ -71,7 +71,7 @@ fn check_merge(plan: &Plan) {
     let spill_blocks = if plan.spilled_chunks > 0 { plan.spill_blocks as u64 } else { 0 };
     let form = plan.areas as u64 * plan.area_bytes
         + plan.threads as u64 * plan.sort_buffer_bytes
-        + spill_blocks * plan.block_bytes;
+        + spill_blocks * plan.spill_block_bytes;
     assert!(form <= plan.pool_bytes, "forming runs takes {form}: {plan}");
 
     let shape = merge(plan);

@@ -215,6 +215,7 @@ impl Candidate<'_> {
             area_bytes: self.area_bytes(chunk_records),
             sort_buffer_bytes,
             block_bytes: self.block_bytes,
+            spill_block_bytes: self.block_bytes,
             spill_blocks: self.spill_blocks as usize,
             output_block_bytes: self.output_block_bytes,
             output_blocks: self.output_blocks as usize,

@@ -56,7 +56,7 @@ impl Plan {
         let spill_blocks = if self.spilled_chunks > 0 { self.spill_blocks } else { 0 };
         line(f, &format!("  {form}: areas"), blocks(self.areas, self.area_bytes))?;
         line(f, &format!("  {form}: spare"), blocks(self.threads, self.sort_buffer_bytes))?;
-        line(f, &format!("  {form}: spill"), blocks(spill_blocks, self.block_bytes))?;
+        line(f, &format!("  {form}: spill"), blocks(spill_blocks, self.spill_block_bytes))?;
         let residents = blocks(self.resident_chunks(), self.area_bytes);
         match &self.shape {
             Shape::Merge(shape) => {

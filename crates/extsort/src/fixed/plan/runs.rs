@@ -44,6 +44,10 @@ const SEGMENT_BYTES: u64 = 4 * MIB;
 /// Records of a segment for each run that takes part, so that cutting (a binary search per run)
 /// stays a small share of merging.
 const SEGMENT_RECORDS_PER_RUN: u64 = 32;
+/// With little memory, and so small blocks, as many of them are written at once as make this share
+/// of the pool: then there are eight writes of a sixteenth of it under way. With writes of 64 KiB a
+/// drive took two thirds of what it takes (docs/experiments/2026-11-26-larger-writes.md).
+const SPILL_BLOCK_SHARE: u64 = 128;
 /// Heap bytes of a block's entry in the index and of its place in the forecast, without the key.
 const INDEX_ENTRY_BYTES: u64 = 48;
 const _: () = assert!(size_of::<(Block, RunBlock)>() as u64 <= INDEX_ENTRY_BYTES);
@@ -166,6 +170,7 @@ struct Budget {
 
 /// Phase one: the pool while runs are formed.
 struct Forming {
+    spill_block_bytes: u64,
     spill_blocks: u64,
     extents_max: u64,
     chunk_records: u64,
@@ -249,8 +254,12 @@ impl Candidate<'_> {
     fn forming(&self, budget: &Budget) -> Option<Forming> {
         let Facts { record_bytes, ref input_bytes, .. } = *self.facts;
         let Candidate { threads, areas, .. } = *self;
-        let spill_blocks = threads + budget.flight_blocks;
-        let for_areas = budget.pool_bytes.checked_sub(spill_blocks * self.block_bytes)?;
+        let spill_block_bytes = floor_power_of_two(budget.pool_bytes / SPILL_BLOCK_SHARE)
+            .min(BLOCK_BYTES_MAX)
+            .max(self.block_bytes);
+        let flight_bytes = budget.flight_blocks * self.block_bytes;
+        let spill_blocks = threads + flight_bytes.div_ceil(spill_block_bytes).max(2);
+        let for_areas = budget.pool_bytes.checked_sub(spill_blocks * spill_block_bytes)?;
         let inputs = input_bytes.iter().filter(|&&bytes| bytes > 0).count();
         let extents_max =
             if for_areas / areas > 4 * MIB { inputs.clamp(1, EXTENTS_MAX) } else { 1 } as u64;
@@ -281,6 +290,7 @@ impl Candidate<'_> {
             false => (pages_bytes + order_bytes, order_bytes),
         };
         Some(Forming {
+            spill_block_bytes,
             spill_blocks,
             extents_max,
             chunk_records,
@@ -448,6 +458,7 @@ impl Candidate<'_> {
             area_bytes: forming.area_bytes,
             sort_buffer_bytes: forming.sort_buffer_bytes,
             block_bytes: self.block_bytes,
+            spill_block_bytes: forming.spill_block_bytes,
             spill_blocks: forming.spill_blocks as usize,
             output_block_bytes: output.block_bytes,
             output_blocks: output.blocks as usize,

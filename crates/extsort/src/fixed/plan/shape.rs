@@ -84,7 +84,9 @@ pub struct Plan {
     pub sort_buffer_bytes: u64,
     /// Size of a block on scratch in bytes.
     pub block_bytes: u64,
-    /// Blocks for gathering and writing what is spilled.
+    /// Bytes that are written to scratch at once while the input is read: a block, or several.
+    pub spill_block_bytes: u64,
+    /// So many writes are filled or under way at once.
     pub spill_blocks: usize,
     /// Size of a block of the output in bytes.
     pub output_block_bytes: u64,

@@ -120,9 +120,8 @@ impl<K: Key> Worker for Sorter<'_, K> {
 
         let spill_blocks = self.blocks.filter(|_| number < plan.spilled_chunks);
         let (run, writes, area) = if let Some(blocks) = spill_blocks {
-            let index = self.spill(number, blocks, records, order)?;
+            let (index, writes) = self.spill(number, blocks, records, order)?;
             records_lease.join(order_lease);
-            let writes = index.blocks().len();
             (Run::spilled(index), writes, Some(records_lease))
         } else {
             let records_of = |place: usize| &records[order[place] as usize * record_bytes..];
@@ -202,29 +201,29 @@ impl<K: Key> Sorter<'_, K> {
         (records, order)
     }
 
-    /// Gathers a sorted chunk into blocks, and starts their writes.
+    /// Gathers a sorted chunk into blocks, and starts their writes. Returns their index, and how
+    /// many writes there are.
     fn spill(
         &self,
         number: usize,
         blocks: &Arc<BlockPool>,
         records: &[u8],
         order: &[u64],
-    ) -> Result<Index, Error> {
+    ) -> Result<(Index, usize), Error> {
         let SortJob { key, record_bytes, stage_times, .. } = *self.job;
         let (busy, waits_for_write) = (&stage_times.spill_busy, &stage_times.spill_waits_for_write);
         let times = BlockTimes { busy, waits_for_write };
         let written = &self.written;
         let mut writer = BlockWriter::new(self.job, blocks, number, order.len(), written, times);
         for order in order.chunks(self.job.block_records()) {
-            let mut block = writer.take()?;
-            let gathered = &mut block[..order.len() * record_bytes];
+            let gathered = &mut writer.block()?[..order.len() * record_bytes];
             busy.time(|| gather(records, record_bytes, order, gathered));
-            writer.write(block, order.len())?;
+            writer.finish_block(order.len())?;
         }
         let last = *order.last().expect("a chunk has records") as usize;
         let last = &records[last * record_bytes..][..record_bytes];
         writer.index.set_largest(|out| key.encode(last, out));
-        Ok(writer.index)
+        writer.finish()
     }
 
     /// The index of a run of `count` records that stays in memory: the same blocks, but without

@@ -43,7 +43,7 @@ pub(crate) fn merge_runs<K: Key>(
     let read_blocks = BlockPool::new(memory.take_rest(), plan.block_bytes as usize);
     let mut merge = RunMerge { job, shape, read_blocks: &read_blocks, steps: 0 };
     while runs.len() > shape.fan_in_max {
-        let write_blocks = BlockPool::new(write_memory.take_rest(), plan.block_bytes as usize);
+        let write_blocks = BlockPool::new(write_memory.take_rest(), large_block_bytes);
         runs = merge.intermediate_pass(runs, &write_blocks, phases)?;
         write_memory.give(write_blocks.dissolve());
     }

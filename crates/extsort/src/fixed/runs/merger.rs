@@ -81,7 +81,8 @@ impl<K: Key> Worker for Merger<'_, K> {
                 let (unit, written) = (segment.number, &self.written);
                 let mut writer = BlockWriter::new(self.job, pool, unit, records, written, times);
                 self.fill_run(&mut writer, &mut merge, records)?;
-                (writer.index.blocks().len(), MergedSegment::Run(writer.index))
+                let (index, writes) = writer.finish()?;
+                (writes, MergedSegment::Run(index))
             }
         };
         self.nodes = nodes;
@@ -111,16 +112,14 @@ impl<K: Key> Merger<'_, K> {
         let SortJob { key, record_bytes, stage_times, observer, .. } = *self.job;
         let mut left = records;
         while left > 0 {
-            let mut block = writer.take()?;
             let count = left.min(self.job.block_records());
-            stage_times.output_busy.time(|| {
-                fill_whole(merge, &mut block[..count * record_bytes], record_bytes);
-                if left == count {
-                    let last = &block[(count - 1) * record_bytes..][..record_bytes];
-                    writer.index.set_largest(|out| key.encode(last, out));
-                }
-            });
-            writer.write(block, count)?;
+            let block = &mut writer.block()?[..count * record_bytes];
+            stage_times.output_busy.time(|| fill_whole(merge, block, record_bytes));
+            if left == count {
+                let last: Vec<u8> = block[(count - 1) * record_bytes..].to_vec();
+                writer.index.set_largest(|out| key.encode(&last, out));
+            }
+            writer.finish_block(count)?;
             observer.advance((count * record_bytes) as u64);
             left -= count;
         }

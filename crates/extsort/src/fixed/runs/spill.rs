@@ -1,9 +1,13 @@
 //! Blocks of a run on their way to scratch.
+//!
+//! A merge of many runs in little memory reads small blocks. They are written several at a time, as
+//! many as fit the memory that the plan has for a write: a drive takes larger writes faster.
 
 use super::run::{Block, Index};
 use crate::Error;
 use crate::fixed::job::SortJob;
 use crate::job::stage_times::StageTimer;
+use crate::store::scratch::BlockAddress;
 use crate::store::seal::seal;
 use crossbeam_channel::Sender;
 use std::sync::Arc;
@@ -14,13 +18,21 @@ use xsort_records::Key;
 /// Writes the blocks of one unit of work, and makes their index.
 pub(super) struct BlockWriter<'a, K> {
     job: &'a SortJob<'a, K>,
-    /// Memory for the blocks.
+    /// Memory for writes.
     pool: &'a Arc<BlockPool>,
     /// The chunk or segment that the blocks belong to.
     unit: usize,
     written: &'a Sender<Completion>,
     times: BlockTimes<'a>,
     pub(super) index: Index,
+    /// The memory of the next write, from its first block on.
+    filling: Option<Lease>,
+    /// Its blocks. Their addresses count from its first byte on.
+    blocks: Vec<Block>,
+    /// Bytes of them.
+    filled: usize,
+    /// Writes that were started.
+    writes: usize,
 }
 
 /// Where the times of a block on its way to scratch are counted.
@@ -43,35 +55,75 @@ impl<'a, K: Key> BlockWriter<'a, K> {
         times: BlockTimes<'a>,
     ) -> Self {
         let blocks = records.div_ceil(job.block_records());
-        let index = Index::with_capacity(job.key.bytes(), blocks);
-        BlockWriter { job, pool, unit, written, times, index }
+        BlockWriter {
+            job,
+            pool,
+            unit,
+            written,
+            times,
+            index: Index::with_capacity(job.key.bytes(), blocks),
+            filling: None,
+            blocks: Vec::new(),
+            filled: 0,
+            writes: 0,
+        }
     }
 
-    /// Memory for a block.
-    pub(super) fn take(&self) -> Result<Lease, Error> {
-        let block = self.times.waits_for_write.time(|| self.pool.take());
-        block.ok_or(Error::Cancelled)
+    /// Memory for the next block.
+    pub(super) fn block(&mut self) -> Result<&mut [u8], Error> {
+        let lease = match self.filling.take() {
+            Some(lease) => lease,
+            None => {
+                let lease = self.times.waits_for_write.time(|| self.pool.take());
+                lease.ok_or(Error::Cancelled)?
+            }
+        };
+        Ok(&mut self.filling.insert(lease)[self.filled..])
     }
 
-    /// Compresses a block of `records` sorted records if that is worth it, seals it, adds it to the
-    /// index and starts its write.
-    pub(super) fn write(&mut self, mut block: Lease, records: usize) -> Result<(), Error> {
-        let SortJob { key, record_bytes, gauges, .. } = *self.job;
+    /// Compresses the next block, of `records` sorted records, if that is worth it, seals it and
+    /// adds it to the index. Starts the write if its memory is full.
+    pub(super) fn finish_block(&mut self, records: usize) -> Result<(), Error> {
+        let SortJob { key, record_bytes, gauges, plan, .. } = *self.job;
+        let block = &mut self.filling.as_mut().expect("the block lies in it")[self.filled..];
         self.index.push_key(|out| key.encode(&block[..record_bytes], out));
         let plain_bytes = records * record_bytes;
         // The whole before its compressed parts.
         gauges.spilled.bytes.fetch_add(plain_bytes as u64, Relaxed);
-        let compressed = self.job.compress(&mut block, plain_bytes)?;
+        let compressed = self.job.compress(block, plain_bytes)?;
         let used = compressed.map_or(plain_bytes, |compressed| compressed.bytes as usize);
         let bytes = align_up(used as u64) as usize;
         let seal = self.times.busy.time(|| seal(&mut block[..bytes], used));
+        let is_full = block.len() - bytes < plan.block_bytes as usize;
+        let address = BlockAddress { drive: 0, offset: self.filled as u64 };
+        self.blocks.push(Block { address, records: records as u32, compressed, seal });
+        self.filled += bytes;
+        if is_full { self.write() } else { Ok(()) }
+    }
+
+    /// Starts the write of the blocks that are finished.
+    fn write(&mut self) -> Result<(), Error> {
+        let Some(lease) = self.filling.take() else { return Ok(()) };
+        let bytes = std::mem::take(&mut self.filled);
         let waits_for_write = self.times.waits_for_write;
-        let address = waits_for_write.time(|| self.job.scratch().allocate(bytes as u64))?;
-        self.index.push(Block { address, records: records as u32, compressed, seal });
-        gauges.spilled.scratch_bytes.fetch_add(bytes as u64, Relaxed);
-        let request = self.job.scratch().write(address, bytes, block, self.unit, self.written);
+        let BlockAddress { drive, offset } =
+            waits_for_write.time(|| self.job.scratch().allocate(bytes as u64))?;
+        for block in self.blocks.drain(..) {
+            let address = BlockAddress { drive, offset: offset + block.address.offset };
+            self.index.push(Block { address, ..block });
+        }
+        self.job.gauges.spilled.scratch_bytes.fetch_add(bytes as u64, Relaxed);
+        let address = BlockAddress { drive, offset };
+        let request = self.job.scratch().write(address, bytes, lease, self.unit, self.written);
         // A limit on the rate makes it wait.
         waits_for_write.time(|| self.job.submit(request));
+        self.writes += 1;
         Ok(())
+    }
+
+    /// Starts the last write. Returns the index, and how many writes there were.
+    pub(super) fn finish(mut self) -> Result<(Index, usize), Error> {
+        self.write()?;
+        Ok((self.index, self.writes))
     }
 }
