@@ -40,6 +40,7 @@ fn check(plan: &Plan) {
     assert!(plan.compression_bytes == 0 || plan.spilled_chunks > 0, "{plan}");
     assert!(plan.block_bytes >= plan.record_bytes && plan.output_block_bytes >= 4096, "{plan}");
     assert!(plan.chunk_bytes.is_multiple_of(plan.record_bytes), "{plan}");
+    assert!(plan.spill_block_bytes >= plan.block_bytes, "{plan}");
     assert!(plan.areas >= 1 || plan.chunks == 0, "{plan}");
     assert!(plan.spilled_chunks == 0 || plan.scratch_bytes > 0, "{plan}");
     // A checkpoint keeps the plan, and the sort that goes on has to do the same.
@@ -167,6 +168,7 @@ fn eight_gigabytes_in_one_merge_down_to_64_mebibytes() {
     for budget_bytes in [GIB, 256 * MIB, 64 * MIB] {
         let plan = plan(&facts(8_000_000_000, 100, 10, budget_bytes, 2)).unwrap();
         assert_eq!(merge(&plan).merge_passes, 1, "{plan}");
+        assert!(plan.spill_block_bytes >= 256 * KIB, "a drive takes small writes slowly: {plan}");
     }
 }
 

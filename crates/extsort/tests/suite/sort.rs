@@ -109,6 +109,29 @@ fn check_by(
     report
 }
 
+/// A merge of many runs reads small blocks, which are written several at a time: as they are, or
+/// what they shrink to.
+#[test]
+fn runs_of_small_blocks_are_written_by_larger_ones() {
+    let layout = Format::Gensort.layout();
+    let mut bytes = generated(Format::Gensort, Pattern::Uniform, 500_000);
+    bytes.chunks_mut(100).step_by(2).for_each(|record| record[10..].fill(7));
+    let expected = oracle(&layout, &bytes);
+    for codec in [None, Some(Codec::Lz4)] {
+        let directory = directory();
+        fs::write(directory.path().join("in"), &bytes).unwrap();
+        let mut options = options(&layout, directory.path(), 10 << 20, 16);
+        options.codec = codec;
+        let report = run(&options).unwrap();
+        let plan = &report.plan;
+        assert!(fs::read(directory.path().join("out")).unwrap() == expected, "{plan}");
+        assert!(passes(plan) == 1 && plan.spill_block_bytes >= 2 * plan.block_bytes, "{plan}");
+        let writes: usize = report.chunks.iter().map(|chunk| chunk.writes).sum();
+        let blocks = report.spilled_bytes / plan.block_bytes;
+        assert!((1..=blocks * 3 / 4).contains(&(writes as u64)), "{writes} writes: {plan}");
+    }
+}
+
 /// Blocks that shrink, and others, in one merge and in several, with little memory and with chunks
 /// that stay.
 #[test]
