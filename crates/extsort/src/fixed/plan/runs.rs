@@ -44,9 +44,9 @@ const SEGMENT_BYTES: u64 = 4 * MIB;
 /// Records of a segment for each run that takes part, so that cutting (a binary search per run)
 /// stays a small share of merging.
 const SEGMENT_RECORDS_PER_RUN: u64 = 32;
-/// With little memory, and so small blocks, as many of them are written at once as make this share
-/// of the pool: then there are eight writes of a sixteenth of it under way. With writes of 64 KiB a
-/// drive took two thirds of what it takes (docs/experiments/2026-11-26-larger-writes.md).
+/// With little memory, and so small blocks, as many of them are written at once as make a 128th of
+/// the pool: a drive takes writes of 64 KiB at two thirds to three quarters of its rate
+/// (docs/experiments/2026-11-26-larger-writes.md).
 const SPILL_BLOCK_SHARE: u64 = 128;
 /// Heap bytes of a block's entry in the index and of its place in the forecast, without the key.
 const INDEX_ENTRY_BYTES: u64 = 48;

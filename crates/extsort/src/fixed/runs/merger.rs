@@ -116,7 +116,7 @@ impl<K: Key> Merger<'_, K> {
             let block = &mut writer.block()?[..count * record_bytes];
             stage_times.output_busy.time(|| fill_whole(merge, block, record_bytes));
             if left == count {
-                let last: Vec<u8> = block[(count - 1) * record_bytes..].to_vec();
+                let last = block[(count - 1) * record_bytes..].to_vec();
                 writer.index.set_largest(|out| key.encode(&last, out));
             }
             writer.finish_block(count)?;

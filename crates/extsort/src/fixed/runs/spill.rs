@@ -106,15 +106,13 @@ impl<'a, K: Key> BlockWriter<'a, K> {
         let Some(lease) = self.filling.take() else { return Ok(()) };
         let bytes = std::mem::take(&mut self.filled);
         let waits_for_write = self.times.waits_for_write;
-        let BlockAddress { drive, offset } =
-            waits_for_write.time(|| self.job.scratch().allocate(bytes as u64))?;
+        let start = waits_for_write.time(|| self.job.scratch().allocate(bytes as u64))?;
         for block in self.blocks.drain(..) {
-            let address = BlockAddress { drive, offset: offset + block.address.offset };
+            let address = BlockAddress { offset: start.offset + block.address.offset, ..start };
             self.index.push(Block { address, ..block });
         }
         self.job.gauges.spilled.scratch_bytes.fetch_add(bytes as u64, Relaxed);
-        let address = BlockAddress { drive, offset };
-        let request = self.job.scratch().write(address, bytes, lease, self.unit, self.written);
+        let request = self.job.scratch().write(start, bytes, lease, self.unit, self.written);
         // A limit on the rate makes it wait.
         waits_for_write.time(|| self.job.submit(request));
         self.writes += 1;
