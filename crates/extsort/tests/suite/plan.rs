@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use xsort_extsort::fixed::{Facts, MergeShape, Method, Plan, ScatterShape, Shape, plan};
-use xsort_extsort::{Codec, Error};
+use xsort_extsort::{Codec, Error, Measure};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -161,6 +161,21 @@ fn what_fits_is_not_spilled() {
 fn a_little_more_than_fits_spills_a_little() {
     let plan = plan(&facts(2_120_000_000, 100, 10, 2 * GIB, 2)).unwrap();
     assert!(plan.spilled_chunks > 0 && plan.scratch_bytes < 600_000_000, "{plan}");
+}
+
+/// Without `--compress`, its memory would hold some records more.
+#[test]
+fn memory_for_compression_hardly_spills_more() {
+    for bytes in [400_000_000, 1_000_000_000, 4_000_000_000, 8_000_000_000] {
+        for budget_bytes in [64 * MIB, 128 * MIB, 256 * MIB, 512 * MIB, GIB, 4 * GIB] {
+            let plain = facts(bytes, 100, 10, budget_bytes, 2);
+            let auto = Facts { codec: Some(Codec::Auto(Measure::Clocks)), ..plain.clone() };
+            let (plain, auto) = (plan(&plain).unwrap(), plan(&auto).unwrap());
+            assert!(auto.compression_bytes > 0 || auto.spilled_chunks == 0, "{auto}");
+            let moved = |plan: &Plan| (plan.read_bytes + plan.write_bytes) as f64;
+            assert!(moved(&auto) < 1.015 * moved(&plain), "{auto} {plain}");
+        }
+    }
 }
 
 #[test]

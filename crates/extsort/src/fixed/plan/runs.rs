@@ -48,6 +48,9 @@ const SEGMENT_RECORDS_PER_RUN: u64 = 32;
 /// the pool: a drive takes writes of 64 KiB at two thirds to three quarters of its rate
 /// (docs/experiments/2026-11-26-larger-writes.md).
 const SPILL_BLOCK_SHARE: u64 = 128;
+/// Parts of the largest chunks that fit, and how many of them chunks have at least.
+const WHOLE_CHUNK: u64 = 16;
+const CHUNK_SHARE_MIN: u64 = 13;
 /// Heap bytes of a block's entry in the index and of its place in the forecast, without the key.
 const INDEX_ENTRY_BYTES: u64 = 48;
 const _: () = assert!(size_of::<(Block, RunBlock)>() as u64 <= INDEX_ENTRY_BYTES);
@@ -86,7 +89,7 @@ fn best_of_all(facts: &Facts) -> Option<Plan> {
             && (plan.block_bytes >= BLOCK_BYTES_ONE_PASS_MIN || plan.spilled_chunks == 0)
             && (plan.chunk_bytes >= CHUNK_BYTES_MIN || plan.threads == 1);
         if is_comfortable {
-            return Some(plan);
+            return Some(candidate.with_fewest_bytes_moved(plan));
         }
         let cost = |plan: &Plan| (passes(plan), plan.block_bytes < BLOCK_BYTES_ONE_PASS_MIN);
         if best.as_ref().is_none_or(|best| cost(&plan) < cost(best)) {
@@ -112,6 +115,7 @@ fn arranged_plan(facts: &Facts) -> Option<Plan> {
         threads,
         areas: 2 * threads,
         block_bytes: block_sizes(facts).next()?,
+        chunk_share: WHOLE_CHUNK,
         is_arranged: true,
     };
     candidate.plan().filter(|plan| plan.spilled_chunks == 0)
@@ -132,8 +136,8 @@ fn candidates(facts: &Facts) -> impl Iterator<Item = Candidate<'_>> {
             let areas = (2..=threads + 4).rev();
             let areas = areas.filter(move |&areas| areas >= threads + 2 || threads == 1);
             areas.map(move |areas| {
-                let is_arranged = false;
-                Candidate { facts, threads, areas, block_bytes, is_arranged }
+                let (chunk_share, is_arranged) = (WHOLE_CHUNK, false);
+                Candidate { facts, threads, areas, block_bytes, chunk_share, is_arranged }
             })
         })
     })
@@ -154,6 +158,8 @@ struct Candidate<'a> {
     /// Least areas while runs are formed.
     areas: u64,
     block_bytes: u64,
+    /// How large chunks are, in parts of which the largest that fit have [`WHOLE_CHUNK`].
+    chunk_share: u64,
     /// Whether chunks stay in memory, with their records moved to their order.
     is_arranged: bool,
 }
@@ -213,6 +219,21 @@ impl Candidate<'_> {
         let output = self.output(&budget);
         let merging = self.merging(&budget, &forming, &output)?;
         Some(self.assemble(&budget, &forming, &output, &merging))
+    }
+
+    /// The plan of this candidate, or one with smaller chunks if more of the records stay in memory
+    /// so: beside large ones the blocks of the merge may lack a little room, and a whole chunk goes
+    /// to scratch for that.
+    fn with_fewest_bytes_moved(self, plan: Plan) -> Plan {
+        if plan.spilled_chunks == 0 || !self.facts.may_keep {
+            return plan;
+        }
+        let smaller = (CHUNK_SHARE_MIN..WHOLE_CHUNK).rev();
+        let plans = smaller.filter_map(|share| Candidate { chunk_share: share, ..self }.plan());
+        plans.filter(|plan| passes(plan) <= 1).fold(plan, |best, plan| {
+            let is_better = plan.write_bytes < best.write_bytes / 128 * 127;
+            if is_better { plan } else { best }
+        })
     }
 
     fn bytes(&self) -> u64 {
@@ -278,7 +299,7 @@ impl Candidate<'_> {
                 .clamp(ARRANGED_CHUNK_BYTES_EASY, CHUNK_BYTES_EASY),
             false => CHUNK_BYTES_EASY.max(self.bytes() / RUNS_EASY),
         } / record_bytes;
-        let chunk_records = fitting.min(even).min(easy.max(1));
+        let chunk_records = fitting.min(even).min(easy.max(1)) * self.chunk_share / WHOLE_CHUNK;
         if chunk_records == 0 {
             return None;
         }
