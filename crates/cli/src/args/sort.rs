@@ -2,13 +2,13 @@
 
 use super::help::{DONE, SIZES, TEMPLATE, sizes_environment_and_exit_status};
 use super::shared::{Records, Report, Resources, Trees};
-use super::values::{codecs, methods, output, seconds};
+use super::values::{ScratchCodec, codecs, methods, output, seconds};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
 use xsort::size;
 use xsort_extsort::fixed::Method;
-use xsort_extsort::{Begin, Checkpoint, Codec};
+use xsort_extsort::{Begin, Checkpoint};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,8 +50,9 @@ pub(crate) struct SortArgs {
     /// Of records of one size: there must be space for plain scratch before the sort; bins
     /// (--method scatter) aren't compressed; and nothing is if the memory for it, up to 2 MiB a
     /// thread, would cost a further pass over the data.
-    #[arg(long, value_name = "CODEC", value_parser = codecs(), hide_short_help = true)]
-    pub(crate) compress: Option<Codec>,
+    #[arg(long, value_name = "CODEC", default_value = "none", value_parser = codecs())]
+    #[arg(hide_short_help = true)]
+    pub(crate) compress: ScratchCodec,
 
     /// How to sort
     #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = methods())]

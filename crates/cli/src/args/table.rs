@@ -3,12 +3,11 @@
 use super::help::{SIZES, TEMPLATE, sizes_environment_and_exit_status};
 use super::shared::{Report, Resources};
 use super::sort::Checkpoints;
-use super::values::{codecs, output, table_formats, whole};
+use super::values::{ScratchCodec, codecs, output, table_formats, whole};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use xsort::size;
 use xsort_disk::STANDARD_OUTPUT;
-use xsort_extsort::Codec;
 use xsort_table::{Keep, Keys, OnBad, Place, RowFormat};
 
 const EXAMPLES: &str = "\
@@ -135,8 +134,8 @@ pub(crate) struct TableArgs {
     pub(crate) scratch: Vec<PathBuf>,
 
     /// Compress scratch: where the drive is slow or has little space
-    #[arg(long, value_name = "CODEC", value_parser = codecs())]
-    pub(crate) compress: Option<Codec>,
+    #[arg(long, value_name = "CODEC", default_value = "none", value_parser = codecs())]
+    pub(crate) compress: ScratchCodec,
 
     #[command(flatten)]
     pub(crate) report: Report,

@@ -87,18 +87,23 @@ pub(super) fn io_engines() -> impl TypedValueParser<Value = IoChoice> {
     ])
 }
 
+/// How scratch is compressed, if it is. By this name, clap takes it for one value.
+pub(crate) type ScratchCodec = Option<Codec>;
+
 /// Compressions of scratch.
-pub(super) fn codecs() -> impl TypedValueParser<Value = Codec> {
+pub(super) fn codecs() -> impl TypedValueParser<Value = ScratchCodec> {
     let values = [
+        ("none", "nothing is compressed"),
         ("lz4", "quick"),
         ("zstd", "slower and smaller"),
         ("auto", "one of these or none, as far as threads wait for the drive"),
     ];
     let values = values.map(|(name, help)| PossibleValue::new(name).help(help));
     PossibleValuesParser::new(values).map(|name| match &*name {
-        "lz4" => Codec::Lz4,
-        "zstd" => Codec::Zstd,
-        _ => Codec::Auto(Measure::Clocks),
+        "none" => None,
+        "lz4" => Some(Codec::Lz4),
+        "zstd" => Some(Codec::Zstd),
+        _ => Some(Codec::Auto(Measure::Clocks)),
     })
 }
 

@@ -115,11 +115,12 @@ pub(super) fn threads(command: &Command) -> usize {
 /// isn't run.
 fn codec(command: &Command) -> Option<Codec> {
     if let Some(codec) = command.extras.compress {
-        return Some(match codec {
-            xsort_gnu::sort::Codec::Lz4 => Codec::Lz4,
-            xsort_gnu::sort::Codec::Zstd => Codec::Zstd,
-            xsort_gnu::sort::Codec::Auto => Codec::Auto(Measure::Clocks),
-        });
+        return match codec {
+            xsort_gnu::sort::Codec::Off => None,
+            xsort_gnu::sort::Codec::Lz4 => Some(Codec::Lz4),
+            xsort_gnu::sort::Codec::Zstd => Some(Codec::Zstd),
+            xsort_gnu::sort::Codec::Auto => Some(Codec::Auto(Measure::Clocks)),
+        };
     }
     let program = Path::new(command.compress_program.as_ref()?).file_name().unwrap_or_default();
     let is_lz4 = memchr::memmem::find(program.as_bytes(), b"lz4").is_some();

@@ -144,7 +144,7 @@ pub struct Extras {
     pub no_clobber: bool,
     /// `--json`: a report for machines.
     pub json: bool,
-    /// `--compress=lz4`, `zstd` and `auto`: compress scratch within the process.
+    /// `--compress=lz4`, `zstd`, `auto` and `none`: compress scratch within the process, or not.
     pub compress: Option<Codec>,
     /// `--compress-output`: how the output is compressed; `None`: as its name says, where that
     /// counts.
@@ -180,23 +180,14 @@ pub enum Checkpoint {
 /// A compression within the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
+    /// None at all.
+    Off,
     /// LZ4.
     Lz4,
     /// Zstandard.
     Zstd,
     /// One of them or none, whatever is quickest.
     Auto,
-}
-
-impl Codec {
-    pub(super) fn of_name(name: &[u8]) -> Option<Codec> {
-        match name {
-            b"lz4" => Some(Codec::Lz4),
-            b"zstd" => Some(Codec::Zstd),
-            b"auto" => Some(Codec::Auto),
-            _ => None,
-        }
-    }
 }
 
 /// How the output is compressed.

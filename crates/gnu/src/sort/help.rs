@@ -104,8 +104,8 @@ What GNU sort doesn't have:
       --checkpoint-every=S      make new work durable every S seconds (1)
       --color[=WHEN]            use colours in the progress bar: auto (on a
                                 terminal, unless NO_COLOR is set), always, never
-      --compress=auto|lz4|zstd  compress scratch files; with auto only where
-                                threads wait for the drive
+      --compress=HOW            compress scratch files: auto, lz4, zstd or none;
+                                with auto only where threads wait for the drive
       --compress-output=HOW     compress the output: gzip, lz4, zstd or none;
                                 without this, xsort lines (not sort) goes by the
                                 end of -o's FILE: .gz, .lz4, .zst; it refuses

@@ -1,6 +1,6 @@
 //! The options of GNU sort, and ours.
 
-use super::command::{Check, Checkpoint};
+use super::command::{Check, Checkpoint, Codec, OutputCompression};
 use crate::getopt::{LETTERS, Long, Takes, Vocabulary, WHEN_WORDS, long};
 
 /// What a long option stands for.
@@ -132,6 +132,18 @@ const OURS: [Long<Meaning>; 30] = [
 pub(super) const CHECK_WORDS: [(&str, Check); 3] =
     [("quiet", Check::Quiet), ("silent", Check::Quiet), ("diagnose-first", Check::DiagnoseFirst)];
 
+/// The words of `--compress` that aren't a program's name.
+pub(super) const COMPRESS_WORDS: [(&str, Codec); 4] =
+    [("auto", Codec::Auto), ("lz4", Codec::Lz4), ("none", Codec::Off), ("zstd", Codec::Zstd)];
+
+/// The words of `--compress-output`.
+pub(super) const COMPRESS_OUTPUT_WORDS: [(&str, OutputCompression); 4] = [
+    ("gzip", OutputCompression::Gzip),
+    ("lz4", OutputCompression::Lz4),
+    ("none", OutputCompression::Off),
+    ("zstd", OutputCompression::Zstd),
+];
+
 /// The words of `--sort`, and the letters that they stand for.
 pub(super) const SORT_WORDS: [(&str, u8); 6] = [
     ("general-numeric", b'g'),
@@ -144,10 +156,15 @@ pub(super) const SORT_WORDS: [(&str, u8); 6] = [
 
 /// What the argument of a long option may be, if that is one of a few words.
 pub(super) fn words(option: &str) -> Vec<&'static str> {
+    fn names<T>(words: &[(&'static str, T)]) -> Vec<&'static str> {
+        words.iter().map(|(word, _)| *word).collect()
+    }
     match option {
-        "color" | "progress" => WHEN_WORDS.iter().map(|(word, _)| *word).collect(),
-        "check" => CHECK_WORDS.iter().map(|(word, _)| *word).collect(),
-        "sort" => SORT_WORDS.iter().map(|(word, _)| *word).collect(),
+        "color" | "progress" => names(&WHEN_WORDS),
+        "check" => names(&CHECK_WORDS),
+        "compress" => names(&COMPRESS_WORDS),
+        "compress-output" => names(&COMPRESS_OUTPUT_WORDS),
+        "sort" => names(&SORT_WORDS),
         _ => Vec::new(),
     }
 }

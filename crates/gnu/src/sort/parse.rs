@@ -8,11 +8,13 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
-use super::command::{Check, Codec, Command, Flags, KeyField, OutputCompression, Request};
+use super::command::{Check, Codec, Command, Flags, KeyField, Request};
 use super::count::{size, whole_count};
 use super::environment::Environment;
 use super::key;
-use super::options::{CHECK_WORDS, Meaning, OPTIONS, SORT_WORDS};
+use super::options::{
+    CHECK_WORDS, COMPRESS_OUTPUT_WORDS, COMPRESS_WORDS, Meaning, OPTIONS, SORT_WORDS,
+};
 use crate::getopt::{
     Given, Quoting, Refusal, Said, Words, choose, incompatible, joined, no_such_word, threads, when,
 };
@@ -155,9 +157,9 @@ impl<'a> Parser<'a> {
             Meaning::Check => self.check_word(argument)?,
             // With the abbreviation `--compress`, some arguments are ours.
             Meaning::CompressProgram
-                if option.typed == b"compress" && Codec::of_name(given).is_some() =>
+                if option.typed == b"compress" && codec_of(given).is_some() =>
             {
-                command.extras.compress = Codec::of_name(given);
+                command.extras.compress = codec_of(given);
             }
             Meaning::CompressProgram => {
                 once(
@@ -308,17 +310,13 @@ impl<'a> Parser<'a> {
     }
 
     fn compress_output(&mut self, word: &[u8]) -> Result<(), Refusal> {
-        let words = [
-            ("gzip", OutputCompression::Gzip),
-            ("lz4", OutputCompression::Lz4),
-            ("none", OutputCompression::Off),
-            ("zstd", OutputCompression::Zstd),
-        ];
-        let valid: [&[&str]; 4] = [&["gzip"], &["lz4"], &["none"], &["zstd"]];
+        let valid = COMPRESS_OUTPUT_WORDS.map(|(word, _)| [word]);
+        let valid = valid.each_ref().map(|word| &word[..]);
         let refuse = |is_ambiguous| {
             no_such_word(word, "--compress-output", is_ambiguous, &valid, self.quoting)
         };
-        self.command.extras.compress_output = Some(choose(word, &words).map_err(refuse)?);
+        let compression = choose(word, &COMPRESS_OUTPUT_WORDS).map_err(refuse)?;
+        self.command.extras.compress_output = Some(compression);
         Ok(())
     }
 
@@ -479,4 +477,9 @@ fn once(place: &mut Option<OsString>, value: OsString, problem: &str) -> Result<
         Some(earlier) if Some(&earlier) != place.as_ref() => Err(Refusal::new(problem)),
         _ => Ok(()),
     }
+}
+
+/// The compression that a word after `--compress` stands for, unless it is a program's name.
+fn codec_of(word: &[u8]) -> Option<Codec> {
+    COMPRESS_WORDS.iter().find(|(name, _)| name.as_bytes() == word).map(|&(_, codec)| codec)
 }

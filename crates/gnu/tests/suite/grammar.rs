@@ -138,12 +138,13 @@ fn a_misspelt_option_has_a_hint_that_is_no_part_of_the_message() {
     assert_eq!(understand(&words("--wxyz")).unwrap_err().hint(), None);
 }
 
-/// `--compress` has always been short for `--compress-program`: only three words after it are ours,
+/// `--compress` has always been short for `--compress-program`: only four words after it are ours,
 /// and mean the same compression without a program.
 #[test]
 fn other_compressions_are_programs() {
     assert_eq!(command("--compress zstd").extras.compress, Some(Codec::Zstd));
     assert_eq!(command("--compress=auto").extras.compress, Some(Codec::Auto));
+    assert_eq!(command("--compress=none").extras.compress, Some(Codec::Off));
     for line in ["--compress=gzip", "--compress gzip", "--compress-program=lz4", "--compres=lz4"] {
         let command = command(line);
         assert!(command.compress_program.is_some() && command.extras.compress.is_none(), "{line}");
