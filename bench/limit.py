@@ -4,6 +4,10 @@ No single way of asking is the best for every drive and every minute, so several
 writing and both at once the best of them counts: here now, and its mean over a record. The file is laid out before, so that nothing reads
 what was never written.
 
+Writing over what a file has can be two or three times as fast as writing a file that is new, whose space the file system has to find, and
+below it the host of a virtual machine. A sort never does the former: its output is new, and so is its scratch. So new files are written as
+well, alone and beside reading, and there is a floor of either kind.
+
 Giving space back takes the drive's time too, where the file system tells it at once what became free (mount option `discard`, no journal). So
 the removal of that file is timed.
 """
@@ -16,7 +20,9 @@ from statistics import fmean
 import subprocess
 import time
 
-PATTERNS = ("read", "write", "mixed")
+# On the file that is there: reading, writing, both. On one that is new: writing, and writing beside reading the one that is there.
+PATTERNS = ("read", "write", "mixed", "created", "created_mixed")
+NEW = PATTERNS[3:]
 # Large enough that a cache below the file system can't hold much of it, on the machines that we have.
 PROBE_BYTES = 4 * 2**30
 # Nothing is freed faster: JSON has no infinity.
@@ -55,8 +61,8 @@ CONFIGURATIONS = (
 
 @dataclass(frozen=True)
 class Rates:
-    """Bytes per second: reading only, writing only, both at once (the sum), giving space back, which no reading or writing hides, and writing a
-    file that is new, whose space the file system has to find.
+    """Bytes per second: reading only, writing only, both at once (the sum), giving space back, which no reading or writing hides, writing a file
+    that is new, and that beside reading another one (the sum). Records before 2026-11-26 lack the last.
 
     `configurations`: what each of them gave.
     """
@@ -67,6 +73,11 @@ class Rates:
     configurations: tuple = ()
     freed: float = FREED_MAX
     created: float | None = None
+    created_mixed: float | None = None
+
+    def of_new_files(self):
+        """The rates where all that is written is new; None if they aren't known."""
+        return self.created and self.created_mixed and replace(self, write=self.created, mixed=self.created_mixed)
 
     def row(self):
         return asdict(self)
@@ -104,14 +115,15 @@ def sustained(measured):
     for rates in measured:
         for row in rates.configurations:
             for pattern in PATTERNS:
-                if row[pattern]:
+                if row.get(pattern):
                     given.setdefault((pattern, row["configuration"]), []).append(row[pattern])
     top = lambda pattern: max((fmean(values) for (of, _), values in given.items() if of == pattern), default=0)
     if not given:
         return measured[0]
     created = [rates.created for rates in measured if rates.created]
-    freed = fmean(rates.freed for rates in measured)
-    return Rates(*map(top, PATTERNS), freed=freed, created=fmean(created) if created else None)
+    known = {pattern: top(pattern) or None for pattern in PATTERNS}
+    known["created"] = known["created"] or (fmean(created) if created else None)
+    return Rates(**known, freed=fmean(rates.freed for rates in measured))
 
 
 class Limit:
@@ -132,19 +144,20 @@ class Limit:
                 self.known, self.refusal = None, str(refusal)
             finally:
                 probe.unlink(missing_ok=True)
+                new(probe).unlink(missing_ok=True)
             self.measured_at = time.monotonic()
         return self.known
 
 
 def measure(probe, probe_bytes, seconds):
     """What fio reaches on the file `probe`, and what removing it takes; raises Refused if no configuration works."""
-    created = lay_out(probe, probe_bytes)
+    lay_out(probe, probe_bytes)
     rows = ask(CONFIGURATIONS, probe, probe_bytes, seconds)
     # io_uring may be forbidden, and registered buffers count as locked memory, of which an ordinary user may have too little.
     refused = [configuration for configuration, row in zip(CONFIGURATIONS, rows) if not all(row.values())]
     if refused:
         rows += ask([replace(configuration, engine="libaio") for configuration in refused], probe, probe_bytes, seconds)
-    return replace(best(rows), freed=free(probe), created=created)
+    return replace(best(rows), freed=free(probe))
 
 
 def free(probe):
@@ -158,29 +171,46 @@ def free(probe):
 
 
 def ask(configurations, probe, probe_bytes, seconds):
-    """What each configuration gives in each pattern, one after the other."""
-    shared = f"[global]\nfilename={probe}\ndirect=1\nthread\nmem=mmap\ntime_based\nruntime={int(seconds * 1000)}ms\n"
-    jobs = fio(shared + "".join(job(configuration, pattern, probe_bytes) for configuration in configurations for pattern in PATTERNS))
+    """What each configuration gives in each pattern, one after the other. A new file is written to its end at most."""
+    shared = f"[global]\ndirect=1\nthread\nmem=mmap\nruntime={int(seconds * 1000)}ms\n"
+    sections = lambda patterns: "".join(job(configuration, pattern, probe, probe_bytes) for configuration in configurations for pattern in patterns)
+    jobs = fio(shared + sections([pattern for pattern in PATTERNS if pattern not in NEW]))
+    for configuration in configurations:
+        for pattern in NEW:
+            jobs += fio(shared + job(configuration, pattern, probe, probe_bytes))
+            new(probe).unlink(missing_ok=True)
     return [row(configuration, jobs) for configuration in configurations]
 
 
+def new(probe):
+    """The file that is new each time."""
+    return probe.with_name(f"{probe.name}-new")
+
+
 def lay_out(probe, probe_bytes):
-    """Writes the whole file once. Bytes a second."""
+    """Writes the whole file once."""
     settings = "rw=write\nbs=1M\niodepth=16\ndirect=1\nthread\nend_fsync=1\n"
     for engine in ("io_uring", "libaio", "psync"):
         (job,) = fio(f"[lay-out]\nfilename={probe}\nsize={probe_bytes}\nioengine={engine}\n{settings}")
         if not job["error"]:
-            return job["write"]["bw_bytes"]
+            return
     raise Refused("fio could not write past the page cache")
 
 
-def job(configuration, pattern, probe_bytes):
-    """The lines of a job file. Mixed is readers on the first half of the file and writers on the second, with half the depth each."""
-    if pattern != "mixed":
-        return section(configuration, pattern, pattern, configuration.depth, 0, probe_bytes) + "stonewall\n"
+def job(configuration, pattern, probe, probe_bytes):
+    """The lines of a job file. Mixed is readers on the first half of the file and writers on the second, or on the first half of a new one, with
+    half the depth each."""
+    over, fresh = f"filename={probe}\ntime_based\n", f"filename={new(probe)}\nend_fsync=1\n"
+    if pattern == "created":
+        return section(configuration, pattern, "write", configuration.depth, 0, probe_bytes) + fresh + "stonewall\n"
+    if "mixed" not in pattern:
+        return section(configuration, pattern, pattern, configuration.depth, 0, probe_bytes) + over + "stonewall\n"
     depth, half = configuration.depth // 2, probe_bytes // 2
-    readers = section(configuration, "mixed", "read", depth, 0, half) + "stonewall\n"
-    return readers + section(configuration, "mixed", "write", depth, half, half)
+    readers = section(configuration, pattern, "read", depth, 0, half) + over + "stonewall\n"
+    writers = section(configuration, pattern, "write", depth, half, half) + over
+    if pattern == "created_mixed":
+        writers = section(configuration, pattern, "write", depth, 0, half) + fresh
+    return readers + writers
 
 
 def section(configuration, pattern, direction, depth, offset, bytes):

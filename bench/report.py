@@ -13,7 +13,7 @@ import limit
 TASKS = ("sort", "gen", "verify")
 COLUMNS = (
     "input", "program", "memory MiB", "seconds", "per byte", "GB/s", "CPU s", "CPU ns/record", "peak MiB", "read GB", "written GB",
-    "moved/byte", "floor s", "x floor", "share", "freed s", "share with it",
+    "moved/byte", "floor s", "x floor", "share", "freed s", "share with it", "new s", "share of new",
 )
 HEAD = f"| {' | '.join(COLUMNS)} |"
 RULE = "|---|---|" + "--:|" * (len(COLUMNS) - 2)
@@ -23,8 +23,9 @@ output is on the drive, unless the first line says otherwise. `per byte`: second
 the same input if it has one, median (least-most). `CPU`: user and system. `read`, `written`: what the device moved; `moved/byte`: both together,
 per byte of input. `floor`: what the input, the output and xsort's scratch take at the rates of fio's best configuration over the whole record;
 `x floor`: seconds as its multiple; `share`: of the drive's limit, 100% is the limit. For gen it is fio's rate for a file that is new, too.
-`freed`: what giving that scratch back takes of the drive, measured with fio's file; `share with it`: of a limit that counts it. Raw rows:
-`rows.jsonl`.
+`freed`: what giving that scratch back takes of the drive, measured with fio's file; `share with it`: of a limit that counts it. The floor has
+fio write over a file that is there; `new`: where it writes files that are new, as a sort's output and scratch are; `share of new`: of that
+limit, without giving scratch back. Raw rows: `rows.jsonl`.
 """
 
 
@@ -62,6 +63,9 @@ def summarise(group, rows):
     result["freed_seconds"] = median_of(freed)
     whole = [(row["seconds"], floor and floor + (freed or 0)) for row, (_, floor), freed in zip(group, floors, freed)]
     result["share_with_freed"] = median_of(floor and floor / seconds for seconds, floor in whole)
+    new = [(row["seconds"], new_floor_seconds(row, rows)) for row in group]
+    result["new_floor_seconds"] = median_of(floor for _, floor in new)
+    result["share_of_new"] = median_of(floor and floor / seconds for seconds, floor in new)
     return result
 
 
@@ -87,10 +91,20 @@ def ratio_to_baseline(row, rows):
 
 def floor_seconds(row, rows):
     """The row's floor; None without rates, or if xsort did not sort the same input."""
-    if not row["rates"]:
+    return floor_at(row, rows, lambda rates: rates)
+
+
+def new_floor_seconds(row, rows):
+    """The same where all that is written is new; None if that was not measured."""
+    return floor_at(row, rows, limit.Rates.of_new_files)
+
+
+def floor_at(row, rows, choose):
+    rates = row["rates"] and choose(sustained(rows))
+    if not rates:
         return None
     spilled = spilled_bytes(row, rows) if row["task"] == "sort" else 0
-    return None if spilled is None else limit.floor_seconds(sustained(rows), row["task"], row["bytes"], spilled)
+    return None if spilled is None else limit.floor_seconds(rates, row["task"], row["bytes"], spilled)
 
 
 def freed_seconds(row, rows):
@@ -197,4 +211,6 @@ def figures(result):
         shown("share", ".0%"),
         shown("freed_seconds", ".2f"),
         shown("share_with_freed", ".0%"),
+        shown("new_floor_seconds", ".2f"),
+        shown("share_of_new", ".0%"),
     ]

@@ -58,6 +58,9 @@ def answer(read, write, mixed_read, mixed_write, error=0):
             jobs.append(fio_job(configuration, "write", "write", write=write, error=error))
             jobs.append(fio_job(configuration, "mixed", "read", read=mixed_read, error=error))
             jobs.append(fio_job(configuration, "mixed", "write", write=mixed_write, error=error))
+            jobs.append(fio_job(configuration, "created", "write", write=write // 2, error=error))
+            jobs.append(fio_job(configuration, "created_mixed", "read", read=mixed_read, error=error))
+            jobs.append(fio_job(configuration, "created_mixed", "write", write=mixed_write // 2, error=error))
     return jobs
 
 
@@ -69,6 +72,7 @@ class Best(unittest.TestCase):
     def test_jobs_are_summed_and_the_best_counts(self):
         rates = limit.best(rows(answer(10, 20, 3, 4)))
         self.assertEqual((rates.read, rates.write, rates.mixed), (20, 40, 14))
+        self.assertEqual((rates.created, rates.created_mixed), (20, 10))
         self.assertEqual(len(rates.configurations), len(limit.CONFIGURATIONS))
 
     def test_each_pattern_has_its_own_best(self):
@@ -82,7 +86,7 @@ class Best(unittest.TestCase):
         failed = [fio_job(first, pattern, pattern, read=10**9, write=10**9, error=12) for pattern in limit.PATTERNS]
         rates = limit.best(rows(failed + answer(10, 20, 3, 4)))
         self.assertEqual(rates.read, 20)
-        self.assertEqual(rates.configurations[0], {"configuration": first.name(), "read": None, "write": None, "mixed": None})
+        self.assertEqual(rates.configurations[0], {"configuration": first.name()} | dict.fromkeys(limit.PATTERNS))
 
     def test_without_a_whole_answer_there_are_no_rates(self):
         for jobs in ([], answer(10, 20, 3, 4, error=1), answer(10, 0, 0, 0)):
@@ -90,9 +94,9 @@ class Best(unittest.TestCase):
                 limit.best(rows(jobs))
 
     def test_who_may_not_use_io_uring_is_asked_again_without(self):
-        with mock.patch.object(limit, "lay_out", return_value=25), mock.patch.object(limit, "free", return_value=30), mock.patch.object(limit, "ask", side_effect=self.without_io_uring) as ask:
+        with mock.patch.object(limit, "lay_out"), mock.patch.object(limit, "free", return_value=30), mock.patch.object(limit, "ask", side_effect=self.without_io_uring) as ask:
             rates = limit.measure(Path("probe"), 2**30, 1)
-        self.assertEqual((ask.call_count, rates.read, rates.freed, rates.created), (2, 20, 30, 25))
+        self.assertEqual((ask.call_count, rates.read, rates.freed, rates.created), (2, 20, 30, 20))
         self.assertEqual({row["configuration"].split()[0] for row in rates.configurations if row["read"]}, {"libaio"})
 
     def without_io_uring(self, configurations, *_):
@@ -110,6 +114,29 @@ class Best(unittest.TestCase):
         self.assertEqual((again.read, again.write, again.mixed), (rates.read, rates.write, rates.mixed))
 
 
+class NewFiles(unittest.TestCase):
+    def test_all_that_is_written_is_new(self):
+        rates = replace(FAST_MIXED, created=0.5, created_mixed=2.0).of_new_files()
+        self.assertEqual(limit.floor_seconds(rates, "sort", 8, 0), 8 / 1 + 8 / 0.5)
+        self.assertEqual(limit.floor_seconds(rates, "sort", 8, 8), 4 * 8 / 2)
+        self.assertEqual(limit.floor_seconds(rates, "gen", 8, 0), 16)
+
+    def test_a_file_is_new_for_each_job_and_gone_afterwards(self):
+        seen = []
+
+        def fio(jobs):
+            fresh = limit.new(probe)
+            if fresh.name in jobs:
+                seen.append(fresh.exists())
+                fresh.write_bytes(b"x")
+            return []
+
+        with tempfile.TemporaryDirectory() as directory, mock.patch.object(limit, "fio", side_effect=fio):
+            probe = Path(directory) / "probe"
+            limit.ask(limit.CONFIGURATIONS, probe, 2**30, 1)
+            self.assertEqual((seen, limit.new(probe).exists()), ([False] * 8, False))
+
+
 class Sustained(unittest.TestCase):
     def test_the_best_mean_counts_and_not_the_best_burst(self):
         measured = [configured(steady=(10, 20, 30), swinging=(13, 1, 1)), configured(steady=(10, 22, 30), swinging=(3, 1, 1))]
@@ -119,6 +146,11 @@ class Sustained(unittest.TestCase):
     def test_each_pattern_has_its_own_best(self):
         rates = limit.sustained([configured(one=(10, 20, 30), two=(5, 40, 31))])
         self.assertEqual((rates.read, rates.write, rates.mixed), (10, 40, 31))
+
+    def test_older_rows_have_one_rate_of_new_files(self):
+        older = [limit.Rates(10, 20, 30, ({"configuration": "one", "read": 10, "write": 20, "mixed": 30},), created=created) for created in (8, 12)]
+        rates = limit.sustained(older)
+        self.assertEqual((rates.created, rates.created_mixed, rates.of_new_files()), (10, None, None))
 
     def test_what_failed_does_not_count(self):
         rates = limit.sustained([configured(one=(10, 20, 30), two=(None, None, None)), configured(one=(12, 20, 30), two=(8, 8, 8))])
@@ -138,7 +170,7 @@ class Freed(unittest.TestCase):
 def configured(**given):
     """Rates of a measurement by the rates of its configurations."""
     rows = tuple({"configuration": name} | dict(zip(limit.PATTERNS, rates)) for name, rates in given.items())
-    return limit.Rates(*(max(row[pattern] or 0 for row in rows) for pattern in limit.PATTERNS), configurations=rows)
+    return limit.Rates(*(max(row[pattern] or 0 for row in rows) for pattern in limit.PATTERNS[:3]), configurations=rows)
 
 
 class Jobs(unittest.TestCase):
@@ -146,19 +178,30 @@ class Jobs(unittest.TestCase):
         for configuration in limit.CONFIGURATIONS:
             for pattern in limit.PATTERNS:
                 with self.subTest(configuration.name() + pattern):
-                    self.assertEqual(overlaps(limit.job(configuration, pattern, 64 * 2**20), 64 * 2**20), [])
+                    self.assertEqual(overlaps(limit.job(configuration, pattern, Path("probe"), 64 * 2**20), 64 * 2**20), [])
+
+    def test_new_files_are_written_once_and_others_for_the_whole_time(self):
+        for pattern in limit.PATTERNS:
+            _, *sections = limit.job(limit.CONFIGURATIONS[0], pattern, Path("probe"), 64 * 2**20).split("[")
+            for section in sections:
+                is_new = pattern in limit.NEW and "rw=write" in section
+                self.assertEqual("filename=probe-new\nend_fsync=1" in section, is_new, section)
+                self.assertEqual("filename=probe\ntime_based" in section, not is_new, section)
 
 
 def overlaps(text, bytes):
-    """Pairs of neighbours, by offset, that overlap or leave the file."""
-    spans = []
+    """Pairs of neighbours, by offset in the same file, that overlap or leave it."""
+    files = {}
     for section in text.split("[")[1:]:
         values = dict(line.split("=") for line in section.splitlines()[1:] if "=" in line)
         offset, part = int(values["offset"]), int(values["size"])
-        spans += [(offset + number * int(values["offset_increment"]), part) for number in range(int(values["numjobs"]))]
-    spans.sort()
-    ends = [start + length for start, length in spans]
-    return [pair for pair in zip(ends, [start for start, _ in spans[1:]] + [bytes]) if pair[0] > pair[1]]
+        spans = [(offset + number * int(values["offset_increment"]), part) for number in range(int(values["numjobs"]))]
+        files.setdefault(values["filename"], []).extend(spans)
+    pairs = []
+    for spans in map(sorted, files.values()):
+        ends = [start + length for start, length in spans]
+        pairs += zip(ends, [start for start, _ in spans[1:]] + [bytes])
+    return [pair for pair in pairs if pair[0] > pair[1]]
 
 
 class Age(unittest.TestCase):
