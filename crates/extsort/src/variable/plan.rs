@@ -69,6 +69,9 @@ const CHUNKS_PER_AREA: u64 = 4;
 const CHECKPOINT_AREA_BYTES: u64 = 2 * MIB;
 /// Chunks for each thread, so that there is something to sort while others are read.
 const CHUNKS_PER_THREAD: u64 = 8;
+/// Chunks of several threads at least, as far as they aren't tiny: each thread has the memory of
+/// one more to sort with (docs/experiments/2026-11-26-smaller-chunks.md).
+const CHUNKS_MIN: u64 = 28;
 /// Input up to this size is sorted by one thread: starting another takes longer.
 pub const SMALL_INPUT_BYTES: u64 = 512 * KIB;
 
@@ -124,6 +127,12 @@ pub struct Plan {
     pub chunk_bytes: Option<u64>,
 }
 
+/// Chunks of an input that isn't large, if so many threads sort.
+fn chunks_wanted(threads: usize) -> u64 {
+    let least = if threads > 1 { CHUNKS_MIN } else { 1 };
+    (CHUNKS_PER_THREAD * threads as u64).max(least)
+}
+
 /// The memory of a sort of lines, divided as its plan says.
 pub(super) struct LinesMemory {
     pub(super) areas: Vec<Lease>,
@@ -168,7 +177,7 @@ impl Plan {
         // A sort buffer of half an area is enough for lines of no more bytes than an entry has.
         let most = 2 * rest / (2 * areas + threads) as u64;
         let wanted = input_bytes.map_or(u64::MAX, |bytes| {
-            let share = bytes / (CHUNKS_PER_THREAD * threads as u64) + CHUNK_BYTES_MIN;
+            let share = bytes / chunks_wanted(threads) + CHUNK_BYTES_MIN;
             let chunk = if is_small { bytes } else { share.min(chunk_max) };
             align_up(with_entries(chunk + 4 * KIB))
         });
@@ -188,7 +197,7 @@ impl Plan {
             block_bytes: block as usize,
             index_bytes: index,
             chunk_bytes: input_bytes.map(|bytes| {
-                let share = bytes.div_ceil(CHUNKS_PER_THREAD * threads as u64);
+                let share = bytes.div_ceil(chunks_wanted(threads));
                 share.max(CHUNK_BYTES_MIN / 8).min(chunk_max)
             }),
         }
@@ -419,7 +428,8 @@ mod tests {
         let plan =
             |threads| Plan::new(&options(1024 * MIB, threads, None), Some(100 * MIB), 24, false);
         let after = |plan: &Plan, remaining| plan.chunk_bytes_after(0, remaining) as u64;
-        for (threads, chunk) in [(1, 25 * MIB / 2), (2, 25 * MIB / 4)] {
+        for (threads, chunk) in [(1, 25 * MIB / 2), (2, (25 * MIB).div_ceil(7)), (4, 25 * MIB / 8)]
+        {
             let plan = plan(threads);
             assert_eq!(after(&plan, None), chunk);
             assert_eq!(after(&plan, Some(100 * MIB)), chunk);
