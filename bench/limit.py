@@ -4,9 +4,9 @@ No single way of asking is the best for every drive and every minute, so several
 writing and both at once the best of them counts: here now, and its mean over a record. The file is laid out before, so that nothing reads
 what was never written.
 
-Writing over what a file has can be two or three times as fast as writing a file that is new, whose space the file system has to find, and
-below it the host of a virtual machine. A sort never does the former: its output is new, and so is its scratch. So new files are written as
-well, alone and beside reading, and there is a floor of either kind.
+Writing over what a file has can be two or three times as fast as writing a file that is new, whose space was never written: below it the host
+of a virtual machine has to find it. A sort never does the former: its output is new, and so is its scratch. So new files are written as well,
+alone and beside reading, and there is a floor of either kind. Their space is reserved before the clock starts; a sort does that meanwhile.
 
 Giving space back takes the drive's time too, where the file system tells it at once what became free (mount option `discard`, no journal). So
 the removal of that file is timed.
@@ -21,8 +21,9 @@ import subprocess
 import time
 
 # On the file that is there: reading, writing, both. On one that is new: writing, and writing beside reading the one that is there.
-PATTERNS = ("read", "write", "mixed", "created", "created_mixed")
-NEW = PATTERNS[3:]
+OLD = ("read", "write", "mixed")
+NEW = ("created", "created_mixed")
+PATTERNS = OLD + NEW
 # Large enough that a cache below the file system can't hold much of it, on the machines that we have.
 PROBE_BYTES = 4 * 2**30
 # Nothing is freed faster: JSON has no infinity.
@@ -62,7 +63,7 @@ CONFIGURATIONS = (
 @dataclass(frozen=True)
 class Rates:
     """Bytes per second: reading only, writing only, both at once (the sum), giving space back, which no reading or writing hides, writing a file
-    that is new, and that beside reading another one (the sum). Records before 2026-11-26 lack the last.
+    that is new, and that beside reading another one (the sum). Older records lack the last, and wrote a new file in one way only.
 
     `configurations`: what each of them gave.
     """
@@ -144,7 +145,7 @@ class Limit:
                 self.known, self.refusal = None, str(refusal)
             finally:
                 probe.unlink(missing_ok=True)
-                new(probe).unlink(missing_ok=True)
+                remove(new(probe))
             self.measured_at = time.monotonic()
         return self.known
 
@@ -154,7 +155,7 @@ def measure(probe, probe_bytes, seconds):
     lay_out(probe, probe_bytes)
     rows = ask(CONFIGURATIONS, probe, probe_bytes, seconds)
     # io_uring may be forbidden, and registered buffers count as locked memory, of which an ordinary user may have too little.
-    refused = [configuration for configuration, row in zip(CONFIGURATIONS, rows) if not all(row.values())]
+    refused = [configuration for configuration, row in zip(CONFIGURATIONS, rows) if not all(row[pattern] for pattern in OLD)]
     if refused:
         rows += ask([replace(configuration, engine="libaio") for configuration in refused], probe, probe_bytes, seconds)
     return replace(best(rows), freed=free(probe))
@@ -173,18 +174,25 @@ def free(probe):
 def ask(configurations, probe, probe_bytes, seconds):
     """What each configuration gives in each pattern, one after the other. A new file is written to its end at most."""
     shared = f"[global]\ndirect=1\nthread\nmem=mmap\nruntime={int(seconds * 1000)}ms\n"
-    sections = lambda patterns: "".join(job(configuration, pattern, probe, probe_bytes) for configuration in configurations for pattern in patterns)
-    jobs = fio(shared + sections([pattern for pattern in PATTERNS if pattern not in NEW]))
+    jobs = fio(shared + "".join(job(configuration, pattern, probe, probe_bytes) for configuration in configurations for pattern in OLD))
+    remove(new(probe))
     for configuration in configurations:
         for pattern in NEW:
             jobs += fio(shared + job(configuration, pattern, probe, probe_bytes))
-            new(probe).unlink(missing_ok=True)
+            remove(new(probe))
     return [row(configuration, jobs) for configuration in configurations]
 
 
 def new(probe):
     """The file that is new each time."""
     return probe.with_name(f"{probe.name}-new")
+
+
+def remove(file):
+    """Removes a file, if it is there, and waits until its space is given back."""
+    if file.exists():
+        os.truncate(file, 0)
+        file.unlink()
 
 
 def lay_out(probe, probe_bytes):
@@ -200,7 +208,7 @@ def lay_out(probe, probe_bytes):
 def job(configuration, pattern, probe, probe_bytes):
     """The lines of a job file. Mixed is readers on the first half of the file and writers on the second, or on the first half of a new one, with
     half the depth each."""
-    over, fresh = f"filename={probe}\ntime_based\n", f"filename={new(probe)}\nend_fsync=1\n"
+    over, fresh = f"filename={probe}\ntime_based\n", f"filename={new(probe)}\nfallocate=native\nend_fsync=1\n"
     if pattern == "created":
         return section(configuration, pattern, "write", configuration.depth, 0, probe_bytes) + fresh + "stonewall\n"
     if "mixed" not in pattern:
@@ -209,7 +217,8 @@ def job(configuration, pattern, probe, probe_bytes):
     readers = section(configuration, pattern, "read", depth, 0, half) + over + "stonewall\n"
     writers = section(configuration, pattern, "write", depth, half, half) + over
     if pattern == "created_mixed":
-        writers = section(configuration, pattern, "write", depth, 0, half) + fresh
+        # Who reads ends with who writes, or the rest of the time would be reading alone.
+        writers = section(configuration, pattern, "write", depth, 0, half) + fresh + "exitall\n"
     return readers + writers
 
 
@@ -247,8 +256,8 @@ def row(configuration, jobs):
 
 
 def best(rows):
-    """The best of each pattern, whichever configuration gave it."""
-    top = {pattern: max(row[pattern] or 0 for row in rows) for pattern in PATTERNS}
-    if not all(top.values()):
+    """The best of each pattern, whichever configuration gave it. Those of new files may be missing: there may be no space for one."""
+    top = {pattern: max(row[pattern] or 0 for row in rows) or None for pattern in PATTERNS}
+    if not all(top[pattern] for pattern in OLD):
         raise Refused("fio could not read and write past the page cache")
     return Rates(**top, configurations=tuple(rows))

@@ -60,7 +60,7 @@ class Topic:
     def run_case(self, round, case):
         """Everyone's turn on one input."""
         shared = {"round": round, "case": case.label, "format": case.format, "bytes": case.bytes}
-        if shutil.disk_usage(self.work).free < max(case.bytes * SPACE_FACTOR, self.options.probe):
+        if shutil.disk_usage(self.work).free < max(case.bytes * SPACE_FACTOR, 2 * self.options.probe):
             self.skip(shared, case.entries, "not tried: too little space on the drive")
             return
         if not rivals.environment(case.locale, self.work / "locales"):

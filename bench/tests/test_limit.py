@@ -93,6 +93,11 @@ class Best(unittest.TestCase):
             with self.subTest(len(jobs)), self.assertRaises(limit.Refused):
                 limit.best(rows(jobs))
 
+    def test_without_space_for_a_new_file_the_others_count(self):
+        jobs = [job | {"error": 28 if "created" in job["jobname"] else 0} for job in answer(10, 20, 3, 4)]
+        rates = limit.best(rows(jobs))
+        self.assertEqual((rates.read, rates.created, rates.of_new_files()), (20, None, None))
+
     def test_who_may_not_use_io_uring_is_asked_again_without(self):
         with mock.patch.object(limit, "lay_out"), mock.patch.object(limit, "free", return_value=30), mock.patch.object(limit, "ask", side_effect=self.without_io_uring) as ask:
             rates = limit.measure(Path("probe"), 2**30, 1)
@@ -133,6 +138,7 @@ class NewFiles(unittest.TestCase):
 
         with tempfile.TemporaryDirectory() as directory, mock.patch.object(limit, "fio", side_effect=fio):
             probe = Path(directory) / "probe"
+            limit.new(probe).write_bytes(b"of a run that was killed")
             limit.ask(limit.CONFIGURATIONS, probe, 2**30, 1)
             self.assertEqual((seen, limit.new(probe).exists()), ([False] * 8, False))
 
@@ -185,8 +191,9 @@ class Jobs(unittest.TestCase):
             _, *sections = limit.job(limit.CONFIGURATIONS[0], pattern, Path("probe"), 64 * 2**20).split("[")
             for section in sections:
                 is_new = pattern in limit.NEW and "rw=write" in section
-                self.assertEqual("filename=probe-new\nend_fsync=1" in section, is_new, section)
+                self.assertEqual("filename=probe-new\nfallocate=native\nend_fsync=1" in section, is_new, section)
                 self.assertEqual("filename=probe\ntime_based" in section, not is_new, section)
+                self.assertEqual("exitall" in section, is_new and "mixed" in pattern, section)
 
 
 def overlaps(text, bytes):

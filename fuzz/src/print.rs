@@ -123,6 +123,7 @@ fn flags(command: &Command) -> Vec<&'static str> {
         ("--compress-output=gzip", *compress_output == Some(OutputCompression::Gzip)),
         ("--compress-output=lz4", *compress_output == Some(OutputCompression::Lz4)),
         ("--compress-output=zstd", *compress_output == Some(OutputCompression::Zstd)),
+        ("--compress=none", *compress == Some(Codec::Off)),
         ("--compress=lz4", *compress == Some(Codec::Lz4)),
         ("--compress=zstd", *compress == Some(Codec::Zstd)),
         ("--compress=auto", *compress == Some(Codec::Auto)),

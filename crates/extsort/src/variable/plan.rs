@@ -69,8 +69,9 @@ const CHUNKS_PER_AREA: u64 = 4;
 const CHECKPOINT_AREA_BYTES: u64 = 2 * MIB;
 /// Chunks for each thread, so that there is something to sort while others are read.
 const CHUNKS_PER_THREAD: u64 = 8;
-/// Chunks of several threads at least, as far as they aren't tiny: each thread has the memory of
-/// one more to sort with (docs/experiments/2026-11-26-smaller-chunks.md).
+/// The same of several threads together at least, unless chunks became smaller than a MiB: each
+/// thread needs the memory of one more to sort with
+/// (docs/experiments/2026-11-26-smaller-chunks.md).
 const CHUNKS_MIN: u64 = 28;
 /// Input up to this size is sorted by one thread: starting another takes longer.
 pub const SMALL_INPUT_BYTES: u64 = 512 * KIB;
@@ -125,12 +126,6 @@ pub struct Plan {
     /// Bytes of text after which a chunk is full even if its area isn't; `None` if that depends on
     /// how much was read before.
     pub chunk_bytes: Option<u64>,
-}
-
-/// Chunks of an input that isn't large, if so many threads sort.
-fn chunks_wanted(threads: usize) -> u64 {
-    let least = if threads > 1 { CHUNKS_MIN } else { 1 };
-    (CHUNKS_PER_THREAD * threads as u64).max(least)
 }
 
 /// The memory of a sort of lines, divided as its plan says.
@@ -347,6 +342,12 @@ impl Shares {
 /// Bytes of a budget that the caller leaves to the sort.
 pub(super) fn usable_bytes(options: &LinesOptions, budget_bytes: u64) -> u64 {
     budget_bytes.saturating_sub(options.taken_bytes).clamp(BUDGET_BYTES_MIN, BUDGET_BYTES_MAX)
+}
+
+/// Chunks of an input that isn't large, if so many threads sort.
+fn chunks_wanted(threads: usize) -> u64 {
+    let least = if threads > 1 { CHUNKS_MIN } else { 1 };
+    (CHUNKS_PER_THREAD * threads as u64).max(least)
 }
 
 /// Bytes of a chunk's text where `bytes` bytes are merged at once.

@@ -144,7 +144,8 @@ pub struct Extras {
     pub no_clobber: bool,
     /// `--json`: a report for machines.
     pub json: bool,
-    /// `--compress=lz4`, `zstd`, `auto` and `none`: compress scratch within the process, or not.
+    /// `--compress=lz4`, `zstd`, `auto` and `none`: how to compress scratch within the process,
+    /// whatever `--compress-program` says; without it, that decides.
     pub compress: Option<Codec>,
     /// `--compress-output`: how the output is compressed; `None`: as its name says, where that
     /// counts.
@@ -177,10 +178,10 @@ pub enum Checkpoint {
     Restart,
 }
 
-/// A compression within the process.
+/// How scratch is compressed within the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
-    /// None at all.
+    /// Not at all.
     Off,
     /// LZ4.
     Lz4,

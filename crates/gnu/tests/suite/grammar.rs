@@ -138,8 +138,7 @@ fn a_misspelt_option_has_a_hint_that_is_no_part_of_the_message() {
     assert_eq!(understand(&words("--wxyz")).unwrap_err().hint(), None);
 }
 
-/// `--compress` has always been short for `--compress-program`: only four words after it are ours,
-/// and mean the same compression without a program.
+/// `--compress` has always been short for `--compress-program`: only four words after it are ours.
 #[test]
 fn other_compressions_are_programs() {
     assert_eq!(command("--compress zstd").extras.compress, Some(Codec::Zstd));

@@ -48,9 +48,12 @@ const SEGMENT_RECORDS_PER_RUN: u64 = 32;
 /// the pool: a drive takes writes of 64 KiB at two thirds to three quarters of its rate
 /// (docs/experiments/2026-11-26-larger-writes.md).
 const SPILL_BLOCK_SHARE: u64 = 128;
-/// Parts of the largest chunks that fit, and how many of them chunks have at least.
+/// Smaller chunks are tried in sixteenths of what is planned else, down to 13 of them: half a chunk
+/// of the three or four that stay in memory beside a merge's blocks.
 const WHOLE_CHUNK: u64 = 16;
 const CHUNK_SHARE_MIN: u64 = 13;
+/// They make more runs, so they have to move fewer bytes by more than a 128th.
+const WORTHWHILE_SHARE: u64 = 128;
 /// Heap bytes of a block's entry in the index and of its place in the forecast, without the key.
 const INDEX_ENTRY_BYTES: u64 = 48;
 const _: () = assert!(size_of::<(Block, RunBlock)>() as u64 <= INDEX_ENTRY_BYTES);
@@ -85,11 +88,8 @@ fn best_of_all(facts: &Facts) -> Option<Plan> {
     let mut best: Option<Plan> = None;
     for candidate in candidates(facts) {
         let Some(plan) = candidate.plan() else { continue };
-        let is_comfortable = passes(&plan) <= 1
-            && (plan.block_bytes >= BLOCK_BYTES_ONE_PASS_MIN || plan.spilled_chunks == 0)
-            && (plan.chunk_bytes >= CHUNK_BYTES_MIN || plan.threads == 1);
-        if is_comfortable {
-            return Some(candidate.with_fewest_bytes_moved(plan));
+        if is_comfortable(&plan) {
+            return Some(candidate.with_more_in_memory(plan));
         }
         let cost = |plan: &Plan| (passes(plan), plan.block_bytes < BLOCK_BYTES_ONE_PASS_MIN);
         if best.as_ref().is_none_or(|best| cost(&plan) < cost(best)) {
@@ -97,6 +97,13 @@ fn best_of_all(facts: &Facts) -> Option<Plan> {
         }
     }
     best
+}
+
+/// Whether a plan merges once, and neither blocks nor chunks are small.
+fn is_comfortable(plan: &Plan) -> bool {
+    passes(plan) <= 1
+        && (plan.block_bytes >= BLOCK_BYTES_ONE_PASS_MIN || plan.spilled_chunks == 0)
+        && (plan.chunk_bytes >= CHUNK_BYTES_MIN || plan.threads == 1)
 }
 
 /// A plan in which all chunks stay in memory, their records moved to their order, if it fits and
@@ -158,7 +165,7 @@ struct Candidate<'a> {
     /// Least areas while runs are formed.
     areas: u64,
     block_bytes: u64,
-    /// How large chunks are, in parts of which the largest that fit have [`WHOLE_CHUNK`].
+    /// How large chunks are, in parts of what is planned else, which are [`WHOLE_CHUNK`].
     chunk_share: u64,
     /// Whether chunks stay in memory, with their records moved to their order.
     is_arranged: bool,
@@ -224,15 +231,15 @@ impl Candidate<'_> {
     /// The plan of this candidate, or one with smaller chunks if more of the records stay in memory
     /// so: beside large ones the blocks of the merge may lack a little room, and a whole chunk goes
     /// to scratch for that.
-    fn with_fewest_bytes_moved(self, plan: Plan) -> Plan {
+    fn with_more_in_memory(self, plan: Plan) -> Plan {
         if plan.spilled_chunks == 0 || !self.facts.may_keep {
             return plan;
         }
         let smaller = (CHUNK_SHARE_MIN..WHOLE_CHUNK).rev();
         let plans = smaller.filter_map(|share| Candidate { chunk_share: share, ..self }.plan());
-        plans.filter(|plan| passes(plan) <= 1).fold(plan, |best, plan| {
-            let is_better = plan.write_bytes < best.write_bytes / 128 * 127;
-            if is_better { plan } else { best }
+        plans.filter(is_comfortable).fold(plan, |best, plan| {
+            let gain = best.write_bytes.saturating_sub(plan.write_bytes);
+            if gain > best.write_bytes / WORTHWHILE_SHARE { plan } else { best }
         })
     }
 
@@ -286,7 +293,7 @@ impl Candidate<'_> {
             if for_areas / areas > 4 * MIB { inputs.clamp(1, EXTENTS_MAX) } else { 1 } as u64;
 
         // As many records as fit, but no more than make a chunk for each thread four times, or than
-        // are easy to sort.
+        // are easy to sort; or the share of that which is asked for.
         let fixed_bytes = areas * (extents_max * SLACK_BYTES + 2 * PAGE) + threads * PAGE;
         let (order_in_area, order_in_buffer) = if self.is_arranged { (0, 8) } else { (8, 0) };
         let bytes_per_record =
