@@ -12,9 +12,11 @@ Giving space back takes the drive's time too, where the file system tells it at 
 the removal of that file is timed.
 """
 
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 import json
 import os
+from pathlib import Path
 import shutil
 from statistics import fmean
 import subprocess
@@ -26,6 +28,11 @@ NEW = ("created", "created_mixed")
 PATTERNS = OLD + NEW
 # Large enough that a cache below the file system can't hold much of it, on the machines that we have.
 PROBE_BYTES = 4 * 2**30
+# Huge pages for fio's buffers: more than any configuration has in flight. With small ones a drive read 2.5 GB/s that reads 4
+# (docs/experiments/2026-11-21-drive-limit.md).
+HUGE_PAGES = 64
+RESERVED = Path("/proc/sys/vm/nr_hugepages")
+MEMORY = Path("/proc/meminfo")
 # Nothing is freed faster: JSON has no infinity.
 FREED_MAX = 1e12
 # A rate holds for the cases that begin within so many seconds of its measurement.
@@ -65,7 +72,7 @@ class Rates:
     """Bytes per second: reading only, writing only, both at once (the sum), giving space back, which no reading or writing hides, writing a file
     that is new, and that beside reading another one (the sum). Older records lack the last, and wrote a new file in one way only.
 
-    `configurations`: what each of them gave.
+    `configurations`: what each of them gave. `buffers`: where fio had its buffers, "mmaphuge" in huge pages, "mmap" in small ones.
     """
 
     read: float
@@ -75,6 +82,7 @@ class Rates:
     freed: float = FREED_MAX
     created: float | None = None
     created_mixed: float | None = None
+    buffers: str = "mmap"
 
     def of_new_files(self):
         """The rates where all that is written is new; None if they aren't known."""
@@ -153,12 +161,13 @@ class Limit:
 def measure(probe, probe_bytes, seconds):
     """What fio reaches on the file `probe`, and what removing it takes; raises Refused if no configuration works."""
     lay_out(probe, probe_bytes)
-    rows = ask(CONFIGURATIONS, probe, probe_bytes, seconds)
+    with huge_pages() as buffers:
+        rows = ask(CONFIGURATIONS, probe, probe_bytes, seconds, buffers)
     # io_uring may be forbidden, and registered buffers count as locked memory, of which an ordinary user may have too little.
     refused = [configuration for configuration, row in zip(CONFIGURATIONS, rows) if not all(row[pattern] for pattern in OLD)]
     if refused:
         rows += ask([replace(configuration, engine="libaio") for configuration in refused], probe, probe_bytes, seconds)
-    return replace(best(rows), freed=free(probe))
+    return replace(best(rows), freed=free(probe), buffers=buffers)
 
 
 def free(probe):
@@ -171,9 +180,32 @@ def free(probe):
     return rate
 
 
-def ask(configurations, probe, probe_bytes, seconds):
+@contextmanager
+def huge_pages():
+    """Where fio is to have its buffers: in huge pages, if they are free, or root reserves them meanwhile."""
+    before = None
+    try:
+        before = int(RESERVED.read_text())
+        RESERVED.write_text(str(before + HUGE_PAGES))
+    except OSError:
+        pass
+    try:
+        yield "mmaphuge" if free_huge_pages() >= HUGE_PAGES else "mmap"
+    finally:
+        if before is not None and os.access(RESERVED, os.W_OK):
+            RESERVED.write_text(str(before))
+
+
+def free_huge_pages():
+    """How many there are, if they have 2 MiB."""
+    values = dict(line.split(":") for line in MEMORY.read_text().splitlines())
+    is_usual = values.get("Hugepagesize", "").split() == ["2048", "kB"]
+    return int(values["HugePages_Free"]) if is_usual else 0
+
+
+def ask(configurations, probe, probe_bytes, seconds, buffers="mmap"):
     """What each configuration gives in each pattern, one after the other. A new file is written to its end at most."""
-    shared = f"[global]\ndirect=1\nthread\nmem=mmap\nruntime={int(seconds * 1000)}ms\n"
+    shared = f"[global]\ndirect=1\nthread\nmem={buffers}\nruntime={int(seconds * 1000)}ms\n"
     jobs = fio(shared + "".join(job(configuration, pattern, probe, probe_bytes) for configuration in configurations for pattern in OLD))
     remove(new(probe))
     for configuration in configurations:

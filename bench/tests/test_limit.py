@@ -163,6 +163,31 @@ class Sustained(unittest.TestCase):
         self.assertEqual(rates.read, 11)
 
 
+class HugePages(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.reserved, self.memory = Path(directory.name) / "nr_hugepages", Path(directory.name) / "meminfo"
+        mock.patch.multiple(limit, RESERVED=self.reserved, MEMORY=self.memory).start()
+        self.addCleanup(mock.patch.stopall)
+
+    def buffers(self, free, size="2048 kB"):
+        self.memory.write_text(f"MemTotal:       24 kB\nHugePages_Free:     {free}\nHugepagesize:       {size}\n")
+        with limit.huge_pages() as buffers:
+            meanwhile = self.reserved.exists() and self.reserved.read_text()
+        return buffers, meanwhile
+
+    def test_they_are_reserved_meanwhile(self):
+        self.reserved.write_text("3\n")
+        self.assertEqual(self.buffers(free=64), ("mmaphuge", "67"))
+        self.assertEqual(self.reserved.read_text(), "3")
+
+    def test_without_them_buffers_are_in_small_pages(self):
+        self.assertEqual(self.buffers(free=64), ("mmaphuge", False), "others have reserved them")
+        self.assertEqual(self.buffers(free=10)[0], "mmap")
+        self.assertEqual(self.buffers(free=64, size="1048576 kB")[0], "mmap")
+
+
 class Freed(unittest.TestCase):
     def test_a_file_is_gone_and_its_rate_known(self):
         with tempfile.TemporaryDirectory() as directory:
