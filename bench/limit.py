@@ -72,7 +72,8 @@ class Rates:
     """Bytes per second: reading only, writing only, both at once (the sum), giving space back, which no reading or writing hides, writing a file
     that is new, and that beside reading another one (the sum). Older records lack the last, and wrote a new file in one way only.
 
-    `configurations`: what each of them gave. `buffers`: where fio had its buffers, "mmaphuge" in huge pages, "mmap" in small ones.
+    `configurations`: what each of them gave. `buffers`: where fio had its buffers, "mmaphuge" in huge pages, "mmap" in small ones or
+    where some had to be asked again with these.
     """
 
     read: float
@@ -167,32 +168,28 @@ def measure(probe, probe_bytes, seconds):
     refused = [configuration for configuration, row in zip(CONFIGURATIONS, rows) if not all(row[pattern] for pattern in OLD)]
     if refused:
         rows += ask([replace(configuration, engine="libaio") for configuration in refused], probe, probe_bytes, seconds)
-    return replace(best(rows), freed=free(probe), buffers=buffers)
+    return replace(best(rows), freed=free(probe), buffers="mmap" if refused else buffers)
 
 
 def free(probe):
     """Removes the file. Bytes a second, up to the rate at which it doesn't matter."""
     bytes, start = probe.stat().st_size, time.monotonic()
-    # Removing its name would wait for nothing as long as the kernel tears a ring down that holds the file.
-    os.truncate(probe, 0)
-    rate = min(bytes / (time.monotonic() - start), FREED_MAX)
-    probe.unlink()
-    return rate
+    remove(probe)
+    return min(bytes / (time.monotonic() - start), FREED_MAX)
 
 
 @contextmanager
 def huge_pages():
     """Where fio is to have its buffers: in huge pages, if they are free, or root reserves them meanwhile."""
-    before = None
     try:
         before = int(RESERVED.read_text())
         RESERVED.write_text(str(before + HUGE_PAGES))
     except OSError:
-        pass
+        before = None
     try:
         yield "mmaphuge" if free_huge_pages() >= HUGE_PAGES else "mmap"
     finally:
-        if before is not None and os.access(RESERVED, os.W_OK):
+        if before is not None:
             RESERVED.write_text(str(before))
 
 
@@ -223,6 +220,7 @@ def new(probe):
 def remove(file):
     """Removes a file, if it is there, and waits until its space is given back."""
     if file.exists():
+        # Removing its name would wait for nothing as long as the kernel tears a ring down that holds the file.
         os.truncate(file, 0)
         file.unlink()
 
@@ -242,7 +240,7 @@ def job(configuration, pattern, probe, probe_bytes):
     half the depth each."""
     over, fresh = f"filename={probe}\ntime_based\n", f"filename={new(probe)}\nfallocate=native\nend_fsync=1\n"
     if pattern == "created":
-        return section(configuration, pattern, "write", configuration.depth, 0, probe_bytes) + fresh + "stonewall\n"
+        return section(configuration, pattern, "write", configuration.depth, 0, probe_bytes) + fresh
     if "mixed" not in pattern:
         return section(configuration, pattern, pattern, configuration.depth, 0, probe_bytes) + over + "stonewall\n"
     depth, half = configuration.depth // 2, probe_bytes // 2

@@ -16,8 +16,7 @@ use super::number::{Number, Problem, number};
 use super::options::{Meaning, OPTIONS, SORT_WORDS, TIME_STYLES, TIME_WORDS};
 use super::size::Scale;
 use crate::getopt::{
-    Given, Quoting, Refusal, Said, Words, WrongWord, choose, no_such_word, system_reason, threads,
-    when,
+    Given, Quoting, Refusal, Said, Words, WrongWord, one_of, system_reason, threads, when,
 };
 use crate::locale::Locale;
 
@@ -268,15 +267,7 @@ impl<'a> Parser<'a> {
         of: &str,
         words: &[(&str, M)],
     ) -> Result<M, Refusal> {
-        choose(word, words).map_err(|is_ambiguous| {
-            // Words of the same meaning are next to each other.
-            let groups: Vec<Vec<&str>> = words
-                .chunk_by(|a, b| a.1 == b.1)
-                .map(|group| group.iter().map(|(word, _)| *word).collect())
-                .collect();
-            let groups: Vec<&[&str]> = groups.iter().map(Vec::as_slice).collect();
-            no_such_word(word, of, is_ambiguous, &groups, Quoting((self.surroundings.locale)()))
-        })
+        one_of(word, of, words, Quoting((self.surroundings.locale)()))
     }
 
     /// What can be judged only when all words are known, in GNU du's order.

@@ -32,10 +32,25 @@ pub(crate) fn when(
     option: &str,
     quoting: Quoting<'_>,
 ) -> Result<When, Refusal> {
-    let valid: [&[&str]; 3] = [&["auto"], &["always"], &["never"]];
     let Some(argument) = argument else { return Ok(When::Always) };
-    choose(argument, &WHEN_WORDS)
-        .map_err(|is_ambiguous| no_such_word(argument, option, is_ambiguous, &valid, quoting))
+    one_of(argument, option, &WHEN_WORDS, quoting)
+}
+
+/// The meaning of one of several words, of which those that mean the same are next to each other.
+pub(crate) fn one_of<M: Copy + PartialEq>(
+    word: &[u8],
+    option: &str,
+    words: &[(&str, M)],
+    quoting: Quoting<'_>,
+) -> Result<M, Refusal> {
+    choose(word, words).map_err(|is_ambiguous| {
+        let groups: Vec<Vec<&str>> = words
+            .chunk_by(|a, b| a.1 == b.1)
+            .map(|group| group.iter().map(|(word, _)| *word).collect())
+            .collect();
+        let groups: Vec<&[&str]> = groups.iter().map(Vec::as_slice).collect();
+        no_such_word(word, option, is_ambiguous, &groups, quoting)
+    })
 }
 
 /// The argument of `--threads`; `None` for as many as there are processors.

@@ -16,7 +16,7 @@ use super::options::{
     CHECK_WORDS, COMPRESS_OUTPUT_WORDS, COMPRESS_WORDS, Meaning, OPTIONS, SORT_WORDS,
 };
 use crate::getopt::{
-    Given, Quoting, Refusal, Said, Words, choose, incompatible, joined, no_such_word, threads, when,
+    Given, Quoting, Refusal, Said, Words, incompatible, joined, one_of, threads, when,
 };
 
 /// Understands the words after the program's name.
@@ -290,32 +290,17 @@ impl<'a> Parser<'a> {
 
     fn check_word(&mut self, word: Option<&[u8]>) -> Result<(), Refusal> {
         let Some(word) = word else { return self.check(Check::DiagnoseFirst) };
-        let valid: [&[&str]; 2] = [&["quiet", "silent"], &["diagnose-first"]];
-        match choose(word, &CHECK_WORDS) {
-            Ok(check) => self.check(check),
-            Err(is_ambiguous) => {
-                Err(no_such_word(word, "--check", is_ambiguous, &valid, self.quoting))
-            }
-        }
+        self.check(one_of(word, "--check", &CHECK_WORDS, self.quoting)?)
     }
 
     fn sort_word(&mut self, word: &[u8]) -> Result<(), Refusal> {
-        let valid: Vec<[&str; 1]> = SORT_WORDS.iter().map(|&(word, _)| [word]).collect();
-        let valid: Vec<&[&str]> = valid.iter().map(|word| &word[..]).collect();
-        let refuse =
-            |is_ambiguous| no_such_word(word, "--sort", is_ambiguous, &valid, self.quoting);
-        let letter = choose(word, &SORT_WORDS).map_err(refuse)?;
+        let letter = one_of(word, "--sort", &SORT_WORDS, self.quoting)?;
         self.command.global.set(letter, true, true);
         Ok(())
     }
 
     fn compress_output(&mut self, word: &[u8]) -> Result<(), Refusal> {
-        let valid = COMPRESS_OUTPUT_WORDS.map(|(word, _)| [word]);
-        let valid = valid.each_ref().map(|word| &word[..]);
-        let refuse = |is_ambiguous| {
-            no_such_word(word, "--compress-output", is_ambiguous, &valid, self.quoting)
-        };
-        let compression = choose(word, &COMPRESS_OUTPUT_WORDS).map_err(refuse)?;
+        let compression = one_of(word, "--compress-output", &COMPRESS_OUTPUT_WORDS, self.quoting)?;
         self.command.extras.compress_output = Some(compression);
         Ok(())
     }
