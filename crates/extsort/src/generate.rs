@@ -35,9 +35,10 @@ use xsort_records::{Checksum, Generator};
 /// memory.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
 
-/// Blocks on their way to the drive besides those being filled. More in flight was a third slower
-/// (the memory no longer fits the cache), fewer left the drive idle between completions.
-const IN_FLIGHT_BLOCKS: usize = 12;
+/// Blocks on their way to the drive, or waiting for their turn there, besides those being filled:
+/// on a drive that answers in batches, 12 took a quarter longer, 28 a tenth, 124 as long
+/// (docs/experiments/2026-11-26-batches.md).
+const IN_FLIGHT_BLOCKS: usize = 60;
 
 /// Bytes that are generated and then summed up in one go.
 const STRIP_BYTES: usize = 16 << 10;
