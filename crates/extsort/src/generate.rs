@@ -36,7 +36,7 @@ use xsort_records::{Checksum, Generator};
 const BLOCK_BYTES_MAX: usize = 1 << 20;
 
 /// Blocks on their way to the drive, or waiting for their turn there, besides those being filled:
-/// on a drive that answers in batches, 12 took a quarter longer, 28 a tenth, 124 as long
+/// on a drive that answers in batches, 12 took a fifth to a quarter longer, 28 a tenth, 124 as long
 /// (docs/experiments/2026-11-26-batches.md).
 const IN_FLIGHT_BLOCKS: usize = 60;
 

@@ -14,6 +14,11 @@ const SECTION_BYTES_MIN: u64 = 64 << 10;
 /// (docs/experiments/2026-11-26-batches.md).
 const IN_FLIGHT_SECTIONS: u64 = 28;
 
+/// With little memory there are only so many, rather than more that are smaller than what is good
+/// to read at once.
+const IN_FLIGHT_SECTIONS_FEW: u64 = 4;
+const SECTION_BYTES_GOOD: u64 = 1 << 20;
+
 /// The budget, divided. All sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MemoryPlan {
@@ -38,7 +43,10 @@ impl MemoryPlan {
             return Err(Error::Memory { budget_bytes, needed_bytes });
         }
         let wanted = threads + IN_FLIGHT_SECTIONS;
-        let share = (budget_bytes / wanted).max(budget_bytes.min(SECTION_BYTES_MIN));
+        let few = threads + IN_FLIGHT_SECTIONS_FEW;
+        let share = (budget_bytes / wanted)
+            .max((budget_bytes / few).min(SECTION_BYTES_GOOD))
+            .max(budget_bytes.min(SECTION_BYTES_MIN));
         let (section_bytes, lease_bytes) = match MemoryPlan::section(record_bytes, share) {
             (_, lease) if lease > budget_bytes => (smallest, needed_bytes),
             fitting => fitting,
@@ -79,6 +87,15 @@ fn gcd(a: u64, b: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_sections_are_not_smaller_than_is_good_to_read() {
+        let plan = |budget| MemoryPlan::fit(budget, 2, 100).unwrap();
+        let (little, some, much) = (plan(4 << 20), plan(16 << 20), plan(1 << 30));
+        assert!(little.section_bytes > 512 << 10 && little.leases == 6, "{little:?}");
+        assert!(some.section_bytes > 900 << 10 && some.leases > 12, "{some:?}");
+        assert!(much.section_bytes > 3 << 20 && much.leases == 30, "{much:?}");
+    }
 
     #[test]
     fn leases_hold_any_section_and_fit_the_budget() {
