@@ -8,7 +8,6 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::fixed::Method;
