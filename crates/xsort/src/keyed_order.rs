@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 use xsort_disk::Disk;
-use xsort_extsort::keyed::{LineKeys, LineTies, sort_lines_by_keys};
+use xsort_extsort::keyed::{KeyPlace, LineKeys, LineTies, sort_lines_by_keys};
 use xsort_extsort::variable::{
     LineOrder, LinesInput, SMALL_INPUT_BYTES, SortedOutput, sort_lines_to, total_bytes,
 };
@@ -39,8 +39,12 @@ impl LineKeys for GnuKeys {
         self.0.part_of(line)
     }
 
-    fn are_beginnings(&self) -> bool {
-        self.0.are_beginnings()
+    fn place(&self) -> KeyPlace {
+        match self.0.place() {
+            gnu::KeyPlace::Before => KeyPlace::Before,
+            gnu::KeyPlace::Beginning => KeyPlace::Beginning,
+            gnu::KeyPlace::Moved { first_stays } => KeyPlace::Moved { first_stays },
+        }
     }
 
     fn ties(&self) -> LineTies {

@@ -1,27 +1,39 @@
-//! The bytes of a line with its key, and the way back, in place.
+//! The bytes of a line with its key.
 //!
 //! ```text
-//!  key, in codes | 01 | line without its delimiter, in codes | 00
-//!  key, in codes | 01 | rest of the line, in codes | 00            keys are beginnings of lines
+//!  key | 01 | line | 00                               the key is copied
+//!  key | 01 | rest of the line | 00                   the line begins with it
+//!  key | 01 | bytes before it | 01 | rest | 00        it is moved, up to 256 bytes
 //! ```
 //!
-//! The bytes 00, 01 and 02 are 02 02, 02 03 and 02 04; all others stand for themselves. Codes keep
-//! the order of the bytes, and the end of a key comes before any of them. So keyed lines compare as
-//! their keys do, and those with equal keys as their lines.
+//! A line is without its delimiter. The bytes 00, 01 and 02 are written as the codes 02 02, 02 03
+//! and 02 04; all others stand for themselves. Codes keep the order of the bytes, and the end of a
+//! key comes before any of them. So keyed lines compare as their keys do, and those with equal keys
+//! as their lines.
+//!
+//! That holds for a key that is moved because lines are compared only if their keys are equal: then
+//! the first byte in which the lines differ is before both keys or behind both. Only a line that
+//! ends before its key would begin may be the beginning of another one's first bytes. Where the
+//! place of a key depends on its first byte, as on the blank that ends the field before it, this
+//! byte is in both places.
 
+use super::line_keys::KeyPlace;
 use std::ops::Range;
 use xsort_kernels::lines::line_end;
 
-/// Ends a key.
-const KEY_END: u8 = 1;
+/// Ends a key, and the bytes before one that is moved.
+pub(super) const KEY_END: u8 = 1;
 /// The first byte of a code of two bytes; the largest byte that has one.
-const CODE: u8 = 2;
+pub(super) const CODE: u8 = 2;
 /// Behind [`CODE`]: the byte 0, and more for the others.
-const ZERO: u8 = 2;
+pub(super) const ZERO: u8 = 2;
+/// Ends a keyed line.
+pub(super) const LINE_END: u8 = 0;
+/// Longer keys, in codes, are copied, not moved: whoever puts one back has room for no more. Those
+/// of lines that compare equal are as long as each other.
+pub(super) const MOVED_BYTES_MAX: usize = 256;
 /// From this length on, lines get no more memory than they need.
 const LONG_BYTES: usize = 64 << 10;
-/// Ends a keyed line.
-const LINE_END: u8 = 0;
 
 /// Appends the key of a line, which `push_key` appends as it is, and what comes behind it: the line
 /// without its delimiter, or the rest of one that begins with its key.
@@ -47,12 +59,23 @@ pub(super) fn push_keyed_line(
 
 /// Appends `key`, which is a part of a line, and the line: the first `bytes` bytes of `tail`, which
 /// may go on behind it.
-#[inline]
-pub(super) fn push_line_behind_part(
+#[inline(always)]
+pub(super) fn push_line_with_part(
     out: &mut Vec<u8>,
-    (tail, bytes): (&[u8], usize),
+    line: (&[u8], usize),
     key: Range<usize>,
+    place: KeyPlace,
 ) {
+    match place {
+        KeyPlace::Before => push_copied(out, line, key),
+        KeyPlace::Beginning => push_split(out, line, key.end),
+        KeyPlace::Moved { first_stays } => push_moved(out, line, key, first_stays),
+    }
+}
+
+/// Appends a key, and the whole line behind it.
+#[inline]
+fn push_copied(out: &mut Vec<u8>, (tail, bytes): (&[u8], usize), key: Range<usize>) {
     let line = &tail[..bytes];
     if bytes > LONG_BYTES || has_low_bytes(line) {
         return push_keyed_line(out, line, |out| out.extend_from_slice(&line[key]));
@@ -61,16 +84,45 @@ pub(super) fn push_line_behind_part(
     push_with_end(out, tail, bytes, LINE_END);
 }
 
-/// Appends a line that begins with its key of `key_bytes` bytes: the first `bytes` bytes of `tail`,
-/// which may go on behind it.
+/// Appends a line that begins with its key of `key_bytes` bytes.
 #[inline]
-pub(super) fn push_split_line(out: &mut Vec<u8>, (tail, bytes): (&[u8], usize), key_bytes: usize) {
+fn push_split(out: &mut Vec<u8>, (tail, bytes): (&[u8], usize), key_bytes: usize) {
     let (key, rest) = tail[..bytes].split_at(key_bytes);
     if bytes > LONG_BYTES || has_low_bytes(&tail[..bytes]) {
         return push_keyed_line(out, rest, |out| out.extend_from_slice(key));
     }
     push_with_end(out, tail, key_bytes, KEY_END);
     push_with_end(out, &tail[key_bytes..], rest.len(), LINE_END);
+}
+
+/// Appends a key, and what is before and behind it in the line.
+#[inline]
+fn push_moved(
+    out: &mut Vec<u8>,
+    (tail, bytes): (&[u8], usize),
+    key: Range<usize>,
+    first_stays: bool,
+) {
+    let line = &tail[..bytes];
+    let before = bytes.min(key.start + usize::from(first_stays));
+    let behind = before.max(key.end);
+    if key.len() > MOVED_BYTES_MAX || bytes > LONG_BYTES || has_low_bytes(line) {
+        return push_moved_codes(out, line, key, before..behind);
+    }
+    push_with_end(out, &tail[key.start..], key.len(), KEY_END);
+    push_with_end(out, tail, before, KEY_END);
+    push_with_end(out, &tail[behind..], bytes - behind, LINE_END);
+}
+
+/// The same in codes, if the key isn't too long: what `moved` is of the line isn't behind it.
+fn push_moved_codes(out: &mut Vec<u8>, line: &[u8], key: Range<usize>, moved: Range<usize>) {
+    let codes = line[key.clone()].iter().filter(|&&byte| byte <= CODE).count();
+    if key.len() + codes > MOVED_BYTES_MAX {
+        return push_keyed_line(out, line, |out| out.extend_from_slice(&line[key]));
+    }
+    push_keyed_line(out, &line[..moved.start], |out| out.extend_from_slice(&line[key]));
+    out.pop();
+    push_keyed_line(out, &line[moved.end..], |_| ());
 }
 
 /// Appends the first `bytes` bytes of `tail`, and `end`.
@@ -119,7 +171,7 @@ fn add_codes_behind_first(out: &mut Vec<u8>, from: usize) {
 /// Whether one of the bytes is no more than [`CODE`]. Most lines are short: eight at a time, the
 /// last eight once more.
 #[inline]
-fn has_low_bytes(bytes: &[u8]) -> bool {
+pub(super) fn has_low_bytes(bytes: &[u8]) -> bool {
     const ALL: u64 = 0x0101_0101_0101_0101;
     let low = |bytes: &[u8; 8]| {
         let word = u64::from_le_bytes(*bytes);
@@ -150,122 +202,61 @@ pub(super) fn line_behind<'l>(
         return line;
     }
     work.clear();
-    let mut bytes = line.iter();
-    while let Some(&byte) = bytes.next() {
-        work.push(match byte {
-            CODE => bytes.next().map_or(0, |code| code.wrapping_sub(ZERO)),
-            byte => byte,
-        });
-    }
-    work
+    work.extend_from_slice(line);
+    let bytes = uncode(work);
+    &work[..bytes]
 }
 
-/// Takes keys away from lines. It begins before a keyed line, and takes bytes in pieces of any
-/// length.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RestoreLines {
-    delimiter: u8,
-    /// Whether keys are beginnings of lines, and so belong to them.
-    are_split: bool,
-    at: Place,
-}
-
-/// Where in a keyed line the next byte is.
-#[derive(Clone, Copy, Debug)]
-enum Place {
-    Key,
-    Line,
-    /// In a line, behind the first byte of a code.
-    Code,
-}
-
-impl RestoreLines {
-    /// For lines that end with `delimiter`; `are_split` if they begin with their keys.
-    pub(super) fn new(delimiter: u8, are_split: bool) -> RestoreLines {
-        let mut restore = RestoreLines { delimiter, are_split, at: Place::Line };
-        restore.at = restore.begin();
-        restore
+/// Replaces codes by the bytes that they are for, in place. Returns how many bytes there are.
+pub(super) fn uncode(bytes: &mut [u8]) -> usize {
+    let mut from = memchr::memchr(CODE, bytes).unwrap_or(bytes.len());
+    let mut to = from;
+    while let Some(&byte) = bytes.get(from) {
+        let is_code = byte == CODE;
+        let code = bytes.get(from + 1).copied().unwrap_or(ZERO);
+        bytes[to] = if is_code { code.wrapping_sub(ZERO) } else { byte };
+        (from, to) = (from + 1 + usize::from(is_code), to + 1);
     }
-
-    /// Where a keyed line begins.
-    #[inline(always)]
-    fn begin(&self) -> Place {
-        if self.are_split { Place::Line } else { Place::Key }
-    }
-
-    /// Writes a keyed line, without its end, as the line and its delimiter to the front of `out`,
-    /// which is longer. Returns how many bytes that is.
-    #[inline]
-    pub(super) fn put(&self, keyed: &[u8], out: &mut [u8]) -> usize {
-        let key_bytes = key_bytes(keyed);
-        let behind = keyed.get(key_bytes + 1..).unwrap_or_default();
-        let from = if self.are_split { key_bytes } else { 0 };
-        out[..from].copy_from_slice(&keyed[..from]);
-        let mut bytes = from + behind.len();
-        out[from..bytes].copy_from_slice(behind);
-        if has_low_bytes(&out[..bytes]) {
-            bytes = RestoreLines { at: Place::Line, ..*self }.apply(&mut out[..bytes]);
-        }
-        out[bytes] = self.delimiter;
-        bytes + 1
-    }
-
-    /// Replaces keyed lines by lines with delimiters. Returns how many bytes they have.
-    pub(super) fn apply(&mut self, bytes: &mut [u8]) -> usize {
-        let (mut from, mut to) = (0, 0);
-        while from < bytes.len() {
-            match self.at {
-                Place::Key => {
-                    let Some(end) = memchr::memchr(KEY_END, &bytes[from..]) else { break };
-                    from += end + 1;
-                    self.at = Place::Line;
-                }
-                Place::Line => {
-                    // Only a line that is split has the end of its key in it.
-                    let end = memchr::memchr3(LINE_END, KEY_END, CODE, &bytes[from..]);
-                    let own = end.unwrap_or(bytes.len() - from);
-                    bytes.copy_within(from..from + own, to);
-                    (from, to) = (from + own, to + own);
-                    match bytes.get(from) {
-                        None => {}
-                        Some(&LINE_END) => {
-                            bytes[to] = self.delimiter;
-                            (from, to) = (from + 1, to + 1);
-                            self.at = self.begin();
-                        }
-                        Some(&KEY_END) => from += 1,
-                        Some(_) => {
-                            from += 1;
-                            self.at = Place::Code;
-                        }
-                    }
-                }
-                Place::Code => {
-                    bytes[to] = bytes[from].wrapping_sub(ZERO);
-                    (from, to) = (from + 1, to + 1);
-                    self.at = Place::Line;
-                }
-            }
-        }
-        to
-    }
+    to
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    pub(in super::super) fn bytes() -> impl Strategy<Value = Vec<u8>> {
         let byte = prop_oneof![Just(0u8), Just(1), Just(2), Just(3), Just(b'\n'), any::<u8>()];
         vec(byte, 0..9)
+    }
+
+    /// A line with bytes behind it, and a part of it.
+    pub(in super::super) fn line_and_part() -> impl Strategy<Value = (Vec<u8>, usize, Range<usize>)>
+    {
+        let line = prop_oneof![bytes(), vec(any::<u8>(), 0..80), vec(60u8.., 0..600)];
+        let behind = vec(any::<u8>(), 0..40);
+        (line, behind, any::<(u16, u16)>()).prop_map(|(line, behind, ends)| {
+            let [a, b] = [ends.0, ends.1].map(|end| usize::from(end) % (line.len() + 1));
+            ([&line[..], &behind].concat(), line.len(), a.min(b)..a.max(b))
+        })
     }
 
     fn keyed(key: &[u8], line: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         push_keyed_line(&mut out, line, |out| out.extend_from_slice(key));
         out
+    }
+
+    /// A line with a part of it as its key, without its end.
+    pub(in super::super) fn with_part(
+        (tail, bytes, key): &(Vec<u8>, usize, Range<usize>),
+        place: KeyPlace,
+    ) -> Vec<u8> {
+        let mut out = b"before".to_vec();
+        push_line_with_part(&mut out, (tail, *bytes), key.clone(), place);
+        assert_eq!(out.pop(), Some(LINE_END));
+        out.split_off(6)
     }
 
     proptest! {
@@ -281,69 +272,55 @@ mod tests {
         }
 
         #[test]
-        fn a_part_as_the_key_is_as_any_key(
-            line in prop_oneof![bytes(), vec(any::<u8>(), 0..80)],
-            ends in (any::<u8>(), any::<u8>()),
-            behind in vec(any::<u8>(), 0..40),
-        ) {
-            let [a, b] = [ends.0, ends.1].map(|end| usize::from(end) % (line.len() + 1));
-            let part = a.min(b)..a.max(b);
-            let tail = [&line[..], &behind].concat();
-            let mut out = b"before".to_vec();
-            push_line_behind_part(&mut out, (&tail, line.len()), part.clone());
-            prop_assert_eq!(&out[6..], keyed(&line[part], &line));
+        fn a_part_as_the_key_is_as_any_key(line in line_and_part()) {
+            let (tail, bytes, key) = &line;
+            let mut expected = keyed(&tail[key.clone()], &tail[..*bytes]);
+            expected.pop();
+            prop_assert_eq!(with_part(&line, KeyPlace::Before), expected);
         }
 
         #[test]
-        fn split_lines_compare_as_keys_then_lines_and_come_back(
-            texts in vec((bytes(), bytes()), 2),
-            behind in vec(any::<u8>(), 0..40),
-            step in 1..9usize,
-        ) {
-            let lines = [0, 1].map(|at| [&texts[at].0[..], &texts[at].1].concat());
-            let mut split = Vec::new();
-            let ends = [0, 1].map(|at| {
-                let tail = [&lines[at][..], &behind].concat();
-                push_split_line(&mut split, (&tail, lines[at].len()), texts[at].0.len());
-                split.len()
+        fn split_lines_compare_as_keys_then_lines(texts in vec((bytes(), bytes()), 2)) {
+            let [a, b] = [0, 1].map(|at| {
+                let (key, rest) = &texts[at];
+                let line = [&key[..], rest].concat();
+                with_part(&(line, key.len() + rest.len(), 0..key.len()), KeyPlace::Beginning)
             });
-            let [a, b] = [&split[..ends[0] - 1], &split[ends[0]..ends[1] - 1]];
-            prop_assert_eq!(a.cmp(b), texts[0].cmp(&texts[1]));
-            let restore = RestoreLines::new(b'\n', true);
-            for (keyed, line) in [a, b].into_iter().zip(&lines) {
-                let mut out = vec![0; keyed.len() + 1];
-                let bytes = restore.put(keyed, &mut out);
-                prop_assert_eq!(&out[..bytes], [&line[..], b"\n"].concat());
-            }
-            let (mut restore, mut restored) = (restore, Vec::new());
-            for part in split.chunks_mut(step) {
-                let bytes = restore.apply(part);
-                restored.extend_from_slice(&part[..bytes]);
-            }
-            prop_assert_eq!(restored, [&lines[0][..], b"\n", &lines[1], b"\n"].concat());
+            prop_assert_eq!(a.cmp(&b), texts[0].cmp(&texts[1]));
         }
 
+        /// The second field behind separators, and the second word with the blanks before it, of
+        /// which the first stays.
         #[test]
-        fn lines_come_back(lines in vec((bytes(), bytes()), 0..5), step in 1..9usize) {
-            let mut all: Vec<u8> = lines.iter().flat_map(|(key, line)| keyed(key, line)).collect();
-            let expected: Vec<u8> =
-                lines.iter().flat_map(|(_, line)| line.iter().copied().chain([b'\n'])).collect();
-            let (mut restore, mut restored) = (RestoreLines::new(b'\n', false), Vec::new());
-            for part in all.chunks_mut(step * step * step) {
-                let bytes = restore.apply(part);
-                restored.extend_from_slice(&part[..bytes]);
-            }
-            prop_assert_eq!(restored, expected);
-            for (key, line) in &lines {
-                let keyed = keyed(key, line);
-                let keyed = keyed.strip_suffix(&[LINE_END]).unwrap();
-                prop_assert!(!keyed.contains(&LINE_END));
-                let mut work = Vec::new();
-                prop_assert_eq!(line_behind(keyed, key_bytes(keyed), &mut work), &line[..]);
-                let mut out = vec![0; keyed.len() + 1];
-                let bytes = RestoreLines::new(b'\n', false).put(keyed, &mut out);
-                prop_assert_eq!(&out[..bytes], [&line[..], b"\n"].concat());
-            }
+        fn moved_keys_compare_as_keys_then_lines(
+            texts in vec(vec(prop_oneof![Just(b' '), Just(b'a'), 0u8..3, any::<u8>()], 0..7), 2),
+            long in prop_oneof![Just(0usize), 250usize..260],
+            first_stays in any::<bool>(),
+        ) {
+            let is_blank = |byte: u8| byte == b' ';
+            let [a, b] = [0, 1].map(|at| {
+                let mut line = texts[at].clone();
+                let blanks = |from: usize| (from..line.len()).find(|&at| is_blank(line[at]));
+                let others = |from: usize| (from..line.len()).find(|&at| !is_blank(line[at]));
+                let end = line.len();
+                let key = if first_stays {
+                    let start = others(0).and_then(blanks).unwrap_or(end);
+                    start..others(start).and_then(blanks).unwrap_or(end)
+                } else {
+                    let start = blanks(0).map_or(end, |at| at + 1);
+                    start..blanks(start).unwrap_or(end)
+                };
+                let mut key = key;
+                if key.len() > 1 {
+                    line.splice(key.end..key.end, std::iter::repeat_n(b'l', long));
+                    key.end += long;
+                }
+                let bytes = line.len();
+                (line, bytes, key)
+            });
+            let keyed = [&a, &b].map(|line| with_part(line, KeyPlace::Moved { first_stays }));
+            let parts = [&a, &b].map(|(line, _, key)| (&line[key.clone()], line));
+            prop_assert_eq!(keyed[0].cmp(&keyed[1]), parts[0].cmp(&parts[1]));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::keying::{Cut, Keying, Piece};
 use super::keying_threads::PIECE_BYTES;
-use super::line_framing::{push_keyed_line, push_line_behind_part, push_split_line};
+use super::line_framing::{push_keyed_line, push_line_with_part};
 use super::line_keys::LineKeys;
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -89,15 +89,12 @@ impl<K: LineKeys> Keying for LineKeying<K> {
 
     fn key(&self, bytes: &[u8], (): &(), _: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {
         let (mut scratch, mut sum) = (K::Scratch::default(), 0u64);
-        let are_split = self.keys.are_beginnings();
+        let place = self.keys.place();
         for_each_line(bytes, self.delimiter, |from, end| {
             let line = &bytes[from..end];
             sum = sum.wrapping_add(line_hash(&bytes[from..], line.len()));
             match self.keys.part_of(line) {
-                Some(key) if are_split => {
-                    push_split_line(keyed, (&bytes[from..], line.len()), key.end);
-                }
-                Some(key) => push_line_behind_part(keyed, (&bytes[from..], line.len()), key),
+                Some(key) => push_line_with_part(keyed, (&bytes[from..], line.len()), key, place),
                 None => {
                     push_keyed_line(keyed, line, |out| {
                         self.keys.push_key(line, &mut scratch, out);

@@ -17,6 +17,24 @@ pub enum LineTies {
     Judged,
 }
 
+/// Where a key goes that is a part of its line as it is. All but [`Before`](KeyPlace::Before) are
+/// for keys of which [`part_of`](LineKeys::part_of) always says where they are, and aren't for
+/// [`LineTies::Judged`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyPlace {
+    /// Before its line, as a copy.
+    Before,
+    /// It is at the beginning of its line, and stays there.
+    Beginning,
+    /// From its line to the front. The bytes before the key tell that it comes next, with its first
+    /// byte if that stays there, too: in no other line do the same bytes go on before the key, but
+    /// for a line that ends before its key.
+    Moved {
+        /// Whether the first byte behind those before the key is in both places.
+        first_stays: bool,
+    },
+}
+
 /// Makes keys of lines.
 pub trait LineKeys: Send + Sync + 'static {
     /// Memory for it: one for each thread.
@@ -32,10 +50,9 @@ pub trait LineKeys: Send + Sync + 'static {
         None
     }
 
-    /// Whether all lines begin with their keys: [`part_of`](LineKeys::part_of) says where these
-    /// end. Then equal keys aren't judged.
-    fn are_beginnings(&self) -> bool {
-        false
+    /// Where keys go that are parts of their lines.
+    fn place(&self) -> KeyPlace {
+        KeyPlace::Before
     }
 
     /// How lines compare whose keys are equal.

@@ -24,7 +24,7 @@
 //! | `keying` | what cuts an input into records, and makes their keys |
 //! | `keying_threads` | who makes them |
 //! | `record_room` | how long records may be in a budget |
-//! | `line_framing` | the bytes of a line with its key, there and back |
+//! | `line_framing`, `restore_lines` | the bytes of a line with its key, and the way back |
 //! | `line_keys`, `line_keying` | lines with keys before them: their orders, their keys |
 //! | `line_sum` | the lines that are written, hashed |
 //! | `sort_lines` | the outline for lines |
@@ -44,6 +44,7 @@ mod order;
 mod record_room;
 mod report;
 mod restore;
+mod restore_lines;
 mod restored_output;
 mod single;
 mod sort;
@@ -56,7 +57,7 @@ pub use input::{InputRest, KeyedInput, ToFirstRecord, from_beginning, to_keyed};
 pub use input_error::of_input;
 pub use keying::{Cut, Keying, Piece};
 pub use keying_threads::{KeyingMemory, KeyingThreads};
-pub use line_keys::{LineKeys, LineTies};
+pub use line_keys::{KeyPlace, LineKeys, LineTies};
 pub use order::ByKey;
 #[cfg(test)]
 pub(crate) use record_room::tests::room;

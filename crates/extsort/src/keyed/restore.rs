@@ -31,9 +31,9 @@ impl SegmentForm for Restore {
         if *kind == PLAIN { record.len() } else { unstuff(&mut out[..record.len()]) }
     }
 
-    fn put_piece(&mut self, piece: &mut [u8]) -> usize {
+    fn put_piece(&mut self, out: &mut [u8], piece_bytes: usize) -> usize {
         let mut all = u64::MAX;
-        self.apply(piece, &mut all)
+        self.apply(&mut out[..piece_bytes], &mut all)
     }
 }
 

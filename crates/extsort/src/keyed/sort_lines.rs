@@ -3,10 +3,10 @@
 use super::encode::RECORD_END;
 use super::input::{from_beginning, to_keyed};
 use super::keying_threads::{KeyingMemory, KeyingThreads};
-use super::line_framing::RestoreLines;
 use super::line_keying::{LineKeying, TooLong};
-use super::line_keys::{ByKeyAndLine, ByKeyThenJudged, ByLineKey, LineKeys, LineTies};
+use super::line_keys::{ByKeyAndLine, ByKeyThenJudged, ByLineKey, KeyPlace, LineKeys, LineTies};
 use super::line_sum::LineSum;
+use super::restore_lines::RestoreLines;
 use crate::units::Bytes;
 use crate::variable::{
     LineOrder, LinesInput, LinesOptions, LinesReport, MapLines, OutputForm, SegmentForm,
@@ -20,7 +20,7 @@ use xsort_disk::Disk;
 
 /// Keys are expected to take this share of what lines take.
 const KEY_SHARE: u64 = 2;
-/// The end of a key that its line begins with is expected to take this share.
+/// The ends of a key that isn't copied are expected to take this share.
 const END_SHARE: u64 = 16;
 /// A line may take this share of the budget.
 const LINE_SHARE: u64 = 32;
@@ -85,10 +85,7 @@ fn sort_keyed<K: LineKeys>(
     let written_sum = Arc::new(AtomicU64::new(0));
     let segment = || -> Box<dyn SegmentForm> {
         let written = LineSum::new(delimiter, Arc::clone(&written_sum));
-        Box::new(SummedLines {
-            restore: RestoreLines::new(delimiter, keys.are_beginnings()),
-            written,
-        })
+        Box::new(SummedLines { restore: RestoreLines::new(delimiter, keys.place()), written })
     };
     let sums = || [keying.keyed.sum.load(Relaxed), written_sum.load(Relaxed)];
     // Only the engine knows what was dropped, or read before a checkpoint.
@@ -122,9 +119,9 @@ impl SegmentForm for SummedLines {
         bytes
     }
 
-    fn put_piece(&mut self, piece: &mut [u8]) -> usize {
-        let bytes = self.restore.apply(piece);
-        self.written.take(&piece[..bytes]);
+    fn put_piece(&mut self, out: &mut [u8], piece_bytes: usize) -> usize {
+        let bytes = self.restore.apply(out, piece_bytes);
+        self.written.take(&out[..bytes]);
         bytes
     }
 }
@@ -151,7 +148,8 @@ fn keyed<K: LineKeys>(
     };
     let threads = Arc::new(KeyingThreads::new(Arc::clone(keying), memory.threads));
     let keyed = |(input, number): (LinesInput, u32)| {
-        let key_share = if keying.keys.are_beginnings() { END_SHARE } else { KEY_SHARE };
+        let is_copied = keying.keys.place() == KeyPlace::Before;
+        let key_share = if is_copied { KEY_SHARE } else { END_SHARE };
         let bytes = input.bytes.map(|bytes| bytes + bytes / key_share);
         let map = to_keyed(from_beginning(number), Arc::clone(&threads));
         input.mapped_by_lines(bytes, map, Some(lines()))

@@ -24,9 +24,13 @@ pub trait SegmentForm {
     fn put(&mut self, line: &[u8], out: &mut [u8]) -> usize;
 
     /// The same of a line that is longer than any `out`: it comes in pieces, its delimiter behind
-    /// the last one, each of which is changed in place. Returns how many bytes are left of it.
-    fn put_piece(&mut self, piece: &mut [u8]) -> usize;
+    /// the last one. A piece is the first `piece_bytes` bytes of `out`, which has
+    /// [`PIECE_ROOM`] more, and is changed in place. Returns how many bytes become of it.
+    fn put_piece(&mut self, out: &mut [u8], piece_bytes: usize) -> usize;
 }
+
+/// By so many bytes a piece of a line may grow.
+pub const PIECE_ROOM: usize = 256;
 
 /// Makes the form of each segment.
 pub type SegmentForms<'f> = dyn Fn() -> Box<dyn SegmentForm> + Sync + 'f;

@@ -67,7 +67,7 @@ pub use input::{
     Content, Decoders, Header, InputBytes, LinesInput, MapInput, MapLines, OpenInput, RangeRead,
     Recognised, UrlFile, recognise, take_header, total_bytes, urls_at_once,
 };
-pub use job::{LineSums, OutputForm, SegmentForm, SegmentForms};
+pub use job::{LineSums, OutputForm, PIECE_ROOM, SegmentForm, SegmentForms};
 pub use line_limits::stream_line_bytes_max;
 pub use options::{LinesCheckpoint, LinesOptions};
 pub use output::SortedOutput;

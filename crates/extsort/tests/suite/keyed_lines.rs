@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::keyed::{LineKeys, LineTies, sort_lines_by_keys};
+use xsort_extsort::keyed::{KeyPlace, LineKeys, LineTies, sort_lines_by_keys};
 use xsort_extsort::variable::{
     ByBytes, Content, LineOrder, LinesInput, OpenInput, OutputForm, SegmentForm, SortedOutput,
     sort_formed,
@@ -18,25 +18,42 @@ use xsort_testing::{Dribble, Random, for_each_seed};
 
 const MIB: u64 = 1 << 20;
 
-/// The key is what follows the last `x`, or what precedes the first one; lines with the same key
-/// compare by their lengths if they are judged.
+/// Lines with the same key compare by their lengths if they are judged.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    is_first: bool,
+    which: Which,
     ties: LineTies,
+}
+
+/// A part of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    /// What precedes the first `x`.
+    First,
+    /// What is behind the first `x`, up to the next one.
+    Second,
+    /// The same with the `x` before it.
+    SecondWithX,
+    /// What follows the last `x`.
+    Last,
 }
 
 impl Part {
     fn last(ties: LineTies) -> Part {
-        Part { is_first: false, ties }
+        Part { which: Which::Last, ties }
     }
 
     fn range(self, line: &[u8]) -> Range<usize> {
-        let is_x = |&byte: &u8| byte == b'x';
-        if self.is_first {
-            return 0..line.iter().position(is_x).unwrap_or(line.len());
+        let end = line.len();
+        let x_from = |from: usize| (from..end).find(|&at| line[at] == b'x').unwrap_or(end);
+        let first = x_from(0);
+        let behind_first = end.min(first + 1);
+        match self.which {
+            Which::First => 0..first,
+            Which::Second => behind_first..x_from(behind_first),
+            Which::SecondWithX => first..x_from(behind_first),
+            Which::Last => line.iter().rposition(|&byte| byte == b'x').map_or(0, |at| at + 1)..end,
         }
-        line.iter().rposition(is_x).map_or(0, |at| at + 1)..line.len()
     }
 
     fn key(self, line: &[u8]) -> &[u8] {
@@ -51,13 +68,20 @@ impl LineKeys for Part {
         out.extend_from_slice(self.key(line));
     }
 
-    /// Of lines that end with their key, of every other one by its length.
+    /// Of lines whose keys are copied, of every other one by its length.
     fn part_of(&self, line: &[u8]) -> Option<Range<usize>> {
-        (self.are_beginnings() || line.len().is_multiple_of(2)).then(|| self.range(line))
+        let is_part = self.place() != KeyPlace::Before || line.len().is_multiple_of(2);
+        is_part.then(|| self.range(line))
     }
 
-    fn are_beginnings(&self) -> bool {
-        self.is_first && self.ties != LineTies::Judged
+    fn place(&self) -> KeyPlace {
+        match self.which {
+            _ if self.ties == LineTies::Judged => KeyPlace::Before,
+            Which::First => KeyPlace::Beginning,
+            Which::Second => KeyPlace::Moved { first_stays: false },
+            Which::SecondWithX => KeyPlace::Moved { first_stays: true },
+            Which::Last => KeyPlace::Before,
+        }
     }
 
     fn ties(&self) -> LineTies {
@@ -168,8 +192,8 @@ impl SegmentForm for AsTheyAre {
         line.len() + 1
     }
 
-    fn put_piece(&mut self, piece: &mut [u8]) -> usize {
-        piece.len()
+    fn put_piece(&mut self, _: &mut [u8], piece_bytes: usize) -> usize {
+        piece_bytes
     }
 }
 
@@ -199,7 +223,8 @@ fn lines_with_keys_come_in_order_and_whole() {
     for_each_seed("lines with keys", 30, |seed| {
         let mut random = Random::new(seed);
         let ties = random.one_of(&[LineTies::Equal, LineTies::Bytes, LineTies::Judged]);
-        let part = Part { is_first: random.one_of(&[false, true]), ties };
+        let which = [Which::First, Which::Second, Which::SecondWithX, Which::Last];
+        let part = Part { which: random.one_of(&which), ties };
         let options = LinesOptions {
             delimiter: random.one_of(&[b'\n', 0]),
             is_unique: ties != LineTies::Bytes && random.one_of(&[false, false, true]),

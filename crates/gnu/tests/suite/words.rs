@@ -3,16 +3,17 @@
 
 use std::cmp::Ordering;
 use std::ffi::OsString;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use xsort_gnu::Locale;
-use xsort_gnu::sort::{LineKeys, Order, Scratch, Ties};
+use xsort_gnu::sort::{KeyPlace, LineKeys, Order, Scratch, Ties};
 
 use crate::understand;
 
 /// Command lines whose orders differ in how their words are made.
-const COMMANDS: [&str; 43] = [
+const COMMANDS: [&str; 53] = [
     "",
     "-r",
     "-n",
@@ -56,6 +57,16 @@ const COMMANDS: [&str; 43] = [
     "-k1.2n,1.3 -k1",
     "-k2b,2 -k1r",
     "-rk1,1d -k2i",
+    "-k2,2",
+    "-k2b,2",
+    "-k1b,1",
+    "-k2.2,3.1",
+    "-k2.2b,2",
+    "-k3,1",
+    "-k1.2,1.3",
+    "-t: -k2,2",
+    "-t: -k2.2b,3",
+    "-t: -k3b,3",
 ];
 
 fn order(command: &str) -> Order {
@@ -112,6 +123,12 @@ fn window(key: &[u8], skip: usize) -> u64 {
     u64::from_be_bytes(window)
 }
 
+/// What is left of a line whose key was moved: its bytes before the key and those behind it.
+fn without_key(line: &[u8], key: Range<usize>, first_stays: bool) -> [&[u8]; 2] {
+    let before = line.len().min(key.start + usize::from(first_stays));
+    [&line[..before], &line[before.max(key.end)..]]
+}
+
 /// Keys that are made apart from their lines order these as the order does.
 fn check_keys_apart(
     order: &Order,
@@ -127,7 +144,7 @@ fn check_keys_apart(
         keys.push(line, &mut scratch, &mut key);
         if let Some(part) = keys.part_of(line) {
             assert_eq!(&line[part.clone()], key);
-            assert!(!keys.are_beginnings() || part.start == 0);
+            assert!(keys.place() != KeyPlace::Beginning || part.start == 0);
         }
         key
     });
@@ -177,6 +194,30 @@ proptest! {
         b in line(),
     ) {
         check_keys_apart(&order(command), is_unique, &a, &b)?;
+    }
+
+    /// Short lines of few bytes, whose keys are often the same where the lines aren't.
+    #[test]
+    fn lines_without_a_key_that_is_moved_compare_as_with_it(
+        command in prop::sample::select(&COMMANDS[..]),
+        lines in prop::collection::vec(prop::sample::select(&b" a:\x01"[..]), 0..6),
+    ) {
+        let order = order(command);
+        let Some(keys) = LineKeys::new(&order, false) else { return Ok(()) };
+        let KeyPlace::Moved { first_stays } = keys.place() else { return Ok(()) };
+        let part_of = |line: &[u8]| keys.part_of(line).expect("keys that are moved are parts");
+        for other in 0..4u32.pow(lines.len() as u32) {
+            let other: Vec<u8> = (0..lines.len() as u32)
+                .map(|at| b" a:\x01"[(other >> (2 * at)) as usize % 4])
+                .collect();
+            for shorter in 0..=other.len() {
+                let [a, b] = [&lines[..], &other[..shorter]];
+                if a[part_of(a)] == b[part_of(b)] {
+                    let moved = |line| without_key(line, part_of(line), first_stays);
+                    prop_assert_eq!(moved(a).cmp(&moved(b)), a.cmp(b), "{:?} {:?}", a, b);
+                }
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the threads of a merge do: merge segments, and decompress blocks for the next ones.
 
-use super::super::job::{LinesJob, SegmentForm};
+use super::super::job::{LinesJob, PIECE_ROOM, SegmentForm};
 use super::compressed::{CompressedBlock, DecompressedBlock};
 use super::ordered_writer::OrderedWriter;
 use super::segment::Segment;
@@ -157,7 +157,8 @@ fn fill_formed<O: LineOrder>(
             return filled;
         }
     }
-    let most = if pending == 0 { out.len() } else { pending.min(out.len()) };
+    let room = out.len() - PIECE_ROOM;
+    let most = if pending == 0 { room } else { pending.min(room) };
     let line_bytes = merge.fill(&mut out[..most]);
-    Filled { bytes: form.put_piece(&mut out[..line_bytes]), line_bytes }
+    Filled { bytes: form.put_piece(out, line_bytes), line_bytes }
 }

@@ -26,6 +26,21 @@ pub enum Ties {
     Judged,
 }
 
+/// Where a key goes that is a part of its line as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyPlace {
+    /// Before its line, as a copy.
+    Before,
+    /// It is at the beginning of its line, and stays there.
+    Beginning,
+    /// From its line to the front. The bytes before the key tell that it comes next, with its first
+    /// byte if that stays there, too.
+    Moved {
+        /// Whether the first byte behind those before the key is in both places.
+        first_stays: bool,
+    },
+}
+
 /// The keys of an order without its last resort.
 #[derive(Clone, Debug)]
 pub struct LineKeys {
@@ -97,11 +112,16 @@ impl LineKeys {
         })
     }
 
-    /// Whether keys are parts of their lines, as they are, and begin where these do.
+    /// Where keys go that are parts of their lines.
     #[must_use]
-    pub fn are_beginnings(&self) -> bool {
+    pub fn place(&self) -> KeyPlace {
         let span = &self.keys.keys[0].span;
-        self.are_parts && span.begins_line() && !span.start_blanks
+        match self.ties {
+            _ if !self.are_parts => KeyPlace::Before,
+            Ties::Judged => KeyPlace::Before,
+            _ if span.begins_line() && !span.start_blanks => KeyPlace::Beginning,
+            _ => KeyPlace::Moved { first_stays: span.is_begun_by_a_byte(&self.keys.fields) },
+        }
     }
 
     /// How lines with equal keys compare.

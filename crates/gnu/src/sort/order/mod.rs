@@ -30,7 +30,7 @@ mod version;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-pub use apart::{LineKeys, Ties};
+pub use apart::{KeyPlace, LineKeys, Ties};
 use bytes::{load, load_marked};
 use key::{Key, Kind};
 pub use scratch::Scratch;

@@ -60,6 +60,13 @@ impl Span {
         self.end.is_some()
     }
 
+    /// Whether a byte tells that the key begins before it: one that ends a field, or that is no
+    /// blank. Otherwise the bytes before the key tell it.
+    pub(super) fn is_begun_by_a_byte(&self, fields: &Fields) -> bool {
+        let is_behind_field = self.start_field > 0 && fields.separator.is_none();
+        self.start_char == 0 && (self.start_blanks || is_behind_field)
+    }
+
     /// The key's part of `line`.
     #[inline]
     pub(super) fn of<'a>(&self, line: &'a [u8], fields: &Fields) -> &'a [u8] {
