@@ -17,7 +17,6 @@
 //! place of a key depends on its first byte, as on the blank that ends the field before it, this
 //! byte is in both places.
 
-use super::line_keys::KeyPlace;
 use std::ops::Range;
 use xsort_kernels::lines::line_end;
 
@@ -34,6 +33,24 @@ pub(super) const LINE_END: u8 = 0;
 pub(super) const MOVED_BYTES_MAX: usize = 256;
 /// From this length on, lines get no more memory than they need.
 const LONG_BYTES: usize = 64 << 10;
+
+/// Where a key goes that is a part of its line as it is. All but [`Before`](KeyPlace::Before) are
+/// for keys of which [`part_of`](super::LineKeys::part_of) always says where they are, and aren't
+/// for [`LineTies::Judged`](super::LineTies::Judged).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyPlace {
+    /// Before its line, as a copy.
+    Before,
+    /// It is at the beginning of its line, and stays there.
+    Beginning,
+    /// From its line to the front. The bytes before the key tell that it comes next, with its first
+    /// byte if that stays there, too: in no other line do the same bytes go on before the key, but
+    /// for a line that ends before its key.
+    Moved {
+        /// Whether the first byte behind those before the key is in both places.
+        first_stays: bool,
+    },
+}
 
 /// Appends the key of a line, which `push_key` appends as it is, and what comes behind it: the line
 /// without its delimiter, or the rest of one that begins with its key.
@@ -226,14 +243,13 @@ pub(super) mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    pub(in super::super) fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    pub(crate) fn bytes() -> impl Strategy<Value = Vec<u8>> {
         let byte = prop_oneof![Just(0u8), Just(1), Just(2), Just(3), Just(b'\n'), any::<u8>()];
         vec(byte, 0..9)
     }
 
     /// A line with bytes behind it, and a part of it.
-    pub(in super::super) fn line_and_part() -> impl Strategy<Value = (Vec<u8>, usize, Range<usize>)>
-    {
+    pub(crate) fn line_and_part() -> impl Strategy<Value = (Vec<u8>, usize, Range<usize>)> {
         let line = prop_oneof![bytes(), vec(any::<u8>(), 0..80), vec(60u8.., 0..600)];
         let behind = vec(any::<u8>(), 0..40);
         (line, behind, any::<(u16, u16)>()).prop_map(|(line, behind, ends)| {
@@ -249,7 +265,7 @@ pub(super) mod tests {
     }
 
     /// A line with a part of it as its key, without its end.
-    pub(in super::super) fn with_part(
+    pub(crate) fn with_part(
         (tail, bytes, key): &(Vec<u8>, usize, Range<usize>),
         place: KeyPlace,
     ) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! Lines with keys before them: what makes the keys, and the orders of such lines.
 
-use super::line_framing::{key_bytes, line_behind};
+use super::line_framing::{KeyPlace, key_bytes, line_behind};
 use crate::variable::LineOrder;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -15,24 +15,6 @@ pub enum LineTies {
     Bytes,
     /// As [`LineKeys::compare_ties`] says.
     Judged,
-}
-
-/// Where a key goes that is a part of its line as it is. All but [`Before`](KeyPlace::Before) are
-/// for keys of which [`part_of`](LineKeys::part_of) always says where they are, and aren't for
-/// [`LineTies::Judged`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyPlace {
-    /// Before its line, as a copy.
-    Before,
-    /// It is at the beginning of its line, and stays there.
-    Beginning,
-    /// From its line to the front. The bytes before the key tell that it comes next, with its first
-    /// byte if that stays there, too: in no other line do the same bytes go on before the key, but
-    /// for a line that ends before its key.
-    Moved {
-        /// Whether the first byte behind those before the key is in both places.
-        first_stays: bool,
-    },
 }
 
 /// Makes keys of lines.

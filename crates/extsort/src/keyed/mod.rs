@@ -57,7 +57,8 @@ pub use input::{InputRest, KeyedInput, ToFirstRecord, from_beginning, to_keyed};
 pub use input_error::of_input;
 pub use keying::{Cut, Keying, Piece};
 pub use keying_threads::{KeyingMemory, KeyingThreads};
-pub use line_keys::{KeyPlace, LineKeys, LineTies};
+pub use line_framing::KeyPlace;
+pub use line_keys::{LineKeys, LineTies};
 pub use order::ByKey;
 #[cfg(test)]
 pub(crate) use record_room::tests::room;

@@ -1,9 +1,8 @@
 //! Lines as they were, without their keys: whole ones, and long ones in pieces, in place.
 
 use super::line_framing::{
-    CODE, KEY_END, LINE_END, MOVED_BYTES_MAX, ZERO, has_low_bytes, key_bytes, uncode,
+    CODE, KEY_END, KeyPlace, LINE_END, MOVED_BYTES_MAX, ZERO, has_low_bytes, key_bytes, uncode,
 };
-use super::line_keys::KeyPlace;
 use crate::variable::PIECE_ROOM;
 use memchr::{memchr, memchr3};
 use std::ops::Range;

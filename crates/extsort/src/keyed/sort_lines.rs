@@ -3,8 +3,9 @@
 use super::encode::RECORD_END;
 use super::input::{from_beginning, to_keyed};
 use super::keying_threads::{KeyingMemory, KeyingThreads};
+use super::line_framing::KeyPlace;
 use super::line_keying::{LineKeying, TooLong};
-use super::line_keys::{ByKeyAndLine, ByKeyThenJudged, ByLineKey, KeyPlace, LineKeys, LineTies};
+use super::line_keys::{ByKeyAndLine, ByKeyThenJudged, ByLineKey, LineKeys, LineTies};
 use super::line_sum::LineSum;
 use super::restore_lines::RestoreLines;
 use crate::units::Bytes;

@@ -38,11 +38,15 @@ const THREAD_BYTES_MIN_LARGE: u64 = 2 * MIB;
 const LARGE_INPUT_BUDGETS: u64 = 16;
 /// Bytes of a thread's write buffer, at most.
 const WRITE_BUFFER_BYTES_MAX: u64 = 4 * MIB;
+/// Bytes of all write buffers where few threads write an input that is known not to fit in memory:
+/// a drive that answers in batches wants so many in flight
+/// (docs/experiments/2026-11-26-batches.md).
+const WRITE_BUFFERS_BYTES: u64 = 16 * MIB;
 /// The same where there is little input.
 const WRITE_BUFFER_BYTES_SMALL: u64 = 256 * KIB;
 /// Least bytes of a block on scratch.
 const BLOCK_BYTES_MIN: u64 = 16 * KIB;
-/// Blocks in a write buffer: some are filled while others are written.
+/// Least blocks in a write buffer: some are filled while others are written.
 pub(super) const WRITE_BUFFER_BLOCKS: usize = 4;
 /// Areas for each thread, and more: all chunks of about half of them make one run, while the others
 /// are read into and sorted. More areas need less memory to sort with, and leave less of it unused.
@@ -88,9 +92,10 @@ const INDEX_BYTES_BESIDE: u64 = 16 * MIB;
 const INDEX_SHARE: u64 = 8;
 
 /// Blocks in which files are read or written past the page cache: bytes of each at most, and how
-/// many.
+/// many at least and at most.
 const BYPASS_BLOCK_BYTES: u64 = MIB;
-pub(super) const BYPASS_BLOCKS: u64 = 16;
+const BYPASS_BLOCKS_MIN: u64 = 16;
+const BYPASS_BLOCKS_MAX: u64 = 32;
 
 /// An input that is merged has at least so many blocks, unless they would be smaller than these
 /// bytes.
@@ -119,6 +124,8 @@ pub struct Plan {
     pub write_buffer_bytes: usize,
     /// Bytes of a block of files that are read or written past the page cache; 0 if none are.
     pub bypass_block_bytes: usize,
+    /// How many of them there are.
+    pub bypass_blocks: usize,
     /// Most bytes of a block on scratch.
     pub block_bytes: usize,
     /// Bytes of the budget that are reserved for the index of the blocks on scratch.
@@ -156,9 +163,11 @@ impl Plan {
         // Inputs that fit in memory are in the page cache, or might as well be.
         let bypass_block = match input_bytes {
             Some(bytes) if bytes < pool && !needs_bypass => 0,
-            _ => align_down((pool / 16 / BYPASS_BLOCKS).min(BYPASS_BLOCK_BYTES)),
+            _ => align_down((pool / 16 / BYPASS_BLOCKS_MIN).min(BYPASS_BLOCK_BYTES)),
         };
-        let rest = pool - threads as u64 * write_buffer - BYPASS_BLOCKS * bypass_block;
+        let bypass_blocks =
+            (pool / 16 / BYPASS_BLOCK_BYTES).clamp(BYPASS_BLOCKS_MIN, BYPASS_BLOCKS_MAX);
+        let rest = pool - threads as u64 * write_buffer - bypass_blocks * bypass_block;
         // Lines may all be empty.
         let with_entries = |text_bytes: u64| text_bytes.saturating_mul(1 + entry_bytes as u64);
         let chunk_max = good_chunk_bytes(input_bytes.map_or(rest, |bytes| bytes.min(rest)));
@@ -189,6 +198,7 @@ impl Plan {
             sort_buffer_bytes: sort_buffer as usize,
             write_buffer_bytes: write_buffer as usize,
             bypass_block_bytes: bypass_block as usize,
+            bypass_blocks: bypass_blocks as usize,
             block_bytes: block as usize,
             index_bytes: index,
             chunk_bytes: input_bytes.map(|bytes| {
@@ -291,7 +301,7 @@ impl Plan {
     pub(super) fn pool_bytes(&self) -> usize {
         self.threads * (self.write_buffer_bytes + self.sort_buffer_bytes)
             + self.areas * self.area_bytes
-            + BYPASS_BLOCKS as usize * self.bypass_block_bytes
+            + self.bypass_blocks * self.bypass_block_bytes
     }
 }
 
@@ -316,10 +326,15 @@ impl Shares {
         let is_large = input_bytes.is_some_and(|bytes| bytes / LARGE_INPUT_BUDGETS > budget);
         let thread_bytes = if is_large { THREAD_BYTES_MIN_LARGE } else { THREAD_BYTES_MIN };
         let threads_max = (budget / (thread_bytes + context)).max(1) as usize;
-        let write_buffer_max =
-            if is_small { WRITE_BUFFER_BYTES_SMALL } else { WRITE_BUFFER_BYTES_MAX };
         let mut threads = if is_small { 1 } else { options.threads.clamp(1, threads_max) };
         loop {
+            let write_buffer_max = match input_bytes {
+                _ if is_small => WRITE_BUFFER_BYTES_SMALL,
+                Some(input) if input >= budget => {
+                    WRITE_BUFFER_BYTES_MAX.max(WRITE_BUFFERS_BYTES / threads as u64)
+                }
+                _ => WRITE_BUFFER_BYTES_MAX,
+            };
             let bytes = budget.saturating_sub(context * threads as u64).max(BUDGET_BYTES_MIN);
             let write_buffer = align_down((bytes / 8 / threads as u64).min(write_buffer_max));
             let block_max = align_down(write_buffer / WRITE_BUFFER_BLOCKS as u64);
@@ -391,6 +406,25 @@ mod tests {
             output_file: None,
             checkpoint: None,
         }
+    }
+
+    /// A drive that answers in batches wants many blocks at once, as long as they needn't be
+    /// smaller for it. What fits in memory needs no more than it had.
+    #[test]
+    fn much_is_in_flight_of_what_does_not_fit() {
+        let plan = |mib: u64, threads, input| {
+            Plan::new(&options(mib * MIB, threads, None), input, 16, true)
+        };
+        let buffer = |plan: &Plan| plan.write_buffer_bytes as u64 / MIB;
+        let (large, small) = (Some(1 << 33), Some(1 << 27));
+        assert_eq!(buffer(&plan(1024, 2, large)), 8);
+        assert_eq!(buffer(&plan(1024, 1, large)), 16);
+        assert_eq!(buffer(&plan(8192, 64, large)), 4);
+        assert_eq!([buffer(&plan(1024, 2, small)), buffer(&plan(1024, 2, None))], [4, 4]);
+        let bypass = |plan: &Plan| (plan.bypass_blocks, plan.bypass_block_bytes as u64);
+        assert_eq!(bypass(&plan(1024, 2, large)), (32, MIB));
+        assert_eq!(bypass(&plan(256, 2, large)), (16, MIB));
+        assert_eq!(bypass(&plan(64, 2, large)), (16, 256 * KIB));
     }
 
     /// Or the input is refused, with a budget in which it does.

@@ -10,7 +10,6 @@
 use super::block::{KEY_WORDS, SpilledBlock};
 use super::chunk::ChunkSlice;
 use super::job::LinesJob;
-use super::plan::WRITE_BUFFER_BLOCKS;
 use crate::Error;
 use crate::store::compression::{BlockCodec, BlockCompressor};
 use crate::store::scratch::BlockAddress;
@@ -20,10 +19,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{Completion, Lease, align_up};
 use xsort_kernels::lines::{Gathered, LineOrder, Merge};
 use xxhash_rust::xxh3::Xxh3;
-
-/// Blocks that compression takes of a write buffer that has them: one to compress into, and one of
-/// compressed blocks.
-const COMPRESSION_BLOCKS: usize = 2;
 
 /// Takes lines in order, and writes blocks of them to scratch.
 pub(super) struct Spiller<'a, 'j, O: LineOrder> {
@@ -95,8 +90,7 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
     /// A spiller with the memory of a write buffer.
     pub(super) fn new(job: &'j LinesJob<'a, O>, mut write_buffer: Lease) -> Self {
         let block_bytes = job.plan.block_bytes;
-        let more = if job.effort.is_possible() { COMPRESSION_BLOCKS } else { 0 };
-        let blocks = (write_buffer.len() / block_bytes).min(WRITE_BUFFER_BLOCKS + more);
+        let blocks = write_buffer.len() / block_bytes;
         let free = (0..blocks).map(|_| write_buffer.split_off_front(block_bytes)).collect();
         let (done_to, done_from) = unbounded();
         let mut spiller = Spiller {

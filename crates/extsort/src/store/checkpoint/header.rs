@@ -10,7 +10,7 @@ use std::path::Path;
 use xsort_disk::DisplayPath;
 
 /// Changes when a journal of an older version means something else.
-pub(super) const FORMAT: u32 = 7;
+pub(super) const FORMAT: u32 = 8;
 
 /// What a journal begins with.
 #[derive(Debug, Serialize, Deserialize)]

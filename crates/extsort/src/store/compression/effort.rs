@@ -192,11 +192,6 @@ impl Effort {
         Effort { codec, decisions }
     }
 
-    /// Whether a block may be compressed at all.
-    pub(crate) fn is_possible(&self) -> bool {
-        self.codec.is_some()
-    }
-
     /// How to compress the next block, if at all. `measure` says what the sort has done so far.
     pub(crate) fn codec(&self, measure: impl FnOnce() -> Load) -> Option<BlockCodec> {
         match self.codec? {

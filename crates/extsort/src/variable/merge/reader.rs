@@ -27,7 +27,7 @@ use xsort_disk::Completion;
 use xsort_kernels::lines::LineOrder;
 
 /// Bytes of reads in flight, at most.
-const FLIGHT_BYTES: usize = 16 << 20;
+const FLIGHT_BYTES: usize = 32 << 20;
 
 /// Reads blocks.
 pub(crate) struct Reader<'a, 'j, O: LineOrder> {

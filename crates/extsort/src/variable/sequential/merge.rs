@@ -86,6 +86,7 @@ fn plan(buffer_bytes: usize) -> Plan {
         sort_buffer_bytes: 0,
         write_buffer_bytes: WRITE_BUFFER_BYTES,
         bypass_block_bytes: 0,
+        bypass_blocks: 0,
         block_bytes: buffer_bytes,
         index_bytes: 0,
         chunk_bytes: None,
