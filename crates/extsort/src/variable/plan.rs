@@ -47,7 +47,7 @@ const WRITE_BUFFER_BYTES_SMALL: u64 = 256 * KIB;
 /// Least bytes of a block on scratch.
 const BLOCK_BYTES_MIN: u64 = 16 * KIB;
 /// Least blocks in a write buffer: some are filled while others are written.
-pub(super) const WRITE_BUFFER_BLOCKS: usize = 4;
+const WRITE_BUFFER_BLOCKS: usize = 4;
 /// Areas for each thread, and more: all chunks of about half of them make one run, while the others
 /// are read into and sorted. More areas need less memory to sort with, and leave less of it unused.
 const AREAS_PER_THREAD: usize = 2;
