@@ -17,6 +17,7 @@
 //! place of a key depends on its first byte, as on the blank that ends the field before it, this
 //! byte is in both places.
 
+use crate::variable::PIECE_ROOM;
 use std::ops::Range;
 use xsort_kernels::lines::line_end;
 
@@ -30,7 +31,7 @@ pub(super) const ZERO: u8 = 2;
 pub(super) const LINE_END: u8 = 0;
 /// Longer keys, in codes, are copied, not moved: whoever puts one back has room for no more. Those
 /// of lines that compare equal are as long as each other.
-pub(super) const MOVED_BYTES_MAX: usize = 256;
+pub(super) const MOVED_BYTES_MAX: usize = PIECE_ROOM;
 /// From this length on, lines get no more memory than they need.
 const LONG_BYTES: usize = 64 << 10;
 
@@ -121,25 +122,26 @@ fn push_moved(
     first_stays: bool,
 ) {
     let line = &tail[..bytes];
+    let is_plain = bytes <= LONG_BYTES && !has_low_bytes(line);
+    if key.len() > MOVED_BYTES_MAX || !is_plain && coded_bytes(&line[key.clone()]) > MOVED_BYTES_MAX
+    {
+        return push_copied(out, (tail, bytes), key);
+    }
     let before = bytes.min(key.start + usize::from(first_stays));
     let behind = before.max(key.end);
-    if key.len() > MOVED_BYTES_MAX || bytes > LONG_BYTES || has_low_bytes(line) {
-        return push_moved_codes(out, line, key, before..behind);
+    if !is_plain {
+        push_keyed_line(out, &line[..before], |out| out.extend_from_slice(&line[key]));
+        out.pop();
+        return push_keyed_line(out, &line[behind..], |_| ());
     }
     push_with_end(out, &tail[key.start..], key.len(), KEY_END);
     push_with_end(out, tail, before, KEY_END);
     push_with_end(out, &tail[behind..], bytes - behind, LINE_END);
 }
 
-/// The same in codes, if the key isn't too long: what `moved` is of the line isn't behind it.
-fn push_moved_codes(out: &mut Vec<u8>, line: &[u8], key: Range<usize>, moved: Range<usize>) {
-    let codes = line[key.clone()].iter().filter(|&&byte| byte <= CODE).count();
-    if key.len() + codes > MOVED_BYTES_MAX {
-        return push_keyed_line(out, line, |out| out.extend_from_slice(&line[key]));
-    }
-    push_keyed_line(out, &line[..moved.start], |out| out.extend_from_slice(&line[key]));
-    out.pop();
-    push_keyed_line(out, &line[moved.end..], |_| ());
+/// How many bytes those of a text are in codes.
+fn coded_bytes(text: &[u8]) -> usize {
+    text.len() + text.iter().filter(|&&byte| byte <= CODE).count()
 }
 
 /// Appends the first `bytes` bytes of `tail`, and `end`.

@@ -3,15 +3,12 @@
 use super::line_framing::{
     CODE, KEY_END, KeyPlace, LINE_END, MOVED_BYTES_MAX, ZERO, has_low_bytes, key_bytes, uncode,
 };
-use crate::variable::PIECE_ROOM;
 use memchr::{memchr, memchr3};
 use std::ops::Range;
 
-const _: () = assert!(MOVED_BYTES_MAX <= PIECE_ROOM);
-
 /// Takes keys away from lines, or puts them back. It begins before a keyed line, and takes bytes in
 /// pieces of any length.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct RestoreLines {
     delimiter: u8,
     place: KeyPlace,
@@ -59,8 +56,8 @@ impl RestoreLines {
     }
 
     /// Replaces the first `bytes` bytes of `out`, keyed lines, by lines with delimiters. A line may
-    /// be that much longer as its key is that came with an earlier piece: [`PIECE_ROOM`] behind the
-    /// piece is enough for one. Returns how many bytes they have.
+    /// be that much longer as its key is that came with an earlier piece: [`MOVED_BYTES_MAX`]
+    /// behind the piece is enough for one. Returns how many bytes they have.
     pub(super) fn apply(&mut self, out: &mut [u8], mut bytes: usize) -> usize {
         let (mut from, mut to) = (0, 0);
         while from < bytes {
@@ -77,7 +74,7 @@ impl RestoreLines {
                     let own = end.unwrap_or(bytes - from);
                     out.copy_within(from..from + own, to);
                     (from, to) = (from + own + 1, to + own);
-                    match end.map(|end| out[from - own - 1 + end]) {
+                    match end.map(|_| out[from - 1]) {
                         None => {}
                         Some(LINE_END) => {
                             out[to] = self.delimiter;
@@ -118,6 +115,9 @@ impl RestoreLines {
     fn key_to_put_back(&mut self) -> Vec<u8> {
         let KeyPlace::Moved { first_stays } = self.place else { return Vec::new() };
         let mut key = std::mem::take(&mut self.key);
+        if key.len() > MOVED_BYTES_MAX {
+            return Vec::new();
+        }
         key.drain(..first_bytes(&key, first_stays));
         let bytes = uncode(&mut key);
         key.truncate(bytes);
@@ -176,7 +176,7 @@ mod tests {
             let bytes = restore.put(keyed, &mut out);
             whole.extend_from_slice(&out[..bytes]);
             for piece in [&keyed[..], &[LINE_END]].concat().chunks(step) {
-                let mut out = [piece, &[7; PIECE_ROOM]].concat();
+                let mut out = [piece, &[7; MOVED_BYTES_MAX]].concat();
                 let bytes = restore.apply(&mut out, piece.len());
                 pieces.extend_from_slice(&out[..bytes]);
             }
@@ -207,10 +207,9 @@ mod tests {
             }
             for ((tail, bytes, key), keyed) in lines.iter().zip(&keyed) {
                 prop_assert!(!keyed.contains(&LINE_END));
-                prop_assert!(
-                    key.is_empty() || place == KeyPlace::Before || keyed.len() <= 2 * bytes + 4
-                );
-                prop_assert_eq!(keyed[..key_bytes(keyed)].len() >= key.len(), true);
+                let is_short = key.len() <= MOVED_BYTES_MAX && !has_low_bytes(&tail[..*bytes]);
+                prop_assert!(place == KeyPlace::Before || !is_short || keyed.len() <= bytes + 3);
+                prop_assert!(key_bytes(keyed) >= key.len());
                 if place == KeyPlace::Before {
                     let line = line_behind(keyed, key_bytes(keyed), &mut Vec::new()).to_vec();
                     prop_assert_eq!(line, &tail[..*bytes]);
@@ -244,10 +243,14 @@ mod tests {
             first_stays in any::<bool>(),
         ) {
             let place = KeyPlace::Moved { first_stays };
-            let restore = RestoreLines::new(b'\n', place);
+            let mut restore = RestoreLines::new(b'\n', place);
             for text in &texts {
                 let mut out = vec![0; text.len() + 1];
                 restore.put(text, &mut out);
+                // A piece of a line has no end of one.
+                let piece: Vec<u8> = text.iter().map(|&byte| byte.max(KEY_END)).collect();
+                let mut out = [&piece[..], &[7; MOVED_BYTES_MAX]].concat();
+                restore.apply(&mut out, piece.len());
             }
         }
     }

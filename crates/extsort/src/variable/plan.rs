@@ -38,16 +38,17 @@ const THREAD_BYTES_MIN_LARGE: u64 = 2 * MIB;
 const LARGE_INPUT_BUDGETS: u64 = 16;
 /// Bytes of a thread's write buffer, at most.
 const WRITE_BUFFER_BYTES_MAX: u64 = 4 * MIB;
+/// The same where there is little input.
+const WRITE_BUFFER_BYTES_SMALL: u64 = 256 * KIB;
 /// Bytes of all write buffers where few threads write an input that is known not to fit in memory:
 /// a drive that answers in batches wants so many in flight
 /// (docs/experiments/2026-11-26-batches.md).
 const WRITE_BUFFERS_BYTES: u64 = 16 * MIB;
-/// The same where there is little input.
-const WRITE_BUFFER_BYTES_SMALL: u64 = 256 * KIB;
-/// Least bytes of a block on scratch.
+/// Least and most bytes of a block on scratch.
 const BLOCK_BYTES_MIN: u64 = 16 * KIB;
+const BLOCK_BYTES_MAX: u64 = MIB;
 /// Least blocks in a write buffer: some are filled while others are written.
-const WRITE_BUFFER_BLOCKS: usize = 4;
+const WRITE_BUFFER_BLOCKS: u64 = 4;
 /// Areas for each thread, and more: all chunks of about half of them make one run, while the others
 /// are read into and sorted. More areas need less memory to sort with, and leave less of it unused.
 const AREAS_PER_THREAD: usize = 2;
@@ -337,10 +338,9 @@ impl Shares {
             };
             let bytes = budget.saturating_sub(context * threads as u64).max(BUDGET_BYTES_MIN);
             let write_buffer = align_down((bytes / 8 / threads as u64).min(write_buffer_max));
-            let block_max = align_down(write_buffer / WRITE_BUFFER_BLOCKS as u64);
+            let block_max = align_down(write_buffer / WRITE_BUFFER_BLOCKS).min(BLOCK_BYTES_MAX);
             // Of the whole budget: what compression takes of 64 MiB would halve the blocks.
-            let mut block =
-                (1 << (budget / 512).max(BLOCK_BYTES_MIN).ilog2()).min(MIB).min(block_max);
+            let mut block = (1 << (budget / 512).max(BLOCK_BYTES_MIN).ilog2()).min(block_max);
             let is_index_large =
                 |block| index_bytes(input_bytes, bytes, block) > bytes / INDEX_SHARE;
             while is_index_large(block) && 2 * block <= block_max {
