@@ -16,12 +16,12 @@
 //!            the random numbers, pattern replaces the keys
 //! content    what a file is, if it holds no records; compression: formats of compressed files
 //! ```
-#![forbid(unsafe_code)]
 
 mod block4k;
 mod checksum;
 mod compression;
 mod content;
+mod crc32;
 mod fields_key;
 mod format;
 mod generate;
