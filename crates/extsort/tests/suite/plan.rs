@@ -113,10 +113,20 @@ fn check_merge(plan: &Plan) {
 #[test]
 fn more_blocks_for_the_output_are_not_smaller_ones() {
     let of = |budget| plan(&facts(8_000_000_000, 100, 10, budget, 2)).unwrap();
-    for (budget, kib, blocks) in [(64 * MIB, 512, 10), (128 * MIB, 1024, 10), (GIB, 1024, 33)] {
+    for (budget, kib, blocks) in [(64 * MIB, 512, 10), (128 * MIB, 1024, 10), (GIB, 1024, 34)] {
         let plan = of(budget);
         assert_eq!((plan.output_block_bytes, plan.output_blocks), (kib * KIB, blocks), "{plan}");
     }
+}
+
+#[test]
+fn a_merge_reads_no_further_ahead_than_it_writes_behind() {
+    let plan = plan(&facts(8_000_000_000, 100, 10, 256 * MIB, 2)).unwrap();
+    let MergeShape { read_blocks, segment_blocks, .. } = *merge(&plan);
+    let in_use = plan.spilled_chunks + (plan.threads + 2) * segment_blocks;
+    let (ahead, behind) = (read_blocks - in_use, plan.output_blocks - plan.threads);
+    assert!(plan.block_bytes == plan.output_block_bytes && behind > 20, "{plan}");
+    assert!(ahead.abs_diff(behind) <= 1, "{ahead} ahead, {behind} behind: {plan}");
 }
 
 proptest! {

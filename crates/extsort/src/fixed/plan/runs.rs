@@ -227,8 +227,9 @@ impl Candidate<'_> {
     fn plan(&self) -> Option<Plan> {
         let budget = self.budget()?;
         let forming = self.forming(&budget)?;
-        let output = self.output(&budget);
-        let merging = self.merging(&budget, &forming, &output)?;
+        let mut output = self.output(&budget);
+        let mut merging = self.merging(&budget, &forming, &output)?;
+        self.balance(&budget, &forming, &mut output, &mut merging);
         Some(self.assemble(&budget, &forming, &output, &merging))
     }
 
@@ -379,6 +380,33 @@ impl Candidate<'_> {
             fitting.clamp(1, wanted.max(by_runs))
         };
         Some(Merging { areas, spilled_runs, fan_in_max, read_blocks, segment_blocks })
+    }
+
+    /// Gives what is left for read-ahead beyond write-behind to both in equal parts. What is
+    /// written waits behind what is read: with much more of that in flight, threads wait for
+    /// memory of the output (docs/experiments/2026-11-27-balanced-queues.md).
+    fn balance(
+        &self,
+        budget: &Budget,
+        forming: &Forming,
+        output: &mut Output,
+        merging: &mut Merging,
+    ) {
+        if merging.spilled_runs == 0 {
+            return;
+        }
+        let in_use = merging.spilled_runs.min(merging.fan_in_max)
+            + self.segments_held() * merging.segment_blocks;
+        let ahead_bytes = merging.read_blocks.saturating_sub(in_use) * self.block_bytes;
+        let behind = output.blocks - self.threads;
+        let even = (ahead_bytes / output.large_block_bytes).saturating_sub(behind) / 2;
+        let most = (FLIGHT_BYTES / output.large_block_bytes).saturating_sub(behind);
+        let longer = Output { blocks: output.blocks + even.min(most), ..*output };
+        let resident = forming.runs - merging.spilled_runs;
+        let blocks = self.read_blocks(resident, merging.areas, budget, forming, &longer);
+        if let Some(blocks) = blocks {
+            (*output, merging.read_blocks) = (longer, blocks);
+        }
     }
 
     /// How many runs go to scratch, and how many a merge takes at most: as few as possible go
