@@ -123,7 +123,7 @@ bench-test:
 ## All topics with tiny inputs, half a minute, so that they don't rot; with those rivals that are installed.
 bench-smoke: $(XSORT)
 	@mkdir -p target
-	bench/run --xsort $(XSORT) --size 32MB --memory 16M --rounds 1 --probe 64M --probe-seconds 0.02 --keep-caches --no-touch --strict \
+	bench/run --xsort $(XSORT) --size 8MB --memory 4M --rounds 1 --probe 64M --probe-seconds 0.02 --keep-caches --no-touch --strict \
 	--record target/bench-record $(ARGS) >target/bench-smoke.log || { cat target/bench-smoke.log; exit 1; }
 	@echo "bench-smoke: all topics ran; their tables are in target/bench-record"
 
@@ -168,7 +168,7 @@ loom:
 	LOOM_MAX_PREEMPTIONS=$(LOOM_MAX_PREEMPTIONS) $(CARGO) test --release --locked -p xsort-shm --lib protocol::model
 
 # The crates with unsafe code, and whole sorts above them.
-UNSAFE = -p xsort-kernels -p xsort-disk -p xsort-shm -p xsort-gnu
+UNSAFE = -p xsort-records -p xsort-kernels -p xsort-disk -p xsort-shm -p xsort-gnu
 # Where sanitized builds go, and what they are for: their own host's target, named, leaves build scripts and macros as they are.
 SANITIZED = target/sanitized
 # What they find is said with its lines.
