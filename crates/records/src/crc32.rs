@@ -10,7 +10,7 @@
 //!
 //! 100 bytes take 3.7 ns, and 15.2 by `crc32fast` (one core of an AMD EPYC with AVX-512). With the
 //! 128 bits of older processors it would be 10.3, and from 256 bytes on slower than by folding.
-//! `crc-fast` takes 50 ns in a function of its own.
+//! `crc-fast` 1.10 took 50 ns in a function of its own where `crc32fast` took 11 (a Xeon).
 #![allow(unsafe_code)]
 
 /// The longest records that gain.

@@ -12,6 +12,7 @@
 //! key_field, layout   what the user asks for       summary      valsort's file format
 //! format     the formats with a name               checksum     order-free sum of CRC-32s
 //! prefix     records that begin with their length  verify_varying   judges these
+//! crc32      of many records at once, for checksum
 //! generate   fills blocks: gensort, gensort_ascii, gensort_skew, kv128, block4k; lcg and mix are
 //!            the random numbers, pattern replaces the keys
 //! content    what a file is, if it holds no records; compression: formats of compressed files
