@@ -28,7 +28,7 @@ XAN = 0.61.0
 FUZZ_SECONDS ?= 60
 CARGO_FUZZ = 0.13.2
 
-.PHONY: all demo demo-s3 test test-program test-crates test-long smoke lint lint-doc format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc dist clean python test-python test-ray test-stores
+.PHONY: all demo demo-s3 test test-program test-crates test-long smoke lint format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc dist clean python test-python test-ray test-stores
 
 all: build
 
@@ -54,9 +54,11 @@ demo: build
 demo-s3: build $(SERVER)
 	demo/s3 $(XSORT) $(SERVER) $(DEMO_DIR) $(DEMO_SIZE) $(DEMO_MEMORY)
 
-## Everything that must hold, in minutes: format, lints, tests, and small runs of the demo and of the benchmark.
-test: lint
-	$(CARGO) test --workspace --locked --no-run
+## Everything that must hold, in minutes: format, lints, tests, and small runs of the demo and of the benchmark. What is built is linted on the way.
+test: export RUSTC_WORKSPACE_WRAPPER = $(CURDIR)/lint/rustc
+test:
+	$(CARGO) fmt --all --check
+	$(CARGO) test --workspace --all-targets --locked --no-run
 	$(MAKE) --no-print-directory --jobs=3 --output-sync=target test-program test-crates test-python smoke XSORT=$(TESTED)
 
 # The tests of the program wait for processes and drives, so those of the crates, and then the small runs, go on beside them. All of the workspace is named, so
@@ -68,8 +70,8 @@ test-crates:
 	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --quiet --lib --bins --examples --test suite
 	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --quiet --doc
 
-## The same with ten times the seeds, all sizes and thread counts, the documentation's links, and the program as it ships (an hour).
-test-long: lint lint-doc build
+## The same with ten times the seeds, all sizes and thread counts, and the program as it ships (an hour).
+test-long: lint build
 	XSORT_LONG=1 RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked
 	$(CARGO) test --workspace --locked --benches
 	$(MAKE) --no-print-directory smoke
@@ -101,13 +103,10 @@ smoke: $(XSORT) $(SERVER)
 	@if command -v python3 >/dev/null; then $(MAKE) --no-print-directory bench-test bench-smoke; \
 	else echo "NOTICE: python3 is missing: the benchmark's tests and its smoke run are skipped"; fi
 
+## Format and lints, without building anything.
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-
-## Links and examples of the documentation.
-lint-doc:
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 
 format:
 	$(CARGO) fmt --all

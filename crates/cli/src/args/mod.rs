@@ -63,6 +63,7 @@ pub(crate) enum Command {
     /// 'xsort cluster --help' is the help of the package, which drives Ray; XSORT_PYTHON names the
     /// Python that has it. The nodes run the steps of 'xsort part'.
     #[command(disable_help_flag = true)]
+    #[allow(rustdoc::broken_intra_doc_links, reason = "brackets of a package's extra")]
     Cluster {
         /// A command of the package (sort, status, validate, clean, plan) and its arguments
         #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
