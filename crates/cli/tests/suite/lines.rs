@@ -2,9 +2,10 @@
 //! print, say, leave and return the same.
 
 use crate::sandbox::{Sandbox, program};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions, set_permissions};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 use xsort_testing::{gnu, quick_or_long};
@@ -32,33 +33,94 @@ pub(crate) fn run_in(
     files: &[(&str, Vec<u8>)],
     is_ours: bool,
 ) -> Outcome {
-    let sandbox = Sandbox::new();
-    files.iter().for_each(|(name, bytes)| sandbox.write(name, bytes));
-    let bin = Sandbox::new();
+    let directory = Directory::with(files);
     let mut path = std::env::var("PATH").unwrap();
     if is_ours {
-        symlink(program(), bin.path().join("sort")).unwrap();
-        // In GNU du's order, that is with one thread, but under its name.
-        let du = format!("#!/bin/bash\nexec -a du {} --threads=1 \"$@\"\n", program().display());
-        bin.write("du", du);
-        set_permissions(bin.path().join("du"), Permissions::from_mode(0o755)).unwrap();
-        path = format!("{}:{path}", bin.path().display());
+        path = PROGRAMS.with(|bin| format!("{}:{path}", bin.path().display()));
     }
     let output = Command::new(gnu::path(command[0]))
         .arg0(command[0])
         .args(&command[1..])
-        .current_dir(sandbox.path())
+        .current_dir(directory.sandbox.path())
         .env_clear()
         .env("PATH", path.as_str())
         .envs(variables.iter().copied())
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    Outcome {
+    let outcome = Outcome {
         status: output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap()),
         stdout: text(&output.stdout),
         stderr: text(&output.stderr),
-        files: contents(&sandbox),
+        files: contents(&directory.sandbox),
+    };
+    if !command.iter().any(|word| leaves_processes(word)) {
+        directory.keep_if_unchanged();
+    }
+    outcome
+}
+
+thread_local! {
+    /// Ours, under the names that scripts call.
+    static PROGRAMS: Sandbox = programs();
+    /// The directory of the last script, if that only read: making the files takes longer than
+    /// sorting them.
+    static UNCHANGED: Cell<Option<Directory>> = const { Cell::new(None) };
+}
+
+fn programs() -> Sandbox {
+    let bin = Sandbox::new();
+    symlink(program(), bin.path().join("sort")).unwrap();
+    // In GNU du's order, that is with one thread, but under its name.
+    let du = format!("#!/bin/bash\nexec -a du {} --threads=1 \"$@\"\n", program().display());
+    bin.write("du", du);
+    set_permissions(bin.path().join("du"), Permissions::from_mode(0o755)).unwrap();
+    bin
+}
+
+/// Whether a script starts something that may go on after it.
+fn leaves_processes(script: &str) -> bool {
+    let others = script.replace("&&", "").replace(">&", "").replace("<&", "").replace("&>", "");
+    others.contains('&')
+}
+
+/// Where a script runs.
+struct Directory {
+    sandbox: Sandbox,
+    files: Vec<(String, Vec<u8>)>,
+    modes: Vec<[u32; 3]>,
+}
+
+impl Directory {
+    fn with(files: &[(&str, Vec<u8>)]) -> Directory {
+        let mut files: Vec<_> =
+            files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.clone())).collect();
+        files.sort();
+        if let Some(unchanged) = UNCHANGED.take().filter(|directory| directory.files == files) {
+            return unchanged;
+        }
+        let sandbox = Sandbox::new();
+        files.iter().for_each(|(name, bytes)| sandbox.write(name, bytes));
+        let mut made = Directory { sandbox, files, modes: Vec::new() };
+        made.modes = made.modes_now();
+        made
+    }
+
+    fn keep_if_unchanged(self) {
+        let names = self.files.iter().map(|(name, _)| name);
+        if names.eq(&self.sandbox.names())
+            && self.modes_now() == self.modes
+            && self.files.iter().all(|(name, bytes)| self.sandbox.read(name) == *bytes)
+        {
+            UNCHANGED.set(Some(self));
+        }
+    }
+
+    /// Mode and owner of the directory and of each file.
+    fn modes_now(&self) -> Vec<[u32; 3]> {
+        let names = std::iter::once(".").chain(self.files.iter().map(|(name, _)| &name[..]));
+        let metadata = names.map(|name| fs::symlink_metadata(self.sandbox.path().join(name)));
+        metadata.flatten().map(|now| [now.mode(), now.uid(), now.gid()]).collect()
     }
 }
 
