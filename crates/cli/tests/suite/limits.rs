@@ -119,7 +119,7 @@ fn a_control_groups_limit_is_survived() {
     };
     let sandbox = Sandbox::new();
     // More than the group may have.
-    let megabytes = quick_or_long(160, 300);
+    let megabytes = quick_or_long(140, 300);
     sandbox.ok(&format!("gen -q {megabytes}MB in"));
     let all = [("-m 1G", true), ("", false), ("-m 64M", false), ("-m 100%", false)];
     for (memory, is_capped) in &all[..quick_or_long(2, all.len())] {
@@ -215,7 +215,7 @@ fn lines_are_sorted_within_any_address_space() {
 #[test]
 fn sorting_lines_stays_within_its_budget() {
     let sandbox = Sandbox::new();
-    let megabytes = quick_or_long(100, 200);
+    let megabytes = quick_or_long(80, 200);
     sandbox.ok(&format!("gen -q -f gensort-ascii {megabytes}MB in"));
     for (options, budget) in
         [("--parallel=2", 64), ("-k1,1f --parallel=4", 16), ("-r --parallel=1", 8)]

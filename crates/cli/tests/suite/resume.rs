@@ -122,7 +122,7 @@ fn a_sort_that_is_killed_at_any_moment_goes_on() {
 fn a_sort_of_lines_that_is_killed_at_any_moment_goes_on() {
     let kills_wanted = kills_wanted();
     let sandbox = Sandbox::new();
-    sandbox.ok(&format!("gen -q -f gensort-ascii {}MB in", quick_or_long(40, 60)));
+    sandbox.ok(&format!("gen -q -f gensort-ascii {}MB in", quick_or_long(25, 60)));
     let whole = |arguments: &str| {
         sandbox.ok(&format!("lines {arguments} in -o whole"));
         sandbox.sha256("whole")

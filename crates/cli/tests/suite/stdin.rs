@@ -254,7 +254,7 @@ impl Drop for Small<'_> {
 #[test]
 fn a_full_scratch_is_said_and_space_is_given_back() {
     let (sandbox, place) = (Sandbox::new(), Sandbox::new());
-    sandbox.ok("gen -q 300MB in");
+    sandbox.ok("gen -q 200MB in");
     sandbox.write("out", "old");
     {
         let Some(_small) = Small::mount(&place, 30) else {
@@ -272,9 +272,9 @@ fn a_full_scratch_is_said_and_space_is_given_back() {
         assert_eq!(sandbox.read("out"), b"old");
         ok(&sandbox, &format!("cat in | $xsort sort -q -m 1G -T {scratch} -o out"));
     }
-    // 300 MB of stream and 300 MB of runs, but never both whole.
+    // 200 MB of stream and 200 MB of runs, but never both whole.
     for method in ["merge -m 16M", "scatter -m 64M"] {
-        let _small = Small::mount(&place, 450);
+        let _small = Small::mount(&place, 340);
         let scratch = place.path().display();
         ok(&sandbox, &format!("cat in | $xsort sort -q --method {method} -T {scratch} -o out"));
         sandbox.ok("verify -q out --against in");

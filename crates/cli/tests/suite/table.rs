@@ -233,7 +233,7 @@ fn refusals_name_the_way_out_and_leave_the_old_output() {
 #[test]
 fn a_table_larger_than_its_budget_is_sorted_within_it() {
     let sandbox = Sandbox::new();
-    let (text, mut numbers) = orders(quick_or_long(700_000, 3_000_000));
+    let (text, mut numbers) = orders(quick_or_long(500_000, 3_000_000));
     sandbox.write("orders.csv", &text);
     let sorts = [
         ("id:int", 8, ""),

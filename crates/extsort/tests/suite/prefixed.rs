@@ -11,7 +11,7 @@ use xsort_extsort::{
     Caches, Error, LinesOptions, PrefixedVerifyOptions, Unobserved, verify_prefixed,
 };
 use xsort_records::{Prefix, VaryingSummary};
-use xsort_testing::{Dribble, Random, for_each_seed};
+use xsort_testing::{Dribble, Random, for_each_seed, quick_or_long};
 
 /// A record: its prefix, and what lies behind it.
 #[derive(Clone)]
@@ -228,7 +228,8 @@ fn assert_is_enough(said: &str, prefix: Prefix, fields: &str, text: &[u8]) {
 #[test]
 fn a_key_without_room_is_refused_before_the_engine_sees_it() {
     let prefix: Prefix = "prefixed:u32le".parse().unwrap();
-    for budget_bytes in [2, 3, 8, 64].map(|mib| mib << 20) {
+    for mib in [2, 3, 8, quick_or_long(13, 64)] {
+        let budget_bytes = mib << 20;
         let longest = (budget_bytes / 16) as usize - 4;
         let record = Record::new(prefix, vec![0; longest], &mut Random::new(1));
         for fields in ["0:8", "0:8 0:60000", "", "0:99999999 0:99999999"] {
