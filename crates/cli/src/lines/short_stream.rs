@@ -1,49 +1,72 @@
-//! Standard input that may be short: a few lines from a pipe are read here, before anything is set
-//! up for more. Then they are sorted as a small file is.
+//! Streams that may be short: a few lines from pipes are read here, before anything is set up for
+//! more. Then they are sorted as small files are. `sort <(command)` is such a stream, too: the
+//! shell names a pipe that is open already.
 
 use super::inputs::STANDARD;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Timespec;
 use rustix::io::{Errno, read};
+use std::fs::File;
 use std::io::{self, Cursor, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use xsort_extsort::variable::{Content, LinesInput, SMALL_INPUT_BYTES};
 
-/// How long to wait for the end. Whoever watches a job sees it only after that.
+/// How long to wait for the end of all. Whoever watches a job sees it only after that.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// Memory for the first read.
 const FIRST_BYTES: usize = 16 << 10;
 
-/// Reads the first of `inputs` to its end, if it is standard input of unknown size and the end
-/// comes soon. Its size is known then. Otherwise it is still whole.
+/// Reads those of `inputs` that are open streams of unknown size to their ends, one after the
+/// other, while these come soon and all are little. Their sizes are known then. The first that is
+/// longer is still whole, and those after it are left alone.
 pub(super) fn read_if_short(inputs: &mut [LinesInput]) {
-    let Some(LinesInput { path, bytes, content: Content::Stream(stream) }) = inputs.first_mut()
-    else {
-        return;
-    };
-    if bytes.is_some() || path.as_os_str() != STANDARD {
-        return;
-    }
-    let (head, is_all) = read_for_a_moment();
-    if is_all {
+    let (begun, mut most) = (Instant::now(), SMALL_INPUT_BYTES as usize);
+    for LinesInput { path, bytes, content } in inputs {
+        let Content::Stream(stream) = content else { continue };
+        if bytes.is_some() {
+            continue;
+        }
+        let file = if path.as_os_str() == STANDARD {
+            None
+        } else if is_open_already(path) {
+            // What can't be opened is said where it is read.
+            let Ok(file) = File::open(&*path) else { return };
+            Some(file)
+        } else {
+            return;
+        };
+        let stdin = io::stdin();
+        let from = file.as_ref().map_or(stdin.as_fd(), AsFd::as_fd);
+        let (head, is_all) = read_for_a_moment(from, begun, most);
+        if !is_all {
+            let mut rest = std::mem::replace(stream, Box::new(io::empty()));
+            if let Some(file) = file {
+                rest = Box::new(file);
+            }
+            *stream = Box::new(Cursor::new(head).chain(rest));
+            return;
+        }
+        most -= head.len();
         *bytes = Some(head.len() as u64);
         *stream = Box::new(Cursor::new(head));
-    } else {
-        let rest = std::mem::replace(stream, Box::new(io::empty()));
-        *stream = Box::new(Cursor::new(head).chain(rest));
     }
 }
 
-/// Reads standard input for a moment, or until there is more of it than is little. Returns the
-/// bytes, and whether these are all. An error is left to the next read.
-fn read_for_a_moment() -> (Vec<u8>, bool) {
-    let begun = Instant::now();
-    let stdin = io::stdin();
+/// Whether nobody has to open the other end first, as that of a named pipe.
+fn is_open_already(path: &Path) -> bool {
+    path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd") || path == "/dev/null"
+}
+
+/// Reads a stream until some time after `begun`, or until there is more of it than `most` bytes.
+/// Returns the bytes, and whether these are all. An error is left to the next read.
+fn read_for_a_moment(from: BorrowedFd<'_>, begun: Instant, most: usize) -> (Vec<u8>, bool) {
     let (mut head, mut filled) = (vec![0; FIRST_BYTES], 0);
     let is_all = loop {
         let left = PATIENCE.saturating_sub(begun.elapsed());
         let timeout = Timespec::try_from(left).expect("it is short");
-        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&timeout)) {
+        match poll(&mut [PollFd::new(&from, PollFlags::IN)], Some(&timeout)) {
             Err(Errno::INTR) => continue,
             Ok(0) | Err(_) => break false,
             Ok(_) => {}
@@ -51,13 +74,13 @@ fn read_for_a_moment() -> (Vec<u8>, bool) {
         if filled == head.len() {
             head.resize(2 * filled, 0);
         }
-        match read(&stdin, &mut head[filled..]) {
+        match read(from, &mut head[filled..]) {
             Ok(0) => break true,
             Ok(bytes) => filled += bytes,
             Err(Errno::INTR) => {}
             Err(_) => break false,
         }
-        if filled as u64 > SMALL_INPUT_BYTES {
+        if filled > most {
             break false;
         }
     };

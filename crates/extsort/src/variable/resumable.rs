@@ -7,7 +7,7 @@
 //! which replaces the old one when it is complete.
 
 use super::form::form_runs;
-use super::input::{LinesInput, total_bytes};
+use super::input::{Content, LinesInput, total_bytes};
 use super::job::{LinesJob, OutputForm};
 use super::merge::merge_all;
 use super::options::{LinesCheckpoint, LinesOptions};
@@ -159,12 +159,14 @@ impl ResumableSort<'_> {
         let scratch = self.files.scratch.clone();
         let scratch = Scratch::of(disk, scratch, &options.scratch, u64::MAX, in_use)?;
         let data = [scratch.files(), &[output]].concat();
+        let file_bytes: u64 = inputs.iter().map(unchanged_file_bytes).sum();
         let job = job.with_scratch(scratch).with_form(form);
         let report = journal.run_while_recording(&data, &job.failure, || {
             let formed = form_runs(&job, inputs, memory)?;
             if !formed.is_replayed {
                 refuse_changed(self.paths, &self.fingerprints, true, disk)?;
             }
+            refuse_fewer(formed.bytes, file_bytes)?;
             job.journal.record(Step::InputRead, &());
             let to = LinesOutput::Unpublished(output);
             let (report, prefix) = merge_all(&job, begun, formed, to)?;
@@ -178,6 +180,23 @@ impl ResumableSort<'_> {
         self.files.remove().map_err(Error::after_publishing)?;
         Ok(report)
     }
+}
+
+/// Bytes of an input that is a file whose bytes are sorted as they are; none of another.
+fn unchanged_file_bytes(input: &LinesInput) -> u64 {
+    match input.content {
+        Content::File(_) | Content::Url(_) => input.bytes.unwrap_or(0),
+        Content::Mapped { .. } | Content::Stream(_) => 0,
+    }
+}
+
+/// Fails if runs have fewer bytes than the files that they were made of, whoever has lost them.
+fn refuse_fewer(run_bytes: u64, file_bytes: u64) -> Result<(), Error> {
+    if run_bytes >= file_bytes {
+        return Ok(());
+    }
+    let what = format!("the inputs have {file_bytes} bytes, and runs of them {run_bytes}");
+    Err(Error::Lost { what })
 }
 
 /// What the inputs are.

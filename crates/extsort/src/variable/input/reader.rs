@@ -82,6 +82,9 @@ impl<'j> InputReader<'j> {
 
     /// Skips the first `bytes` bytes, counted as [`read`](InputReader::read) returns them. To be
     /// called before the first read. Files that are skipped whole are not read.
+    ///
+    /// # Errors
+    /// If an input can't be read, or if there are fewer bytes.
     pub(crate) fn skip(&mut self, mut bytes: u64) -> Result<(), Error> {
         while bytes > 0 {
             if self.current.is_none() {
@@ -93,19 +96,27 @@ impl<'j> InputReader<'j> {
                     continue;
                 }
                 if !self.open_next() {
-                    break;
+                    return Err(self.is_shorter());
                 }
             }
             if let Some(Bytes::Direct(ahead)) = &mut self.current {
                 bytes -= ahead.skip(bytes);
+                if bytes == 0 {
+                    break;
+                }
             }
             let mut skipped = vec![0; bytes.min(SKIP_BYTES) as usize];
             match self.read_in_turn(&mut skipped)? {
-                0 => break,
+                0 => return Err(self.is_shorter()),
                 read => bytes -= read as u64,
             }
         }
         Ok(())
+    }
+
+    fn is_shorter(&self) -> Error {
+        let reason = "it ends before what was read of it: begin anew with --restart";
+        Error::Input { path: self.path.clone(), reason: reason.into() }
     }
 
     /// The path of the input that was read last.
@@ -120,7 +131,9 @@ impl<'j> InputReader<'j> {
         Ok(bytes)
     }
 
+    /// Reads into a buffer that isn't empty: no bytes are the end of an input.
     fn read_in_turn(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
+        assert!(!buffer.is_empty(), "the end of an input is told by no bytes");
         loop {
             let Some(current) = &mut self.current else {
                 if self.open_next() {
@@ -230,4 +243,55 @@ fn whole_lines_bytes(input: &LinesInput, delimiter: u8, bytes_max: u64) -> Optio
         Content::Mapped { .. } | Content::Stream(_) => return None,
     };
     Some(bytes + u64::from(last != delimiter)).filter(|&whole| whole <= bytes_max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xsort_disk::{SimDisk, SimOptions};
+
+    const BLOCK_BYTES: usize = 4096;
+    const LINE_BYTES: usize = 64;
+
+    /// A sort that is resumed goes on in and at the ends of blocks, of files, and of all. Where it
+    /// began with a block, the rest of the file was lost.
+    #[test]
+    fn what_is_not_skipped_is_read_wherever_that_begins() {
+        let sim = SimDisk::new(SimOptions::rough(7));
+        let line = |number: usize| format!("{number:>0$}\n", LINE_BYTES - 1).into_bytes();
+        let text: Vec<u8> = (0..700).flat_map(line).collect();
+        // The second file has no delimiter at its end.
+        let lines = [10, 250, 64, 376];
+        let mut begin = 0;
+        let urls = lines.map(|lines| {
+            let end = begin + lines * LINE_BYTES;
+            let url = PathBuf::from(format!("s3://b/{begin}"));
+            sim.put(&url, &text[begin..end - usize::from(lines == 250)]);
+            begin = end;
+            url
+        });
+        assert_eq!(begin, text.len());
+        let disk: Arc<dyn Disk> = Arc::new(sim);
+        for at in (0..=text.len() + LINE_BYTES).step_by(LINE_BYTES) {
+            let inputs = LinesInput::all_on(&disk, &urls).unwrap();
+            let block_pool = BlockPool::map(3, BLOCK_BYTES).unwrap();
+            let bypass = Bypass { disk: &*disk, block_pool };
+            let mut reader = InputReader::new(inputs, b'\n', Some(bypass));
+            let skipped = reader.skip(at as u64);
+            let Some(expected) = text.get(at..) else {
+                let error = skipped.unwrap_err().to_string();
+                assert!(error.contains("it ends before what was read of it"), "{error}");
+                continue;
+            };
+            skipped.unwrap();
+            let (mut rest, mut buffer) = (Vec::new(), [0; 1000]);
+            loop {
+                match reader.read(&mut buffer).unwrap() {
+                    0 => break,
+                    bytes => rest.extend_from_slice(&buffer[..bytes]),
+                }
+            }
+            assert!(rest == expected, "from {at} on: {} bytes", rest.len());
+        }
+    }
 }
