@@ -58,7 +58,8 @@ demo-s3: build $(SERVER)
 test: export RUSTC_WORKSPACE_WRAPPER = $(CURDIR)/lint/rustc
 test:
 	$(CARGO) fmt --all --check
-	$(CARGO) test --workspace --all-targets --locked --no-run
+	$(CARGO) test --workspace --locked --no-run
+	$(CARGO) test --workspace --locked --no-run --quiet --benches
 	$(MAKE) --no-print-directory --jobs=3 --output-sync=target test-program test-crates test-python smoke XSORT=$(TESTED)
 
 # The tests of the program wait for processes and drives, so those of the crates, and then the small runs, go on beside them. All of the workspace is named, so
