@@ -92,7 +92,7 @@ impl<'j> InputReader<'j> {
                 let whole = next.and_then(|next| whole_lines_bytes(next, self.delimiter, bytes));
                 if let Some(whole) = whole {
                     bytes -= whole;
-                    self.rest.next();
+                    self.path = self.rest.next().expect("it was looked at").path;
                     continue;
                 }
                 if !self.open_next() {
@@ -280,6 +280,7 @@ mod tests {
             let skipped = reader.skip(at as u64);
             let Some(expected) = text.get(at..) else {
                 let error = skipped.unwrap_err().to_string();
+                assert!(error.contains(&*urls[3].to_string_lossy()), "{error}");
                 assert!(error.contains("it ends before what was read of it"), "{error}");
                 continue;
             };
