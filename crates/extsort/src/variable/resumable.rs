@@ -59,9 +59,10 @@ pub(super) fn sort<O: LineOrder>(
         OpenedCheckpoint::Saved(saved) => {
             match resume(*saved, options, checkpoint, disk, observer)? {
                 Resumed::Unfinished(unfinished) => *unfinished,
-                Resumed::Published { plan, lines, checksum } => {
+                Resumed::Published(report) => {
                     observer.notice("the output was complete and in place already");
-                    return Ok(published(plan, lines, checksum, bytes, begun));
+                    let (bytes, seconds) = (bytes.unwrap_or(0), begun.elapsed().as_secs_f64());
+                    return Ok(LinesReport { bytes, seconds, ..*report });
                 }
             }
         }
@@ -101,11 +102,7 @@ struct ResumableSort<'a> {
 enum Resumed<'a> {
     Unfinished(Box<ResumableSort<'a>>),
     /// Only its files were left, and are removed.
-    Published {
-        plan: Plan,
-        lines: u64,
-        checksum: u64,
-    },
+    Published(Box<LinesReport>),
 }
 
 fn resume<'a>(
@@ -120,9 +117,9 @@ fn resume<'a>(
     refuse_changed(paths, &saved.inputs, !saved.is_input_read(), disk)?;
     let fingerprints = saved.inputs.clone();
     Ok(match saved.reopen(&checkpoint.output, options.budget_bytes / 2, observer)? {
-        ReopenedSort::Published { files, result: (lines, checksum) } => {
+        ReopenedSort::Published { files, bytes, result: (lines, checksum) } => {
             files.remove().map_err(Error::after_publishing)?;
-            Resumed::Published { plan, lines, checksum: checksum as u64 }
+            Resumed::Published(Box::new(published(plan, lines, checksum as u64, bytes)))
         }
         ReopenedSort::Unfinished { files, output } => {
             let guard = OpenFiles::one(disk, output);
@@ -234,24 +231,18 @@ fn refuse_changed(
     Ok(())
 }
 
-/// The report of a sort that an earlier process has finished.
-fn published(
-    plan: Plan,
-    lines: u64,
-    checksum: u64,
-    bytes: Option<u64>,
-    begun: Instant,
-) -> LinesReport {
+/// The report of a sort that an earlier process has finished, without the size of its inputs.
+fn published(plan: Plan, lines: u64, checksum: u64, written_bytes: u64) -> LinesReport {
     LinesReport {
         lines,
-        bytes: bytes.unwrap_or(0),
-        written_bytes: 0,
+        bytes: 0,
+        written_bytes,
         checksum: Some(checksum),
         runs: 0,
         spilled_bytes: 0,
         scratch_bytes: 0,
         compressed: Compressed::default(),
-        seconds: begun.elapsed().as_secs_f64(),
+        seconds: 0.0,
         plan,
     }
 }

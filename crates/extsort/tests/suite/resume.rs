@@ -336,6 +336,9 @@ fn simulate_lines(seed: u64) -> Result<u64, String> {
             Ok(_) if output != sorted => {
                 return Err(format!("success at attempt {attempt}, but the output is wrong"));
             }
+            Ok(report) if report.written_bytes != output.len() as u64 => {
+                return Err(format!("{} bytes written, says the report", report.written_bytes));
+            }
             Ok(_) => match kept(&disk) {
                 left if left.is_empty() && disk.open_files() == 0 => return Ok(interruptions),
                 left => {

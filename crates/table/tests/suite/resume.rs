@@ -82,6 +82,11 @@ fn simulate(seed: u64) -> Result<u64, String> {
         let output = disk.get("/out/sorted").ok_or("no output at all")?;
         match result {
             Ok(_) if output != sorted => return Err(format!("attempt {attempt}: a wrong output")),
+            Ok(report)
+                if unique.is_none() && report.bytes != (sorted.len() - header.len()) as u64 =>
+            {
+                return Err(format!("attempt {attempt}: {} bytes of rows reported", report.bytes));
+            }
             Ok(_) if disk.open_files() > 0 => return Err("files are open".into()),
             Ok(_) => return Ok(attempt),
             Err(error) if is_last => return Err(format!("attempt {attempt} failed: {error}")),

@@ -34,7 +34,7 @@ pub(super) fn resume<'a>(
     let input_bytes = saved.inputs.iter().map(|input| input.bytes).collect();
     let memory_bytes = options.budget_bytes / 2;
     let (checkpoint, output_file) = match saved.reopen(&options.output, memory_bytes, observer)? {
-        ReopenedSort::Published { files, result: (records, sum) } => {
+        ReopenedSort::Published { files, result: (records, sum), .. } => {
             refuse_other_inputs(options, &found)?;
             let checksum = Checksum::from_parts(records, sum);
             let inputs = present(&found);

@@ -23,7 +23,8 @@ pub(crate) struct CheckpointFiles<'a> {
 /// The output, complete and about to get its name.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Publishing {
-    bytes: u64,
+    /// Bytes of the output.
+    pub(super) bytes: u64,
     /// CRC-32 of all of them.
     crc: u32,
     /// What the sort's report needs.

@@ -38,6 +38,8 @@ pub(crate) enum ReopenedSort<'a> {
     /// The output has its name, and is what the sort has made: only its files have to go.
     Published {
         files: CheckpointFiles<'a>,
+        /// Bytes of the output.
+        bytes: u64,
         /// What the sort's report needs.
         result: (u64, u128),
     },
@@ -121,15 +123,15 @@ impl<'a> SavedCheckpoint<'a> {
                 if hidden.is_none()
                     && publishing.is_at(output, memory_bytes, disk, observer)? =>
             {
-                Some(publishing.result)
+                Some((publishing.bytes, publishing.result))
             }
             _ => None,
         };
         let missing = files.open_scratch(&names)?;
-        if let Some(result) = published {
+        if let Some((bytes, result)) = published {
             // The process that gave the output its name may have died before this.
             disk.sync_name(output)?;
-            return Ok(ReopenedSort::Published { files, result });
+            return Ok(ReopenedSort::Published { files, bytes, result });
         }
         if let Some(path) = missing {
             return Err(Error::Settings(lost_scratch(&path, output, was_complete)));
