@@ -113,7 +113,7 @@ fn check_merge(plan: &Plan) {
 #[test]
 fn more_blocks_for_the_output_are_not_smaller_ones() {
     let of = |budget| plan(&facts(8_000_000_000, 100, 10, budget, 2)).unwrap();
-    for (budget, kib, blocks) in [(64 * MIB, 512, 10), (128 * MIB, 1024, 10), (GIB, 1024, 34)] {
+    for (budget, kib, blocks) in [(64 * MIB, 512, 10), (128 * MIB, 1024, 13), (GIB, 1024, 34)] {
         let plan = of(budget);
         assert_eq!((plan.output_block_bytes, plan.output_blocks), (kib * KIB, blocks), "{plan}");
     }

@@ -48,6 +48,12 @@ const SEGMENT_RECORDS_PER_RUN: u64 = 32;
 /// the pool: a drive takes writes of 64 KiB at two thirds to three quarters of its rate
 /// (docs/experiments/2026-11-26-larger-writes.md).
 const SPILL_BLOCK_SHARE: u64 = 128;
+/// Fewer areas are larger, and so are the runs: then a merge has fewer of them, and memory for
+/// blocks of this size or larger ones (docs/experiments/2026-11-27-fewer-areas.md).
+const FEW_AREAS_BLOCK_BYTES_MIN: u64 = 64 * KIB;
+/// A thread must not wait for writes while it empties one of few areas, which is the next to be
+/// filled: this part of the pool is for what is on its way to scratch.
+const FEW_AREAS_SPILL_SHARE: u64 = 6;
 /// Blocks for the output besides one a thread, as far as they can be as large as is good to write.
 /// More make the queue longer, and smaller ones cost more than that gains: 8 GB in 64 MiB took 5%
 /// less time with 10 of 512 KiB than with 30 of 128 KiB.
@@ -144,9 +150,11 @@ fn candidates(facts: &Facts) -> impl Iterator<Item = Candidate<'_>> {
     thread_counts(facts.threads).flat_map(move |threads| {
         let threads = threads as u64;
         block_sizes(facts).flat_map(move |block_bytes| {
-            let areas = (2..=threads + 4).rev();
-            let areas = areas.filter(move |&areas| areas >= threads + 2 || threads == 1);
-            areas.map(move |areas| {
+            let least = match block_bytes >= FEW_AREAS_BLOCK_BYTES_MIN || threads == 1 {
+                true => threads.max(2),
+                false => threads + 2,
+            };
+            (least..=threads + 4).rev().map(move |areas| {
                 let (chunk_share, is_arranged) = (WHOLE_CHUNK, false);
                 Candidate { facts, threads, areas, block_bytes, chunk_share, is_arranged }
             })
@@ -248,6 +256,11 @@ impl Candidate<'_> {
         })
     }
 
+    /// Whether threads wait for areas to be filled, where there are several.
+    fn has_few_areas(&self) -> bool {
+        self.threads > 1 && self.areas < self.threads + 2
+    }
+
     fn bytes(&self) -> u64 {
         self.facts.input_bytes.iter().sum()
     }
@@ -290,7 +303,10 @@ impl Candidate<'_> {
         let spill_block_bytes = floor_power_of_two(budget.pool_bytes / SPILL_BLOCK_SHARE)
             .min(BLOCK_BYTES_MAX)
             .max(self.block_bytes);
-        let flight_bytes = budget.flight_blocks * self.block_bytes;
+        let flight_bytes = match self.has_few_areas() {
+            true => (budget.pool_bytes / FEW_AREAS_SPILL_SHARE).min(FLIGHT_BYTES),
+            false => budget.flight_blocks * self.block_bytes,
+        };
         let spill_blocks = threads + flight_bytes.div_ceil(spill_block_bytes).max(2);
         let for_areas = budget.pool_bytes.checked_sub(spill_blocks * spill_block_bytes)?;
         let inputs = input_bytes.iter().filter(|&&bytes| bytes > 0).count();
