@@ -8,11 +8,12 @@ import sys
 
 # On a virtual machine the first touch of memory costs seconds a GiB, also of what the host has taken back meanwhile; 20 GiB or 80% of what is free, whichever is less.
 TOUCH_BYTES_MAX = 20 * 2**30
-# In huge pages, as programs that sort take it: memory that was touched by small ones of a shared mapping comes in small pages afterwards, and 8 GB in memory took a fifth longer than untouched.
+# In huge pages, where there are any: after small ones of a shared mapping 8 GB in memory took a sixth to a quarter longer (docs/experiments/2026-11-21-first-touch.md).
 TOUCH = """
-import mmap, sys
+import contextlib, mmap, sys
 memory = mmap.mmap(-1, int(sys.argv[1]), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-memory.madvise(mmap.MADV_HUGEPAGE)
+with contextlib.suppress(OSError):
+    memory.madvise(mmap.MADV_HUGEPAGE)
 for place in range(0, len(memory), 4096):
     memory[place] = 1
 """

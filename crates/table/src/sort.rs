@@ -98,12 +98,13 @@ impl TableJob<'_> {
         let Table { inputs, header, rules } = table;
         let report = sort_keyed(engine, &header, inputs, output, disk, observer);
         let report = report.map_err(|error| of_input(error, observer))?;
-        let bytes = match rules.rows.load(Relaxed) == report.lines {
-            true => rules.bytes.load(Relaxed),
-            // An earlier process has read some of the inputs, or all: what was written is known,
-            // and if rows were dropped, else only the bytes with keys.
-            false if engine.is_unique => report.bytes,
-            false => report.written_bytes - header.len() as u64,
+        let bytes = if rules.rows.load(Relaxed) == report.lines {
+            rules.bytes.load(Relaxed)
+        } else if engine.is_unique {
+            // An earlier process has read rows, and some were dropped: with their keys.
+            report.bytes
+        } else {
+            report.written_bytes - header.len() as u64
         };
         Ok(KeyedReport::new(Counted::Rows(report.lines), bytes, &report))
     }

@@ -9,7 +9,7 @@ use crate::keyed::{
     Counted, KeyedInput, KeyedReport, KeyingMemory, KeyingThreads, RecordRoom, copies_bytes,
     from_beginning, of_input, of_keyed, plan_keyed, sort_keyed,
 };
-use crate::variable::{Content, LinesDryRun, LinesInput, SortedOutput, total_bytes};
+use crate::variable::{Content, LinesDryRun, LinesInput, SortedOutput};
 use crate::{Error, LinesOptions, LinesReport, Observer};
 use std::sync::Arc;
 use xsort_disk::Disk;
@@ -30,12 +30,11 @@ pub fn sort_prefixed(
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<KeyedReport, Error> {
-    let input_bytes = total_bytes(&inputs);
     let KeyedRecords { inputs, engine, keying } = keyed_records(options, engine, inputs)?;
     let sorted = sort_keyed(&engine, &[], inputs, output, disk, observer)
         .map_err(|error| of_records_read(error, observer))?;
     let read = *keying.read.lock();
-    Ok(report(&sorted, read, input_bytes))
+    Ok(report(&sorted, read))
 }
 
 /// Records with their keys, for whoever sorts and merges them in a way of his own.
@@ -101,12 +100,12 @@ fn keyed(input: LinesInput, threads: &Arc<KeyingThreads<PrefixedKeying>>) -> Lin
     LinesInput { path, bytes: None, content: Content::Stream(Box::new(keyed)) }
 }
 
-/// What was done. Where an earlier process has read the inputs to their end, this one has nothing
-/// to make the checksum of; their size is what it was then.
-fn report(sorted: &LinesReport, read: RecordsRead, input_bytes: Option<u64>) -> KeyedReport {
+/// What was done. Where an earlier process has read records, this one has no checksum of all; their
+/// bytes are those that were written, since none is dropped.
+fn report(sorted: &LinesReport, read: RecordsRead) -> KeyedReport {
     let RecordsRead { checksum, bytes } = read;
     let is_all_read = checksum.records() == sorted.lines;
-    let bytes = if is_all_read { bytes } else { input_bytes.unwrap_or(sorted.bytes) };
+    let bytes = if is_all_read { bytes } else { sorted.written_bytes };
     KeyedReport {
         checksum: is_all_read.then(|| checksum.to_string()),
         ..KeyedReport::new(Counted::Records(sorted.lines), bytes, sorted)

@@ -59,10 +59,9 @@ pub(super) fn sort<O: LineOrder>(
         OpenedCheckpoint::Saved(saved) => {
             match resume(*saved, options, checkpoint, disk, observer)? {
                 Resumed::Unfinished(unfinished) => *unfinished,
-                Resumed::Published(report) => {
+                Resumed::Published(published) => {
                     observer.notice("the output was complete and in place already");
-                    let (bytes, seconds) = (bytes.unwrap_or(0), begun.elapsed().as_secs_f64());
-                    return Ok(LinesReport { bytes, seconds, ..*report });
+                    return Ok(published.report(bytes, begun));
                 }
             }
         }
@@ -102,7 +101,16 @@ struct ResumableSort<'a> {
 enum Resumed<'a> {
     Unfinished(Box<ResumableSort<'a>>),
     /// Only its files were left, and are removed.
-    Published(Box<LinesReport>),
+    Published(Box<PublishedSort>),
+}
+
+/// A sort that an earlier process has finished.
+struct PublishedSort {
+    plan: Plan,
+    lines: u64,
+    checksum: u64,
+    /// Bytes of the output.
+    written_bytes: u64,
 }
 
 fn resume<'a>(
@@ -117,9 +125,10 @@ fn resume<'a>(
     refuse_changed(paths, &saved.inputs, !saved.is_input_read(), disk)?;
     let fingerprints = saved.inputs.clone();
     Ok(match saved.reopen(&checkpoint.output, options.budget_bytes / 2, observer)? {
-        ReopenedSort::Published { files, bytes, result: (lines, checksum) } => {
+        ReopenedSort::Published { files, bytes: written_bytes, result: (lines, checksum) } => {
             files.remove().map_err(Error::after_publishing)?;
-            Resumed::Published(Box::new(published(plan, lines, checksum as u64, bytes)))
+            let checksum = checksum as u64;
+            Resumed::Published(Box::new(PublishedSort { plan, lines, checksum, written_bytes }))
         }
         ReopenedSort::Unfinished { files, output } => {
             let guard = OpenFiles::one(disk, output);
@@ -179,6 +188,25 @@ impl ResumableSort<'_> {
     }
 }
 
+impl PublishedSort {
+    /// What the sort did. `bytes` are those of the inputs, if they are known.
+    fn report(self, bytes: Option<u64>, begun: Instant) -> LinesReport {
+        let PublishedSort { plan, lines, checksum, written_bytes } = self;
+        LinesReport {
+            lines,
+            bytes: bytes.unwrap_or(0),
+            written_bytes,
+            checksum: Some(checksum),
+            runs: 0,
+            spilled_bytes: 0,
+            scratch_bytes: 0,
+            compressed: Compressed::default(),
+            seconds: begun.elapsed().as_secs_f64(),
+            plan,
+        }
+    }
+}
+
 /// Bytes of an input that is a file whose bytes are sorted as they are; none of another.
 fn unchanged_file_bytes(input: &LinesInput) -> u64 {
     match input.content {
@@ -229,20 +257,4 @@ fn refuse_changed(
         }
     }
     Ok(())
-}
-
-/// The report of a sort that an earlier process has finished, without the size of its inputs.
-fn published(plan: Plan, lines: u64, checksum: u64, written_bytes: u64) -> LinesReport {
-    LinesReport {
-        lines,
-        bytes: 0,
-        written_bytes,
-        checksum: Some(checksum),
-        runs: 0,
-        spilled_bytes: 0,
-        scratch_bytes: 0,
-        compressed: Compressed::default(),
-        seconds: 0.0,
-        plan,
-    }
 }

@@ -120,6 +120,23 @@ fn more_blocks_for_the_output_are_not_smaller_ones() {
 }
 
 #[test]
+fn little_memory_has_few_large_areas() {
+    let of = |mib, threads| plan(&facts(8_000_000_000, 100, 10, mib * MIB, threads)).unwrap();
+    for (mib, threads, areas, kib) in
+        [(16, 2, 2, 256), (64, 2, 2, 128), (192, 2, 2, 1024), (256, 2, 5, 1024), (48, 1, 2, 64)]
+    {
+        let plan = of(mib, threads);
+        assert_eq!((plan.areas, plan.block_bytes), (areas, kib * KIB), "{plan}");
+    }
+    // What a thread empties into them is more than a tenth of the memory.
+    let plan = of(64, 2);
+    assert!(plan.spill_blocks as u64 * plan.spill_block_bytes > plan.pool_bytes / 10, "{plan}");
+    // Below 64 KiB blocks cost too much to have fewer runs for them.
+    let plan = of(48, 2);
+    assert!(plan.threads == 1 || plan.areas >= plan.threads + 2, "{plan}");
+}
+
+#[test]
 fn a_merge_reads_no_further_ahead_than_it_writes_behind() {
     let plan = plan(&facts(8_000_000_000, 100, 10, 256 * MIB, 2)).unwrap();
     let MergeShape { read_blocks, segment_blocks, .. } = *merge(&plan);

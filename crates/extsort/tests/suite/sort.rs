@@ -132,6 +132,17 @@ fn runs_of_small_blocks_are_written_by_larger_ones() {
     }
 }
 
+/// With as few areas as threads, one is emptied while the others are filled.
+#[test]
+fn few_areas_are_emptied_and_filled_in_turns() {
+    let layout = Format::Gensort.layout();
+    let bytes = generated(Format::Gensort, Pattern::Uniform, 160_000);
+    for (budget_kib, threads) in [(2500, 2), (2900, 3), (3400, 4)] {
+        let plan = check(&layout, &bytes, budget_kib << 10, threads);
+        assert_eq!((plan.threads, plan.areas), (threads, threads), "{plan}");
+    }
+}
+
 /// Blocks that shrink, and others, in one merge and in several, with little memory and with chunks
 /// that stay.
 #[test]

@@ -150,13 +150,13 @@ fn candidates(facts: &Facts) -> impl Iterator<Item = Candidate<'_>> {
     thread_counts(facts.threads).flat_map(move |threads| {
         let threads = threads as u64;
         block_sizes(facts).flat_map(move |block_bytes| {
-            let least = match block_bytes >= FEW_AREAS_BLOCK_BYTES_MIN || threads == 1 {
-                true => threads.max(2),
-                false => threads + 2,
-            };
-            (least..=threads + 4).rev().map(move |areas| {
+            let with_areas = move |areas| {
                 let (chunk_share, is_arranged) = (WHOLE_CHUNK, false);
                 Candidate { facts, threads, areas, block_bytes, chunk_share, is_arranged }
+            };
+            let candidates = (threads.max(2)..=threads + 4).rev().map(with_areas);
+            candidates.filter(move |candidate| {
+                block_bytes >= FEW_AREAS_BLOCK_BYTES_MIN || !candidate.has_few_areas()
             })
         })
     })
@@ -256,7 +256,8 @@ impl Candidate<'_> {
         })
     }
 
-    /// Whether threads wait for areas to be filled, where there are several.
+    /// Whether there are fewer areas than one for each thread and two to be filled meanwhile. One
+    /// thread makes do with two in any case.
     fn has_few_areas(&self) -> bool {
         self.threads > 1 && self.areas < self.threads + 2
     }
