@@ -2,7 +2,7 @@
 
 No single way of asking is the best for every drive and every minute, so several are tried, for a bounded time each, and for each of reading,
 writing and both at once the best of them counts: here now, and its mean over a record. The file is laid out before, so that nothing reads
-what was never written.
+what was never written. Each of them moves as much as the sort does, if it may take its time: many drives are faster for two seconds.
 
 Writing over what a file has can be two or three times as fast as writing a file that is new, whose space was never written: below it the host
 of a virtual machine has to find it. A sort never does the former: its output is new, and so is its scratch. So new files are written as well,
@@ -27,7 +27,9 @@ OLD = ("read", "write", "mixed")
 NEW = ("created", "created_mixed")
 PATTERNS = OLD + NEW
 # Large enough that a cache below the file system can't hold much of it, on the machines that we have.
-PROBE_BYTES = 4 * 2**30
+PROBE_BYTES_MIN = 4 * 2**30
+# Readers and writers of both at once have a half each, which is to be as large as the input.
+PROBE_FACTOR = 2
 # Huge pages for fio's buffers: more than any configuration has in flight. With small ones a drive read 2.5 GB/s that reads 4
 # (docs/experiments/2026-11-21-drive-limit.md).
 HUGE_PAGES = 64
@@ -137,19 +139,31 @@ def sustained(measured):
 
 
 class Limit:
-    """The rates of the drive, measured anew when they are too old; None once fio is missing or has refused."""
+    """The rates of the drive, measured anew when they are too old; None once fio is missing or has refused.
+
+    `probe_bytes`: of fio's file; None for one that suits the input.
+    """
 
     def __init__(self, probe_bytes, seconds):
-        self.probe_bytes, self.seconds = probe_bytes, seconds
+        self.given_bytes, self.seconds = probe_bytes, seconds
         self.refusal = None if shutil.which("fio") else "fio is missing; install it with the system's package manager"
         self.known, self.measured_at = None, 0.0
 
-    def rates(self, directory):
+    def probe_bytes(self, input_bytes):
+        """Bytes of fio's file."""
+        return self.given_bytes or max(PROBE_FACTOR * input_bytes, PROBE_BYTES_MIN)
+
+    def space(self, input_bytes):
+        """The most that fio's files take at once: one that is there, and a new one."""
+        probe_bytes = self.probe_bytes(input_bytes)
+        return probe_bytes + new_bytes(probe_bytes)
+
+    def rates(self, directory, input_bytes):
         """The rates now, by a file in `directory` that is gone afterwards."""
         if self.refusal is None and (self.known is None or time.monotonic() - self.measured_at > AGE_SECONDS_MAX):
             probe = directory / "fio-probe"
             try:
-                self.known = measure(probe, self.probe_bytes, self.seconds)
+                self.known = measure(probe, self.probe_bytes(input_bytes), self.seconds)
             except Refused as refusal:
                 self.known, self.refusal = None, str(refusal)
             finally:
@@ -217,6 +231,11 @@ def new(probe):
     return probe.with_name(f"{probe.name}-new")
 
 
+def new_bytes(probe_bytes):
+    """So much of it is written at most."""
+    return probe_bytes // 2
+
+
 def remove(file):
     """Removes a file, if it is there, and waits until its space is given back."""
     if file.exists():
@@ -240,7 +259,7 @@ def job(configuration, pattern, probe, probe_bytes):
     half the depth each."""
     over, fresh = f"filename={probe}\ntime_based\n", f"filename={new(probe)}\nfallocate=native\nend_fsync=1\n"
     if pattern == "created":
-        return section(configuration, pattern, "write", configuration.depth, 0, probe_bytes) + fresh
+        return section(configuration, pattern, "write", configuration.depth, 0, new_bytes(probe_bytes)) + fresh
     if "mixed" not in pattern:
         return section(configuration, pattern, pattern, configuration.depth, 0, probe_bytes) + over + "stonewall\n"
     depth, half = configuration.depth // 2, probe_bytes // 2
@@ -248,7 +267,7 @@ def job(configuration, pattern, probe, probe_bytes):
     writers = section(configuration, pattern, "write", depth, half, half) + over
     if pattern == "created_mixed":
         # Who reads ends with who writes, or the rest of the time would be reading alone.
-        writers = section(configuration, pattern, "write", depth, 0, half) + fresh + "exitall\n"
+        writers = section(configuration, pattern, "write", depth, 0, new_bytes(probe_bytes)) + fresh + "exitall\n"
     return readers + writers
 
 

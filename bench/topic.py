@@ -60,13 +60,13 @@ class Topic:
     def run_case(self, round, case):
         """Everyone's turn on one input."""
         shared = {"round": round, "case": case.label, "format": case.format, "bytes": case.bytes}
-        if shutil.disk_usage(self.work).free < max(case.bytes * SPACE_FACTOR, 2 * self.options.probe):
+        if shutil.disk_usage(self.work).free < max(case.bytes * SPACE_FACTOR, 0 if case.is_warm else self.limit.space(case.bytes)):
             self.skip(shared, case.entries, "not tried: too little space on the drive")
             return
         if not rivals.environment(case.locale, self.work / "locales"):
             self.skip(shared, case.entries, f"not tried: localedef can't make {case.locale} here")
             return
-        rates = None if case.is_warm else self.limit.rates(self.work)
+        rates = None if case.is_warm else self.limit.rates(self.work, case.bytes)
         shared["rates"] = rates and rates.row()
         source = self.work / f"input-{'-'.join((*case.gen, str(case.bytes)))}" if case.is_text else self.work / "input"
         checksum = self.make_text(shared, case, source) if case.is_text else self.make_records(shared, case, source)

@@ -236,6 +236,28 @@ def overlaps(text, bytes):
     return [pair for pair in pairs if pair[0] > pair[1]]
 
 
+class Size(unittest.TestCase):
+    def test_readers_and_writers_have_as_much_as_the_input(self):
+        for input_bytes in (8 * 10**9, 2**20):
+            with self.subTest(input_bytes):
+                probe_bytes = limit.Limit(None, 1).probe_bytes(input_bytes)
+                for pattern in ("mixed", "created", "created_mixed"):
+                    text = limit.job(limit.CONFIGURATIONS[0], pattern, Path("probe"), probe_bytes)
+                    sizes = [int(line.removeprefix("size=")) for line in text.splitlines() if line.startswith("size=")]
+                    self.assertTrue(sizes and min(sizes) > input_bytes - limit.CONFIGURATIONS[0].block_bytes, sizes)
+
+    def test_who_asks_for_a_size_gets_it(self):
+        self.assertEqual(limit.Limit(2**30, 1).probe_bytes(2**40), 2**30)
+
+    def test_there_is_space_for_both_files(self):
+        for pattern in limit.NEW:
+            text = limit.job(limit.CONFIGURATIONS[-1], pattern, Path("probe"), 2**30)
+            sections = [section for section in text.split("[") if "probe-new" in section]
+            values = [dict(line.split("=") for line in section.splitlines() if "=" in line) for section in sections]
+            written = sum(int(each["size"]) * int(each["numjobs"]) for each in values)
+            self.assertEqual(limit.Limit(2**30, 1).space(0), 2**30 + written)
+
+
 class Age(unittest.TestCase):
     def setUp(self):
         self.clock = mock.patch.object(limit.time, "monotonic", return_value=1000.0).start()
@@ -245,7 +267,7 @@ class Age(unittest.TestCase):
         self.limit = limit.Limit(2**30, 1)
 
     def rates(self):
-        return self.limit.rates(Path("."))
+        return self.limit.rates(Path("."), 2**20)
 
     def test_rates_are_measured_anew_when_they_are_old(self):
         self.assertEqual([self.rates(), self.rates()], [FAST_MIXED] * 2)
