@@ -2,7 +2,7 @@
 
 No single way of asking is the best for every drive and every minute, so several are tried, for a bounded time each, and for each of reading,
 writing and both at once the best of them counts: here now, and its mean over a record. The file is laid out before, so that nothing reads
-what was never written. Each of them moves as much as the sort does, if it may take its time: many drives are faster for two seconds.
+what was never written. The files are as large as the input and output of the sort.
 
 Writing over what a file has can be two or three times as fast as writing a file that is new, whose space was never written: below it the host
 of a virtual machine has to find it. A sort never does the former: its output is new, and so is its scratch. So new files are written as well,
@@ -28,7 +28,7 @@ NEW = ("created", "created_mixed")
 PATTERNS = OLD + NEW
 # Large enough that a cache below the file system can't hold much of it, on the machines that we have.
 PROBE_BYTES_MIN = 4 * 2**30
-# Readers and writers of both at once have a half each, which is to be as large as the input.
+# Half of it is to be as large as the input.
 PROBE_FACTOR = 2
 # Huge pages for fio's buffers: more than any configuration has in flight. With small ones a drive read 2.5 GB/s that reads 4
 # (docs/experiments/2026-11-21-drive-limit.md).
@@ -139,7 +139,7 @@ def sustained(measured):
 
 
 class Limit:
-    """The rates of the drive, measured anew when they are too old; None once fio is missing or has refused.
+    """The rates of the drive, measured anew when they are too old or of a file of another size; None once fio is missing or has refused.
 
     `probe_bytes`: of fio's file; None for one that suits the input.
     """
@@ -147,7 +147,7 @@ class Limit:
     def __init__(self, probe_bytes, seconds):
         self.given_bytes, self.seconds = probe_bytes, seconds
         self.refusal = None if shutil.which("fio") else "fio is missing; install it with the system's package manager"
-        self.known, self.measured_at = None, 0.0
+        self.known, self.known_bytes, self.measured_at = None, 0, 0.0
 
     def probe_bytes(self, input_bytes):
         """Bytes of fio's file."""
@@ -156,14 +156,16 @@ class Limit:
     def space(self, input_bytes):
         """The most that fio's files take at once: one that is there, and a new one."""
         probe_bytes = self.probe_bytes(input_bytes)
-        return probe_bytes + new_bytes(probe_bytes)
+        return probe_bytes + half(probe_bytes)
 
     def rates(self, directory, input_bytes):
         """The rates now, by a file in `directory` that is gone afterwards."""
-        if self.refusal is None and (self.known is None or time.monotonic() - self.measured_at > AGE_SECONDS_MAX):
+        probe_bytes = self.probe_bytes(input_bytes)
+        is_known = self.known and self.known_bytes == probe_bytes and time.monotonic() - self.measured_at <= AGE_SECONDS_MAX
+        if self.refusal is None and not is_known:
             probe = directory / "fio-probe"
             try:
-                self.known = measure(probe, self.probe_bytes(input_bytes), self.seconds)
+                self.known, self.known_bytes = measure(probe, probe_bytes, self.seconds), probe_bytes
             except Refused as refusal:
                 self.known, self.refusal = None, str(refusal)
             finally:
@@ -231,8 +233,8 @@ def new(probe):
     return probe.with_name(f"{probe.name}-new")
 
 
-def new_bytes(probe_bytes):
-    """So much of it is written at most."""
+def half(probe_bytes):
+    """What readers and writers of both at once have each, and the size of a new file."""
     return probe_bytes // 2
 
 
@@ -259,15 +261,15 @@ def job(configuration, pattern, probe, probe_bytes):
     half the depth each."""
     over, fresh = f"filename={probe}\ntime_based\n", f"filename={new(probe)}\nfallocate=native\nend_fsync=1\n"
     if pattern == "created":
-        return section(configuration, pattern, "write", configuration.depth, 0, new_bytes(probe_bytes)) + fresh
+        return section(configuration, pattern, "write", configuration.depth, 0, half(probe_bytes)) + fresh
     if "mixed" not in pattern:
         return section(configuration, pattern, pattern, configuration.depth, 0, probe_bytes) + over + "stonewall\n"
-    depth, half = configuration.depth // 2, probe_bytes // 2
-    readers = section(configuration, pattern, "read", depth, 0, half) + over + "stonewall\n"
-    writers = section(configuration, pattern, "write", depth, half, half) + over
+    depth, part = configuration.depth // 2, half(probe_bytes)
+    readers = section(configuration, pattern, "read", depth, 0, part) + over + "stonewall\n"
+    writers = section(configuration, pattern, "write", depth, part, part) + over
     if pattern == "created_mixed":
         # Who reads ends with who writes, or the rest of the time would be reading alone.
-        writers = section(configuration, pattern, "write", depth, 0, new_bytes(probe_bytes)) + fresh + "exitall\n"
+        writers = section(configuration, pattern, "write", depth, 0, part) + fresh + "exitall\n"
     return readers + writers
 
 

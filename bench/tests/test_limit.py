@@ -276,6 +276,12 @@ class Age(unittest.TestCase):
         self.rates()
         self.assertEqual(self.measure.call_count, 2)
 
+    def test_rates_of_a_smaller_file_are_not_those_of_a_larger(self):
+        by_input = limit.Limit(None, 1)
+        for input_bytes in (limit.PROBE_BYTES_MIN, 2 * limit.PROBE_BYTES_MIN, 2 * limit.PROBE_BYTES_MIN):
+            by_input.rates(Path("."), input_bytes)
+        self.assertEqual([call.args[1] // limit.PROBE_BYTES_MIN for call in self.measure.call_args_list], [2, 4])
+
     def test_a_refusal_is_kept_and_fio_not_asked_again(self):
         self.measure.side_effect = limit.Refused("no direct I/O here")
         self.assertEqual([self.rates(), self.rates()], [None, None])
