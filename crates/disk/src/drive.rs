@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// Magic numbers of statfs(2), from linux/magic.h and the file systems' own headers.
 const KINDS: &[(u64, &str)] = &[
-    (0xef53, "ext4"),
-    (0x5846_5342, "xfs"),
+    (0xef53, EXT4),
+    (0x5846_5342, XFS),
     (0x9123_683e, "btrfs"),
     (0x0102_1994, TMPFS),
     (0x8584_58f6, RAMFS),
@@ -39,6 +39,8 @@ const KINDS: &[(u64, &str)] = &[
     (0x0bd0_0bd0, "lustre"),
     (0x4750_4653, "gpfs"),
 ];
+const EXT4: &str = "ext4";
+const XFS: &str = "xfs";
 const TMPFS: &str = "tmpfs";
 /// All file systems in user space, whatever they do.
 pub(crate) const FUSE: &str = "fuse";
@@ -84,7 +86,10 @@ pub fn device_name(id: u64) -> String {
 
 fn drive(id: u64, stat: &StatFs, space: &StatVfs) -> Drive {
     let (kind, is_memory) = kind(stat);
-    Drive { id, free_bytes: space.f_bavail.saturating_mul(space.f_frsize), is_memory, kind }
+    let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
+    // Others copy on write, or fill the space before what is written first.
+    let overwrites = [EXT4, XFS, TMPFS].contains(&&*kind);
+    Drive { id, free_bytes, is_memory, overwrites, kind }
 }
 
 fn kind(stat: &StatFs) -> (String, bool) {

@@ -210,6 +210,19 @@ impl Region {
     #[cfg(miri)]
     fn populate(&self, _: Range<usize>) {}
 
+    /// Requests the memory of a range that starts with a page, whatever was requested before.
+    #[cfg(not(miri))]
+    fn touch(&self, range: Range<usize>) {
+        use rustix::mm::{Advice, madvise};
+        let start = self.start.as_ptr().wrapping_add(range.start).cast();
+        // SAFETY: pages within the mapping, which the caller promises by a range of it. The advice
+        // is a write fault without a write: it changes no bytes.
+        let _ = unsafe { madvise(start, range.len(), Advice::LinuxPopulateWrite) };
+    }
+
+    #[cfg(miri)]
+    fn touch(&self, _: Range<usize>) {}
+
     /// Replaces the small pages of a range by huge ones of zeros, but for those at its ends.
     ///
     /// # Safety
@@ -293,7 +306,10 @@ pub struct Prefault {
 impl Prefault {
     /// Requests the memory, but for what was requested before.
     pub fn populate(self) {
-        self.region.populate(self.range);
+        match self.region.populated {
+            Some(_) => self.region.populate(self.range),
+            None => self.region.touch(self.range),
+        }
     }
 }
 

@@ -423,6 +423,7 @@ impl Disk for SimDisk {
             id: 1,
             free_bytes,
             is_memory: self.shared.options.is_memory,
+            overwrites: true,
             kind: "simulated".to_owned(),
         })
     }

@@ -14,6 +14,8 @@ pub struct Drive {
     pub free_bytes: u64,
     /// The file system keeps its files in memory (tmpfs, ramfs).
     pub is_memory: bool,
+    /// A write over bytes of a file goes where these are, and takes no other space meanwhile.
+    pub overwrites: bool,
     /// Name of the file system's type if known ("ext4", "tmpfs").
     pub kind: String,
 }

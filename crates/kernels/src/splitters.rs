@@ -20,7 +20,7 @@
 use crate::classify::{BATCH, Tree};
 use crate::prefetch;
 use crate::trie::Trie;
-use xsort_records::Key;
+use xsort_records::{Key, PlainKey};
 
 /// Most bins: a bin's number has 16 bits.
 const BINS_MAX: usize = 1 << 16;
@@ -77,6 +77,20 @@ impl<K: Key> Splitters<K> {
     pub fn is_one_key(&self, bin: usize) -> bool {
         assert!(bin < self.bins(), "the number of a bin");
         self.key.bytes() == 0 || self.trie.is_one_key(bin)
+    }
+
+    /// How many keys of a sample (normalised, back to back) each bin gets.
+    pub fn counts(&self, sample: &[u8]) -> Vec<usize> {
+        let mut counts = vec![0; self.bins()];
+        if self.bins() == 1 {
+            counts[0] = sample.len().checked_div(self.key.bytes()).unwrap_or(0);
+            return counts;
+        }
+        let whole = PlainKey::new(0, self.key.bytes());
+        for key in sample.chunks_exact(self.key.bytes()) {
+            counts[usize::from(self.trie.find_bin(whole, key, 0))] += 1;
+        }
+        counts
     }
 
     /// Distributes, stably, without moving records: on return `order` holds the indexes of the

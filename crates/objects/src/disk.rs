@@ -542,6 +542,7 @@ impl Disk for ObjectDisk {
             id: drive_number(&location),
             free_bytes: STORE_FREE_BYTES,
             is_memory: false,
+            overwrites: false,
             kind: location.scheme.prefix().trim_end_matches("://").to_owned(),
         })
     }

@@ -141,6 +141,7 @@ fn data_bytes_min(
         method: args.method,
         codec: args.compress,
         may_keep: true,
+        in_place: false,
     };
     match plan(&facts) {
         Err(Error::Memory { needed_bytes, .. }) => needed_bytes,

@@ -274,6 +274,7 @@ fn plan_of(bytes: u64, budget_bytes: u64, threads: usize, method: Method) -> Opt
         method,
         codec: None,
         may_keep: true,
+        in_place: false,
     };
     plan(&facts).ok()
 }

@@ -63,6 +63,8 @@ pub(crate) struct Filler<'a, K, I: Iterator> {
     in_flight_bytes_max: u64,
     /// Whether the bytes read are the phase's progress; else the bytes written are.
     reads_are_progress: bool,
+    /// Whether a chunk is handed out only after all before it.
+    is_in_order: bool,
     /// Ranges of the spool that were read and still take up space.
     spool_read: Vec<Range<u64>>,
     completions_to: Sender<Completion>,
@@ -147,10 +149,16 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
             in_flight_bytes: 0,
             in_flight_bytes_max,
             reads_are_progress,
+            is_in_order: job.writes_in_order,
             spool_read: Vec::new(),
             completions_to,
             completions_from,
         }
+    }
+
+    /// Hands out a chunk only once all before it have been read.
+    pub(crate) fn in_order(self) -> Self {
+        Filler { is_in_order: true, ..self }
     }
 
     /// The areas that are free when all chunks are worked on.
@@ -179,7 +187,7 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
         let (number, extents) = self.chunks.next()?;
         let rest = self.areas.pop()?;
         let reads = reads_of(&extents, |file| self.job.disk.read_bytes(self.files[file]));
-        if self.areas.len() < self.unused_areas {
+        if self.job.plan.spilled_chunks == 0 && self.areas.len() < self.unused_areas {
             self.unused_areas = self.areas.len();
             let bytes: u64 = reads.iter().map(|read| read.bytes).sum();
             self.prefaults.extend(rest.prefault(0..bytes as usize));
@@ -279,7 +287,7 @@ impl<K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Feed for Filler<'_, K, I>
     }
 
     fn next_unit(&mut self) -> Option<Chunk> {
-        if !self.job.writes_in_order {
+        if !self.is_in_order {
             return self.filled.pop_front();
         }
         // Reads are started in the order of the chunks: the next one is under way or here.
@@ -330,6 +338,12 @@ impl<K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Feed for Filler<'_, K, I>
     }
 
     fn finish_unit(&mut self, area: Option<Lease>) {
+        if self.unused_areas > 0 && self.job.plan.spilled_chunks > 0 {
+            // From now on areas are used again. The first ones are for the chunks that stay.
+            let unused = self.areas.iter().take(self.job.plan.resident_chunks()).rev();
+            self.prefaults.extend(unused.flat_map(|area| area.prefault(0..area.len())));
+            self.unused_areas = 0;
+        }
         self.areas.extend(area);
     }
 }

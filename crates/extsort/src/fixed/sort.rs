@@ -22,7 +22,7 @@ use crate::store::seal::SealedBlock;
 use crate::{Error, Gauges, JobInfo, Observer};
 use std::sync::Arc;
 use std::time::Instant;
-use xsort_disk::{Disk, Lease, Operation, align_up, is_standard_output};
+use xsort_disk::{Disk, Lease, Operation, align_up, is_standard_output, parent_directory};
 use xsort_records::{Key, KeyRule};
 
 /// Sorts `options.inputs` into `options.output`. Always stable: equal keys keep the order of the
@@ -130,7 +130,7 @@ fn run<K: Key>(
         caches: options.caches,
         plan: &plan,
         disk,
-        scratch: open_scratch(&prepared, checkpoint.as_ref(), disk, &gauges)?,
+        scratch: open_scratch(&prepared, options, checkpoint.as_ref(), disk, &gauges)?,
         compression: Compression::new(codec, plan.threads, plan.block_bytes)?,
         spool: prepared.spool.take(),
         observer,
@@ -147,7 +147,8 @@ fn run<K: Key>(
     if !prepared.reserves_late {
         // Early, so that a drive that fills up meanwhile fails the sort before it has done its
         // work.
-        disk.reserve(output_file, align_up(plan.bytes))?;
+        let beside_bytes = if plan.is_in_place() { plan.scratch_bytes } else { 0 };
+        disk.reserve(output_file, align_up(plan.bytes + beside_bytes))?;
     }
     let map = if plan.may_spill() { Lease::map } else { Lease::map_huge_if_fast };
     let mut state = SortState {
@@ -198,6 +199,7 @@ fn show_gauges(prepared: &Prepared<'_>, observer: &dyn Observer) -> Gauges {
 /// Scratch, in the files of the checkpoint if there is one; none if the plan needs none.
 fn open_scratch<'a>(
     prepared: &Prepared<'_>,
+    options: &SortOptions,
     checkpoint: Option<&CheckpointFiles<'_>>,
     disk: &'a dyn Disk,
     gauges: &Gauges,
@@ -209,6 +211,11 @@ fn open_scratch<'a>(
         Some(files) => {
             let files = files.scratch.clone();
             Scratch::of(disk, files, scratch_directories, bytes, in_use)
+        }
+        None if plan.is_in_place() => {
+            let directory = parent_directory(&options.output);
+            let sizes = (plan.bytes + bytes, plan.block_bytes);
+            Ok(Scratch::in_output(disk, prepared.output_file, directory, sizes, in_use))
         }
         None if plan.may_spill() => Scratch::create(disk, scratch_directories, bytes, in_use),
         None => return Ok(None),

@@ -3,6 +3,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `scratch`, `reserve` | blocks spread over the scratch drives, and the space for them |
+//! | `places` | places in a file, each near where its block belongs |
 //! | `scratch_directories` | where scratch goes |
 //! | `seal` | whether a block comes back as it was written |
 //! | `compression` | blocks that take fewer pages there |
@@ -26,6 +27,7 @@ pub(crate) mod merge_groups;
 pub(crate) mod open_files;
 pub(crate) mod ordered_reads;
 pub(crate) mod output_prefix;
+pub(crate) mod places;
 pub(crate) mod probe;
 pub(crate) mod read_ahead;
 pub(crate) mod reserve;

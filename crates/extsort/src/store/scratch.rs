@@ -5,9 +5,13 @@
 //! in flight). So a drive that is twice as fast gets twice as many blocks, and one that throttles
 //! gets fewer from then on. The files have no names, so that their space is free again whatever
 //! happens to the process; except those of a sort that can be resumed.
+//!
+//! Or scratch is in the output's own file, which the output then takes over block by block: each
+//! block is near the place that the caller names ([`Scratch::allocate_behind`]).
 
 use crate::Error;
 use crate::job::gauges::ScratchUse;
+use crate::store::places::Places;
 use crate::store::reserve::{ReservedSpace, is_full};
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
@@ -48,6 +52,8 @@ pub(crate) struct Scratch<'a> {
     drives: Vec<Mutex<ScratchDrive>>,
     directories: Vec<PathBuf>,
     files: Vec<FileId>,
+    /// The free places in the output's file, if scratch is there.
+    places: Option<Mutex<Places>>,
     /// Bytes that all drives together are expected to hold: no more is reserved in advance.
     expected_bytes: u64,
     in_use: Arc<ScratchUse>,
@@ -86,6 +92,14 @@ impl ScratchDrive {
             busy: Duration::ZERO,
             busy_since: None,
         }
+    }
+
+    /// Counts a write that will be started now.
+    fn begin_write(&mut self, bytes: u64) {
+        if self.in_flight_bytes == 0 {
+            self.busy_since = Some(Instant::now());
+        }
+        self.in_flight_bytes += bytes;
     }
 
     /// Seconds until `bytes` more bytes are expected to be written here.
@@ -137,6 +151,7 @@ impl<'a> Scratch<'a> {
             drives: Vec::new(),
             directories: directories.to_vec(),
             files,
+            places: None,
             expected_bytes,
             in_use,
             is_inherited: AtomicBool::new(false),
@@ -149,6 +164,50 @@ impl<'a> Scratch<'a> {
             scratch.drives.push(Mutex::new(ScratchDrive::new(bytes)));
         }
         Ok(scratch)
+    }
+
+    /// Scratch in the output's file, of which so many bytes are reserved: for blocks of up to
+    /// `block_bytes` bytes. The file is the caller's to close.
+    pub(crate) fn in_output(
+        disk: &'a dyn Disk,
+        output: FileId,
+        directory: PathBuf,
+        (file_bytes, block_bytes): (u64, u64),
+        in_use: Arc<ScratchUse>,
+    ) -> Self {
+        let directories = vec![directory];
+        in_use.start(&directories);
+        let mut drive = ScratchDrive::new(0);
+        // What finds no place goes behind all of them.
+        drive.end = file_bytes;
+        drive.reserved = ReservedSpace::up_to(file_bytes);
+        Scratch {
+            disk,
+            drives: vec![Mutex::new(drive)],
+            directories,
+            files: vec![output],
+            places: Some(Mutex::new(Places::new(file_bytes, block_bytes))),
+            // Bins may have to be split, behind all places.
+            expected_bytes: 2 * file_bytes,
+            in_use,
+            is_inherited: AtomicBool::new(false),
+            reclaiming: Mutex::new(()),
+        }
+    }
+
+    /// Whether its blocks are in the output's file.
+    pub(crate) fn is_in_output(&self) -> bool {
+        self.places.is_some()
+    }
+
+    /// As [`Scratch::allocate`]; in the output's file at the first free place at `offset` or
+    /// behind it.
+    pub(crate) fn allocate_behind(&self, offset: u64, bytes: u64) -> Result<BlockAddress, Error> {
+        let place = self.places.as_ref().and_then(|places| places.lock().take(offset));
+        let Some(offset) = place else { return self.allocate(bytes) };
+        self.drives[0].lock().begin_write(bytes);
+        self.in_use.add(0, bytes);
+        Ok(BlockAddress { drive: 0, offset })
     }
 
     /// Finds space for a block of `bytes` bytes (a multiple of the alignment). The caller writes
@@ -195,10 +254,7 @@ impl<'a> Scratch<'a> {
         }
         let address = BlockAddress { drive: drive as u16, offset: state.end };
         state.end = end;
-        if state.in_flight_bytes == 0 {
-            state.busy_since = Some(Instant::now());
-        }
-        state.in_flight_bytes += bytes;
+        state.begin_write(bytes);
         self.in_use.add(drive, bytes);
         Ok(Some(address))
     }
@@ -311,12 +367,15 @@ impl<'a> Scratch<'a> {
         self.files[drive as usize]
     }
 
-    /// Gives the space of blocks back, as far as the file system can. Neighbours are given back
-    /// together: a hole of 1 MiB costs almost as much as one of 64 MiB.
+    /// Gives the space of blocks back, as far as the file system can; not that of the output.
+    /// Neighbours are given back together: a hole of 1 MiB costs almost as much as one of 64 MiB.
     pub(crate) fn discard(
         &self,
         blocks: impl Iterator<Item = (BlockAddress, u64)>,
     ) -> Result<(), Error> {
+        if self.is_in_output() {
+            return Ok(());
+        }
         let mut blocks: Vec<(BlockAddress, u64)> = blocks.collect();
         blocks.sort_unstable_by_key(|(address, _)| (address.drive, address.offset));
         let are_neighbours = |a: &(BlockAddress, u64), b: &(BlockAddress, u64)| {
@@ -333,13 +392,18 @@ impl<'a> Scratch<'a> {
 
     /// Bytes allocated on each drive so far.
     pub(crate) fn allocated_bytes(&self) -> Vec<(PathBuf, u64)> {
-        let allocated = self.drives.iter().map(|drive| drive.lock().end);
+        let placed = self.places.as_ref().map(|places| places.lock());
+        let placed = placed.map_or((0, 0), |places| (places.file_bytes(), places.taken_bytes()));
+        let allocated = self.drives.iter().map(|drive| drive.lock().end - placed.0 + placed.1);
         self.directories.iter().cloned().zip(allocated).collect()
     }
 }
 
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
+        if self.is_in_output() {
+            return;
+        }
         for &file in &self.files {
             self.disk.close(file);
         }

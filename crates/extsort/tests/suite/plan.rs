@@ -25,6 +25,7 @@ fn facts(
         method: Method::Merge,
         codec: None,
         may_keep: true,
+        in_place: false,
     }
 }
 

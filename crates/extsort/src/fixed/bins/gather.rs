@@ -51,6 +51,10 @@ pub(super) fn gather<K: Key>(
     let files = job.scratch.as_ref().map_or(&[][..], |scratch| scratch.files());
     let pages = loads.loads.iter().map(|load| load.pages(job.record_bytes));
     let mut filler = Filler::new(job, files, pages.enumerate().skip(first_load), areas, false);
+    if plan.is_in_place() {
+        // Nothing is written over a load that was not read.
+        filler = filler.in_order();
+    }
     let mut sort_buffers = sort_buffers.iter_mut();
     let pipeline = Pipeline {
         idle_timer: &job.stage_times.work_waits_for_read,
@@ -79,7 +83,7 @@ pub(super) fn gather<K: Key>(
 }
 
 /// Where each load begins in the output, in bytes, and where the last one ends.
-fn starts(loads: &[Load], record_bytes: usize) -> Vec<u64> {
+pub(super) fn starts(loads: &[Load], record_bytes: usize) -> Vec<u64> {
     let ends = loads.iter().scan(0, |end, load| {
         *end += load.records * record_bytes as u64;
         Some(*end)

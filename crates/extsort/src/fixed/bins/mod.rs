@@ -23,10 +23,12 @@
 //! | `scatter`, `piece` | records on their way into bins |
 //! | `bin`, `slices` | what is in a bin, on scratch and in memory |
 //! | `load`, `limits` | what is loaded at once, and how much that can be |
+//! | `in_place` | bins in the output's own file |
 //! | `gather` | bins on their way into the output |
 
 mod bin;
 mod gather;
+mod in_place;
 mod limits;
 mod load;
 mod phases;

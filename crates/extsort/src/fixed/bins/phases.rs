@@ -2,6 +2,7 @@
 
 use super::bin::Bin;
 use super::gather::gather;
+use super::in_place::{BinPlaces, clear_the_way};
 use super::limits::Limits;
 use super::load::Loads;
 use super::sample::{sample_input, sample_loads};
@@ -41,10 +42,11 @@ pub(crate) fn scatter_input<K: Key>(
         }
     };
     let splitters = Splitters::from_sample(job.key, &keys, bins);
+    let places = job.plan.is_in_place().then(|| BinPlaces::new(job.plan, &splitters.counts(&keys)));
     drop(keys);
 
     phases.begin("scatter", job.plan.bytes);
-    let source = ScatterSource::Inputs { files: io.input_files, bytes: io.input_bytes };
+    let source = ScatterSource::Inputs { files: io.input_files, bytes: io.input_bytes, places };
     let mut scattered = scatter(job, &source, &splitters, memory)?;
     io.read = scattered.checksum;
     io.chunks = std::mem::take(&mut scattered.reports);
@@ -80,7 +82,10 @@ pub(crate) fn gather_bins<K: Key>(
 
     job.reclaim()?;
     phases.begin("gather", job.plan.bytes);
-    let loads = splitter.limits.pack(bins);
+    let mut loads = splitter.limits.pack(bins);
+    if job.plan.is_in_place() {
+        clear_the_way(job, &mut loads, memory)?;
+    }
     let loads = Loads { loads: &loads, residents: &splitter.residents };
     let (output, reports) = gather(job, shape, io.output_file, loads, memory)?;
     io.bins = reports;

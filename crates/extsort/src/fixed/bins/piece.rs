@@ -4,6 +4,7 @@
 //! its own, go to scratch in one block, so that writes are large however many bins there are. A
 //! piece that fills its block goes on in the next.
 
+use super::in_place::BinPlaces;
 use crate::Error;
 use crate::fixed::job::SortJob;
 use crate::store::scratch::BlockAddress;
@@ -58,6 +59,7 @@ pub(crate) struct PieceWriter<'a, K> {
     job: &'a SortJob<'a, K>,
     chunk: usize,
     block_pool: &'a Arc<BlockPool>,
+    places: Option<&'a BinPlaces>,
     written: &'a Sender<Completion>,
     block: Option<Lease>,
     used: usize,
@@ -73,12 +75,14 @@ impl<'a, K> PieceWriter<'a, K> {
         job: &'a SortJob<'a, K>,
         chunk: usize,
         block_pool: &'a Arc<BlockPool>,
+        places: Option<&'a BinPlaces>,
         written: &'a Sender<Completion>,
     ) -> Self {
         PieceWriter {
             job,
             chunk,
             block_pool,
+            places,
             written,
             block: None,
             used: 0,
@@ -101,9 +105,10 @@ impl<'a, K> PieceWriter<'a, K> {
                 Some(block) => (block.len() - self.used) / record_bytes,
                 None => 0,
             };
-            // Less than an eighth of a block isn't worth a piece that goes on in the next block
-            // anyway.
-            if fitting < order.len().min(self.job.block_records().div_ceil(8)) {
+            // Less than that isn't worth a piece that goes on in the next block anyway. Where blocks
+            // have places of one size, what a block leaves free is lost.
+            let worth = if self.places.is_some() { 64 } else { 8 };
+            if fitting < order.len().min(self.job.block_records().div_ceil(worth)) {
                 self.flush()?;
                 let block =
                     self.job.stage_times.spill_waits_for_write.time(|| self.block_pool.take());
@@ -131,7 +136,13 @@ impl<'a, K> PieceWriter<'a, K> {
     fn flush(&mut self) -> Result<(), Error> {
         let Some(lease) = self.block.take() else { return Ok(()) };
         let scratch = self.job.scratch();
-        let address = scratch.allocate(self.used as u64)?;
+        let used = self.used as u64;
+        // Behind the place of its last bin: so it is in the way of none of its bins.
+        let last_bin = self.pieces.last().map_or(0, |piece| piece.bin as usize);
+        let address = match self.places {
+            Some(places) => scratch.allocate_behind(places.start(last_bin), used),
+            None => scratch.allocate(used),
+        }?;
         let pieces = &mut self.pieces[self.addressed..];
         let records: u64 = pieces.iter().map(|piece| u64::from(piece.records)).sum();
         let spilled = &self.job.gauges.spilled;

@@ -5,6 +5,7 @@
 //! last chunks of the input stay in their areas.
 
 use super::bin::Bin;
+use super::in_place::BinPlaces;
 use super::load::Loads;
 use super::piece::{Piece, PieceWriter};
 use super::slices::{BinSlice, BinnedChunk};
@@ -29,8 +30,8 @@ use xsort_records::{Checksum, Key};
 
 /// Where the records of a scatter come from.
 pub(super) enum ScatterSource<'a> {
-    /// The inputs, and the size of each.
-    Inputs { files: &'a [FileId], bytes: &'a [u64] },
+    /// The inputs, the size of each, and where the bins are to be in the output's file.
+    Inputs { files: &'a [FileId], bytes: &'a [u64], places: Option<BinPlaces> },
     /// Loads of a bin that is split, and how many areas to use for them.
     Loads { loads: Loads<'a>, areas: usize },
 }
@@ -263,7 +264,11 @@ impl<K: Key> Scatterer<'_, K> {
         ends: &[usize],
     ) -> Result<(Vec<Piece>, usize), Error> {
         let blocks = self.blocks.expect("a chunk that doesn't stay has scratch");
-        let mut writer = PieceWriter::new(self.job, number, blocks, &self.written);
+        let places = match self.source {
+            ScatterSource::Inputs { places, .. } => places.as_ref(),
+            ScatterSource::Loads { .. } => None,
+        };
+        let mut writer = PieceWriter::new(self.job, number, blocks, places, &self.written);
         let mut from = 0;
         for (bin, &to) in ends.iter().enumerate() {
             writer.add(bin, records, &order[from..to])?;

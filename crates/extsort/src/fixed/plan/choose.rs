@@ -14,6 +14,9 @@ const MANY_RUNS: usize = 1000;
 /// drives anyway.
 const MANY_THREADS: usize = 8;
 
+/// In the output's file bins are chosen if a chunk has so many bytes for each of them.
+const IN_PLACE_PIECE_BYTES: u64 = 128 << 10;
+
 /// Plans a sort.
 ///
 /// # Errors
@@ -49,19 +52,44 @@ pub(crate) fn resident_bytes_max(facts: &Facts, stream: usize) -> u64 {
 fn best_plan(facts: &Facts) -> Option<Plan> {
     match facts.method {
         Method::Merge => runs::best_plan(facts),
-        Method::Scatter => bins::best_plan(facts),
+        Method::Scatter => best_bins(facts),
         Method::Auto => {
             let merge = runs::best_plan(facts);
             // Bins are never compressed.
             let is_compressed = facts.codec.is_some_and(|codec| !codec.is_auto())
                 && merge.as_ref().is_some_and(|plan| plan.compression_bytes > 0);
-            let is_slow = !is_compressed && merge.as_ref().is_some_and(is_slow_to_merge);
-            let scatter = if is_slow { bins::best_plan(facts) } else { None };
-            let is_one_level =
-                |plan: &Plan| matches!(&plan.shape, Shape::Scatter(shape) if shape.levels == 1);
-            scatter.filter(is_one_level).or(merge)
+            let is_better = |scatter: &Plan, merge: &Plan| match &scatter.shape {
+                Shape::Scatter(shape) => {
+                    let is_better = is_better_in_place(scatter) || is_slow_to_merge(merge);
+                    shape.levels == 1 && is_better
+                }
+                Shape::Merge(_) => false,
+            };
+            let may_scatter = |merge: &Plan| {
+                let is_large = facts.in_place && merge.spilled_chunks > merge.chunks / 4;
+                !is_compressed && (is_large || is_slow_to_merge(merge))
+            };
+            let scatter = merge
+                .as_ref()
+                .filter(|merge| may_scatter(merge))
+                .and_then(|merge| best_bins(facts).filter(|scatter| is_better(scatter, merge)));
+            scatter.or(merge)
         }
     }
+}
+
+/// The best plan of bins; in the output's file if that may be.
+fn best_bins(facts: &Facts) -> Option<Plan> {
+    bins::best_plan(facts).or_else(|| {
+        // In place they take a little more memory.
+        bins::best_plan(&Facts { in_place: false, ..facts.clone() })
+    })
+}
+
+/// Whether bins in the output's file have pieces that are large enough.
+fn is_better_in_place(plan: &Plan) -> bool {
+    let Shape::Scatter(shape) = &plan.shape else { return false };
+    shape.in_place && plan.chunk_bytes / shape.bins.max(1) as u64 >= IN_PLACE_PIECE_BYTES
 }
 
 /// Whether a merge has so many runs that it takes much more processor time than scattering, on a

@@ -8,7 +8,8 @@ impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.fmt_work(f)?;
         self.fmt_memory(f)?;
-        line(f, "scratch", Decimal(self.scratch_bytes as f64))?;
+        let beside = if self.is_in_place() { " more than the output, in its file" } else { "" };
+        line(f, "scratch", format_args!("{}{beside}", Decimal(self.scratch_bytes as f64)))?;
         line(f, "bytes read", Decimal(self.read_bytes as f64))?;
         write!(f, "{:<16} {}", "bytes written", Decimal(self.write_bytes as f64))
     }

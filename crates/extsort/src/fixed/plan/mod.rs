@@ -21,7 +21,7 @@ mod runs;
 mod shape;
 mod sizes;
 
-pub(crate) use bins::{PIECE_BYTES_EASY, bins_per_level, fan_out, levels, sample_keys};
+pub(crate) use bins::{PIECE_BYTES_EASY, bins_per_level, fan_out, lead_bytes, levels, sample_keys};
 pub use choose::plan;
 pub(crate) use choose::resident_bytes_max;
 pub use shape::{Facts, MergeShape, Plan, ScatterShape, Shape};

@@ -28,6 +28,9 @@ pub struct Facts {
     /// Whether chunks may stay in memory. If not, all go to scratch, so that no record is only in
     /// memory once the inputs are read.
     pub may_keep: bool,
+    /// Whether scratch may be in the output's own file: that is on the drive that scratch is to be
+    /// on, and the sort can't be resumed.
+    pub in_place: bool,
 }
 
 impl Facts {
@@ -140,6 +143,10 @@ pub struct ScatterShape {
     pub levels: usize,
     /// Areas to load bins into.
     pub gather_areas: usize,
+    /// Whether bins are in the output's own file, each near the place of its records in the output,
+    /// which overwrites them. The file has `scratch_bytes` bytes more than the output.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_place: bool,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -162,6 +169,11 @@ impl Plan {
         let between = self.bytes * times.saturating_sub(1) as u64;
         let phases = [(first, self.bytes), (again, between), (last, self.bytes)];
         phases.into_iter().filter(|(_, bytes)| *bytes > 0).collect()
+    }
+
+    /// Whether scratch is in the output's own file.
+    pub(crate) fn is_in_place(&self) -> bool {
+        matches!(&self.shape, Shape::Scatter(shape) if shape.in_place)
     }
 
     /// Chunks that stay in memory.

@@ -8,9 +8,20 @@ use crate::fixed::plan::{Facts, Plan, plan, resident_bytes_max};
 use crate::fixed::spool::{Spool, Stream, spool};
 use crate::store::checkpoint::{CheckpointFiles, FreshCheckpoint, InputFingerprint, SortRequest};
 use crate::store::open_files::OpenFiles;
+use crate::store::probe::probe;
 use crate::{Error, Observer, scratch_directories};
-use std::path::PathBuf;
-use xsort_disk::{Disk, FileId};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use xsort_disk::{Disk, FileId, is_standard_output, is_url, parent_directory};
+
+/// A drive that writes so much a second is measured only for sorts of at least so much.
+const PROBED_BYTES_MIN: u64 = 1 << 30;
+/// For so long, and with so much memory.
+const PROBE_TIME: Duration = Duration::from_millis(50);
+const PROBE_BYTES: u64 = 16 << 20;
+/// Beside a drive that writes more than this, compressing gains nothing
+/// (docs/experiments/2026-11-23-compression-auto.md).
+const FAST_BYTES_PER_SECOND: f64 = 1e9;
 
 /// Prepares a sort. If it can be resumed, `fresh` is its checkpoint.
 pub(super) fn begin<'a>(
@@ -27,16 +38,25 @@ pub(super) fn begin<'a>(
     let mut inputs = Inputs::open(options, stream_number, disk, observer)?;
     let scratch_directories = scratch_directories(&options.scratch, &options.output);
     let (mut output_file, mut output_guard) = open_output(options, &scratch_directories, disk)?;
+    let in_place =
+        fresh.is_none() && may_be_in_place(options, &scratch_directories, &inputs, disk)?;
     let spool = stream
         .map(|stream| {
-            spool_stream(stream, options, &scratch_directories, &mut inputs, disk, observer)
+            let facts = facts(options, &inputs, in_place);
+            spool_stream(stream, options, &facts, &scratch_directories, &mut inputs, disk, observer)
         })
         .transpose()?;
-    let mut facts = facts(options, &inputs);
+    let mut facts = facts(options, &inputs, in_place);
     let mut planned = plan(&facts)?;
     let space =
         Space::measure(options, &scratch_directories, &inputs, spool.as_ref(), disk, observer)?;
     let mut space_use = space.check(&planned)?;
+    if planned.is_in_place() && space_use.reserves_late {
+        // The output's file is needed before the inputs are read.
+        facts.in_place = false;
+        planned = plan(&facts)?;
+        space_use = space.check(&planned)?;
+    }
     let mut checkpoint = None;
     if let Some(fresh) = fresh {
         if space_use.needs_input_space && planned.resident_chunks() > 0 {
@@ -72,8 +92,47 @@ pub(super) fn begin<'a>(
     })))
 }
 
+/// Whether scratch may be in the output's file: that can be read back, and is on the drive that
+/// scratch is to be on.
+fn may_be_in_place(
+    options: &SortOptions,
+    scratch_directories: &[PathBuf],
+    inputs: &Inputs<'_>,
+    disk: &dyn Disk,
+) -> Result<bool, Error> {
+    if is_standard_output(&options.output) || is_url(&options.output) {
+        return Ok(false);
+    }
+    // Who names several directories wants scratch spread over them.
+    let [directory] = scratch_directories else { return Ok(false) };
+    let output_drive = disk.drive(&parent_directory(&options.output))?;
+    if !output_drive.overwrites || disk.drive(directory)?.id != output_drive.id {
+        return Ok(false);
+    }
+    match options.codec {
+        None => Ok(true),
+        Some(codec) if codec.is_auto() => is_too_fast_to_compress(directory, options, inputs, disk),
+        Some(_) => Ok(false),
+    }
+}
+
+/// Measures whether a drive is so fast that bins in place, which are never compressed, are better
+/// than runs that can be; if there is so much to sort that it doesn't matter what that takes.
+fn is_too_fast_to_compress(
+    directory: &Path,
+    options: &SortOptions,
+    inputs: &Inputs<'_>,
+    disk: &dyn Disk,
+) -> Result<bool, Error> {
+    if inputs.bytes.iter().sum::<u64>() < PROBED_BYTES_MIN {
+        return Ok(false);
+    }
+    let rates = probe(disk, directory, PROBE_BYTES.min(options.budget_bytes), PROBE_TIME)?;
+    Ok(rates.write_bytes_per_second > FAST_BYTES_PER_SECOND)
+}
+
 /// What the planner has to know.
-fn facts(options: &SortOptions, inputs: &Inputs<'_>) -> Facts {
+fn facts(options: &SortOptions, inputs: &Inputs<'_>, in_place: bool) -> Facts {
     Facts {
         input_bytes: inputs.bytes.clone(),
         record_bytes: options.layout.record_bytes() as u64,
@@ -83,6 +142,7 @@ fn facts(options: &SortOptions, inputs: &Inputs<'_>) -> Facts {
         method: options.method,
         codec: options.codec,
         may_keep: true,
+        in_place,
     }
 }
 
@@ -90,13 +150,14 @@ fn facts(options: &SortOptions, inputs: &Inputs<'_>) -> Facts {
 fn spool_stream<'a>(
     stream: Stream,
     options: &SortOptions,
+    facts: &Facts,
     scratch_directories: &[PathBuf],
     inputs: &mut Inputs<'a>,
     disk: &'a dyn Disk,
     observer: &'a dyn Observer,
 ) -> Result<Spool, Error> {
     let number = stream.input;
-    let memory_bytes = resident_bytes_max(&facts(options, inputs), number);
+    let memory_bytes = resident_bytes_max(facts, number);
     let (spool, guard) = spool(stream, memory_bytes, options, scratch_directories, disk, observer)?;
     inputs.add_stream(number, spool.file, spool.report.bytes, guard);
     Ok(spool)

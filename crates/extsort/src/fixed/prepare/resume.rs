@@ -19,6 +19,10 @@ pub(super) fn resume<'a>(
     observer: &'a dyn Observer,
 ) -> Result<Preparation<'a>, Error> {
     let plan: Plan = saved.plan()?;
+    if plan.is_in_place() {
+        // No sort that can be resumed has its scratch where it writes its output.
+        return Err(saved.contradiction());
+    }
     let (input_guard, found) = reopen_inputs(options, &saved, disk)?;
     let inputs_go_early = saved.inputs_go_early;
     let are_removed = inputs_go_early && saved.is_input_read();
