@@ -284,3 +284,25 @@ fn auto_merges_but_thousands_of_runs_on_many_threads() {
     assert!(!is_merge(1_000_000_000_000, 16 * GIB, 32), "thousands of them");
     assert!(is_merge(1_000_000_000_000, GIB, 32), "bins would take two levels");
 }
+
+#[test]
+fn auto_puts_bins_in_place_where_most_is_spilled_and_pieces_are_large() {
+    let is_in_place = |bytes, budget_bytes, threads, codec| {
+        let in_place = true;
+        let one = facts(bytes, 100, 10, budget_bytes, threads);
+        let facts = Facts { method: Method::Auto, in_place, codec, ..one };
+        let plan = plan(&facts).unwrap();
+        check(&plan);
+        let Shape::Scatter(shape) = &plan.shape else { return false };
+        assert!(shape.in_place && plan.scratch_bytes < bytes / 8, "{plan}");
+        true
+    };
+    for budget_bytes in [256 * MIB, GIB, 4 * GIB] {
+        assert!(is_in_place(8_000_000_000, budget_bytes, 2, None));
+    }
+    assert!(is_in_place(1_000_000_000_000, 64 * GIB, 32, None));
+    assert!(!is_in_place(8_000_000_000, 64 * MIB, 2, None), "pieces would be small");
+    assert!(!is_in_place(8_000_000_000, 7 * GIB, 2, None), "most fits in memory");
+    assert!(!is_in_place(8_000_000_000, 12 * GIB, 2, None), "nothing is spilled");
+    assert!(!is_in_place(8_000_000_000, GIB, 2, Some(Codec::Lz4)), "bins aren't compressed");
+}

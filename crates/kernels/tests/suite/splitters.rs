@@ -253,6 +253,17 @@ fn shares_are_balanced() {
     let sample = sample(key, &records, 10, count / (16 * bins));
     let splitters = Splitters::from_sample(key, &sample.concat(), bins);
     assert_eq!(splitters.bins(), bins);
+    let (_, ends) = distributed(&splitters, &sample.concat(), 10);
+    let counts = splitters.counts(&sample.concat());
+    assert!(
+        counts
+            .iter()
+            .scan(0, |end, count| {
+                *end += count;
+                Some(*end)
+            })
+            .eq(ends)
+    );
     let (_, ends) = distributed(&splitters, &records, 10);
     let sizes: Vec<usize> =
         std::iter::once(ends[0]).chain(ends.windows(2).map(|pair| pair[1] - pair[0])).collect();
@@ -270,6 +281,7 @@ fn a_sample_smaller_than_the_bins() {
         let sample: Vec<u8> = (0..keys).collect();
         let splitters = Splitters::from_sample(Fields::plain(0, 1), &sample, 100);
         assert_eq!(splitters.bins(), usize::from(keys).max(1));
+        assert_eq!(splitters.counts(&sample).iter().sum::<usize>(), usize::from(keys));
         assert!((0..splitters.bins()).all(|bin| !splitters.is_one_key(bin)));
         let (order, ends) = distributed(&splitters, &[3, 0, 200, 0], 1);
         assert_eq!(*ends.last().unwrap(), 4);

@@ -1,0 +1,229 @@
+//! Bins in the output's own file: they go where the output will be, which then overwrites them.
+
+use crate::sort::oracle;
+use std::path::PathBuf;
+use xsort_disk::{
+    Corruption, Damage, DiskOptions, FaultSite, FileRole, Operation, OsDisk, SimDisk, SimOptions,
+};
+use xsort_extsort::fixed::{Method, Shape};
+use xsort_extsort::{Caches, Error, Plan, SortOptions, SortReport, Unobserved, dry_run, sort};
+use xsort_records::Layout;
+use xsort_testing::{Random, for_each_seed};
+
+const RECORD_BYTES: usize = 100;
+const RECORDS: usize = 400_000;
+/// Areas of 2 to 3 MiB, so that a few of some twenty loads are in memory at once.
+const BUDGET_BYTES: u64 = 14 << 20;
+
+fn options(threads: usize) -> SortOptions {
+    SortOptions {
+        inputs: vec!["/in".into()],
+        output: "/out".into(),
+        layout: Layout::new(RECORD_BYTES, vec!["0:10".parse().unwrap()]).unwrap(),
+        format_is_assumed: false,
+        budget_bytes: BUDGET_BYTES,
+        threads,
+        caches: Caches::default(),
+        method: Method::Scatter,
+        codec: None,
+        scratch: Vec::new(),
+        remove_input: false,
+        sync: true,
+        probe: false,
+        checkpoint: None,
+    }
+}
+
+/// Records whose keys are a number from 0 to 1, by the record's number, and its number.
+fn records(key: impl Fn(usize) -> f64) -> Vec<u8> {
+    let mut bytes = vec![0; RECORDS * RECORD_BYTES];
+    for (number, record) in bytes.chunks_mut(RECORD_BYTES).enumerate() {
+        let rank = (key(number).clamp(0.0, 1.0) * (1u64 << 48) as f64) as u64;
+        record[..8].copy_from_slice(&(rank << 15).to_be_bytes());
+        record[10..18].copy_from_slice(&number.to_be_bytes());
+    }
+    bytes
+}
+
+fn uniform(random: &mut Random) -> Vec<u8> {
+    let ranks: Vec<f64> = (0..RECORDS).map(|_| chance(random)).collect();
+    records(|number| ranks[number])
+}
+
+fn chance(random: &mut Random) -> f64 {
+    random.between(0, 1 << 32) as f64 / (1u64 << 32) as f64
+}
+
+/// Records of which those that are sampled have greater keys than the others: the sample is of
+/// three neighbours at each of 1,024 places.
+fn misleading(random: &mut Random) -> Vec<u8> {
+    let ranks: Vec<f64> = (0..RECORDS).map(|_| chance(random)).collect();
+    let is_sampled = |number: usize| number * 1024 % RECORDS < 4 * 1024;
+    // Half of the other records have keys below 0.4.
+    let moved = |rank: f64| if rank < 0.5 { rank * 0.8 } else { 0.4 + (rank - 0.5) * 1.2 };
+    records(|number| if is_sampled(number) { ranks[number] } else { moved(ranks[number]) })
+}
+
+fn is_in_place(plan: &Plan) -> bool {
+    matches!(&plan.shape, Shape::Scatter(shape) if shape.in_place)
+}
+
+/// Sorts on the simulated disk, and compares.
+fn check(options: &SortOptions, disk: SimOptions, bytes: &[u8]) -> SortReport {
+    let disk = SimDisk::new(disk);
+    disk.put("/in", bytes);
+    disk.put("/out", "old");
+    let report = sort(options, &disk, &Unobserved).unwrap();
+    assert!(is_in_place(&report.plan), "{}", report.plan);
+    assert!(disk.get("/out").unwrap() == oracle(&options.layout, bytes), "another output");
+    assert_eq!((disk.open_files(), disk.scratch_bytes()), (0, 0));
+    report
+}
+
+/// Bytes of pieces that were moved because an earlier bin was to be written there.
+fn moved_bytes(report: &SortReport) -> u64 {
+    report.moved.written_bytes - report.plan.bytes.next_multiple_of(4096) - report.scratch_bytes
+}
+
+#[test]
+fn many_bins_go_where_the_output_will_be() {
+    for_each_seed("in place", 4, |seed| {
+        let random = &mut Random::new(seed);
+        let bytes = uniform(random);
+        for threads in [1, 2, 3] {
+            let report = check(&options(threads), SimOptions::rough(seed), &bytes);
+            assert!(report.bins.len() > 10, "few loads would be read before they are overwritten");
+            assert_eq!(moved_bytes(&report), 0);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn what_a_misleading_sample_puts_in_the_way_is_moved() {
+    for_each_seed("misleading", 4, |seed| {
+        let random = &mut Random::new(seed);
+        let bytes = misleading(random);
+        let report = check(&options(2), SimOptions::rough(seed), &bytes);
+        assert!(moved_bytes(&report) > report.plan.bytes / 100, "{} moved", moved_bytes(&report));
+        Ok(())
+    });
+}
+
+/// Whatever order the input has: sorted and reversed ones fill one bin after the other.
+#[test]
+fn orders_and_equal_keys_are_sorted_in_place() {
+    let last = (RECORDS - 1) as f64;
+    let keys: [&dyn Fn(usize) -> f64; 4] = [
+        &|number| number as f64 / last,
+        &|number| 1.0 - number as f64 / last,
+        &|_| 0.5,
+        // Two heavy keys, one of them in the first half of the input only.
+        &|number| {
+            if number % 3 == 0 {
+                0.3
+            } else if number < RECORDS / 2 {
+                0.7
+            } else {
+                0.9
+            }
+        },
+    ];
+    for (seed, key) in keys.iter().enumerate() {
+        check(&options(2), SimOptions::rough(seed as u64), &records(key));
+    }
+}
+
+#[test]
+fn real_files_too() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (input, output) = (directory.path().join("in"), directory.path().join("out"));
+    let disk = OsDisk::new(DiskOptions::default()).unwrap();
+    if !disk_overwrites(&disk, directory.path().into()) {
+        return;
+    }
+    for bytes in [uniform(&mut Random::new(1)), misleading(&mut Random::new(2))] {
+        std::fs::write(&input, &bytes).unwrap();
+        let options =
+            SortOptions { inputs: vec![input.clone()], output: output.clone(), ..options(2) };
+        let report = sort(&options, &disk, &Unobserved).unwrap();
+        assert!(is_in_place(&report.plan));
+        assert!(std::fs::read(&output).unwrap() == oracle(&options.layout, &bytes));
+    }
+}
+
+fn disk_overwrites(disk: &OsDisk, directory: PathBuf) -> bool {
+    use xsort_disk::Disk;
+    disk.drive(&directory).unwrap().overwrites
+}
+
+/// The space of the output and little more is enough, where runs need it twice.
+#[test]
+fn a_sort_needs_little_more_space_than_its_output() {
+    let bytes = uniform(&mut Random::new(3));
+    let plan = check(&options(2), SimOptions::default(), &bytes).plan;
+    assert!(plan.scratch_bytes < plan.bytes / 4, "{plan}");
+    let capacity_bytes = Some(2 * plan.bytes + plan.scratch_bytes + 4096 * 4);
+    let sized = SimOptions { capacity_bytes, ..SimOptions::default() };
+    check(&options(2), sized.clone(), &bytes);
+
+    let disk = SimDisk::new(sized);
+    disk.put("/in", &bytes);
+    let merge = SortOptions { method: Method::Merge, ..options(2) };
+    let refused = sort(&merge, &disk, &Unobserved).unwrap_err();
+    assert!(matches!(refused, Error::Space { .. }), "{refused}");
+}
+
+/// Once the sort runs the drive may fill up all the same: with what another program writes.
+#[test]
+fn a_drive_that_fills_up_leaves_the_old_output() {
+    let bytes = misleading(&mut Random::new(4));
+    let fault = xsort_disk::Fault {
+        operation: Operation::Write,
+        role: Some(FileRole::Output),
+        site: FaultSite::Byte(3 << 20),
+        errno: 28,
+    };
+    let disk = SimDisk::new(SimOptions { faults: vec![fault], ..SimOptions::default() });
+    disk.put("/in", &bytes);
+    disk.put("/out", "old");
+    let error = sort(&options(2), &disk, &Unobserved).unwrap_err();
+    assert!(error.to_string().contains("/out"), "{error}");
+    assert_eq!(disk.get("/out").unwrap(), b"old");
+    assert_eq!(disk.paths().len(), 2, "nothing is left");
+}
+
+/// Bins behind the end of the output are in the file, but never part of the output.
+#[test]
+fn bins_that_come_back_otherwise_are_noticed() {
+    let bytes = uniform(&mut Random::new(5));
+    for damage in [Damage::FlipBit, Damage::LoseWrite] {
+        let site = FaultSite::Byte(bytes.len() as u64 + 100_000);
+        let corruption = Corruption { role: FileRole::Output, site, damage };
+        let disk =
+            SimDisk::new(SimOptions { corruptions: vec![corruption], ..SimOptions::default() });
+        disk.put("/in", &bytes);
+        disk.put("/out", "old");
+        let error = sort(&options(2), &disk, &Unobserved).unwrap_err();
+        assert!(matches!(error, Error::Corrupt { .. }), "{damage:?}: {error}");
+        assert_eq!(disk.get("/out").unwrap(), b"old");
+    }
+}
+
+/// Who says where scratch goes, or wants to go on later, has it there.
+#[test]
+fn scratch_is_elsewhere_where_it_must_be() {
+    let bytes = uniform(&mut Random::new(6));
+    let disk = SimDisk::new(SimOptions::default());
+    disk.put("/in", &bytes);
+    let plan = |options: &SortOptions| dry_run(options, &disk, &Unobserved).unwrap().plan;
+    assert!(is_in_place(&plan(&options(2))));
+    let one = SortOptions { scratch: vec!["/tmp".into()], ..options(2) };
+    assert!(is_in_place(&plan(&one)), "one directory on the output's drive");
+    let two = SortOptions { scratch: vec!["/tmp".into(), "/more".into()], ..options(2) };
+    assert!(!is_in_place(&plan(&two)));
+    let merge = SortOptions { method: Method::Merge, ..options(2) };
+    assert!(!is_in_place(&plan(&merge)));
+    let stream = SortOptions { output: "/dev/fd/1".into(), ..options(2) };
+    assert!(!is_in_place(&plan(&stream)));
+}
