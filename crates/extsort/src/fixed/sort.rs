@@ -147,8 +147,7 @@ fn run<K: Key>(
     if !prepared.reserves_late {
         // Early, so that a drive that fills up meanwhile fails the sort before it has done its
         // work.
-        let beside_bytes = if plan.is_in_place() { plan.scratch_bytes } else { 0 };
-        disk.reserve(output_file, align_up(plan.bytes + beside_bytes))?;
+        disk.reserve(output_file, plan.output_file_bytes())?;
     }
     let map = if plan.may_spill() { Lease::map } else { Lease::map_huge_if_fast };
     let mut state = SortState {
@@ -214,7 +213,7 @@ fn open_scratch<'a>(
         }
         None if plan.is_in_place() => {
             let directory = parent_directory(&options.output);
-            let sizes = (plan.bytes + bytes, plan.block_bytes);
+            let sizes = (plan.output_file_bytes(), plan.block_bytes);
             Ok(Scratch::in_output(disk, prepared.output_file, directory, sizes, in_use))
         }
         None if plan.may_spill() => Scratch::create(disk, scratch_directories, bytes, in_use),

@@ -3,8 +3,8 @@
 //! As in a hash table with linear probing, what finds its own place taken goes to the next free one
 //! behind it, so that everything lies near where it belongs, and never before that. Words of 64
 //! places are a forest: a word without a free place leads to the next one that may have some, and
-//! paths are halved on the way (Tarjan and van Leeuwen, JACM 1984). So a long stretch without a free
-//! place isn't searched again and again.
+//! paths are halved on the way (Tarjan and van Leeuwen, JACM 1984). So a long stretch without a
+//! free place isn't searched again and again.
 
 /// Places in one word.
 const WORD_PLACES: usize = u64::BITS as usize;

@@ -1,9 +1,9 @@
 //! Bins in the output's own file, which takes their places over.
 //!
 //! ```text
-//!  scattered        | lead |  bin 0  |  bin 1  |  bin 2  |  bin 3  |
-//!  gathering bin 2  |  bin 0  |  bin 1  |bi.    2  |  bin 3  |
-//!                   '--- sorted ---'---- free ----'
+//!  scattered          |lead|  bin 0  |  bin 1  |  bin 2  |  bin 3  |
+//!  bin 2 was read     |  bin 0  |  bin 1  |  bin 2  |    |  bin 3  |
+//!  and is written     '------ sorted ---->|  - - - >|
 //! ```
 //!
 //! A sample says how large each bin will be, and so where its records will be in the output. Its
@@ -21,7 +21,6 @@ use super::load::Load;
 use crate::Error;
 use crate::fixed::job::SortJob;
 use crate::fixed::memory::Memory;
-use crate::fixed::plan::{Plan, lead_bytes};
 use crate::store::ordered_reads::FileRange;
 use crate::store::scratch::BlockAddress;
 use crate::store::seal::check_seal;
@@ -30,30 +29,6 @@ use xsort_disk::{Lease, align_up};
 
 /// Reads in flight of pieces that are moved.
 const READS: usize = 8;
-
-/// Where the blocks of each bin are to be in the output's file.
-pub(super) struct BinPlaces {
-    starts: Vec<u64>,
-}
-
-impl BinPlaces {
-    /// By how many keys of a sample are in each bin.
-    pub(super) fn new(plan: &Plan, sampled: &[usize]) -> BinPlaces {
-        let lead_bytes = lead_bytes(plan.bytes, plan.block_bytes);
-        let sum = sampled.iter().sum::<usize>().max(1) as u128;
-        let starts = sampled.iter().scan(0, |before, &count| {
-            let start = (u128::from(plan.bytes) * *before / sum) as u64;
-            *before += count as u128;
-            Some(lead_bytes + start)
-        });
-        BinPlaces { starts: starts.collect() }
-    }
-
-    /// Where those of a bin begin.
-    pub(super) fn start(&self, bin: usize) -> u64 {
-        self.starts[bin]
-    }
-}
 
 /// Moves each piece that is where a load before its own will be written.
 pub(super) fn clear_the_way<K>(

@@ -23,7 +23,7 @@
 //! | `scatter`, `piece` | records on their way into bins |
 //! | `bin`, `slices` | what is in a bin, on scratch and in memory |
 //! | `load`, `limits` | what is loaded at once, and how much that can be |
-//! | `in_place` | bins in the output's own file |
+//! | `places`, `in_place` | bins in the output's own file, and what is in the way of others there |
 //! | `gather` | bins on their way into the output |
 
 mod bin;
@@ -33,6 +33,7 @@ mod limits;
 mod load;
 mod phases;
 mod piece;
+mod places;
 mod sample;
 mod scatter;
 mod slices;

@@ -2,9 +2,10 @@
 
 use super::bin::Bin;
 use super::gather::gather;
-use super::in_place::{BinPlaces, clear_the_way};
+use super::in_place::clear_the_way;
 use super::limits::Limits;
 use super::load::Loads;
+use super::places::BinPlaces;
 use super::sample::{sample_input, sample_loads};
 use super::scatter::{ScatterSource, Scattered, scatter};
 use super::slices::BinnedChunk;

@@ -4,7 +4,7 @@
 //! its own, go to scratch in one block, so that writes are large however many bins there are. A
 //! piece that fills its block goes on in the next.
 
-use super::in_place::BinPlaces;
+use super::places::BinPlaces;
 use crate::Error;
 use crate::fixed::job::SortJob;
 use crate::store::scratch::BlockAddress;
@@ -105,8 +105,8 @@ impl<'a, K> PieceWriter<'a, K> {
                 Some(block) => (block.len() - self.used) / record_bytes,
                 None => 0,
             };
-            // Less than that isn't worth a piece that goes on in the next block anyway. Where blocks
-            // have places of one size, what a block leaves free is lost.
+            // Less than that isn't worth a piece that goes on in the next block anyway. Where
+            // blocks have places of one size, what a block leaves free is lost.
             let worth = if self.places.is_some() { 64 } else { 8 };
             if fitting < order.len().min(self.job.block_records().div_ceil(worth)) {
                 self.flush()?;

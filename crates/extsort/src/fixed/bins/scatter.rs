@@ -5,9 +5,9 @@
 //! last chunks of the input stay in their areas.
 
 use super::bin::Bin;
-use super::in_place::BinPlaces;
 use super::load::Loads;
 use super::piece::{Piece, PieceWriter};
+use super::places::BinPlaces;
 use super::slices::{BinSlice, BinnedChunk};
 use crate::Error;
 use crate::fixed::chunk_journal::{record_chunk, replay_chunks};

@@ -3,6 +3,7 @@
 use crate::Codec;
 use crate::fixed::options::Method;
 use serde::{Deserialize, Serialize};
+use xsort_disk::align_up;
 
 /// Bytes that a pool may have beside four times the input, and once more for each thread.
 const POOL_BYTES_BESIDE: u64 = 1 << 30;
@@ -174,6 +175,11 @@ impl Plan {
     /// Whether scratch is in the output's own file.
     pub(crate) fn is_in_place(&self) -> bool {
         matches!(&self.shape, Shape::Scatter(shape) if shape.in_place)
+    }
+
+    /// Bytes of the output's file while it is written.
+    pub(crate) fn output_file_bytes(&self) -> u64 {
+        align_up(self.bytes + if self.is_in_place() { self.scratch_bytes } else { 0 })
     }
 
     /// Chunks that stay in memory.
