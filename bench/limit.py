@@ -95,8 +95,9 @@ class Rates:
         return asdict(self)
 
 
-def floor_seconds(rates, task, bytes, spilled):
+def floor_seconds(rates, task, bytes, spilled, last=None):
     """The least time for sorting `bytes` with `spilled` bytes of scratch written and read again, or for making or proving them.
+    The output is written at the rates `last`, if these are given.
 
     The output can't begin before the input has been read whole. So a sort reads the input while it spills, and writes the output while it
     reads what it spilled; what is spilled beyond the input's size was merged in between.
@@ -107,7 +108,7 @@ def floor_seconds(rates, task, bytes, spilled):
         return phase_seconds(rates, bytes, 0)
     first = min(bytes, spilled)
     between = spilled - first
-    return phase_seconds(rates, bytes, first) + phase_seconds(rates, between, between) + phase_seconds(rates, first, bytes)
+    return phase_seconds(rates, bytes, first) + phase_seconds(rates, between, between) + phase_seconds(last or rates, first, bytes)
 
 
 def phase_seconds(rates, read_bytes, written_bytes):

@@ -24,8 +24,8 @@ the same input if it has one, median (least-most). `CPU`: user and system. `read
 per byte of input. `floor`: what the input, the output and xsort's scratch take at the rates of fio's best configuration over the whole record;
 `x floor`: seconds as its multiple; `share`: of the drive's limit, 100% is the limit. For gen it is fio's rate for a file that is new, too.
 `freed`: what giving that scratch back takes of the drive, measured with fio's file; `share with it`: of a limit that counts it. The floor has
-fio write over a file that is there; `new`: where it writes files that are new, as a sort's output and scratch are; `share of new`: of that
-limit, without giving scratch back. Raw rows: `rows.jsonl`.
+fio write over a file that is there; `new`: where it writes files that are new, as scratch is, and an output that isn't written over scratch;
+`share of new`: of that limit, without giving scratch back. Raw rows: `rows.jsonl`.
 """
 
 
@@ -95,7 +95,7 @@ def floor_seconds(row, rows):
 
 
 def new_floor_seconds(row, rows):
-    """The same where all that is written is new; None if that was not measured."""
+    """The same where all that is written is new, but for an output that is written over scratch; None if that was not measured."""
     return floor_at(row, rows, limit.Rates.of_new_files)
 
 
@@ -103,14 +103,17 @@ def floor_at(row, rows, choose):
     rates = row["rates"] and choose(sustained(rows))
     if not rates:
         return None
-    spilled = spilled_bytes(row, rows) if row["task"] == "sort" else 0
-    return None if spilled is None else limit.floor_seconds(rates, row["task"], row["bytes"], spilled)
+    if row["task"] != "sort":
+        return limit.floor_seconds(rates, row["task"], row["bytes"], 0)
+    spill = spill_of(row, rows)
+    last = sustained(rows) if spill and spill.get("in_place") else None
+    return spill and limit.floor_seconds(rates, "sort", row["bytes"], spill["spilled_bytes"], last)
 
 
 def freed_seconds(row, rows):
-    """What giving back the scratch that the floor counts takes."""
-    spilled = spilled_bytes(row, rows) if row["task"] == "sort" and row["rates"] else None
-    return spilled and spilled / sustained(rows).freed
+    """What giving back the scratch that the floor counts takes; none if the output took it over."""
+    spill = spill_of(row, rows) if row["task"] == "sort" and row["rates"] else None
+    return spill and not spill.get("in_place") and spill["spilled_bytes"] / sustained(rows).freed or None
 
 
 def sustained(rows):
@@ -119,16 +122,16 @@ def sustained(rows):
     return limit.sustained(list(measured.values()))
 
 
-def spilled_bytes(row, rows):
-    """The least that xsort spilled from the row's input in its round; with the row's memory if that is xsort's."""
-    spilled = [
-        other["spilled_bytes"]
+def spill_of(row, rows):
+    """xsort's row that spilled least of the row's input in its round; with the row's memory if that is xsort's."""
+    spills = [
+        other
         for other in rows
         if (other["task"], other["round"], other["case"], other["contender"]) == ("sort", row["round"], row["case"], "xsort")
         and not other["failure"]
         and (row["contender"] != "xsort" or other["memory_bytes"] == row["memory_bytes"])
     ]
-    return min(spilled, default=None)
+    return min(spills, key=lambda other: other["spilled_bytes"], default=None)
 
 
 def table(title, environment, results, quote=()):

@@ -236,7 +236,8 @@ def told_by_xsort(output, errors, case):
     answer = json.loads(errors.splitlines()[-1] if case.is_lines else output)
     if case.is_lines or case.is_table:
         return {"spilled_bytes": answer["spilled_bytes"]}
-    return {"method": answer["plan"]["method"], "spilled_bytes": sum(scratch["bytes"] for scratch in answer["scratch"])}
+    plan, spilled_bytes = answer["plan"], sum(scratch["bytes"] for scratch in answer["scratch"])
+    return {"method": plan["method"], "in_place": plan.get("in_place", False), "spilled_bytes": spilled_bytes}
 
 
 def has_failed(rows, is_strict):

@@ -57,6 +57,14 @@ class Summary(unittest.TestCase):
         self.assertEqual((result["floor_seconds"], result["new_floor_seconds"], result["share_of_new"]), (2.0, 4.0, 1.0))
         self.assertIsNone(summary_of("xsort", [sort_row("xsort", 4.0)])["new_floor_seconds"])
 
+    def test_an_output_over_scratch_is_no_new_file_and_gives_nothing_back(self):
+        rates = sort_row("xsort", 4.0)["rates"] | {"created": 1e9, "created_mixed": 1e9, "freed": 4e9}
+        result = summary_of("xsort", [sort_row("xsort", 4.0, rates=rates, in_place=True)])
+        # Scratch is new, 2 s; the output isn't, 1 s.
+        self.assertEqual((result["floor_seconds"], result["new_floor_seconds"], result["share_of_new"]), (2.0, 3.0, 0.75))
+        self.assertIsNone(result["freed_seconds"])
+        self.assertEqual(result["share_with_freed"], 0.5)
+
     def test_rivals_are_held_to_the_floor_of_xsort_on_the_same_input(self):
         rows = [sort_row("xsort", 2.0), sort_row("GNU sort", 8.0, contender="gnu")]
         del rows[1]["spilled_bytes"]

@@ -24,6 +24,9 @@ use xsort_disk::{align_down, align_up};
 pub(crate) const PIECE_BYTES_EASY: u64 = 256 * KIB;
 /// With pieces below this size, reading a bin takes longer than another level does.
 const PIECE_BYTES_MIN: u64 = 64 * KIB;
+/// With pieces below this size bins in place are no faster than a merge
+/// (docs/experiments/2026-11-27-in-place.md).
+const IN_PLACE_PIECE_BYTES: u64 = 96 * KIB;
 /// Bins are made to fill this percentage of an area: with the number of samples below, one in ten
 /// thousand turns out larger than its area.
 const FILL_PERCENT: u64 = 75;
@@ -86,13 +89,34 @@ pub(crate) fn lead_bytes(bytes: u64, block_bytes: u64) -> u64 {
 
 /// The best plan within the budget, if there is any.
 pub(super) fn best_plan(facts: &Facts) -> Option<Plan> {
-    thread_counts(facts.threads).find_map(|threads| Candidate::new(facts, threads as u64).plan())
+    let in_place = if facts.in_place { best_in_place(facts) } else { None };
+    in_place.or_else(|| {
+        let mut threads = thread_counts(facts.threads);
+        threads.find_map(|threads| Candidate::new(facts, threads as u64).plan())
+    })
+}
+
+/// The best plan with bins in place whose pieces are large. Where memory is little, there are no
+/// more areas than threads (two at least), so that they are larger.
+fn best_in_place(facts: &Facts) -> Option<Plan> {
+    let candidate = Candidate::new(facts, facts.threads as u64);
+    let fewer = Candidate { gather_areas: candidate.threads.max(2), ..candidate.clone() };
+    [candidate, fewer].iter().filter_map(Candidate::plan).find(is_good_in_place)
+}
+
+/// Whether bins are in the output's file, in pieces that are large enough.
+pub(super) fn is_good_in_place(plan: &Plan) -> bool {
+    let Shape::Scatter(shape) = &plan.shape else { return false };
+    shape.in_place && plan.chunk_bytes / shape.bins.max(1) as u64 >= IN_PLACE_PIECE_BYTES
 }
 
 /// A number of threads, and what follows from it alone.
+#[derive(Clone)]
 struct Candidate<'a> {
     facts: &'a Facts,
     threads: u64,
+    /// Areas to load bins into.
+    gather_areas: u64,
     bytes: u64,
     block_bytes: u64,
     spill_blocks: u64,
@@ -113,6 +137,7 @@ impl Candidate<'_> {
         Candidate {
             facts,
             threads,
+            gather_areas: threads + if threads == 1 { 1 } else { 2 },
             bytes: facts.input_bytes.iter().sum(),
             block_bytes,
             spill_blocks: threads + flight,
@@ -125,10 +150,6 @@ impl Candidate<'_> {
                 1
             } as u64,
         }
-    }
-
-    fn gather_areas(&self) -> u64 {
-        self.threads + if self.threads == 1 { 1 } else { 2 }
     }
 
     /// Bytes of an area for chunks of so many records.
@@ -183,7 +204,7 @@ impl Candidate<'_> {
         let pool_bytes = align_down(pool_bytes.min(self.facts.pool_bytes_max()));
         let blocks_bytes = self.threads * sort_buffer_bytes + self.blocks_bytes();
         let for_areas = pool_bytes.checked_sub(blocks_bytes)?;
-        let gather_areas = self.gather_areas();
+        let gather_areas = self.gather_areas;
         let fitting = for_areas / self.area_bytes(chunk_records);
         if fitting < gather_areas.min(chunks.count.max(1) + 1) {
             return None;

@@ -14,9 +14,6 @@ const MANY_RUNS: usize = 1000;
 /// drives anyway.
 const MANY_THREADS: usize = 8;
 
-/// In the output's file bins are chosen if a chunk has so many bytes for each of them.
-const IN_PLACE_PIECE_BYTES: u64 = 128 << 10;
-
 /// Plans a sort.
 ///
 /// # Errors
@@ -60,14 +57,14 @@ fn best_plan(facts: &Facts) -> Option<Plan> {
                 && merge.as_ref().is_some_and(|plan| plan.compression_bytes > 0);
             let is_better = |scatter: &Plan, merge: &Plan| match &scatter.shape {
                 Shape::Scatter(shape) => {
-                    let is_better = is_better_in_place(scatter) || is_slow_to_merge(merge);
+                    let is_better = bins::is_good_in_place(scatter) || is_slow_to_merge(merge);
                     shape.levels == 1 && is_better
                 }
                 Shape::Merge(_) => false,
             };
             let may_scatter = |merge: &Plan| {
-                let is_large = facts.in_place && merge.spilled_chunks > merge.chunks / 4;
-                !is_compressed && (is_large || is_slow_to_merge(merge))
+                let may_be_in_place = facts.in_place && merge.spilled_chunks > 0;
+                !is_compressed && (may_be_in_place || is_slow_to_merge(merge))
             };
             let scatter = merge
                 .as_ref()
@@ -84,12 +81,6 @@ fn best_bins(facts: &Facts) -> Option<Plan> {
         // In place they take a little more memory.
         bins::best_plan(&Facts { in_place: false, ..facts.clone() })
     })
-}
-
-/// Whether bins in the output's file have pieces that are large enough.
-fn is_better_in_place(plan: &Plan) -> bool {
-    let Shape::Scatter(shape) = &plan.shape else { return false };
-    shape.in_place && plan.chunk_bytes / shape.bins.max(1) as u64 >= IN_PLACE_PIECE_BYTES
 }
 
 /// Whether a merge has so many runs that it takes much more processor time than scattering, on a
