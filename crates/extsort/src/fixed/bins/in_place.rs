@@ -45,7 +45,9 @@ pub(super) fn clear_the_way<K>(
         usize::from(piece.address.drive) == 0 && piece.address.offset < *start
     });
     let block_bytes = job.plan.block_bytes as usize;
-    let mut buffers = memory.take(memory.fitting(block_bytes).min(1 + READS), block_bytes);
+    // The blocks that pieces were written through are free again: there are two at least.
+    let count = memory.fitting(block_bytes).clamp(2, 1 + READS);
+    let mut buffers = memory.take(count, block_bytes);
     let mut copy = buffers.pop();
     let scratch = job.scratch();
     let reads = in_the_way.map(|(start, piece)| {
