@@ -89,7 +89,7 @@ fn drive(id: u64, stat: &StatFs, space: &StatVfs) -> Drive {
     let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
     // Others copy on write, or fill the space before what is written first.
     let overwrites = [EXT4, XFS, TMPFS].contains(&&*kind);
-    Drive { id, free_bytes, is_memory, overwrites, kind }
+    Drive { id, free_bytes, is_memory, overwrites, limit_bytes_per_second: None, kind }
 }
 
 fn kind(stat: &StatFs) -> (String, bool) {

@@ -439,7 +439,8 @@ impl Disk for OsDisk {
     }
 
     fn drive(&self, path: &Path) -> Result<Drive, Error> {
-        drive::of_path(path)
+        let limit_bytes_per_second = self.rate.as_ref().map(|rate| rate.bytes_per_second());
+        Ok(Drive { limit_bytes_per_second, ..drive::of_path(path)? })
     }
 
     fn path(&self, file: FileId) -> PathBuf {

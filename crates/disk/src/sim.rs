@@ -424,6 +424,7 @@ impl Disk for SimDisk {
             free_bytes,
             is_memory: self.shared.options.is_memory,
             overwrites: true,
+            limit_bytes_per_second: None,
             kind: "simulated".to_owned(),
         })
     }

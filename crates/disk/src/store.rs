@@ -16,6 +16,8 @@ pub struct Drive {
     pub is_memory: bool,
     /// A write over bytes of a file goes where these are, and takes no other space meanwhile.
     pub overwrites: bool,
+    /// How many bytes a second are read and written together at most, if the job has a limit.
+    pub limit_bytes_per_second: Option<u64>,
     /// Name of the file system's type if known ("ext4", "tmpfs").
     pub kind: String,
 }

@@ -543,6 +543,7 @@ impl Disk for ObjectDisk {
             free_bytes: STORE_FREE_BYTES,
             is_memory: false,
             overwrites: false,
+            limit_bytes_per_second: None,
             kind: location.scheme.prefix().trim_end_matches("://").to_owned(),
         })
     }

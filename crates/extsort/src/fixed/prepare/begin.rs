@@ -14,10 +14,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xsort_disk::{Disk, FileId, is_standard_output, is_url, parent_directory};
 
-/// A drive that writes so much a second is measured only for sorts of at least so much.
-const PROBED_BYTES_MIN: u64 = 1 << 30;
-/// For so long, and with so much memory.
-const PROBE_TIME: Duration = Duration::from_millis(50);
+/// A drive is measured only for sorts of at least so much.
+const PROBED_BYTES_MIN: u64 = 256 << 20;
+/// Three times for so long, but no longer than a hundredth of the time that the fastest sort would
+/// take, and with so much memory.
+const PROBE_TIME_MAX: Duration = Duration::from_millis(50);
+const PROBED_BYTES_PER_NANOSECOND: u64 = 200;
 const PROBE_BYTES: u64 = 16 << 20;
 /// Beside a drive that writes more than this, compressing gains nothing
 /// (docs/experiments/2026-11-23-compression-auto.md).
@@ -111,7 +113,12 @@ fn may_be_in_place(
     }
     match options.codec {
         None => Ok(true),
-        Some(codec) if codec.is_auto() => is_too_fast_to_compress(directory, options, inputs, disk),
+        Some(codec) if codec.is_auto() => {
+            // Of a limit reads take a half.
+            let limit = output_drive.limit_bytes_per_second.map_or(f64::MAX, |limit| limit as f64);
+            Ok(limit > 2.0 * FAST_BYTES_PER_SECOND
+                && is_too_fast_to_compress(directory, options, inputs, disk)?)
+        }
         Some(_) => Ok(false),
     }
 }
@@ -124,10 +131,12 @@ fn is_too_fast_to_compress(
     inputs: &Inputs<'_>,
     disk: &dyn Disk,
 ) -> Result<bool, Error> {
-    if inputs.bytes.iter().sum::<u64>() < PROBED_BYTES_MIN {
+    let bytes = inputs.bytes.iter().sum::<u64>();
+    if bytes < PROBED_BYTES_MIN {
         return Ok(false);
     }
-    let rates = probe(disk, directory, PROBE_BYTES.min(options.budget_bytes), PROBE_TIME)?;
+    let time = Duration::from_nanos(bytes / PROBED_BYTES_PER_NANOSECOND).min(PROBE_TIME_MAX);
+    let rates = probe(disk, directory, PROBE_BYTES.min(options.budget_bytes), time)?;
     Ok(rates.write_bytes_per_second > FAST_BYTES_PER_SECOND)
 }
 
