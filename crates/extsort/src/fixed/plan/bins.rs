@@ -269,10 +269,14 @@ impl Candidate<'_> {
     fn bytes_beside_output(&self, spilled: u64, chunks: &Chunks, chunk_records: u64) -> u64 {
         let chunk_bytes = chunk_records * self.facts.record_bytes;
         let paged_bytes = chunk_bytes + chunks.pieces * PAGE / 2;
-        // A block is full but for a record, and a 64th; the last one of a chunk isn't.
-        let blocks = (paged_bytes + paged_bytes / 32).div_ceil(self.block_bytes) + 1;
+        // A block is full but for a record, and a 64th; the last one of a chunk isn't, and there is
+        // little room behind the last bin.
+        let of_bytes = (paged_bytes + paged_bytes / 32).div_ceil(self.block_bytes);
+        let of_records = chunk_records.div_ceil(self.block_bytes / self.facts.record_bytes);
+        let blocks = of_bytes.max(of_records);
         let lead_bytes = lead_bytes(self.bytes, self.block_bytes);
         let placed_bytes = self.bytes.max(spilled * blocks * self.block_bytes);
+        let placed_bytes = placed_bytes + spilled * self.block_bytes;
         (lead_bytes + placed_bytes).next_multiple_of(self.block_bytes) - self.bytes
     }
 

@@ -52,13 +52,14 @@ pub(super) fn begin<'a>(
     let mut planned = plan(&facts)?;
     let space =
         Space::measure(options, &scratch_directories, &inputs, spool.as_ref(), disk, observer)?;
-    let mut space_use = space.check(&planned)?;
-    if planned.is_in_place() && space_use.reserves_late {
-        // The output's file is needed before the inputs are read.
+    let mut checked = space.check(&planned);
+    if planned.is_in_place() && !checked.as_ref().is_ok_and(|space| !space.reserves_late) {
+        // The output's file would be needed before the inputs are read, or be too large.
         facts.in_place = false;
         planned = plan(&facts)?;
-        space_use = space.check(&planned)?;
+        checked = space.check(&planned);
     }
+    let mut space_use = checked?;
     let mut checkpoint = None;
     if let Some(fresh) = fresh {
         if space_use.needs_input_space && planned.resident_chunks() > 0 {
