@@ -137,8 +137,9 @@ fn is_too_fast_to_compress(
         return Ok(false);
     }
     let time = Duration::from_nanos(bytes / PROBED_BYTES_PER_NANOSECOND).min(PROBE_TIME_MAX);
-    let rates = probe(disk, directory, PROBE_BYTES.min(options.budget_bytes), time)?;
-    Ok(rates.write_bytes_per_second > FAST_BYTES_PER_SECOND)
+    // A drive that can't be measured, because it is full, is no reason to end the sort.
+    let rates = probe(disk, directory, PROBE_BYTES.min(options.budget_bytes), time);
+    Ok(rates.is_ok_and(|rates| rates.write_bytes_per_second > FAST_BYTES_PER_SECOND))
 }
 
 /// What the planner has to know.
