@@ -338,7 +338,7 @@ impl<K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Feed for Filler<'_, K, I>
     }
 
     fn finish_unit(&mut self, area: Option<Lease>) {
-        if self.unused_areas > 0 && self.job.plan.spilled_chunks > 0 {
+        if self.reads_are_progress && self.unused_areas > 0 && self.job.plan.spilled_chunks > 0 {
             // From now on areas are used again. The first ones are for the chunks that stay.
             let unused = self.areas.iter().take(self.job.plan.resident_chunks()).rev();
             self.prefaults.extend(unused.flat_map(|area| area.prefault(0..area.len())));

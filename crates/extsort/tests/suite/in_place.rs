@@ -1,12 +1,13 @@
 //! Bins in the output's own file: they go where the output will be, which then overwrites them.
 
-use crate::sort::oracle;
-use std::path::PathBuf;
+use crate::sort::{self, oracle};
+use std::path::Path;
 use xsort_disk::{
-    Corruption, Damage, DiskOptions, FaultSite, FileRole, Operation, OsDisk, SimDisk, SimOptions,
+    Corruption, Damage, Disk, DiskOptions, FaultSite, FileRole, Operation, OsDisk, SimDisk,
+    SimOptions,
 };
 use xsort_extsort::fixed::{Method, Shape};
-use xsort_extsort::{Caches, Error, Plan, SortOptions, SortReport, Unobserved, dry_run, sort};
+use xsort_extsort::{Error, Plan, SortOptions, SortReport, Unobserved, dry_run, sort};
 use xsort_records::Layout;
 use xsort_testing::{Random, for_each_seed};
 
@@ -16,22 +17,9 @@ const RECORDS: usize = 400_000;
 const BUDGET_BYTES: u64 = 14 << 20;
 
 fn options(threads: usize) -> SortOptions {
-    SortOptions {
-        inputs: vec!["/in".into()],
-        output: "/out".into(),
-        layout: Layout::new(RECORD_BYTES, vec!["0:10".parse().unwrap()]).unwrap(),
-        format_is_assumed: false,
-        budget_bytes: BUDGET_BYTES,
-        threads,
-        caches: Caches::default(),
-        method: Method::Scatter,
-        codec: None,
-        scratch: Vec::new(),
-        remove_input: false,
-        sync: true,
-        probe: false,
-        checkpoint: None,
-    }
+    let layout = Layout::new(RECORD_BYTES, vec!["0:10".parse().unwrap()]).unwrap();
+    let merge = sort::options(&layout, Path::new("/"), BUDGET_BYTES, threads);
+    SortOptions { method: Method::Scatter, sync: true, ..merge }
 }
 
 /// Records whose keys are a number from 0 to 1, by the record's number, and its number.
@@ -139,7 +127,8 @@ fn real_files_too() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let (input, output) = (directory.path().join("in"), directory.path().join("out"));
     let disk = OsDisk::new(DiskOptions::default()).unwrap();
-    if !disk_overwrites(&disk, directory.path().into()) {
+    if !disk.drive(directory.path()).unwrap().overwrites {
+        eprintln!("skipped: the build directory is on a file system that doesn't write over");
         return;
     }
     for bytes in [uniform(&mut Random::new(1)), misleading(&mut Random::new(2))] {
@@ -150,11 +139,6 @@ fn real_files_too() {
         assert!(is_in_place(&report.plan));
         assert!(std::fs::read(&output).unwrap() == oracle(&options.layout, &bytes));
     }
-}
-
-fn disk_overwrites(disk: &OsDisk, directory: PathBuf) -> bool {
-    use xsort_disk::Disk;
-    disk.drive(&directory).unwrap().overwrites
 }
 
 /// The space of the output and little more is enough, where runs need it twice.

@@ -35,7 +35,13 @@ pub(crate) fn passes(plan: &Plan) -> usize {
     shape.merge_passes
 }
 
-fn options(layout: &Layout, directory: &Path, budget_bytes: u64, threads: usize) -> SortOptions {
+/// A merge of `in` to `out` in a directory.
+pub(crate) fn options(
+    layout: &Layout,
+    directory: &Path,
+    budget_bytes: u64,
+    threads: usize,
+) -> SortOptions {
     SortOptions {
         inputs: vec![directory.join("in")],
         output: directory.join("out"),

@@ -3,8 +3,8 @@
 
 use crate::adversity::{Impatient, smooth_or_rough};
 use crate::lines_simulation::{sorted, text};
-use crate::sort::{generated, oracle};
-use std::path::PathBuf;
+use crate::sort::{generated, options, oracle};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use xsort_disk::{Disk, Fault, FaultSite, FileRole, Operation, SimDisk, SimOptions};
@@ -26,18 +26,10 @@ fn records(inputs: Vec<PathBuf>, output: &str) -> SortOptions {
     SortOptions {
         inputs,
         output: output.into(),
-        layout: Format::Gensort.layout(),
         format_is_assumed: true,
-        budget_bytes: MIB,
-        threads: 2,
-        caches: Caches::default(),
         method: Method::Auto,
-        codec: None,
-        scratch: Vec::new(),
-        remove_input: false,
         sync: true,
-        probe: false,
-        checkpoint: None,
+        ..options(&Format::Gensort.layout(), Path::new("/"), MIB, 2)
     }
 }
 

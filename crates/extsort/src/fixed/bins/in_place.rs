@@ -41,9 +41,7 @@ pub(super) fn clear_the_way<K>(
     let pieces = loads.iter_mut().zip(starts).flat_map(|(load, start)| {
         load.pieces.iter_mut().map(move |piece| (align_up(start), piece))
     });
-    let in_the_way = pieces.filter(|(start, piece)| {
-        usize::from(piece.address.drive) == 0 && piece.address.offset < *start
-    });
+    let in_the_way = pieces.filter(|(start, piece)| piece.address.offset < *start);
     let block_bytes = job.plan.block_bytes as usize;
     // The blocks that pieces were written through are free again: there are two at least.
     let count = memory.fitting(block_bytes).clamp(2, 1 + READS);
