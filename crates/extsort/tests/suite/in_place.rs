@@ -177,15 +177,16 @@ fn a_drive_that_fills_up_leaves_the_old_output() {
     assert_eq!(disk.paths().len(), 2, "nothing is left");
 }
 
-/// Bins behind the end of the output are in the file, but never part of the output.
+/// Bins behind the end of the output are in the file, but never part of the output. What is
+/// damaged is two places of blocks, which aren't both empty.
 #[test]
 fn bins_that_come_back_otherwise_are_noticed() {
     let bytes = uniform(&mut Random::new(5));
     for damage in [Damage::FlipBit, Damage::LoseWrite] {
-        let site = FaultSite::Byte(bytes.len() as u64 + 100_000);
-        let corruption = Corruption { role: FileRole::Output, site, damage };
-        let disk =
-            SimDisk::new(SimOptions { corruptions: vec![corruption], ..SimOptions::default() });
+        let site = |page: u64| FaultSite::Byte(bytes.len() as u64 + 4096 * page);
+        let corruption = |page| Corruption { role: FileRole::Output, site: site(page), damage };
+        let corruptions = (0..64).map(corruption).collect();
+        let disk = SimDisk::new(SimOptions { corruptions, ..SimOptions::default() });
         disk.put("/in", &bytes);
         disk.put("/out", "old");
         let error = sort(&options(2), &disk, &Unobserved).unwrap_err();
