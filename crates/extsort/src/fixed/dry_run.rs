@@ -84,7 +84,9 @@ pub fn dry_run(
 impl fmt::Display for DryRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.plan)?;
-        for (directory, bytes) in &self.scratch {
+        // In place there is no file for scratch.
+        let apart = self.scratch.iter().filter(|_| !self.plan.is_in_place());
+        for (directory, bytes) in apart {
             write!(f, "\nscratch in       {}: {}", DisplayPath(directory), Decimal(*bytes as f64))?;
         }
         if let (Some(rates), Some(seconds)) = (&self.drive, self.expected_seconds) {

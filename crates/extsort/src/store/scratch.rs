@@ -220,9 +220,11 @@ impl<'a> Scratch<'a> {
             }
         }
         let shown = self.directories.iter().map(|directory| DisplayPath(directory).to_string());
+        let shown = shown.collect::<Vec<_>>().join(", ");
+        let file = if self.is_in_output() { "the output's file in " } else { "" };
         Err(Error::Space {
             directory: self.directories[0].clone(),
-            purpose: format!("scratch in {}", shown.collect::<Vec<_>>().join(", ")),
+            purpose: format!("scratch in {file}{shown}"),
             needed_bytes: bytes,
             free_bytes: 0,
             way_out: "free some, or add a directory on another drive with -T".into(),

@@ -9,7 +9,7 @@ use crate::fixed::spool::{Spool, Stream, spool};
 use crate::store::checkpoint::{CheckpointFiles, FreshCheckpoint, InputFingerprint, SortRequest};
 use crate::store::open_files::OpenFiles;
 use crate::store::probe::probe;
-use crate::{Error, Observer, scratch_directories};
+use crate::{Codec, Error, Observer, scratch_directories};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xsort_disk::{Disk, FileId, is_standard_output, is_url, parent_directory};
@@ -40,8 +40,7 @@ pub(super) fn begin<'a>(
     let mut inputs = Inputs::open(options, stream_number, disk, observer)?;
     let scratch_directories = scratch_directories(&options.scratch, &options.output);
     let (mut output_file, mut output_guard) = open_output(options, &scratch_directories, disk)?;
-    let in_place =
-        fresh.is_none() && may_be_in_place(options, &scratch_directories, &inputs, disk)?;
+    let in_place = fresh.is_none() && may_be_in_place(options, &scratch_directories, disk)?;
     let spool = stream
         .map(|stream| {
             let facts = facts(options, &inputs, in_place);
@@ -53,8 +52,11 @@ pub(super) fn begin<'a>(
     let space =
         Space::measure(options, &scratch_directories, &inputs, spool.as_ref(), disk, observer)?;
     let mut checked = space.check(&planned);
-    if planned.is_in_place() && !checked.as_ref().is_ok_and(|space| !space.reserves_late) {
-        // The output's file would be needed before the inputs are read, or be too large.
+    // In place, the output's file must have its space before the inputs are read.
+    let has_space = checked.as_ref().is_ok_and(|space| !space.reserves_late);
+    if planned.is_in_place()
+        && !(has_space && is_best_in_place(options, &scratch_directories[0], planned.bytes, disk))
+    {
         facts.in_place = false;
         planned = plan(&facts)?;
         checked = space.check(&planned);
@@ -100,7 +102,6 @@ pub(super) fn begin<'a>(
 fn may_be_in_place(
     options: &SortOptions,
     scratch_directories: &[PathBuf],
-    inputs: &Inputs<'_>,
     disk: &dyn Disk,
 ) -> Result<bool, Error> {
     if is_standard_output(&options.output) || is_url(&options.output) {
@@ -112,34 +113,28 @@ fn may_be_in_place(
     if !output_drive.overwrites || disk.drive(directory)?.id != output_drive.id {
         return Ok(false);
     }
-    match options.codec {
-        None => Ok(true),
-        Some(codec) if codec.is_auto() => {
-            // Of a limit reads take a half.
-            let limit = output_drive.limit_bytes_per_second.map_or(f64::MAX, |limit| limit as f64);
-            Ok(limit > 2.0 * FAST_BYTES_PER_SECOND
-                && is_too_fast_to_compress(directory, options, inputs, disk)?)
-        }
-        Some(_) => Ok(false),
-    }
+    Ok(options.codec.is_none_or(Codec::is_auto))
 }
 
-/// Measures whether a drive is so fast that bins in place, which are never compressed, are better
-/// than runs that can be; if there is so much to sort that it doesn't matter what that takes.
-fn is_too_fast_to_compress(
-    directory: &Path,
-    options: &SortOptions,
-    inputs: &Inputs<'_>,
-    disk: &dyn Disk,
-) -> Result<bool, Error> {
-    let bytes = inputs.bytes.iter().sum::<u64>();
-    if bytes < PROBED_BYTES_MIN {
-        return Ok(false);
+/// Whether bins in place, which are never compressed, are better than runs that can be: beside a
+/// fast drive, which is measured if there is so much to sort that it doesn't matter what that
+/// takes.
+fn is_best_in_place(options: &SortOptions, directory: &Path, bytes: u64, disk: &dyn Disk) -> bool {
+    if options.codec.is_none() {
+        return true;
+    }
+    // Of a limit reads take a half.
+    let is_limited = disk.drive(directory).is_ok_and(|drive| {
+        let limit = drive.limit_bytes_per_second.map_or(f64::MAX, |limit| limit as f64);
+        limit <= 2.0 * FAST_BYTES_PER_SECOND
+    });
+    if bytes < PROBED_BYTES_MIN || is_limited {
+        return false;
     }
     let time = Duration::from_nanos(bytes / PROBED_BYTES_PER_NANOSECOND).min(PROBE_TIME_MAX);
     // A drive that can't be measured, because it is full, is no reason to end the sort.
     let rates = probe(disk, directory, PROBE_BYTES.min(options.budget_bytes), time);
-    Ok(rates.is_ok_and(|rates| rates.write_bytes_per_second > FAST_BYTES_PER_SECOND))
+    rates.is_ok_and(|rates| rates.write_bytes_per_second > FAST_BYTES_PER_SECOND)
 }
 
 /// What the planner has to know.
