@@ -158,6 +158,32 @@ fn a_sort_needs_little_more_space_than_its_output() {
     assert!(matches!(refused, Error::Space { .. }), "{refused}");
 }
 
+/// With little memory bins have small pieces, and runs are faster; but not where runs have no space.
+#[test]
+fn what_has_no_space_for_runs_is_sorted_in_place() {
+    let bytes = uniform(&mut Random::new(7));
+    let options = SortOptions { method: Method::Auto, budget_bytes: 11 << 19, ..options(2) };
+    let plan_with = |free_bytes: u64| {
+        let capacity_bytes = Some(bytes.len() as u64 + free_bytes);
+        let disk = SimDisk::new(SimOptions { capacity_bytes, ..SimOptions::default() });
+        disk.put("/in", &bytes);
+        dry_run(&options, &disk, &Unobserved).map(|dry| dry.plan)
+    };
+    let roomy = plan_with(3 * bytes.len() as u64).unwrap();
+    assert!(matches!(roomy.shape, Shape::Merge(_)), "{roomy}");
+
+    let free_bytes = bytes.len() as u64 * 3 / 2;
+    let capacity_bytes = Some(bytes.len() as u64 + free_bytes);
+    let plan = check(&options, SimOptions { capacity_bytes, ..SimOptions::default() }, &bytes).plan;
+    assert!(plan.scratch_bytes < plan.bytes / 2, "{plan}");
+
+    // What is said to be needed is what the smaller one needs, and is enough.
+    let Error::Space { needed_bytes, .. } = plan_with(1 << 20).unwrap_err() else { panic!() };
+    assert!(needed_bytes <= free_bytes, "{needed_bytes} bytes");
+    assert!(is_in_place(&plan_with(needed_bytes + 4096).unwrap()));
+    assert!(plan_with(needed_bytes - 4096).is_err());
+}
+
 /// Once the sort runs the drive may fill up all the same: with what another program writes.
 #[test]
 fn a_drive_that_fills_up_leaves_the_old_output() {

@@ -96,12 +96,17 @@ pub(super) fn best_plan(facts: &Facts) -> Option<Plan> {
     })
 }
 
-/// The best plan with bins in place whose pieces are large. Where memory is little, there are no
-/// more areas than threads (two at least), so that they are larger.
+/// The best plan with bins in place, if possible one whose pieces are large. Where memory is
+/// little, there are no more areas than threads (two at least), so that they are larger.
 fn best_in_place(facts: &Facts) -> Option<Plan> {
     let candidate = Candidate::new(facts, facts.threads as u64);
     let fewer = Candidate { gather_areas: candidate.threads.max(2), ..candidate.clone() };
-    [candidate, fewer].iter().filter_map(Candidate::plan).find(is_good_in_place)
+    let plans = [candidate, fewer].into_iter().filter_map(|candidate| candidate.plan());
+    let mut plans: Vec<Plan> = plans.filter(Plan::is_in_place).collect();
+    match plans.iter().position(is_good_in_place) {
+        Some(good) => Some(plans.swap_remove(good)),
+        None => plans.pop(),
+    }
 }
 
 /// Whether bins are in the output's file, in pieces that are large enough.

@@ -1,5 +1,6 @@
 //! Preparing a sort from the beginning.
 
+use super::in_place::{is_best_in_place, may_be_in_place, plan_with_space};
 use super::inputs::Inputs;
 use super::prepared::{Preparation, Prepared, meaning, request};
 use super::space::Space;
@@ -8,22 +9,9 @@ use crate::fixed::plan::{Facts, Plan, plan, resident_bytes_max};
 use crate::fixed::spool::{Spool, Stream, spool};
 use crate::store::checkpoint::{CheckpointFiles, FreshCheckpoint, InputFingerprint, SortRequest};
 use crate::store::open_files::OpenFiles;
-use crate::store::probe::probe;
-use crate::{Codec, Error, Observer, scratch_directories};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-use xsort_disk::{Disk, FileId, is_standard_output, is_url, parent_directory};
-
-/// A drive is measured only for sorts of at least so much.
-const PROBED_BYTES_MIN: u64 = 256 << 20;
-/// Three times for so long, but no longer than a hundredth of the time that the fastest sort would
-/// take, and with so much memory.
-const PROBE_TIME_MAX: Duration = Duration::from_millis(50);
-const PROBED_BYTES_PER_NANOSECOND: u64 = 200;
-const PROBE_BYTES: u64 = 16 << 20;
-/// Beside a drive that writes more than this, compressing gains nothing
-/// (docs/experiments/2026-11-23-compression-auto.md).
-const FAST_BYTES_PER_SECOND: f64 = 1e9;
+use crate::{Error, Observer, scratch_directories};
+use std::path::PathBuf;
+use xsort_disk::{Disk, FileId};
 
 /// Prepares a sort. If it can be resumed, `fresh` is its checkpoint.
 pub(super) fn begin<'a>(
@@ -48,20 +36,10 @@ pub(super) fn begin<'a>(
         })
         .transpose()?;
     let mut facts = facts(options, &inputs, in_place);
-    let mut planned = plan(&facts)?;
-    let space =
-        Space::measure(options, &scratch_directories, &inputs, spool.as_ref(), disk, observer)?;
-    let mut checked = space.check(&planned);
-    // In place, the output's file must have its space before the inputs are read.
-    let has_space = checked.as_ref().is_ok_and(|space| !space.reserves_late);
-    if planned.is_in_place()
-        && !(has_space && is_best_in_place(options, &scratch_directories[0], planned.bytes, disk))
-    {
-        facts.in_place = false;
-        planned = plan(&facts)?;
-        checked = space.check(&planned);
-    }
-    let mut space_use = checked?;
+    let space = Space::measure(options, &scratch_directories, &inputs, spool.as_ref(), disk)?;
+    let is_best = |plan: &Plan| is_best_in_place(plan, options, &scratch_directories[0], disk);
+    let (mut planned, mut space_use) = plan_with_space(&facts, &space, is_best)?;
+    space.notice_memory(&planned, observer)?;
     let mut checkpoint = None;
     if let Some(fresh) = fresh {
         if space_use.needs_input_space && planned.resident_chunks() > 0 {
@@ -95,46 +73,6 @@ pub(super) fn begin<'a>(
         checkpoint,
         is_resumed: false,
     })))
-}
-
-/// Whether scratch may be in the output's file: that can be read back, and is on the drive that
-/// scratch is to be on.
-fn may_be_in_place(
-    options: &SortOptions,
-    scratch_directories: &[PathBuf],
-    disk: &dyn Disk,
-) -> Result<bool, Error> {
-    if is_standard_output(&options.output) || is_url(&options.output) {
-        return Ok(false);
-    }
-    // Who names several directories wants scratch spread over them.
-    let [directory] = scratch_directories else { return Ok(false) };
-    let output_drive = disk.drive(&parent_directory(&options.output))?;
-    if !output_drive.overwrites || disk.drive(directory)?.id != output_drive.id {
-        return Ok(false);
-    }
-    Ok(options.codec.is_none_or(Codec::is_auto))
-}
-
-/// Whether bins in place, which are never compressed, are better than runs that can be: beside a
-/// fast drive, which is measured if there is so much to sort that it doesn't matter what that
-/// takes.
-fn is_best_in_place(options: &SortOptions, directory: &Path, bytes: u64, disk: &dyn Disk) -> bool {
-    if options.codec.is_none() {
-        return true;
-    }
-    // Of a limit reads take a half.
-    let is_limited = disk.drive(directory).is_ok_and(|drive| {
-        let limit = drive.limit_bytes_per_second.map_or(f64::MAX, |limit| limit as f64);
-        limit <= 2.0 * FAST_BYTES_PER_SECOND
-    });
-    if bytes < PROBED_BYTES_MIN || is_limited {
-        return false;
-    }
-    let time = Duration::from_nanos(bytes / PROBED_BYTES_PER_NANOSECOND).min(PROBE_TIME_MAX);
-    // A drive that can't be measured, because it is full, is no reason to end the sort.
-    let rates = probe(disk, directory, PROBE_BYTES.min(options.budget_bytes), time);
-    rates.is_ok_and(|rates| rates.write_bytes_per_second > FAST_BYTES_PER_SECOND)
 }
 
 /// What the planner has to know.

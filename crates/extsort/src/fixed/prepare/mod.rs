@@ -6,10 +6,12 @@
 //! | `begin` | a sort from the beginning |
 //! | `resume` | a sort that an earlier process has begun |
 //! | `inputs` | the inputs, open and measured |
+//! | `in_place` | whether scratch is in the output's file |
 //! | `space` | whether everything fits on the drives |
 //! | `prepared` | a sort that can run |
 
 mod begin;
+mod in_place;
 mod inputs;
 mod prepared;
 mod resume;

@@ -14,7 +14,6 @@ use xsort_disk::{Disk, DisplayPath, Drive, is_standard_output, is_url, parent_di
 pub(super) struct Space<'a> {
     options: &'a SortOptions,
     disk: &'a dyn Disk,
-    observer: &'a dyn Observer,
     scratch_directories: &'a [PathBuf],
     /// `None` of an output at a URL, where nobody knows how much is free.
     output_drive: Option<Drive>,
@@ -57,7 +56,6 @@ impl<'a> Space<'a> {
         inputs: &Inputs<'_>,
         spool: Option<&Spool>,
         disk: &'a dyn Disk,
-        observer: &'a dyn Observer,
     ) -> Result<Space<'a>, Error> {
         let output_drive = match is_url(&options.output) {
             true => None,
@@ -73,20 +71,13 @@ impl<'a> Space<'a> {
             freed.spool = Some((disk.drive(directory)?.id, spool.returned_bytes()));
         }
         let may_remove_inputs = !options.remove_input && spool.is_none();
-        Ok(Space {
-            options,
-            disk,
-            observer,
-            scratch_directories,
-            output_drive,
-            freed,
-            may_remove_inputs,
-        })
+        Ok(Space { options, disk, scratch_directories, output_drive, freed, may_remove_inputs })
     }
 
     /// Checks that there is space for everything.
     pub(super) fn check(&self, plan: &Plan) -> Result<SpaceUse, Error> {
         let drives = self.scratch_drives(plan)?;
+        let space_use = self.check_output(plan, &drives)?;
         let free_bytes: u64 = drives.values().map(|drive| self.freed.free_bytes(drive)).sum();
         if free_bytes < plan.scratch_bytes {
             return Err(Error::Space {
@@ -99,6 +90,11 @@ impl<'a> Space<'a> {
                     .into(),
             });
         }
+        Ok(space_use)
+    }
+
+    /// Checks that there is space for the output, and for the scratch that goes to its drive.
+    fn check_output(&self, plan: &Plan, drives: &BTreeMap<u64, Drive>) -> Result<SpaceUse, Error> {
         let nothing = SpaceUse { needs_input_space: false, reserves_late: false };
         let Some(output_drive) = &self.output_drive else { return Ok(nothing) };
         if is_standard_output(&self.options.output) {
@@ -108,7 +104,10 @@ impl<'a> Space<'a> {
         // the sort itself finds the real one.
         let others = drives.values().filter(|drive| drive.id != output_drive.id);
         let elsewhere: u64 = others.map(|drive| self.freed.free_bytes(drive)).sum();
-        let scratch_here = plan.scratch_bytes.saturating_sub(elsewhere);
+        let scratch_here = match drives.contains_key(&output_drive.id) {
+            true => plan.scratch_bytes.saturating_sub(elsewhere),
+            false => 0,
+        };
         let needed_bytes = plan.bytes + scratch_here;
         let free_here = self.freed.free_bytes(output_drive);
         let free_bytes = free_here + self.freed.inputs_bytes;
@@ -137,17 +136,13 @@ impl<'a> Space<'a> {
         })
     }
 
-    /// The drives of the scratch directories, each once; none if the plan needs no scratch. Warns
-    /// of those that are memory.
-    fn scratch_drives(&self, plan: &Plan) -> Result<BTreeMap<u64, Drive>, Error> {
-        let mut drives: BTreeMap<u64, Drive> = BTreeMap::new();
-        if plan.scratch_bytes == 0 {
-            return Ok(drives);
-        }
+    /// Warns of scratch directories that are memory.
+    pub(super) fn notice_memory(&self, plan: &Plan, observer: &dyn Observer) -> Result<(), Error> {
+        let mut drives = self.scratch_drives(plan)?;
+        drives.retain(|_, drive| drive.is_memory);
         for directory in self.scratch_directories {
-            let drive = self.disk.drive(directory)?;
-            if drive.is_memory && !drives.contains_key(&drive.id) {
-                self.observer.notice(&format!(
+            if let Some(drive) = drives.remove(&self.disk.drive(directory)?.id) {
+                observer.notice(&format!(
                     "{}: this scratch directory is memory ({}): what is spilled there counts \
                      against the machine's memory, not against -m; \
                      name a directory on a drive with -T",
@@ -155,9 +150,16 @@ impl<'a> Space<'a> {
                     drive.kind
                 ));
             }
-            drives.insert(drive.id, drive);
         }
-        Ok(drives)
+        Ok(())
+    }
+
+    /// The drives of the scratch directories, each once; none if the plan needs no scratch.
+    fn scratch_drives(&self, plan: &Plan) -> Result<BTreeMap<u64, Drive>, Error> {
+        let needed = self.scratch_directories.iter().filter(|_| plan.scratch_bytes > 0);
+        let drives = needed.map(|directory| self.disk.drive(directory));
+        let drives = drives.map(|drive| drive.map(|drive| (drive.id, drive)));
+        Ok(drives.collect::<Result<_, _>>()?)
     }
 }
 
