@@ -35,14 +35,21 @@ pub fn seeds(few: u64) -> Range<u64> {
     }
 }
 
-/// Checks the seeds of [`seeds`]; `check` says which promise was broken.
+/// Checks the seeds of [`seeds`]; `check` says which promise was broken. Returns whether `few` were
+/// tried, so that what only happens with some of them must have happened.
 ///
 /// # Panics
 /// With the seed, if `check` fails or panics. A seed that takes minutes is taken for a hang, and
 /// aborts the process.
-pub fn for_each_seed(name: &str, few: u64, mut check: impl FnMut(u64) -> Result<(), String>) {
+pub fn for_each_seed(
+    name: &str,
+    few: u64,
+    mut check: impl FnMut(u64) -> Result<(), String>,
+) -> bool {
     let watchdog = watchdog(name.to_owned());
-    for seed in seeds(few) {
+    let seeds = seeds(few);
+    let are_enough = seeds.end - seeds.start >= few;
+    for seed in seeds {
         watchdog.send(seed).expect("the watchdog listens as long as this sender lives");
         match catch_unwind(AssertUnwindSafe(|| check(seed))) {
             Ok(Ok(())) => {}
@@ -50,6 +57,7 @@ pub fn for_each_seed(name: &str, few: u64, mut check: impl FnMut(u64) -> Result<
             Err(_) => panic!("XSORT_SEED={seed} {name}: it panicked, as said above"),
         }
     }
+    are_enough
 }
 
 /// Starts the watchdog, a thread that learns from the sender which seed begins, and ends when the
