@@ -158,7 +158,7 @@ fn a_sort_needs_little_more_space_than_its_output() {
     assert!(matches!(refused, Error::Space { .. }), "{refused}");
 }
 
-/// With little memory bins have small pieces, and runs are faster; but not where runs have no space.
+/// With little memory bins have small pieces, and runs are faster, unless they have no space.
 #[test]
 fn what_has_no_space_for_runs_is_sorted_in_place() {
     let bytes = uniform(&mut Random::new(7));
