@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn any_pattern_matches_what_it_should() {
         let mut matching = 0;
-        let are_enough = for_each_seed("patterns", 3000, |seed| {
+        let tried = for_each_seed("patterns", 3000, |seed| {
             let random = &mut Random::new(seed);
             let mut word = |letters: &[char], most: u64| -> String {
                 (0..random.between(0, most)).map(|_| random.one_of(letters)).collect()
@@ -161,6 +161,6 @@ mod tests {
                 false => Err(format!("{pattern:?} {text}")),
             }
         });
-        assert!(matching > 100 || !are_enough);
+        assert!(matching > 100 || tried < 3000);
     }
 }

@@ -75,18 +75,19 @@ fn moved_bytes(report: &SortReport) -> u64 {
 
 #[test]
 fn many_bins_go_where_the_output_will_be() {
-    for_each_seed("in place", 4, |seed| {
+    let mut moving = 0;
+    let tried = for_each_seed("in place", 4, |seed| {
         let random = &mut Random::new(seed);
         let bytes = uniform(random);
         for threads in [1, 2, 3] {
             let report = check(&options(threads), SimOptions::rough(seed), &bytes);
             assert!(report.bins.len() > 10, "few loads would be read before they are overwritten");
-            // Nothing is in the way, but once in a thousand samples a piece or two.
-            let moved = moved_bytes(&report);
-            assert!(moved < report.plan.bytes / 100, "{moved} bytes moved");
+            moving += u64::from(moved_bytes(&report) > 0);
         }
         Ok(())
     });
+    // Of thousands of fair samples a few put a piece in the way.
+    assert!(moving <= tried * 3 / 100 || tried == 1, "{moving} of {tried} seeds");
 }
 
 #[test]

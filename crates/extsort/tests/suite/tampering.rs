@@ -328,13 +328,13 @@ fn simulate(random: &mut Random, trial: &Trial) -> Result<u64, String> {
 
 fn tampering_is_noticed(name: &str, few: u64, trial: fn(&mut Random, u64) -> Trial) {
     let mut tampered = 0;
-    let are_enough = for_each_seed(name, few, |seed| {
+    let tried = for_each_seed(name, few, |seed| {
         let random = &mut Random::new(seed);
         let trial = trial(random, seed);
         tampered += simulate(random, &trial)?;
         Ok(())
     });
-    assert!(tampered > 0 || !are_enough);
+    assert!(tampered > 0 || tried == 1);
 }
 
 #[test]
@@ -388,7 +388,7 @@ fn forge(random: &mut Random, disk: &SimDisk, path: &Path) {
 /// asked: whoever can write a journal can put a chunk there twice, with its checksum.
 fn forged_journals_do_no_harm(name: &str, few: u64, trial: fn(&mut Random, u64) -> Trial) {
     let mut forged = 0;
-    let are_enough = for_each_seed(name, few, |seed| {
+    let tried = for_each_seed(name, few, |seed| {
         let random = &mut Random::new(seed);
         let trial = trial(random, seed);
         if trial.removes_inputs {
@@ -412,7 +412,7 @@ fn forged_journals_do_no_harm(name: &str, few: u64, trial: fn(&mut Random, u64) 
             }
         }
     });
-    assert!(forged > 0 || !are_enough);
+    assert!(forged > 0 || tried == 1);
 }
 
 #[test]

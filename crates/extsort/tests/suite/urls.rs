@@ -201,9 +201,9 @@ fn simulate_resumed(seed: u64) -> Result<u64, String> {
 #[test]
 fn an_interrupted_sort_of_urls_goes_on() {
     let mut interruptions = 0;
-    let are_enough = for_each_seed("resumed sort of URLs", 12, |seed| {
+    let tried = for_each_seed("resumed sort of URLs", 12, |seed| {
         interruptions += simulate_resumed(seed)?;
         Ok(())
     });
-    assert!(interruptions > 0 || !are_enough);
+    assert!(interruptions > 0 || tried == 1);
 }

@@ -199,12 +199,12 @@ fn simulate(
 
 fn interrupted_at_any_time(name: &str, tampering: Tampering) {
     let mut spared = [0, 0];
-    let are_enough = for_each_seed(name, 60, |seed| {
+    let tried = for_each_seed(name, 60, |seed| {
         let (is_of_lines, parts) = simulate(seed, tampering, None)?;
         spared[usize::from(is_of_lines)] += parts;
         Ok(())
     });
-    assert!(spared.iter().all(|parts| *parts > 0) || !are_enough);
+    assert!(spared.iter().all(|parts| *parts > 0) || tried == 1);
 }
 
 #[test]

@@ -100,9 +100,9 @@ fn simulate(seed: u64) -> Result<u64, String> {
 #[test]
 fn a_sort_of_tables_that_is_interrupted_at_any_time_goes_on() {
     let mut interruptions = 0;
-    let are_enough = for_each_seed("resumed sort of tables", 12, |seed| {
+    let tried = for_each_seed("resumed sort of tables", 12, |seed| {
         interruptions += simulate(seed)?;
         Ok(())
     });
-    assert!(interruptions > 0 || !are_enough);
+    assert!(interruptions > 0 || tried == 1);
 }
