@@ -35,8 +35,8 @@ pub fn seeds(few: u64) -> Range<u64> {
     }
 }
 
-/// Checks the seeds of [`seeds`]; `check` says which promise was broken. Returns how many they were:
-/// what only happens with some of them can't be expected of one.
+/// Checks the seeds of [`seeds`]; `check` says which promise was broken. Returns how many there
+/// were: what only happens with some of them can't be expected of one.
 ///
 /// # Panics
 /// With the seed, if `check` fails or panics. A seed that takes minutes is taken for a hang, and
