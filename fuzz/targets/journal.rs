@@ -145,6 +145,7 @@ fn run(case: &Case, disk: &SimDisk) -> Result<(), Error> {
         remove_input: false,
         sync: true,
         probe: false,
+        sample_seed: 1,
         checkpoint: Some(CHECKPOINT),
     };
     sort(&options, disk, &Unobserved).map(drop)

@@ -115,6 +115,7 @@ fuzz_target!(|case: Case| {
         remove_input: case.remove_input && case.streams.is_none(),
         sync: false,
         probe: false,
+        sample_seed: 1,
         checkpoint: None,
     };
     options.budget_bytes = least_budget(&options, &inputs) * (100 + u64::from(case.budget)) / 100;

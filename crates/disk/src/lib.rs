@@ -17,6 +17,8 @@
 //! | `ranges` | a disk on which names stand for ranges of files |
 //! | `file`, `file_table`, `snapshot`, `drive` | open files (O_DIRECT) and the table of them |
 //! | `output`, `hidden_name`, `nameless` | how an output appears, whole or not at all |
+//! | `output_place`, `attributes` | where it appears, and what it takes over from the old file |
+//! | `new_file` | an output without a disk, which the caller writes |
 //! | `stream` | standard output as an output |
 //! | `persistent` | files that a later process goes on with |
 //! | `uring`, `ring`, `threads` | the two engines |
@@ -32,6 +34,7 @@
 
 mod alignment;
 mod allocator;
+mod attributes;
 mod block_pool;
 mod cache;
 mod display_path;
@@ -46,10 +49,12 @@ mod inherited;
 mod lazy;
 mod lease;
 mod nameless;
+mod new_file;
 mod notices;
 mod options;
 mod os;
 mod output;
+mod output_place;
 mod persistent;
 mod place;
 mod progress;
@@ -78,6 +83,7 @@ pub use hidden_name::{abandon_outputs, hidden_name};
 pub use inherited::{Inherited, inherited};
 pub use lazy::LazyDisk;
 pub use lease::Lease;
+pub use new_file::{Creation, NewFile, Obstacle};
 pub use options::{DiskOptions, IoChoice, UnknownIoChoice};
 pub use os::OsDisk;
 pub use place::{Found, ListedFile, is_url};

@@ -13,39 +13,35 @@
 //! Where no file may be replaced, linkat or renameat2 (RENAME_NOREPLACE) is the last step, whatever
 //! was there when the output was created.
 //!
-//! Decisions. A symbolic link as output is followed, and the file it leads to is replaced (as `sort
-//! -o` writes through it). A new file gets mode 0666 less the umask. A replaced one keeps its mode,
-//! and its owner and group if the system lets us; access lists, extended attributes and other hard
-//! links to the old file are not carried over. An existing file without write permission is an
-//! error, as it is for `sort -o`, though a rename could replace it. So is anything that is not a
-//! regular file (a directory, a device, a pipe): a rename can't replace its contents, but standard
-//! output can be redirected there.
+//! Decisions. A symbolic link as output is followed, and the file it leads to is replaced. A new
+//! file gets mode 0666 less the umask. A replaced one keeps its mode, its access control list, its
+//! extended attributes, and its owner and group if the system lets us. Its other hard links keep
+//! the old content; for whom that is a loss, [`NewFile`](crate::NewFile) names the obstacle. An existing
+//! file without write permission is an error, as it is for `sort -o`, though a rename could replace
+//! it. So is anything that is not a regular file (a directory, a device, a pipe): a rename can't
+//! replace its contents, but standard output can be redirected there.
 //!
 //! A file under way is locked (flock), so that `xsort status --clear` leaves it alone. A hidden
 //! file remains only if there is no O_TMPFILE (some network and FUSE file systems) and the process
 //! dies at once (SIGKILL, power). Code that ends the process in another way, with outputs under
 //! way, first calls [`abandon_outputs`](crate::abandon_outputs).
 
+use crate::attributes::take_over;
 use crate::drive::parent_directory;
 use crate::hidden_name::{create_hidden, hidden_name, register, unregister, with_hidden_name};
 use crate::nameless::{create_linkable, proc_path};
-use crate::{DisplayPath, Error, Operation, persistent, place};
+use crate::output_place::{OutputPlace, follow_links};
+use crate::{DisplayPath, Error, Operation, persistent};
 use rustix::fs::{
-    Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, accessat,
-    fchmod, flock, fsync, ftruncate, linkat, open, openat, renameat, renameat_with, statat,
-    unlinkat,
+    AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, fsync, ftruncate, linkat,
+    openat, renameat, renameat_with, unlinkat,
 };
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// How many links are followed before they count as a circle, as in the Linux kernel.
-const LINKS_MAX: u32 = 40;
 
 /// An output under way, and where it is to be published.
 #[derive(Debug)]
@@ -65,19 +61,22 @@ pub(crate) struct PendingOutput {
 
 /// Creates the file that is to become `path`; with `no_clobber` only if there is none.
 pub(crate) fn create(path: &Path, no_clobber: bool) -> Result<(OwnedFd, PendingOutput), Error> {
-    let target = Target::of(path, no_clobber)?;
-    target.refuse_old()?;
-    let mode = target.mode();
-    let made = match create_linkable(target.directory.as_fd(), mode) {
-        Ok(Some(fd)) => Ok((fd, None)),
-        Ok(None) => register(&target.directory, || {
-            create_hidden(target.directory.as_fd(), &target.name, mode)
-        })
-        .map(|(fd, hidden)| (fd, Some(hidden))),
-        Err(errno) => Err(errno),
-    };
-    let (fd, hidden) = made.map_err(|errno| Error::new(Operation::Create, path, errno))?;
-    target.pending(fd, hidden, false)
+    let place = OutputPlace::find(path, no_clobber)?;
+    place.refuse_old()?;
+    let (fd, hidden) =
+        create_at(&place).map_err(|errno| Error::new(Operation::Create, path, errno))?;
+    Ok(PendingOutput::begin(place, fd, hidden, false)?.0)
+}
+
+/// Creates a file at a place: without a name, or under the hidden one that is returned.
+pub(crate) fn create_at(place: &OutputPlace<'_>) -> Result<(OwnedFd, Option<OsString>), Errno> {
+    let mode = place.mode();
+    if let Some(fd) = create_linkable(place.directory.as_fd(), mode)? {
+        return Ok((fd, None));
+    }
+    let made =
+        register(&place.directory, || create_hidden(place.directory.as_fd(), &place.name, mode));
+    made.map(|(fd, hidden)| (fd, Some(hidden)))
 }
 
 /// As [`create`], under a hidden name that ends in `tag` and outlives the process. Replaces a file
@@ -87,12 +86,12 @@ pub(crate) fn create_persistent(
     tag: &str,
     no_clobber: bool,
 ) -> Result<(OwnedFd, PendingOutput), Error> {
-    let target = Target::of(path, no_clobber)?;
-    target.refuse_old()?;
-    let hidden = hidden_name(&target.name, tag);
-    let fd = persistent::replace_in(target.directory.as_fd(), &hidden, target.mode())
-        .map_err(|errno| Error::new(Operation::Persist, target.sibling(&hidden), errno))?;
-    target.pending(fd, Some(hidden), true)
+    let place = OutputPlace::find(path, no_clobber)?;
+    place.refuse_old()?;
+    let hidden = hidden_name(&place.name, tag);
+    let fd = persistent::replace_in(place.directory.as_fd(), &hidden, place.mode())
+        .map_err(|errno| Error::new(Operation::Persist, place.sibling(&hidden), errno))?;
+    Ok(PendingOutput::begin(place, fd, Some(hidden), true)?.0)
 }
 
 /// Opens what [`create_persistent`] has made in an earlier process.
@@ -101,68 +100,32 @@ pub(crate) fn open_persistent(
     tag: &str,
     no_clobber: bool,
 ) -> Result<(OwnedFd, PendingOutput), Error> {
-    let target = Target::of(path, no_clobber)?;
-    let hidden = hidden_name(&target.name, tag);
-    let fd = persistent::open_in(target.directory.as_fd(), Path::new(&hidden))
-        .map_err(|errno| Error::new(Operation::Persist, target.sibling(&hidden), errno))?;
-    target.refuse_old()?;
-    target.pending(fd, Some(hidden), true)
+    let place = OutputPlace::find(path, no_clobber)?;
+    let hidden = hidden_name(&place.name, tag);
+    let fd = persistent::open_in(place.directory.as_fd(), Path::new(&hidden))
+        .map_err(|errno| Error::new(Operation::Persist, place.sibling(&hidden), errno))?;
+    place.refuse_old()?;
+    Ok(PendingOutput::begin(place, fd, Some(hidden), true)?.0)
 }
 
-/// Where an output is to appear, and what is there now.
-struct Target<'p> {
-    /// What the user called it.
-    path: &'p Path,
-    /// The same with symbolic links followed.
-    followed: PathBuf,
-    directory: Arc<OwnedFd>,
-    name: OsString,
-    old: Option<Stat>,
-    no_clobber: bool,
+/// Makes the name of a published output durable.
+pub(crate) fn sync_name(path: &Path) -> Result<(), Error> {
+    let fail = |source| Error::new(Operation::SyncName, path, source);
+    let directory = parent_directory(&follow_links(path).map_err(fail)?);
+    persistent::sync_directory(CWD, &directory)
+        .map_err(|errno| Error::new(Operation::SyncName, path, errno))
 }
 
-impl<'p> Target<'p> {
-    fn of(path: &'p Path, no_clobber: bool) -> Result<Target<'p>, Error> {
-        place::refuse_url(Operation::Create, path)?;
-        let fail = |source: io::Error| Error::new(Operation::Create, path, source);
-        let followed = follow_links(path)?;
-        let old = inspect_old(&followed).map_err(fail)?;
-        let name =
-            followed.file_name().ok_or_else(|| fail(invalid("the path names no file")))?.to_owned();
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = open(parent_directory(&followed), flags, Mode::empty())
-            .map(Arc::new)
-            .map_err(|errno| fail(errno.into()))?;
-        Ok(Target { path, followed, directory, name, old, no_clobber })
-    }
-
-    /// Refuses to replace what is there, if nothing may be replaced: before the work, not after it.
-    fn refuse_old(&self) -> Result<(), Error> {
-        if self.no_clobber && self.old.is_some() {
-            return Err(Error::new(Operation::Create, self.path, Errno::EXIST));
-        }
-        Ok(())
-    }
-
-    /// The old file's mode: at no moment may more users read the new file than could read the old
-    /// one.
-    fn mode(&self) -> Mode {
-        Mode::from_raw_mode(self.old.as_ref().map_or(0o666, |old| old.st_mode & 0o777))
-    }
-
-    /// The path of another name in the same directory.
-    fn sibling(&self, name: &OsStr) -> PathBuf {
-        self.followed.with_file_name(name)
-    }
-
-    /// Locks the new file and gives it the old one's mode and owner.
-    fn pending(
-        self,
+impl PendingOutput {
+    /// Locks the new file and gives it what the old one has. Returns also whether that includes
+    /// the owner.
+    pub(crate) fn begin(
+        place: OutputPlace<'_>,
         fd: OwnedFd,
         hidden: Option<OsString>,
         is_persistent: bool,
-    ) -> Result<(OwnedFd, PendingOutput), Error> {
-        let Target { path, directory, name, old, no_clobber, .. } = self;
+    ) -> Result<((OwnedFd, PendingOutput), bool), Error> {
+        let OutputPlace { path, followed, directory, name, old, no_clobber } = place;
         // So that nobody takes the hidden name of a living job for a dead one's. A lock is visible
         // in all containers, a process id is not. Some file systems have no locks.
         let _ = flock(&fd, FlockOperation::NonBlockingLockExclusive);
@@ -174,80 +137,24 @@ impl<'p> Target<'p> {
             no_clobber,
             path: path.to_owned(),
         };
-        if let Some(old) = old {
-            inherit(&fd, &old).map_err(|source| Error::new(Operation::Create, path, source))?;
-        }
-        Ok((fd, pending))
+        let has_owner = match &old {
+            Some(old) => take_over(&fd, &followed, old)
+                .map_err(|source| Error::new(Operation::Create, path, source))?,
+            None => true,
+        };
+        Ok(((fd, pending), has_owner))
     }
-}
 
-/// Makes the name of a published output durable.
-pub(crate) fn sync_name(path: &Path) -> Result<(), Error> {
-    let directory = parent_directory(&follow_links(path)?);
-    persistent::sync_directory(CWD, &directory)
-        .map_err(|errno| Error::new(Operation::SyncName, path, errno))
-}
-
-/// The path with symbolic links at its end resolved, whether or not the last one leads to a file.
-fn follow_links(path: &Path) -> Result<PathBuf, Error> {
-    let mut target = path.to_owned();
-    for _ in 0..LINKS_MAX {
-        match fs::read_link(&target) {
-            Ok(link) => target = parent_directory(&target).join(link),
-            // EINVAL: not a link. ENOENT: nothing there yet. Other errors recur, with a better
-            // message, when it is created.
-            Err(_) => return Ok(target),
-        }
+    /// An error of this output.
+    pub(crate) fn failed(&self, operation: Operation, source: io::Error) -> Error {
+        Error::new(operation, &self.path, source)
     }
-    Err(Error::new(Operation::Create, path, Errno::LOOP))
-}
 
-/// The old output's properties, if there is one. Refuses what a regular file can't replace.
-fn inspect_old(target: &Path) -> io::Result<Option<Stat>> {
-    if target.as_os_str().as_bytes().ends_with(b"/") {
-        return Err(invalid(
-            "a name that ends in a slash is a directory's; the output must be a file",
-        ));
+    /// Whether the file has a hidden name, which a process that ends at once must remove.
+    pub(crate) fn has_hidden_name(&self) -> bool {
+        self.hidden.is_some()
     }
-    let old = match statat(CWD, target, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(old) => old,
-        Err(Errno::NOENT) => return Ok(None),
-        Err(errno) => return Err(errno.into()),
-    };
-    match FileType::from_raw_mode(old.st_mode) {
-        FileType::RegularFile => {}
-        FileType::Directory => return Err(invalid("it is a directory; the output must be a file")),
-        _ => {
-            return Err(invalid(
-                "it is a device or a pipe, which nothing can be renamed over: give '-' as the \
-                 output and redirect standard output to it",
-            ));
-        }
-    }
-    match accessat(CWD, target, Access::WRITE_OK, AtFlags::EACCESS) {
-        Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => Err(errno.into()),
-        // A kernel without faccessat2 can't answer for the effective user; then the directory's
-        // permission decides alone.
-        _ => Ok(Some(old)),
-    }
-}
 
-fn invalid(text: &'static str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, text)
-}
-
-/// Gives the new file the old output's mode and, where permitted, owner and group.
-fn inherit(fd: &OwnedFd, old: &Stat) -> io::Result<()> {
-    let new = rustix::fs::fstat(fd)?;
-    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
-        // If that is refused, another user's file that we may write becomes ours.
-        let _ = std::os::unix::fs::fchown(fd, Some(old.st_uid), Some(old.st_gid));
-    }
-    // Without the set-user-ID and set-group-ID bits, which a write to a file clears as well.
-    Ok(fchmod(fd, Mode::from_raw_mode(old.st_mode & 0o777))?)
-}
-
-impl PendingOutput {
     /// Cuts the file to its length, makes it durable and gives it its name. After an error other
     /// than [`Operation::SyncName`] the file has not got its name; after that one it has, but the
     /// name may not be durable.
@@ -351,6 +258,8 @@ impl Drop for PendingOutput {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::open;
+    use std::fs;
 
     /// An output on a file system without O_TMPFILE, which few machines that run tests have.
     fn hidden(directory: &Path, name: &str, no_clobber: bool) -> (OwnedFd, PendingOutput) {

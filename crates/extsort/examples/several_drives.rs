@@ -151,6 +151,7 @@ fn run(
         remove_input: false,
         sync: false,
         probe: false,
+        sample_seed: 1,
         checkpoint: None,
     };
     Ok(sort(&options, &disk, &Unobserved)?)

@@ -1,6 +1,6 @@
 //! Sorting files of fixed-size records.
 
-use crate::machine::caches;
+use crate::machine::{caches, random_seed};
 use crate::resources::{Resources, output_setters, resource_setters};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -126,6 +126,7 @@ impl Sort {
             remove_input: self.remove_input,
             sync: self.sync,
             probe: false,
+            sample_seed: random_seed(),
             checkpoint: self.checkpoint,
         };
         sort(&options, &*job.disk()?, &self.resources.observer()).map_err(|error| job.add_to(error))

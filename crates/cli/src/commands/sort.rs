@@ -13,7 +13,7 @@ use crate::output::{ResultPrinter, refuse_terminal};
 use crate::settings::{self, JobLimits, ReportStyle};
 use crate::signals::Stop;
 use std::path::PathBuf;
-use xsort::machine::caches;
+use xsort::machine::{caches, random_seed};
 use xsort_disk::{Disk, is_url};
 use xsort_extsort::fixed::{Facts, plan};
 use xsort_extsort::{DryRun, Error, Observer, SortOptions, dry_run, sort_streamed};
@@ -120,6 +120,7 @@ fn sort_options(
         remove_input: args.remove_input,
         sync: !args.no_sync,
         probe: args.dry_run || args.probe,
+        sample_seed: random_seed(),
         checkpoint: args.checkpoints.checkpoint(),
     }
 }

@@ -10,7 +10,7 @@ use super::publication::Publication;
 use super::state::JobState;
 use super::thermostat::{PauseState, Thermostat};
 use crate::settings::is_address_space_limited;
-use crate::signals::{FatalSignals, PositionRequest, abandon_all_outputs};
+use crate::signals::{FatalSignals, PositionRequest, abandon_all_outputs, is_rewriting};
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read, Write};
@@ -168,10 +168,11 @@ impl ReporterThread {
         }
     }
 
-    /// If a fatal signal came, ends the process as the signal would have.
+    /// If a fatal signal came, ends the process as the signal would have, unless a file is being
+    /// rewritten in place: then that ends first.
     fn die_of_fatal_signal(&mut self) {
         let signal = self.fatal_signals.as_ref().and_then(FatalSignals::received);
-        let Some(signal) = signal else { return };
+        let Some(signal) = signal.filter(|_| !is_rewriting()) else { return };
         end_publication(&self.options.publication);
         abandon_all_outputs();
         let _: io::Result<()> = signal_hook::low_level::emulate_default_handler(signal);

@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
-use xsort_disk::{Disk, is_url};
+use xsort_disk::{Disk, RateLimit, is_url};
 use xsort_gnu::sort::Command;
 use xsort_objects::{ObjectLimits, ObjectUse};
 
@@ -61,11 +61,9 @@ impl<'l> LinesDisk<'l> {
         objects.map_or(0, |objects| objects.taken_bytes)
     }
 
-    /// The disk, if the output of this name is to appear whole or not at all: at a URL, and where
-    /// it may replace nothing.
-    pub(super) fn of_whole(&self, name: &OsStr) -> Option<&Arc<dyn Disk>> {
-        let is_whole = self.limits.objects.no_clobber;
-        self.of_url(name).or_else(|| is_whole.then(|| self.get()))
+    /// The limit on bytes a second, for what doesn't pass the disk.
+    pub(super) fn rate(&self) -> Option<Arc<RateLimit>> {
+        self.limits.rate.clone()
     }
 
     /// The disk, if this name is a URL.

@@ -1,7 +1,7 @@
 //! `xsort lines`, and `sort`: lines of text, in GNU sort's words.
 //!
 //! It differs from the other commands: its grammar, its messages and its statuses are GNU's
-//! (`xsort_gnu`), and it installs no signal handlers, because it has nothing to clean up.
+//! (`xsort_gnu`), and signals kill it where it stands, except while a file is rewritten in place.
 //!
 //! | file | idea |
 //! |---|---|
@@ -17,6 +17,7 @@
 //! | `lines_disk` | the disk, and which names are URLs |
 //! | `inputs` | which files, inspected before anything is read; opened when they are |
 //! | `target` | the output, untouched until there is something to write |
+//! | `in_place` | an output that is rewritten in place |
 //! | `outgoing` | what becomes of sorted lines on their way out |
 //! | `filters` | of it: `--top`, `--debug` |
 //! | `limits` | `--bandwidth-limit` and `--temperature-limit` |
@@ -33,6 +34,7 @@ mod dry_run;
 mod failure;
 mod filters;
 mod hints;
+mod in_place;
 mod inputs;
 mod job_failure;
 mod limits;
@@ -50,7 +52,7 @@ mod target;
 
 use crate::gnu_commands::{base_name, is_called_as_gnu, is_message_lost, say, say_hint};
 use crate::output::choose_colour;
-use crate::signals::let_closed_pipes_kill;
+use crate::signals::{die_of_held_signal, let_closed_pipes_kill};
 use command::LinesCommand;
 use failure::{Failure, TROUBLE};
 use std::ffi::OsString;
@@ -75,6 +77,8 @@ pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
             status
         }
     };
+    // Everything is cleaned up.
+    die_of_held_signal();
     if is_message_lost() { TROUBLE } else { status }
 }
 

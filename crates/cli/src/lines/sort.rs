@@ -34,7 +34,7 @@ pub(super) fn sort_or_merge<O: LineOrder>(
     disk: &LinesDisk<'_>,
 ) -> Result<(), Failure> {
     let command = &lines.command;
-    let mut target = Target::open(command.output.as_deref(), disk)?;
+    let mut target = Target::open(lines, disk)?;
     let (bytes, can_all_be_open) = (inputs.bytes(), inputs.can_all_be_open());
     let names_bytes = inputs.names.budget_bytes();
     let mut opened = open(command, inputs, bytes, &target)?;

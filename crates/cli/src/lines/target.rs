@@ -1,25 +1,35 @@
-//! The output. An old file keeps its content until the first line is written, or until it is clear
-//! that there is none: it may be an input.
+//! The output.
+//!
+//! | what `-o` names | how it is written |
+//! |---|---|
+//! | nothing, or a file | a new file, which takes the name once it is whole ([`NewFile`]) |
+//! | an object | parts, which become the object once all are there |
+//! | a file that no new one can replace without a loss, or with `--in-place` | in place |
+//! | any file, if called `sort` | in place, as GNU sort does: a script may rely on the inode |
+//! | a pipe or a device | as it is |
+//!
+//! An old file that is written in place keeps its content until the first line is written, or until
+//! it is clear that there is none: it may be an input.
 //!
 //! The last bytes are held back until the end, as the C library does for GNU sort: it decides
 //! whether a write fails or the flush at the end, and the two have messages of their own.
-//!
-//! An object at a URL is no such file, and neither is one that may replace nothing: these appear
-//! whole when all is done, or not at all.
 
+use super::command::LinesCommand;
 use super::failure::{self, Failure};
+use super::in_place::{InPlace, Keeping};
 use super::lines_disk::LinesDisk;
-use crate::gnu_commands::write_all;
+use super::{names, resources};
+use crate::gnu_commands::{is_called_as_gnu, say, write_all};
 use crate::inputs::tree::identity;
 use crate::signals::abandon_outputs_when_killed;
 use rustix::fs::{FileType, OFlags, SeekFrom, fcntl_getfl, fstat, seek, tell};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Stdout, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
-use xsort_disk::inherited;
+use xsort_disk::{Creation, NewFile, inherited};
 use xsort_extsort::variable::FileOutput;
 use xsort_usage::Identity;
 
@@ -30,12 +40,15 @@ const HELD_BYTES: usize = 4096;
 /// Where the kernel shows files by their descriptors.
 const OPEN_FILES: &str = "/proc/self/fd/";
 
-/// A file that is opened at once and emptied late.
+/// Where sorted lines go: opened before anything is read, and untouched until there is something to
+/// write.
 pub(super) struct Target<'d> {
     sink: Sink<'d>,
     name: OsString,
-    /// What must be done before the first line is written.
-    due: Option<Due>,
+    /// The header, until it is written: before the first line.
+    due: Option<Vec<u8>>,
+    /// Whether what appears whole is made durable.
+    sync: bool,
     held: Vec<u8>,
     /// Bytes that were put in, but for those that the engine writes by the path.
     written_bytes: u64,
@@ -48,33 +61,34 @@ enum Sink<'d> {
     Standard,
     /// Standard output was closed when the process was started.
     Closed,
-    File(File),
-    /// An object, or a file that may replace nothing, that is written and not in place yet; `None`
-    /// once it is.
-    Whole(Option<Box<FileOutput<'d>>>),
-}
-
-struct Due {
-    is_emptied: bool,
-    header: Vec<u8>,
+    /// A file that is not in place yet.
+    New(NewFile),
+    /// A file, a pipe or a device that is written as it is.
+    InPlace(InPlace),
+    /// An object that is not in place yet.
+    Object(Box<FileOutput<'d>>),
+    /// A file or an object that is in place.
+    Published,
 }
 
 impl<'d> Target<'d> {
-    /// The file of `-o`, made if it isn't there; without one, standard output.
+    /// The file of `-o`; without one, standard output.
     pub(super) fn open(
-        name: Option<&OsStr>,
+        lines: &LinesCommand<'_>,
         disk: &'d LinesDisk<'_>,
     ) -> Result<Target<'d>, Failure> {
-        let Some(name) = name else { return Ok(Target::standard()) };
-        if let Some(disk) = disk.of_whole(name) {
-            abandon_outputs_when_killed().map_err(|error| Failure::said("signals", &error))?;
-            let whole = FileOutput::create(&**disk, Path::new(name), 0);
-            let whole = whole.map_err(|error| failure::of_engine(&error))?;
-            return Ok(Target::new(Sink::Whole(Some(Box::new(whole))), name.to_owned()));
-        }
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(name);
-        let file = file.map_err(|error| Failure::of_file("open failed", name, &error))?;
-        Ok(Target::new(Sink::File(file), name.to_owned()))
+        let command = &lines.command;
+        let Some(name) = command.output.as_deref() else { return Ok(Target::standard()) };
+        let sink = match disk.of_url(name) {
+            Some(disk) => {
+                abandon_outputs_when_killed().map_err(|error| Failure::said("signals", &error))?;
+                let object = FileOutput::create(&**disk, Path::new(name), 0);
+                Sink::Object(Box::new(object.map_err(|error| failure::of_engine(&error))?))
+            }
+            None => open_file(lines, name, disk)?,
+        };
+        let sync = !command.extras.no_sync;
+        Ok(Target { sync, ..Target::new(sink, name.to_owned()) })
     }
 
     /// Standard output, as it is: not looked at line by line.
@@ -84,12 +98,11 @@ impl<'d> Target<'d> {
     }
 
     fn new(sink: Sink<'d>, name: OsString) -> Target<'d> {
-        let is_emptied = matches!(sink, Sink::File(_));
-        let due = Some(Due { is_emptied, header: Vec::new() });
         Target {
             sink,
             name,
-            due,
+            due: Some(Vec::new()),
+            sync: false,
             held: Vec::with_capacity(HELD_BYTES),
             written_bytes: 0,
             is_flushing: false,
@@ -106,15 +119,15 @@ impl<'d> Target<'d> {
         let is_regular = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
         // What other processes wrote to standard output, or will append, must stay.
         let is_own = match &self.sink {
-            Sink::File(_) => true,
+            Sink::New(_) | Sink::InPlace(_) => true,
             Sink::Standard => {
                 let appends =
                     fcntl_getfl(file).map_or(true, |flags| flags.contains(OFlags::APPEND));
                 status.st_size == 0 && !appends && tell(file) == Ok(0)
             }
-            Sink::Closed | Sink::Whole(_) => false,
+            Sink::Closed | Sink::Object(_) | Sink::Published => false,
         };
-        let has_no_header = self.due.as_ref().is_some_and(|due| due.header.is_empty());
+        let has_no_header = self.due.as_ref().is_some_and(Vec::is_empty);
         (is_regular && is_own && has_no_header).then(|| path_of(file))
     }
 
@@ -135,25 +148,37 @@ impl<'d> Target<'d> {
     /// Bytes of the budget that it takes.
     pub(super) fn taken_bytes(&self) -> u64 {
         match self.sink {
-            Sink::Whole(_) => FileOutput::MEMORY_BYTES,
-            Sink::Standard | Sink::Closed | Sink::File(_) => 0,
+            Sink::Object(_) => FileOutput::MEMORY_BYTES,
+            _ => 0,
         }
     }
 
     /// Puts what appears whole in place, once all is written and flushed.
     pub(super) fn publish(&mut self) -> Result<(), Failure> {
-        if let Sink::Whole(whole) = &mut self.sink
-            && let Some(whole) = whole.take()
-        {
-            whole.publish(true).map_err(|error| failure::of_engine(&error))?;
+        match std::mem::replace(&mut self.sink, Sink::Published) {
+            Sink::Object(object) => {
+                object.publish(true).map_err(|error| failure::of_engine(&error))
+            }
+            Sink::New(file) => {
+                // To replace a file, the new one has a hidden name for a moment.
+                if fs::symlink_metadata(&self.name).is_ok() {
+                    let _ = abandon_outputs_when_killed();
+                }
+                file.publish(self.sync).map_err(|error| failure::of_disk(&error))
+            }
+            Sink::InPlace(mut file) => file
+                .finish()
+                .map_err(|error| Failure::unwritten("fsync failed", &self.name, &error)),
+            sink => {
+                self.sink = sink;
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// Lines that come before all others.
     pub(super) fn begin_with(&mut self, header: Vec<u8>) {
-        let due = self.due.as_mut().expect("nothing is written yet");
-        due.header = header;
+        self.due = Some(header);
     }
 
     /// Identifies the file that will be written, if it is a regular one.
@@ -171,7 +196,17 @@ impl<'d> Target<'d> {
     /// A write that failed.
     pub(super) fn failed(&self, error: &io::Error) -> Failure {
         let what = if self.is_flushing { "fflush failed" } else { "write failed" };
-        Failure::unwritten(what, &self.name, error)
+        let failure = Failure::unwritten(what, &self.name, error);
+        let is_full = error.raw_os_error() == Some(Errno::NOSPC.raw_os_error());
+        if !is_full || !matches!(self.sink, Sink::New(_)) || !Path::new(&self.name).exists() {
+            return failure;
+        }
+        let name = String::from_utf8_lossy(&names::shown(&self.name)).into_owned();
+        let hint = format!(
+            "{name} is as it was; with --in-place its space is used for the new content, after a \
+             copy was put elsewhere (-T) if there is space for one"
+        );
+        Failure::Hinted(Box::new(failure), hint)
     }
 
     /// The same for help and version. GNU sort checks these only at its end, when the reason why a
@@ -183,18 +218,13 @@ impl<'d> Target<'d> {
         Failure::said("write error", error)
     }
 
-    /// Empties the file, and writes the header.
+    /// Empties a file that is written in place, and writes the header.
     pub(super) fn begin(&mut self) -> io::Result<()> {
-        let Some(due) = self.due.take() else { return Ok(()) };
-        // Pipes and devices can't be emptied. An empty file isn't, because ext4 writes a file that
-        // was truncated to the drive when it is closed, and close waits for that.
-        if let Sink::File(file) = &self.sink
-            && due.is_emptied
-            && file.metadata().map(|metadata| metadata.is_file() && metadata.len() > 0)?
-        {
-            file.set_len(0)?;
+        let Some(header) = self.due.take() else { return Ok(()) };
+        if let Sink::InPlace(file) = &mut self.sink {
+            file.empty()?;
         }
-        self.put(&due.header)
+        self.put(&header)
     }
 
     /// Holds back the end of `bytes`, writes what comes before it.
@@ -218,6 +248,50 @@ impl<'d> Target<'d> {
         self.held.clear();
         result
     }
+}
+
+/// The output in a file, a pipe or a device of this name.
+fn open_file(
+    lines: &LinesCommand<'_>,
+    name: &OsStr,
+    disk: &LinesDisk<'_>,
+) -> Result<Sink<'static>, Failure> {
+    let extras = &lines.command.extras;
+    let fail = |error: &io::Error| Failure::of_file("open failed", name, error);
+    let old = fs::metadata(name).ok();
+    let is_special = old.as_ref().is_some_and(|old| !old.is_file());
+    let is_gnu = is_called_as_gnu(lines.program);
+    let is_in_place = is_special || is_gnu || (extras.in_place && old.is_some());
+    if !is_in_place || extras.no_clobber {
+        match NewFile::create(Path::new(name), extras.no_clobber) {
+            Ok(Creation::Created(file)) => {
+                if file.has_hidden_name() {
+                    abandon_outputs_when_killed()
+                        .map_err(|error| Failure::said("signals", &error))?;
+                }
+                return Ok(Sink::New(file));
+            }
+            Ok(Creation::Obstructed(obstacle)) => {
+                if !extras.quiet && old.is_some_and(|old| old.len() > 0) {
+                    let (program, shown) = (lines.program.as_bytes(), names::shown(name));
+                    let reason = format!("it will be rewritten in place, because {obstacle}");
+                    let parts = [program, b": note: ", &shown, b": ", reason.as_bytes(), b"\n"];
+                    say(&parts.concat());
+                }
+            }
+            Err(error) if extras.no_clobber => return Err(failure::of_disk(&error)),
+            Err(error) => return Err(fail(&error.source)),
+        }
+    }
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(name);
+    let keeping = (!is_gnu && !is_special).then(|| Keeping {
+        scratch: resources::scratch(&lines.command).swap_remove(0),
+        rate: disk.rate(),
+        is_quiet: extras.quiet,
+        sync: !extras.no_sync,
+    });
+    let file = file.map_err(|error| fail(&error))?;
+    Ok(Sink::InPlace(InPlace::new(file, name, lines.program, keeping)))
 }
 
 /// Identifies the file of this name, or standard output, if it exists already and is a regular one.
@@ -255,14 +329,15 @@ impl Sink<'_> {
     fn descriptor<'f>(&'f self, output: &'f Stdout) -> Option<BorrowedFd<'f>> {
         match self {
             Sink::Standard => Some(output.as_fd()),
-            Sink::Closed | Sink::Whole(_) => None,
-            Sink::File(file) => Some(file.as_fd()),
+            Sink::Closed | Sink::Object(_) | Sink::Published => None,
+            Sink::New(file) => Some(file.file().as_fd()),
+            Sink::InPlace(file) => Some(file.file.as_fd()),
         }
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if let Sink::Whole(Some(whole)) = self {
-            return whole.write_all(bytes);
+        if let Sink::Object(object) = self {
+            return object.write_all(bytes);
         }
         let output = io::stdout();
         let Some(to) = self.descriptor(&output) else {

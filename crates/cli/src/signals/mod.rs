@@ -18,6 +18,7 @@
 //! | `fatal` | signals that end the process, after a thread has cleaned up |
 //! | `position_request` | SIGUSR1: a job prints how far it is |
 //! | `pipes` | whether SIGPIPE kills |
+//! | `rewriting` | a file rewritten in place, which the first signal lets end |
 //! | `abandon` | outputs under way are given up where signals kill |
 //! | `terminating` | which signals end a job, and which of them count as a second request |
 
@@ -25,6 +26,7 @@ mod abandon;
 mod fatal;
 mod pipes;
 mod position_request;
+mod rewriting;
 mod stop;
 mod terminating;
 
@@ -32,4 +34,7 @@ pub(crate) use abandon::{abandon_all_outputs, abandon_outputs_when_killed, repor
 pub(crate) use fatal::FatalSignals;
 pub(crate) use pipes::{let_closed_pipes_kill, report_closed_pipes_as_errors};
 pub(crate) use position_request::PositionRequest;
+pub(crate) use rewriting::{
+    Rewriting, die_of_held_signal, is_rewriting, report_exceeded_sizes_as_errors,
+};
 pub(crate) use stop::Stop;

@@ -2,9 +2,10 @@
 
 use super::abandon::abandon_all_outputs;
 use super::pipes::let_closed_pipes_kill;
+use super::rewriting::report_exceeded_sizes_as_errors;
 use super::terminating::{after_first_request, terminating_signals};
 use parking_lot::Mutex;
-use signal_hook::consts::{SIGINT, SIGXFSZ};
+use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::exit;
@@ -57,8 +58,7 @@ impl Stop {
             }
         }
         let_closed_pipes_kill()?;
-        // A handler that does nothing, as good as ignoring the signal.
-        flag::register(SIGXFSZ, Arc::default())?;
+        report_exceeded_sizes_as_errors()?;
         Ok(stop)
     }
 

@@ -814,7 +814,8 @@ fn a_compressed_output_that_could_not_be_written_is_cut_off() {
     let sandbox = Sandbox::new();
     let line = |n: u32| format!("{}\n", n.wrapping_mul(2_654_435_761));
     sandbox.write("text", (0..900_000).map(line).collect::<String>());
-    let script = "ulimit -f 2000; trap '' XFSZ; $X lines text -o out.gz; s=$?; \
+    let script = "ulimit -f 2000; trap '' XFSZ; \
+                  (exec -a sort $X --compress-output=gzip text -o out.gz); s=$?; \
                   $X lines out.gz >/dev/null; exit $s$?";
     let ended = Command::new("bash")
         .args(["-c", script])

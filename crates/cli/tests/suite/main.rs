@@ -18,6 +18,7 @@ mod lines_generated;
 mod lines_keys;
 mod lines_locales;
 mod lines_merges;
+mod lines_output;
 mod lines_scripts;
 mod objects;
 mod part;

@@ -166,8 +166,8 @@ fn a_sort_that_is_killed_leaves_nothing() {
     assert_eq!(sandbox.read("out"), b"old");
 }
 
-/// Lines have no handlers to clean up with: scratch has no name, and the output past the page cache
-/// is a file like any other.
+/// Lines have no handlers to clean up with: scratch has no name, and neither has a new output. One
+/// that is written in place is a file like any other.
 #[test]
 fn a_sort_of_lines_that_is_killed_leaves_no_scratch() {
     let sandbox = Sandbox::new();
@@ -181,6 +181,7 @@ fn a_sort_of_lines_that_is_killed_leaves_no_scratch() {
             let _ = fs::remove_file(&output);
             let mut child = Command::new(program())
                 .args("lines -S 8M -T scratch in -o out".split_whitespace())
+                .args(is_writing.then_some("--in-place"))
                 .current_dir(sandbox.path())
                 .env("XSORT_STATUS", "off") // What is killed would leave it.
                 .spawn()
@@ -198,7 +199,9 @@ fn a_sort_of_lines_that_is_killed_leaves_no_scratch() {
             }
             kill_process(Pid::from_child(&child), signal).unwrap();
             assert_eq!(child.wait().unwrap().signal(), Some(signal.as_raw()));
-            assert_eq!(sandbox.names(), ["in", "out", "scratch"], "{signal:?}");
+            let is_there = |name: &&str| is_writing || *name != "out";
+            let expected: Vec<_> = ["in", "out", "scratch"].into_iter().filter(is_there).collect();
+            assert_eq!(sandbox.names(), expected, "{signal:?}");
             assert_eq!(names(&sandbox.path().join("scratch")), [""; 0], "{signal:?}");
         }
     }
@@ -308,6 +311,9 @@ fn at_any_moment_nothing_is_left_but_the_old_output_or_the_new() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q -f gensort-ascii 8MB in");
     sandbox.ok("sort -q in -o sorted");
+    let rows = (0..100_000_u64).map(|number| format!("{},\"row\n\"\n", number * 7_919 % 100_003));
+    sandbox.write("rows", rows.collect::<String>());
+    sandbox.ok("table -q --format csv --no-header --by #1:int rows -o sorted-rows");
     for place in ["status", "scratch"] {
         fs::create_dir(sandbox.path().join(place)).unwrap();
     }
@@ -318,6 +324,12 @@ fn at_any_moment_nothing_is_left_but_the_old_output_or_the_new() {
         ("gen -q -m 256K -f gensort-ascii 8MB out", "in"),
         ("verify -q -m 1M sorted --against in", ""),
         ("lines -S 2M -T scratch in -o new", ""),
+        ("lines -S 2M -T scratch in -o out", "sorted"),
+        ("lines in -o out", "sorted"),
+        (
+            "table -q -m 4M -T scratch --format csv --no-header --by #1:int rows -o out",
+            "sorted-rows",
+        ),
         ("du -a /usr", ""),
     ];
     let signals =
@@ -360,7 +372,8 @@ fn at_any_moment_nothing_is_left_but_the_old_output_or_the_new() {
                 assert_eq!(sandbox.read("out"), b"old", "{said}");
             }
             let _ = fs::remove_file(sandbox.path().join("new"));
-            assert_eq!(sandbox.names(), ["in", "out", "scratch", "sorted", "status"], "{said}");
+            let left = ["in", "out", "rows", "scratch", "sorted", "sorted-rows", "status"];
+            assert_eq!(sandbox.names(), left, "{said}");
             for place in ["status", "scratch"] {
                 assert_eq!(names(&sandbox.path().join(place)), [""; 0], "{place}, {said}");
             }

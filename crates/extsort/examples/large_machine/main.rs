@@ -260,6 +260,7 @@ fn options(
         remove_input: false,
         sync: false,
         probe: false,
+        sample_seed: 1,
         checkpoint: None,
     }
 }

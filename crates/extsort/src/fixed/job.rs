@@ -80,6 +80,8 @@ pub(crate) struct SortJob<'a, K> {
     pub(crate) stage_times: &'a StageTimes,
     pub(crate) traffic: &'a Traffic,
     pub(crate) failure: Failure,
+    /// Chooses the places of samples.
+    pub(crate) sample_seed: u64,
     /// The output is a stream: its ranges are filled one after the other.
     pub(crate) writes_in_order: bool,
     /// Of finished steps, if the sort can be resumed.

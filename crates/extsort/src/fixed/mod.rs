@@ -49,6 +49,7 @@ mod spool;
 mod spool_seals;
 mod spooler;
 
+pub use bins::first_sampled;
 pub use dry_run::{DryRun, dry_run};
 pub use options::{Method, SortOptions, UnknownMethod};
 pub use phases::Phase;

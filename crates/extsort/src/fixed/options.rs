@@ -39,6 +39,10 @@ pub struct SortOptions {
     /// Measure the drive before the sort, so that the report can say which share of its speed was
     /// reached.
     pub probe: bool,
+    /// Chooses the places in the input from which keys are sampled. Use another number for each
+    /// sort: then no input can lie so that its sample misleads, by accident or on purpose. The
+    /// output doesn't depend on it, and a resumed sort may have another one.
+    pub sample_seed: u64,
     /// Record finished work, so that a later process can resume the sort.
     pub checkpoint: Option<Checkpoint>,
 }

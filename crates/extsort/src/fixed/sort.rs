@@ -138,6 +138,7 @@ fn run<K: Key>(
         stage_times: &gauges.stage_times,
         traffic: &gauges.traffic,
         failure: Failure::default(),
+        sample_seed: options.sample_seed,
         writes_in_order: is_standard_output(&options.output),
         journal: JournalHandle(checkpoint.as_ref().map(|files| &files.journal)),
     };

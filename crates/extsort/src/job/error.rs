@@ -1,7 +1,7 @@
 //! Why a job ended without a result. Each message is one line, and ends with what to do about it if
 //! anything can be done.
 
-use super::units::{Bytes, Decimal, SizeOption};
+use super::units::{Bytes, Decimal, SizeOption, round_up};
 use std::path::{Path, PathBuf};
 use xsort_disk::{Disk, DisplayPath, FileId, Operation, device_name};
 use xsort_records::Checksum;
@@ -47,7 +47,7 @@ pub enum Error {
     #[error(
         "{}: {} of free space needed for {purpose}, {} there: {way_out}",
         DisplayPath(directory),
-        Decimal(*needed_bytes as f64),
+        Decimal(round_up(*needed_bytes)),
         Decimal(*free_bytes as f64)
     )]
     Space {

@@ -63,6 +63,15 @@ impl fmt::Display for Decimal {
     }
 }
 
+/// A number of bytes, rounded up to the three digits that [`Decimal`] shows: with that much space
+/// there is enough.
+#[must_use]
+pub fn round_up(bytes: u64) -> f64 {
+    let digits = bytes.checked_ilog10().unwrap_or(0);
+    let step = 10_u64.pow(digits.saturating_sub(2));
+    bytes.div_ceil(step) as f64 * step as f64
+}
+
 /// Bytes a second, shown in the same way: `2.13 GB/s`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate(pub f64);
@@ -118,6 +127,23 @@ mod tests {
             assert_eq!(Decimal(bytes).to_string(), expected);
         }
         assert_eq!(Rate(3.85e8).to_string(), "385 MB/s");
+    }
+
+    /// "122 MB needed, 122 MB there" was said once.
+    #[test]
+    fn what_is_needed_is_rounded_up() {
+        for (bytes, expected) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_001, "1.01 kB"),
+            (121_500_001, "122 MB"),
+            (122_000_000, "122 MB"),
+            (122_000_001, "123 MB"),
+            (999_000_001, "1.00 GB"),
+            (u64::MAX, "18500000 TB"),
+        ] {
+            assert_eq!(Decimal(round_up(bytes)).to_string(), expected);
+        }
     }
 
     #[test]

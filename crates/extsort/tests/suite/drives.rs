@@ -35,6 +35,7 @@ fn sort_on(drives: Vec<SimDrive>, method: Method) -> SortReport {
         remove_input: false,
         sync: false,
         probe: false,
+        sample_seed: 1,
         checkpoint: None,
     };
     let disk = SimDisk::new(SimOptions { drives, ..SimOptions::default() });

@@ -56,6 +56,7 @@ fn watched(method: Method) -> (Watcher, SortReport) {
         remove_input: false,
         sync: false,
         probe: false,
+        sample_seed: 1,
         checkpoint: None,
     };
     let disk = SimDisk::new(SimOptions::default());

@@ -1,18 +1,22 @@
 //! Bins in the output's own file: they go where the output will be, which then overwrites them.
 
 use crate::sort::{self, oracle};
+use std::collections::HashSet;
 use std::path::Path;
 use xsort_disk::{
     Corruption, Damage, Disk, DiskOptions, FaultSite, FileRole, Operation, OsDisk, SimDisk,
     SimOptions,
 };
-use xsort_extsort::fixed::{Method, Shape};
+use xsort_extsort::fixed::{Method, Shape, first_sampled};
 use xsort_extsort::{Error, Plan, SortOptions, SortReport, Unobserved, dry_run, sort};
 use xsort_records::Layout;
 use xsort_testing::{Random, for_each_seed};
 
 const RECORD_BYTES: usize = 100;
 const RECORDS: usize = 400_000;
+/// Places that a sample of them has, and records that are taken at each.
+const PLACES: u64 = 1_024;
+const EACH: u64 = 3;
 /// Areas of 2 to 3 MiB, so that a few of some twenty loads are in memory at once.
 const BUDGET_BYTES: u64 = 14 << 20;
 
@@ -42,11 +46,22 @@ fn chance(random: &mut Random) -> f64 {
     random.between(0, 1 << 32) as f64 / (1u64 << 32) as f64
 }
 
-/// Records of which those that are sampled have greater keys than the others: the sample is of
-/// three neighbours at each of 1,024 places.
+/// Records of which those that are sampled have greater keys than the others: three neighbours at
+/// each of 1,024 places, which whoever knows the seed can tell.
 fn misleading(random: &mut Random) -> Vec<u8> {
+    let records = RECORDS as u64;
+    let stretch = |place: u64| place * records / PLACES..(place + 1) * records / PLACES;
+    let seed = options(1).sample_seed;
+    let sampled: HashSet<u64> = (0..PLACES)
+        .map(|place| first_sampled(seed, place, stretch(place), EACH))
+        .flat_map(|first| first..first + EACH)
+        .collect();
+    greater_where(random, |number| sampled.contains(&(number as u64)))
+}
+
+/// Records of which some have greater keys than the others.
+fn greater_where(random: &mut Random, is_sampled: impl Fn(usize) -> bool) -> Vec<u8> {
     let ranks: Vec<f64> = (0..RECORDS).map(|_| chance(random)).collect();
-    let is_sampled = |number: usize| number * 1024 % RECORDS < 4 * 1024;
     // Half of the other records have keys below 0.4.
     let moved = |rank: f64| if rank < 0.5 { rank * 0.8 } else { 0.4 + (rank - 0.5) * 1.2 };
     records(|number| if is_sampled(number) { ranks[number] } else { moved(ranks[number]) })
@@ -99,6 +114,23 @@ fn what_a_misleading_sample_puts_in_the_way_is_moved() {
         assert!(moved_bytes(&report) > report.plan.bytes / 100, "{} moved", moved_bytes(&report));
         Ok(())
     });
+}
+
+/// An input whose period followed the sample's places, which once lay at equal distances, needed
+/// more space than was said to be enough.
+#[test]
+fn a_period_of_the_input_misleads_no_sample() {
+    let mut moving = 0;
+    let tried = for_each_seed("period", 8, |seed| {
+        let random = &mut Random::new(seed);
+        let bytes = greater_where(random, |number| number * 1024 % RECORDS < 4 * 1024);
+        let options = SortOptions { sample_seed: random.word(), ..options(2) };
+        let report = check(&options, SimOptions::rough(seed), &bytes);
+        assert!(moved_bytes(&report) < report.plan.bytes / 100, "{} moved", moved_bytes(&report));
+        moving += u64::from(moved_bytes(&report) > 0);
+        Ok(())
+    });
+    assert!(moving <= tried * 3 / 100 || tried < 100, "{moving} of {tried} seeds");
 }
 
 /// Whatever order the input has: sorted and reversed ones fill one bin after the other.

@@ -77,6 +77,7 @@ fn a_sort_of_records_ends_in_any_phase() {
                 remove_input: false,
                 sync: true,
                 probe: false,
+                sample_seed: 1,
                 checkpoint: None,
             };
             let error = sort(&options, &disk, &Saboteur::new(phase)).unwrap_err();

@@ -122,6 +122,7 @@ pub(crate) fn options(random: &mut Random, layout: &Layout, inputs: usize) -> So
         remove_input: random.between(0, 3) == 0,
         sync: true,
         probe: false,
+        sample_seed: random.word(),
         checkpoint: None,
     }
 }

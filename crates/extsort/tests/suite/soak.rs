@@ -46,6 +46,7 @@ fn sort_records(directory: &Path, bytes: &[u8], method: Method, is_sorted: &[u8]
         remove_input: false,
         sync: false,
         probe: false,
+        sample_seed: 1,
         checkpoint: None,
     };
     let disk = OsDisk::new(DiskOptions::default()).unwrap();

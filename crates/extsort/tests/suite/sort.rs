@@ -56,6 +56,7 @@ pub(crate) fn options(
         remove_input: false,
         sync: false,
         probe: false,
+        sample_seed: 1,
         checkpoint: None,
     }
 }

@@ -142,6 +142,10 @@ pub struct Extras {
     pub s3_part_size: Option<OsString>,
     /// `--no-clobber`: an output that exists is refused.
     pub no_clobber: bool,
+    /// `--in-place`: an output that exists is written over, instead of replaced by a new file.
+    pub in_place: bool,
+    /// `--no-sync`: the output isn't made durable.
+    pub no_sync: bool,
     /// `--json`: a report for machines.
     pub json: bool,
     /// `--compress=lz4`, `zstd`, `auto` and `none`: how to compress scratch within the process,

@@ -121,6 +121,9 @@ What GNU sort doesn't have:
       --header[=N]              leave the first N lines (1) in place
       --header-prefix=TEXT      leave the first lines in place that begin with
                                 TEXT
+      --in-place                write over -o's file, which keeps its inode and
+                                hard links, instead of replacing it by a new one
+                                once that is whole; sort always does
       --json                    print a report as JSON on standard error
       --memory=SIZE             use this much memory, written as for the other
                                 commands: 1G, 1GB, 1GiB, or 50% of what is
@@ -128,6 +131,8 @@ What GNU sort doesn't have:
       --no-clobber              with -o, refuse to replace a file or an object
       --no-decompress           take compressed inputs as they are; sort always
                                 does
+      --no-sync                 don't wait until -o's file is safe against a power
+                                cut; sort never does
       --progress[=WHEN]         show progress on standard error: auto (if it is
                                 a terminal), always or never
   -q, --quiet                   print only errors (-q not if called sort)

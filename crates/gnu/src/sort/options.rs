@@ -28,7 +28,9 @@ pub(super) enum Meaning {
     Help,
     Json,
     Memory,
+    InPlace,
     NoClobber,
+    NoSync,
     Parallel,
     Progress,
     Quiet,
@@ -95,7 +97,7 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 30] = [
+const OURS: [Long<Meaning>; 32] = [
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
     long("check-output", Takes::Nothing, Meaning::CheckOutput),
@@ -108,10 +110,12 @@ const OURS: [Long<Meaning>; 30] = [
     long("dry-run", Takes::Nothing, Meaning::DryRun),
     long("header", Takes::Perhaps, Meaning::Header),
     long("header-prefix", Takes::Argument, Meaning::HeaderPrefix),
+    long("in-place", Takes::Nothing, Meaning::InPlace),
     long("json", Takes::Nothing, Meaning::Json),
     long("memory", Takes::Argument, Meaning::Memory),
     long("no-clobber", Takes::Nothing, Meaning::NoClobber),
     long("no-decompress", Takes::Nothing, Meaning::Decompress(false)),
+    long("no-sync", Takes::Nothing, Meaning::NoSync),
     long("progress", Takes::Perhaps, Meaning::Progress),
     long("quiet", Takes::Nothing, Meaning::Quiet),
     long("recursive", Takes::Nothing, Meaning::Recursive),

@@ -203,8 +203,10 @@ impl<'a> Parser<'a> {
                 extras.header_lines = argument.map_or(Ok(1), |text| whole_count(text, full))?;
             }
             Meaning::HeaderPrefix => extras.header_prefix = Some(text()),
+            Meaning::InPlace => extras.in_place = true,
             Meaning::Json => extras.json = true,
             Meaning::NoClobber => extras.no_clobber = true,
+            Meaning::NoSync => extras.no_sync = true,
             Meaning::Memory => extras.memory = Some(text()),
             Meaning::Progress => extras.progress = when(argument, full, self.quoting)?,
             Meaning::Quiet => extras.quiet = true,

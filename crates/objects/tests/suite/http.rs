@@ -418,6 +418,7 @@ fn a_whole_sort_goes_from_objects_to_an_object() {
         remove_input: false,
         sync: true,
         probe: false,
+        sample_seed: 1,
         checkpoint: None,
     };
     sort(&options, &disk, &Unobserved).unwrap();

@@ -95,6 +95,7 @@ impl Case {
             remove_input: false,
             sync: true,
             probe: false,
+            sample_seed: 1,
             checkpoint: None,
         };
         let settings = ObjectSettings {

@@ -18,6 +18,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
+use xsort::machine::random_seed;
 use xsort_disk::{FileRange, Operation, RangeDisk};
 use xsort_extsort::fixed::Method;
 use xsort_extsort::{SortOptions, SortReport, sort};
@@ -82,6 +83,7 @@ impl Records {
             remove_input: false,
             sync: means.sync,
             probe: false,
+            sample_seed: random_seed(),
             checkpoint: None,
         };
         Ok(sort(&options, &disk, means.observer)?)

@@ -1,7 +1,15 @@
-//! What the machine has for a job: memory that may be used, and the processor's caches.
+//! What the machine has for a job: memory that may be used, the processor's caches, and chance.
 
 mod caches;
 mod memory;
 
+use std::hash::{BuildHasher, Hasher, RandomState};
+
 pub use caches::caches;
 pub use memory::{Budget, MemoryLimits};
+
+/// A random number, for a sort's [`sample_seed`](xsort_extsort::SortOptions::sample_seed). Not for
+/// secrets.
+pub fn random_seed() -> u64 {
+    RandomState::new().build_hasher().finish()
+}

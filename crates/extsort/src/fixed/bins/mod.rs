@@ -39,5 +39,6 @@ mod scatter;
 mod slices;
 
 pub(crate) use phases::{gather_bins, scatter_input};
+pub use sample::first_sampled;
 pub(crate) use sample::sample_reads;
 pub(crate) use scatter::Scattered;

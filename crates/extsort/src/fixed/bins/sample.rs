@@ -1,7 +1,9 @@
 //! A sample of the keys, taken evenly from all over the data.
 //!
-//! A few kibibytes are read at evenly spaced places. There are more places than the number of keys
-//! demands, because records that lie together are often alike.
+//! The data is divided into stretches of equal length, and a few kibibytes are read at a random
+//! place of each (stratified sampling). There are more stretches than the number of keys demands,
+//! because records that lie together are often alike. With places at equal distances, an input
+//! whose order has the same period would mislead the sample.
 
 use super::limits::Limits;
 use super::load::Loads;
@@ -13,6 +15,7 @@ use crate::fixed::job::{SortIo, SortJob};
 use crate::fixed::memory::Memory;
 use crate::fixed::plan::{Plan, Shape, sample_keys};
 use crate::store::ordered_reads::FileRange;
+use std::ops::Range;
 use xsort_disk::{ALIGNMENT, FileId, align_up};
 use xsort_records::Key;
 
@@ -99,7 +102,7 @@ fn sorted<K: Key>(job: &SortJob<'_, K>, keys: Vec<u8>) -> Vec<u8> {
     sorted.concat()
 }
 
-/// Reads about `wanted` keys from evenly spaced places of the extents, which hold whole records.
+/// Reads about `wanted` keys from all over the extents, which hold whole records.
 fn read_keys<K: Key>(
     job: &SortJob<'_, K>,
     files: &[FileId],
@@ -118,7 +121,9 @@ fn read_keys<K: Key>(
     let buffer_bytes = (align_up(each * record_bytes) + slack_bytes) as usize;
     let buffers = memory.take(memory.fitting(buffer_bytes).min(READS_MAX), buffer_bytes);
     let reads = (0..places).filter_map(|place| {
-        let sampled = records_at(extents, record_bytes, place * records / places, each)?;
+        let stretch = place * records / places..(place + 1) * records / places;
+        let first = first_sampled(job.sample_seed, place, stretch, each);
+        let sampled = records_at(extents, record_bytes, first, each)?;
         let offset = sampled.aligned().start;
         let lead = (sampled.offset - offset) as usize;
         let bytes = lead + sampled.bytes as usize;
@@ -133,6 +138,24 @@ fn read_keys<K: Key>(
     Ok(keys)
 }
 
+/// The first of `each` records that a sample with this seed takes from stretch number `place`, which
+/// has these records. All places at which they lie within the stretch are equally likely, over all
+/// seeds. Public for tests that mislead a sample on purpose.
+pub fn first_sampled(seed: u64, place: u64, stretch: Range<u64>, each: u64) -> u64 {
+    let choices = (stretch.end - stretch.start).saturating_sub(each) + 1;
+    let random = u128::from(split_mix(seed ^ split_mix(place)));
+    stretch.start + (random * u128::from(choices) >> 64) as u64
+}
+
+/// A number that looks random, from any number (G. L. Steele, D. Lea and C. H. Flood, "Fast
+/// splittable pseudorandom number generators", 2014).
+fn split_mix(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
 /// At most `each` records from record number `first` of all extents on, as far as they lie in one
 /// extent.
 fn records_at(extents: &[Extent], record_bytes: u64, first: u64, each: u64) -> Option<Extent> {
@@ -145,4 +168,21 @@ fn records_at(extents: &[Extent], record_bytes: u64, first: u64, each: u64) -> O
         before -= extent.bytes;
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_in_its_stretch_and_anywhere_in_it() {
+        for (stretch, each) in [(0..10, 3), (7..8, 3), (5..8, 3), (u64::MAX - 9..u64::MAX, 1)] {
+            let last = stretch.start.max(stretch.end.saturating_sub(each));
+            let sampled: std::collections::BTreeSet<u64> =
+                (0..1_000).map(|seed| first_sampled(seed, 4, stretch.clone(), each)).collect();
+            assert_eq!(sampled, (stretch.start..=last).collect(), "{stretch:?}");
+        }
+        let places: Vec<u64> = (0..8).map(|place| first_sampled(1, place, 0..1 << 40, 1)).collect();
+        assert!(places.windows(2).all(|two| two[0] != two[1]), "{places:?}");
+    }
 }

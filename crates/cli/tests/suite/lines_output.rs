@@ -1,0 +1,273 @@
+//! What `-o` of lines does to the file that is there: replaced by a new one once that is whole, or
+//! rewritten in place where that is asked for or can't be otherwise.
+
+use crate::refusals::SmallDisk;
+use crate::sandbox::{Sandbox, names, program};
+use crate::signals::is_ignored;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+/// Lines in no order, of about 8 bytes each, and the same in order.
+fn unsorted(lines: u64) -> (String, String) {
+    let all = (0..lines).map(|number| format!("{:07}\n", number * 7_919 % 9_999_991));
+    let mut all: Vec<String> = all.collect();
+    let text = all.concat();
+    all.sort_unstable();
+    (text, all.concat())
+}
+
+/// The program with these words, under a name of GNU sort's or as `xsort lines`.
+fn lines(sandbox: &Sandbox, is_gnu: bool, words: &str) -> Command {
+    let mut command = Command::new(program());
+    if is_gnu {
+        command.arg0("sort");
+    } else {
+        command.arg("lines");
+    }
+    command.args(words.split_whitespace()).current_dir(sandbox.path());
+    command.env("XSORT_STATUS_DIR", sandbox.path().join("status")).env_remove("XSORT_STATUS");
+    command.env("LC_ALL", "C").stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A sandbox with the file `F` and a directory for the status.
+fn with_file(content: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("F", content);
+    fs::create_dir(sandbox.path().join("status")).unwrap();
+    sandbox
+}
+
+/// Waits until a process has begun to rewrite `F`, which held `bytes` bytes.
+fn wait_for_the_rewriting(sandbox: &Sandbox, child: &mut Child, bytes: usize) {
+    while fs::metadata(sandbox.path().join("F")).unwrap().len() == bytes as u64 {
+        assert!(child.try_wait().unwrap().is_none(), "it was over before it was seen to write");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_file_is_replaced_by_a_new_one_that_has_what_it_had() {
+    let sandbox = with_file("b\na\n");
+    let at = |name: &str| sandbox.path().join(name);
+    symlink("F", at("link")).unwrap();
+    fs::set_permissions(at("F"), Permissions::from_mode(0o640)).unwrap();
+    let before = fs::metadata(at("F")).unwrap();
+    for words in ["F -o link", "-m F -o F", "-r F --count -u -o link", "--header F -o F"] {
+        sandbox.write("F", "b\na\n");
+        fs::set_permissions(at("F"), Permissions::from_mode(0o640)).unwrap();
+        let inode = fs::metadata(at("F")).unwrap().ino();
+        let output = lines(&sandbox, false, words).output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{}", said(&output));
+        let after = fs::metadata(at("F")).unwrap();
+        assert_ne!(after.ino(), inode, "{words}");
+        assert_eq!((after.mode(), after.uid()), (before.mode(), before.uid()), "{words}");
+        assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
+        assert_eq!(sandbox.names(), ["F", "link", "status"]);
+    }
+}
+
+/// A script may rely on the inode; so GNU sort's way stays under its name.
+#[test]
+fn called_sort_it_rewrites_the_file_and_so_does_in_place() {
+    for (is_gnu, words) in [(true, "F -o F"), (false, "-q --in-place F -o F")] {
+        let sandbox = with_file("b\na\n");
+        let inode = || fs::metadata(sandbox.path().join("F")).unwrap().ino();
+        let before = inode();
+        let output = lines(&sandbox, is_gnu, words).output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{}", said(&output));
+        assert_eq!((inode(), sandbox.read("F")), (before, b"a\nb\n".to_vec()));
+        assert_eq!(sandbox.names(), ["F", "status"]);
+    }
+}
+
+/// Its other names would keep the old content. That is said before anything is read, and where the
+/// old content is meanwhile.
+#[test]
+fn a_file_that_has_other_names_is_rewritten_with_a_copy_beside_it() {
+    let sandbox = with_file("b\na\n");
+    let other = sandbox.path().join("other");
+    fs::hard_link(sandbox.path().join("F"), &other).unwrap();
+    let output = lines(&sandbox, false, "F -o F").output().unwrap();
+    assert!(output.status.success());
+    let said = said(&output);
+    let expected = "xsort lines: note: F: it will be rewritten in place, because it has 2 names \
+                    (hard links)\nxsort lines: note: F: its old content is in ";
+    assert!(said.starts_with(expected) && said.lines().count() == 2, "{said}");
+    assert_eq!(fs::read(&other).unwrap(), b"a\nb\n");
+    assert_eq!(sandbox.names(), ["F", "other", "status"]);
+}
+
+#[test]
+fn a_directory_that_takes_no_new_file_is_no_hindrance() {
+    let sandbox = with_file("b\na\n");
+    // Root may write everywhere, except where nobody may.
+    let mut mount = Command::new("mount");
+    mount.args(["--bind", "F", "F"]).current_dir(sandbox.path());
+    if !mount.output().is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: mounting is not allowed here");
+        return;
+    }
+    let output = lines(&sandbox, false, "F -o F").output().unwrap();
+    let sort = Command::new(program())
+        .args(["sort", "--record", "2", "F", "-o", "F"])
+        .current_dir(sandbox.path())
+        .output();
+    let umount = Command::new("umount").arg("F").current_dir(sandbox.path()).status();
+    assert!(umount.unwrap().success());
+    let text = said(&output);
+    assert!(output.status.success() && text.contains("a file system is mounted on it"), "{text}");
+    assert_eq!(sandbox.read("F"), b"a\nb\n");
+    // Records can't be: they say so before they read.
+    let text = said(&sort.unwrap());
+    assert!(text.contains("a file system is mounted on it"), "{text}");
+}
+
+/// A sort onto its input that was killed while it wrote once left a part of the lines, and no word.
+#[test]
+fn a_sort_onto_its_input_that_is_killed_leaves_all_lines() {
+    let (text, sorted) = unsorted(300_000);
+    let sandbox = with_file(&text);
+    let mut killed = 0;
+    for signal in [Signal::TERM, Signal::KILL, Signal::HUP] {
+        if signal != Signal::KILL && is_ignored(signal) {
+            continue;
+        }
+        for tenths in 1..9 {
+            sandbox.write("F", &text);
+            // A fifth of a second to read, as long to write.
+            let mut child = lines(&sandbox, false, "F -o F --bandwidth-limit 12M").spawn().unwrap();
+            thread::sleep(Duration::from_millis(50 * tenths));
+            let _ = kill_process(Pid::from_child(&child), signal);
+            let is_killed = child.wait().unwrap().signal() == Some(signal.as_raw());
+            killed += u32::from(is_killed);
+            let left = sandbox.read("F");
+            assert!(
+                left == text.as_bytes() || left == sorted.as_bytes(),
+                "{signal:?} after {tenths}"
+            );
+            assert_eq!(sandbox.names(), ["F", "status"]);
+            if signal != Signal::KILL {
+                assert_eq!(names(&sandbox.path().join("status")), [""; 0], "{signal:?}");
+            }
+            let _ = fs::remove_dir_all(sandbox.path().join("status"));
+            fs::create_dir(sandbox.path().join("status")).unwrap();
+        }
+    }
+    assert!(killed > 0, "every sort was over before it was killed");
+}
+
+#[test]
+fn the_first_signal_lets_the_rewriting_end() {
+    let (text, sorted) = unsorted(300_000);
+    let signals = [Signal::TERM, Signal::INT].into_iter().filter(|signal| !is_ignored(*signal));
+    for signal in signals {
+        for (is_gnu, words) in [
+            (true, "F -o F --bandwidth-limit 4M"),
+            (false, "--in-place F -o F --bandwidth-limit 4M"),
+        ] {
+            let sandbox = with_file(&text);
+            let mut child = lines(&sandbox, is_gnu, words).spawn().unwrap();
+            wait_for_the_rewriting(&sandbox, &mut child, text.len());
+            kill_process(Pid::from_child(&child), signal).unwrap();
+            let output = child.wait_with_output().unwrap();
+            let said = said(&output);
+            assert_eq!(output.status.signal(), Some(signal.as_raw()), "{said}");
+            assert!(said.contains("to end the rewriting of F"), "{said}");
+            assert!(sandbox.read("F") == sorted.as_bytes(), "{said}");
+            assert_eq!(sandbox.names(), ["F", "status"]);
+            assert_eq!(names(&sandbox.path().join("status")), [""; 0]);
+        }
+    }
+}
+
+/// SIGKILL, or one who insists: what was there is under the name that was printed.
+#[test]
+fn whoever_kills_the_rewriting_finds_the_old_content() {
+    let (text, _) = unsorted(300_000);
+    let signal = if is_ignored(Signal::INT) { Signal::TERM } else { Signal::INT };
+    for signals in [vec![Signal::KILL], vec![signal, signal]] {
+        let sandbox = with_file(&text);
+        let words = "--in-place F -o F --bandwidth-limit 4M";
+        let mut child = lines(&sandbox, false, words).spawn().unwrap();
+        wait_for_the_rewriting(&sandbox, &mut child, text.len());
+        for signal in &signals {
+            kill_process(Pid::from_child(&child), *signal).unwrap();
+            // The second must not be taken for the first one's echo.
+            thread::sleep(Duration::from_millis(200));
+        }
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.signal(), signals.last().map(|signal| signal.as_raw()));
+        let said = said(&output);
+        let copies = sandbox.names().into_iter().filter(|name| name.contains("xsort-old"));
+        let copies: Vec<String> = copies.collect();
+        assert!(copies.len() == 1 && said.contains(&copies[0]), "{copies:?}: {said}");
+        assert!(sandbox.read(&copies[0]) == text.as_bytes());
+        // It is nobody's leftover.
+        let cleared = sandbox.run("status --clear --older-than 0s .");
+        assert!(sandbox.path().join(&copies[0]).exists(), "{}", cleared.stderr);
+    }
+}
+
+#[test]
+fn a_full_drive_leaves_the_old_output() {
+    let (text, _) = unsorted(300_000);
+    let small = Sandbox::new();
+    let Some(_mounted) = SmallDisk::mount(small.path(), 4) else {
+        eprintln!("skipped: mounting is not allowed here");
+        return;
+    };
+    let elsewhere = Sandbox::new();
+    let run = |words: &str| {
+        let mut command = lines(&small, false, words);
+        command.arg("-T").arg(elsewhere.path()).env("XSORT_STATUS", "off").output().unwrap()
+    };
+    small.write("F", &text);
+    small.write("old", "old\n");
+    for (words, expected) in [
+        ("F -o F", "--in-place"),
+        ("F F -o old", "--in-place"),
+        ("F F -S 2M -o old", "--in-place"),
+        ("F F --in-place -o old", "its old content was put back"),
+    ] {
+        let output = run(words);
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{words}: {said}");
+        assert!(said.contains("No space left on device") && said.contains(expected), "{said}");
+        assert!(small.read("F") == text.as_bytes(), "{words}");
+        assert_eq!(small.read("old"), b"old\n", "{words}");
+        assert_eq!(small.names(), ["F", "old"], "{words}");
+        assert!(elsewhere.names().is_empty(), "{words}");
+    }
+    // There is space for one of both, so what is there can be written over.
+    let output = run("--in-place F -o F");
+    assert!(output.status.success(), "{}", said(&output));
+    small.ok("lines -c F");
+    assert_eq!(small.read("F").len(), text.len());
+    assert!(elsewhere.names().is_empty());
+}
+
+/// A limit on the size of files, whose signal kills GNU sort.
+#[test]
+fn a_rewriting_that_fails_puts_the_old_content_back() {
+    let (text, _) = unsorted(100_000);
+    let sandbox = with_file("old\n");
+    sandbox.write("in", &text);
+    let script = format!("ulimit -f 100; exec {} lines --in-place in -o F", program().display());
+    let output = Command::new("bash").args(["-c", &script]).current_dir(sandbox.path()).output();
+    let output = output.unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("File too large") && said.contains("was put back"), "{said}");
+    assert_eq!(sandbox.read("F"), b"old\n");
+    assert_eq!(sandbox.names(), ["F", "in", "status"]);
+}

@@ -1,0 +1,200 @@
+//! A new file that appears whole or not at all, for callers that write it themselves.
+//!
+//! ```text
+//!  NewFile::create(path) ---> file() <--- the caller writes ---> publish: in place of the old one
+//!        |                                    \--> dropped: gone, the old one as it was
+//!        `--> Obstacle: a new file can't take the old one's place without a loss
+//! ```
+//!
+//! The same steps as for an output of a [`Disk`](crate::Disk), without one: a small file costs a few
+//! system calls.
+
+use crate::drive::parent_directory;
+use crate::output::{PendingOutput, create_at};
+use crate::output_place::{OpenFile, OutputPlace, is_mount_point};
+use crate::{Error, Operation};
+use rustix::io::Errno;
+use std::fmt;
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A file that appears under its name once it is published. Dropped before, it is gone.
+#[derive(Debug)]
+pub struct NewFile {
+    // First, so that the hidden name goes before the descriptor is closed.
+    pending: PendingOutput,
+    file: File,
+}
+
+/// What [`NewFile::create`] has made.
+#[derive(Debug)]
+pub enum Creation {
+    /// The file, empty.
+    Created(NewFile),
+    /// Nothing: there is an old file, which can only be rewritten in place.
+    Obstructed(Obstacle),
+}
+
+/// Why a new file can't take the place of an old one, or not without a loss.
+#[derive(Debug)]
+pub enum Obstacle {
+    /// The old file has this many names; the others would keep the old content.
+    HardLinks(u64),
+    /// The old file belongs to this user and group, and a new one would not.
+    Owner(u32, u32),
+    /// A file system is mounted on the old file.
+    MountPoint,
+    /// The name is the kernel's for an open file, such as `/dev/stdout`.
+    OpenFile,
+    /// No file can be created in this directory.
+    Directory(PathBuf, Errno),
+}
+
+impl fmt::Display for Obstacle {
+    /// The rest of a sentence that begins with \"because\".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Obstacle::HardLinks(names) => write!(f, "it has {names} names (hard links)"),
+            Obstacle::Owner(user, group) => {
+                write!(f, "a new file would not belong to user {user} and group {group}")
+            }
+            Obstacle::MountPoint => f.write_str("a file system is mounted on it"),
+            Obstacle::OpenFile => f.write_str("its name stands for an open file"),
+            Obstacle::Directory(directory, errno) => {
+                let directory = crate::DisplayPath(directory);
+                write!(f, "no new file can be made in {directory} ({errno})")
+            }
+        }
+    }
+}
+
+impl NewFile {
+    /// Creates the file that is to appear at `path`: nameless where the file system can do that.
+    /// Symbolic links are followed. The new file has the mode, owner, access control list and
+    /// extended attributes of the old one. With `no_clobber` an old one is an error.
+    ///
+    /// # Errors
+    /// If the output can't appear there, and could not be written in place either.
+    pub fn create(path: &Path, no_clobber: bool) -> Result<Creation, Error> {
+        if !no_clobber && let Some(obstacle) = known_obstacle(path) {
+            return Ok(Creation::Obstructed(obstacle));
+        }
+        let place = match OutputPlace::find(path, no_clobber) {
+            Err(error) if error.source.get_ref().is_some_and(|inner| inner.is::<OpenFile>()) => {
+                return Ok(Creation::Obstructed(Obstacle::OpenFile));
+            }
+            place => place?,
+        };
+        place.refuse_old()?;
+        let owner = place.old.as_ref().map(|old| (old.st_uid, old.st_gid));
+        let (fd, hidden) = match create_at(&place) {
+            Ok(made) => made,
+            Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) if owner.is_some() => {
+                let directory = parent_directory(&place.followed);
+                return Ok(Creation::Obstructed(Obstacle::Directory(directory, errno)));
+            }
+            Err(errno) => return Err(Error::new(Operation::Create, path, errno)),
+        };
+        let ((fd, pending), has_owner) = PendingOutput::begin(place, fd, hidden, false)?;
+        Ok(match owner {
+            Some((user, group)) if !has_owner => {
+                drop(pending);
+                Creation::Obstructed(Obstacle::Owner(user, group))
+            }
+            _ => Creation::Created(NewFile { pending, file: File::from(fd) }),
+        })
+    }
+
+    /// The open file, to be written and read.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Whether the file has a hidden name now, which a process that is killed must remove
+    /// ([`abandon_outputs`](crate::abandon_outputs)).
+    pub fn has_hidden_name(&self) -> bool {
+        self.pending.has_hidden_name()
+    }
+
+    /// Puts the file in place, with the length that it has. `sync`: the content before that, and
+    /// the name after it, are made durable.
+    ///
+    /// # Errors
+    /// If it can't be put in place. What was there before is then still there, except after
+    /// [`Operation::SyncName`].
+    pub fn publish(self, sync: bool) -> Result<(), Error> {
+        let NewFile { pending, file } = self;
+        let bytes = file.metadata().map_err(|error| pending.failed(Operation::Inspect, error))?;
+        pending.publish(file.as_fd(), bytes.len(), sync)
+    }
+}
+
+/// An obstacle that can be seen before anything is created.
+fn known_obstacle(path: &Path) -> Option<Obstacle> {
+    let old = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    if old.nlink() > 1 {
+        return Some(Obstacle::HardLinks(old.nlink()));
+    }
+    let is_mounted = fs::canonicalize(path).is_ok_and(|path| is_mount_point(&path));
+    is_mounted.then_some(Obstacle::MountPoint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn created(path: &Path) -> NewFile {
+        match NewFile::create(path, false).unwrap() {
+            Creation::Created(file) => file,
+            Creation::Obstructed(obstacle) => panic!("{obstacle}"),
+        }
+    }
+
+    fn obstacle(path: &Path) -> Obstacle {
+        match NewFile::create(path, false).unwrap() {
+            Creation::Created(_) => panic!("{} can be replaced", path.display()),
+            Creation::Obstructed(obstacle) => obstacle,
+        }
+    }
+
+    #[test]
+    fn the_old_file_stays_until_the_new_one_is_published() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, link) = (directory.path().join("out"), directory.path().join("link"));
+        std::os::unix::fs::symlink("out", &link).unwrap();
+        for text in ["first", "second"] {
+            let before = fs::read(&path).ok();
+            let new = created(&link);
+            new.file().write_all(b"given up").unwrap();
+            drop(new);
+            let new = created(&link);
+            new.file().write_all(text.as_bytes()).unwrap();
+            assert_eq!(fs::read(&path).ok(), before);
+            new.publish(true).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+        let error = NewFile::create(&path, true).unwrap_err();
+        assert!(error.to_string().contains("--no-clobber"), "{error}");
+    }
+
+    #[test]
+    fn obstacles_are_named_before_anything_is_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, other) = (directory.path().join("out"), directory.path().join("other"));
+        fs::write(&path, "old").unwrap();
+        fs::hard_link(&path, &other).unwrap();
+        assert_eq!(obstacle(&path).to_string(), "it has 2 names (hard links)");
+        fs::remove_file(&other).unwrap();
+        // The text of such a link is the path of the file.
+        let file = File::open(&path).unwrap();
+        let link = crate::nameless::proc_path(file.as_fd());
+        assert!(matches!(obstacle(Path::new(&link)), Obstacle::OpenFile));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+}
