@@ -20,6 +20,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort_disk::{Disk, Found, inherited, is_url};
@@ -174,7 +175,8 @@ impl Inputs {
     }
 
     /// Inputs that are all read at once. One that will be written over is copied to `directory`
-    /// first. If they are more than may be open, each is open only while it is read.
+    /// first, once however often it is named. If they are more than may be open, each is open only
+    /// while it is read.
     pub(super) fn open_at_once(
         self,
         target: &Target<'_>,
@@ -182,17 +184,28 @@ impl Inputs {
     ) -> Result<Vec<LinesInput>, Failure> {
         let stays_open = self.can_all_be_open();
         let written = target.identity();
+        let mut shared_copy: Option<Arc<File>> = None;
         let open = |(number, input): (usize, Input)| {
             if let (Some(disk), Some(bytes)) = (&input.url_disk, input.bytes) {
                 let input = LinesInput::at_url(disk, Path::new(&input.name), bytes);
                 return Ok(input.beside_others());
             }
+            if written.is_some() && written == input.identity {
+                let copy = match &shared_copy {
+                    // Standard input, which is named once, begins where its position is.
+                    Some(copy) if input.name != STANDARD => Arc::clone(copy),
+                    _ => Arc::new(copy(&input.name, directory)?),
+                };
+                if input.name != STANDARD {
+                    shared_copy = Some(Arc::clone(&copy));
+                }
+                let content = Content::Stream(Box::new(SharedFile { file: copy, position: 0 }));
+                let path = PathBuf::from(&input.name);
+                return Ok(LinesInput { path, bytes: input.bytes, content });
+            }
             let is_closed = number == 0 && is_closed(&input.name);
-            let is_written = written.is_some() && written == input.identity;
-            let file = if is_written { Some(copy(&input.name, directory)?) } else { None };
-            let stays_open =
-                stays_open || file.is_some() || !input.is_regular || input.name == STANDARD;
-            let opener = Opener { name: input.name, file, stays_open, position: 0, is_closed };
+            let stays_open = stays_open || !input.is_regular || input.name == STANDARD;
+            let opener = Opener { stays_open, is_closed, ..Opener::new(input.name) };
             Ok(opener.into_input(input.bytes))
         };
         self.all.into_iter().enumerate().map(open).collect()
@@ -215,7 +228,6 @@ fn copy(name: &OsStr, directory: &Path) -> Result<File, Failure> {
             Err(error) => return Err(failure::of_read(name, &error)),
         }
     }
-    copy.rewind().map_err(|error| Failure::of_file("read failed", name, &error))?;
     Ok(copy)
 }
 
@@ -367,6 +379,21 @@ impl Opener {
     fn into_input(self, bytes: Option<u64>) -> LinesInput {
         let path = PathBuf::from(&self.name);
         LinesInput { path, bytes, content: Content::Stream(Box::new(self)) }
+    }
+}
+
+/// An open file that several inputs read, each from its beginning.
+struct SharedFile {
+    file: Arc<File>,
+    /// Where the next read begins.
+    position: u64,
+}
+
+impl Read for SharedFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.file.read_at(buffer, self.position)?;
+        self.position += bytes as u64;
+        Ok(bytes)
     }
 }
 

@@ -107,15 +107,14 @@ impl Order {
             .unwrap_or(Ordering::Equal)
     }
 
-    /// True if `-u` keeps only one of two lines. Not of two whose first key is "not a number",
-    /// though they compare equal: GNU sort 9.1 compares the bytes of such numbers there, some of
-    /// which mean nothing.
+    /// True if `-u` keeps only one of two lines: if all their keys are equal and none is "not a
+    /// number". GNU sort 9.1 keeps all lines that have one, in whichever key: it compares the bytes
+    /// of such numbers, and some of these bytes are arbitrary.
     pub fn same(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> bool {
-        !self.keys.first().is_some_and(|key| key.is_nan(a, &self.fields, scratch))
-            && self
-                .keys
-                .iter()
-                .all(|key| key.compare(a, b, &self.fields, scratch) == Ordering::Equal)
+        self.keys.iter().all(|key| {
+            key.compare(a, b, &self.fields, scratch) == Ordering::Equal
+                && !key.is_nan(a, &self.fields, scratch)
+        })
     }
 
     /// True if lines with equal normalised keys are equal in this order. If not (keys ordered by a
