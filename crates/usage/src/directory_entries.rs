@@ -18,6 +18,8 @@ pub(crate) struct DirectoryEntry {
     name_offset: u32,
     /// As the listing says. Some file systems don't say, and a symbolic link may lead to one.
     pub(crate) is_directory: bool,
+    /// Whether it is a symbolic link, or may be one, because the listing doesn't say.
+    pub(crate) may_be_link: bool,
 }
 
 /// Where the listing of a directory has an entry.
@@ -70,6 +72,10 @@ impl EntryBatch {
                     position: ListPosition { ordinal: *ordinal, inode: entry.ino() },
                     name_offset,
                     is_directory: entry.file_type() == FileType::Directory,
+                    may_be_link: matches!(
+                        entry.file_type(),
+                        FileType::Symlink | FileType::Unknown
+                    ),
                 });
                 self.names.extend_from_slice(name);
                 *ordinal = ordinal.wrapping_add(1);

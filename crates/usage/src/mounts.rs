@@ -4,9 +4,9 @@ use crate::stat::{Identity, StatRequest};
 use std::ffi::CString;
 use std::fs;
 
-/// Whether a directory is the root of some mount. GNU du asks this before it reports a damaged file
-/// system.
-pub(crate) fn is_mounted(request: &StatRequest, identity: Identity) -> bool {
+/// Whether one of these directories is the root of some mount. GNU du asks this before it reports a
+/// damaged file system.
+pub(crate) fn is_any_mounted(request: &StatRequest, directories: &[Identity]) -> bool {
     let table = fs::read("/proc/self/mountinfo").unwrap_or_default();
     let mut mount_points = table
         .split(|&byte| byte == b'\n')
@@ -14,7 +14,9 @@ pub(crate) fn is_mounted(request: &StatRequest, identity: Identity) -> bool {
     mount_points.any(|mount_point| {
         let path = CString::new(unescaped(mount_point));
         path.is_ok_and(|path| {
-            request.stat_argument(&path).is_ok_and(|status| status.identity == identity)
+            request
+                .stat_argument(&path)
+                .is_ok_and(|status| directories.contains(&status.identity))
         })
     })
 }
@@ -52,9 +54,10 @@ mod tests {
         let request = StatRequest::new(&Options::default());
         let identity =
             |path: &str| request.stat_argument(&CString::new(path).unwrap()).unwrap().identity;
-        assert!(is_mounted(&request, identity("/")));
         let directory = tempfile::tempdir().unwrap();
-        assert!(!is_mounted(&request, identity(directory.path().to_str().unwrap())));
+        let fresh = identity(directory.path().to_str().unwrap());
+        assert!(is_any_mounted(&request, &[fresh, identity("/")]));
+        assert!(!is_any_mounted(&request, &[fresh]));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `xsort du` and `du` as scripts meet them: the same scripts with the installed GNU du must print,
 //! say and return the same.
 
-use crate::lines::run;
+use crate::lines::{others_can_run_programs, run};
 use crate::sandbox::{Sandbox, program};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -43,6 +43,11 @@ const SCRIPTS: &[&str] = &[
     "du '' t; du ''",
     "du -- -a; du -a -- t; mkdir ./-s; du -- -s",
     "du t -a; POSIXLY_CORRECT=1 du t -a",
+    // Forty links may follow one another.
+    "for i in $(seq 0 50); do mkdir d$i; echo >d$i/f; ln -s ../d$((i+1)) d$i/l; done; du -L d0; \
+        du -aL d20; du -sL d0 d30; du -L d0/l/l/l",
+    "echo >c0; for i in $(seq 50); do ln -s c$((i-1)) c$i; done; du -aL . | sort -k2; du -L c39; \
+        du -L c50",
     // Patterns.
     "du -a --exclude=a t; du -a --exclude=t t; du -a --exclude='*' t",
     "du -a --exclude='t/d' t; du -a --exclude='d/*' t; du -a --exclude='?' t; du -a \
@@ -165,4 +170,77 @@ fn deep_trees_are_counted_with_few_open_files() {
     for threads in ["", "--threads=1", "--threads=2", "--threads=64"] {
         assert!(counted("24", threads) == expected, "{threads}");
     }
+}
+
+/// Only a user for whom permissions count can meet a directory that can't be read: root becomes
+/// one. Its error is said once, however often the directory is met, except with -l.
+#[test]
+fn an_unreadable_directory_is_reported_once() {
+    if !gnu::has("du") || !others_can_run_programs() {
+        eprintln!("SKIPPED: nobody can become another user who may run the program");
+        return;
+    }
+    for script in [
+        "du t/u t",
+        "du t/u t/u t",
+        "du -L t",
+        "du -aL t/v t",
+        "du -a t/u t",
+        "du -s t/v/l t t/u",
+        "du -l t/u t",
+    ] {
+        let script = format!(
+            "chmod 777 .; mkdir -p t/u t/v; echo >t/v/f; ln -s ../u t/v/l; chmod 0 t/u; \
+             chown -R 65534 t; setpriv --reuid=65534 --clear-groups bash -c '{script}'; chmod 700 \
+             t/u"
+        );
+        assert_eq!(run(&script, &[], true), run(&script, &[], false), "{script}");
+    }
+}
+
+/// A mount of a directory below itself makes no damaged file system, wherever the argument is.
+#[test]
+fn a_directory_that_is_mounted_below_itself_is_no_damage() {
+    let can_mount = "mkdir x && mount --bind x x && umount x";
+    if !gnu::has("du") || run(can_mount, &[], true).status != 0 {
+        eprintln!("SKIPPED: nothing can be mounted here");
+        return;
+    }
+    for argument in ["a", "a/b", "a/b/c", "a/b/c/b", "a/b a", "-x a/b", "-L a/b"] {
+        let script = format!(
+            "mkdir -p a/b/c; echo >a/b/f; mount --bind a a/b/c; du {argument}; echo $?; \
+             umount a/b/c"
+        );
+        assert_eq!(run(&script, &[], true), run(&script, &[], false), "{argument}");
+    }
+}
+
+/// On another file system `-x` stats the directory and doesn't open it: that could set off an
+/// automount, or wait for a server.
+#[test]
+fn other_file_systems_are_only_statted() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir_all(sandbox.path().join("t/mounted")).unwrap();
+    std::fs::create_dir_all(sandbox.path().join("t/own")).unwrap();
+    let script = "mount -t tmpfs none t/mounted || exit 9; mkdir t/mounted/below; \
+        for o in -x '-x -a' '-x -L' '-x --threads=1'; do \
+        strace -f -qq -o log -e trace=open,openat,openat2,statx $xsort du $o t >>out || s=8; \
+        cat log >>logs; done; umount t/mounted; exit $s";
+    let mut shell = Command::new("bash");
+    shell.args(["-c", script]).env("xsort", program()).current_dir(sandbox.path());
+    let ended = shell.output().unwrap();
+    if ended.status.code() != Some(0) {
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(said.contains("mount") || said.contains("strace"), "{said}");
+        eprintln!("SKIPPED: nothing can be mounted or traced here");
+        return;
+    }
+    let logs = String::from_utf8(sandbox.read("logs")).unwrap();
+    let calls = |call: &str, name: &str| {
+        logs.lines().filter(|line| line.contains(call) && line.contains(name)).count()
+    };
+    assert!(calls("open", "\"own\"") >= 4, "{logs}");
+    assert!(calls("statx", "\"mounted\"") >= 4, "{logs}");
+    assert_eq!(calls("open", "\"mounted\""), 0, "{logs}");
+    assert!(!String::from_utf8(sandbox.read("out")).unwrap().contains("mounted"));
 }

@@ -64,8 +64,16 @@ impl Walk<'_> {
             return self.add(above, Usage::default(), 0, 1);
         }
         self.visitor.advance(1, status.usage.allocated_bytes);
-        let Some(file) = file.filter(|_| status.is_directory()) else {
-            return self.count_unlisted(above, name, &status);
+        let file = match file {
+            Ok(file) if status.is_directory() => file,
+            Ok(_) => return self.count_unlisted(above, name, &status),
+            Err(errno) => {
+                // Only now: a directory that was counted before isn't reported again.
+                if status.is_directory() {
+                    self.fail(Operation::Open, above.path_of(name.to_bytes()), errno);
+                }
+                return self.count_unlisted(above, name, &status);
+            }
         };
         let directory =
             Directory::new(Some(Arc::clone(above)), name.to_bytes().into(), position, &status);
@@ -82,8 +90,15 @@ impl Walk<'_> {
         let is_below_mount = parent.is_below_mount || status.is_mount != Some(false);
         let is_cycle = status.is_directory()
             && parent.is_within(status.identity, is_below_mount || is_followed);
-        if is_cycle && !is_followed && !mounts::is_mounted(&self.stat_request, status.identity) {
-            self.fail(Operation::Cycle, parent.path_of(name.to_bytes()), Errno::LOOP);
+        if is_cycle && !is_followed {
+            // The mount may be of any directory on the way back, not of this one itself.
+            let identity = status.identity;
+            let between = parent.ancestors().map(|above| above.identity);
+            let between = between.take_while(|&above| above != identity);
+            let circle: Vec<_> = std::iter::once(identity).chain(between).collect();
+            if !mounts::is_any_mounted(&self.stat_request, &circle) {
+                self.fail(Operation::Cycle, parent.path_of(name.to_bytes()), Errno::LOOP);
+            }
         }
         is_cycle
     }
@@ -99,12 +114,14 @@ impl Walk<'_> {
         }
     }
 
-    /// Opens an entry and stats what was opened. An entry that can't be opened is only statted.
+    /// Opens an entry and stats what was opened. An entry that can't be opened is only statted, and
+    /// so is one on a file system that doesn't count: opening it may set off an automount, or wait
+    /// for a server.
     fn open_and_stat(
         &self,
         parent: &ParentDirectory,
         name: &CStr,
-    ) -> Result<(Option<OwnedFd>, FileStatus), (Operation, Errno)> {
+    ) -> Result<(Result<OwnedFd, Errno>, FileStatus), (Operation, Errno)> {
         let access = |errno| (Operation::Access, errno);
         let reopened;
         let directory = match parent {
@@ -114,19 +131,21 @@ impl Walk<'_> {
                 reopened.as_fd()
             }
         };
+        if self.skips_devices() {
+            let status = self.stat_request.stat_entry(directory, name).map_err(access)?;
+            if !self.is_on_counted_device(parent.directory(), &status) {
+                return Ok((Err(Errno::XDEV), status));
+            }
+        }
         let follows = self.options.follow == Follow::Always;
         match open_directories::open_entry(directory, name, follows) {
             Ok(file) => {
                 let status = self.stat_request.stat_open(&file).map_err(access)?;
-                Ok((Some(file), status))
+                Ok((Ok(file), status))
             }
             Err(errno) => {
                 let status = self.stat_request.stat_entry(directory, name).map_err(access)?;
-                if status.is_directory() {
-                    let path = parent.directory().path_of(name.to_bytes());
-                    self.fail(Operation::Open, path, errno);
-                }
-                Ok((None, status))
+                Ok((Err(errno), status))
             }
         }
     }

@@ -4,10 +4,13 @@ use super::state::Walk;
 use super::task::{EntryCounts, Task, ThreadBuffers};
 use crate::directory_entries::{DirectoryEntry, EntryBatch};
 use crate::open_directories::OpenDirectory;
+use crate::options::Follow;
 use crate::stat::FileStatus;
 use crate::usage::Usage;
 use crate::visitor::Operation;
 use crate::worker_pool::Worker;
+use rustix::io::Errno;
+use std::ffi::CString;
 use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
@@ -57,6 +60,9 @@ impl Walk<'_> {
             return counts.subdirectories.push(*entry);
         }
         let status = match self.stat_request.stat_entry(&**opened, name) {
+            Ok(_) if entry.may_be_link && self.has_too_many_links(&path()) => {
+                return self.fail(Operation::Access, path(), Errno::LOOP);
+            }
             Ok(status) => status,
             Err(errno) => return self.fail(Operation::Access, path(), errno),
         };
@@ -77,6 +83,17 @@ impl Walk<'_> {
         }
         counts.own += status.usage;
         self.report_file(directory, name, &status);
+    }
+
+    /// Whether the kernel follows fewer links than are on the way to a file from the working
+    /// directory: 40. From an open directory it follows as many again, and so a walk would follow
+    /// a chain of any length.
+    fn has_too_many_links(&self, path: &[u8]) -> bool {
+        // A path that is too long for the kernel is followed as far as it goes.
+        self.options.follow == Follow::Always
+            && CString::new(path).is_ok_and(|path| {
+                self.stat_request.stat_argument(&path).is_err_and(|errno| errno == Errno::LOOP)
+            })
     }
 
     /// Adds the counts of a finished Stat task to the directory.

@@ -65,6 +65,11 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Whether there may be file systems that don't count.
+    pub(super) fn skips_devices(&self) -> bool {
+        self.options.one_file_system || !self.options.skipped_devices.is_empty()
+    }
+
     /// Whether a file is on a file system that counts. Its directory is: below an argument the walk
     /// enters no other.
     pub(super) fn is_on_counted_device(&self, parent: &Directory, status: &FileStatus) -> bool {
