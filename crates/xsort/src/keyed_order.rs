@@ -6,7 +6,9 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 use xsort_disk::Disk;
-use xsort_extsort::keyed::{KeyPlace, LineKeys, LineTies, sort_lines_by_keys};
+use xsort_extsort::keyed::{
+    KeyPlace, LineKeys, LineTies, can_begin_again, refused_with_room_for_keys, sort_lines_by_keys,
+};
 use xsort_extsort::variable::{
     LineOrder, LinesInput, SMALL_INPUT_BYTES, SortedOutput, sort_lines_to, total_bytes,
 };
@@ -86,10 +88,14 @@ pub fn sort_in_order<O: LineOrder>(
     let bytes = total_bytes(&inputs);
     let is_small = bytes.is_some_and(|bytes| bytes <= SMALL_INPUT_BYTES);
     let has_room = options.budget_bytes >= BUDGET_BYTES_MIN && options.checkpoint.is_none();
-    if is_small || !has_room {
-        return sort_lines_to(options, by, inputs, output, disk, observer);
-    }
     let keys = gnu::LineKeys::new(order, options.is_unique);
+    if is_small || !has_room {
+        let has_keys = keys.is_some() && options.checkpoint.is_none();
+        let can_begin_again = !has_keys || can_begin_again(&inputs);
+        return sort_lines_to(options, by, inputs, output, disk, observer).map_err(|error| {
+            refused_with_room_for_keys(error, can_begin_again, BUDGET_BYTES_MIN)
+        });
+    }
     let has_choice = keys.is_some() || order.is_decided_by_one_word();
     if let Some(first) = inputs.first_mut().filter(|_| has_choice) {
         let sample = first

@@ -2,6 +2,7 @@
 
 use super::failure::{self, Failure};
 use super::target::Target;
+use crate::settings::with_outer_limit;
 use rustix::io::Errno;
 use xsort_disk::Operation;
 use xsort_extsort::Error;
@@ -39,8 +40,8 @@ pub(super) fn of_plan(error: &Error) -> Failure {
                 "a memory budget of {budget} is too small for so much input: \
                  it needs at least -S {enough}M"
             );
-            Failure::Message(text.into())
+            Failure::Message(with_outer_limit(text).into())
         }
-        other => Failure::Message(other.to_string().into()),
+        other => Failure::Message(with_outer_limit(other.to_string()).into()),
     }
 }

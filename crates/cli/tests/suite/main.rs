@@ -25,6 +25,7 @@ mod part;
 mod pipes;
 mod prefixed;
 mod refusals;
+mod remedies;
 mod resume;
 mod sandbox;
 mod signals;

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use xsort_disk::{Disk, DisplayPath, FileId, Operation, device_name};
 use xsort_records::Checksum;
 
+const MIB: u64 = 1 << 20;
+
 /// A job's failure. No scratch is left behind, and the old output is intact; except that after a
 /// failed [`Operation::SyncName`](xsort_disk::Operation::SyncName) the new output is in place,
 /// whole.
@@ -23,6 +25,21 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong and what to do.
         reason: String,
+    },
+
+    /// A line is longer than the budget has room for.
+    #[error("{}: {}", DisplayPath(path), long_line(*bytes, *is_whole, *budget_bytes, *needed_bytes))]
+    LongLine {
+        /// The input that has it.
+        path: PathBuf,
+        /// Bytes of the line, its delimiter included, or as many as were looked at.
+        bytes: u64,
+        /// Whether its end was found.
+        is_whole: bool,
+        /// The budget in bytes.
+        budget_bytes: u64,
+        /// The smallest budget that is enough, in bytes; `None` if none is.
+        needed_bytes: Option<u64>,
     },
 
     /// The arguments contradict each other or the machine.
@@ -191,6 +208,18 @@ pub enum Error {
     /// The observer asked to stop.
     #[error("stopped on request: the output was not put in place and scratch is gone")]
     Cancelled,
+}
+
+/// Why a line is too long, and what would be enough for it.
+fn long_line(bytes: u64, is_whole: bool, budget_bytes: u64, needed_bytes: Option<u64>) -> String {
+    let least = if is_whole { "" } else { "at least " };
+    let way_out = match needed_bytes {
+        _ if !is_whole => "are its lines ended otherwise (-z)?".to_owned(),
+        Some(needed) => format!("-S {}M is enough", needed.div_ceil(MIB)),
+        None => "no budget is enough".to_owned(),
+    };
+    let budget = Bytes(budget_bytes);
+    format!("a line of {least}{bytes} bytes is too long for a memory budget of {budget}: {way_out}")
 }
 
 /// Why a record is too long, and what would be enough for it.

@@ -4,7 +4,8 @@ use super::keying::{Cut, Keying, Piece};
 use super::keying_threads::PIECE_BYTES;
 use super::line_framing::{push_keyed_line, push_line_with_part};
 use super::line_keys::LineKeys;
-use std::io::{self, Read};
+use crate::variable::rest_of_line;
+use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -51,9 +52,12 @@ impl<K> LineKeying<K> {
 
 /// A line is longer than the budget has room for.
 #[derive(Debug, thiserror::Error)]
-#[error("a line of more than {line_bytes_max} bytes")]
+#[error("a line of {bytes} bytes is too long")]
 pub(super) struct TooLong {
-    line_bytes_max: usize,
+    /// Bytes of the line, its delimiter included, or as many as were looked at.
+    pub(super) bytes: u64,
+    /// Whether its end was found.
+    pub(super) is_whole: bool,
 }
 
 impl<K: LineKeys> Keying for LineKeying<K> {
@@ -83,8 +87,19 @@ impl<K: LineKeys> Keying for LineKeying<K> {
         })
     }
 
-    fn too_long(&self, _: &[u8], _: &mut dyn Read, _: Piece) -> io::Error {
-        io::Error::other(TooLong { line_bytes_max: self.line_bytes_max })
+    fn too_long(&self, begun: &[u8], rest: &mut dyn Read, _: Piece) -> io::Error {
+        let read = |buffer: &mut [u8]| loop {
+            match rest.read(buffer) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        };
+        match rest_of_line(read, self.delimiter) {
+            Ok((rest, is_whole)) => {
+                io::Error::other(TooLong { bytes: begun.len() as u64 + rest, is_whole })
+            }
+            Err(error) => error,
+        }
     }
 
     fn key(&self, bytes: &[u8], (): &(), _: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {

@@ -8,7 +8,6 @@ use super::line_keying::{LineKeying, TooLong};
 use super::line_keys::{ByKeyAndLine, ByKeyThenJudged, ByLineKey, LineKeys, LineTies};
 use super::line_sum::LineSum;
 use super::restore_lines::RestoreLines;
-use crate::units::Bytes;
 use crate::variable::{
     LineOrder, LinesInput, LinesOptions, LinesReport, MapLines, OutputForm, SegmentForm,
     SortedOutput, sort_formed, sort_lines_to,
@@ -46,18 +45,47 @@ pub fn sort_lines_by_keys<K: LineKeys, O: LineOrder>(
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
-    let again: Option<Vec<LinesInput>> = match inputs.len() {
-        ..=AGAIN_INPUTS_MAX => inputs.iter().map(LinesInput::again).collect(),
-        _ => None,
-    };
+    let again = all_again(&inputs);
     let result = sort_keyed(options, keys, inputs, output.reborrow(), disk, observer);
     match (result, again) {
         // Nothing is written before all lines are read.
-        (Err(Error::Input { .. }), Some(inputs)) => {
+        (Err(Error::LongLine { .. }), Some(inputs)) => {
             sort_lines_to(options, order, inputs, output, disk, observer)
         }
         (result, _) => result,
     }
+}
+
+/// All inputs, to be read once more: those of a sort by keys that finds a line too long for them.
+fn all_again(inputs: &[LinesInput]) -> Option<Vec<LinesInput>> {
+    match inputs.len() {
+        ..=AGAIN_INPUTS_MAX => inputs.iter().map(LinesInput::again).collect(),
+        _ => None,
+    }
+}
+
+/// The error of a sort without keys, if a sort with a larger budget may have keys and can't begin
+/// again without. Then the budget that a long line needs is that of a sort with keys. With less
+/// than `least_bytes` no sort has any.
+pub fn refused_with_room_for_keys(
+    error: Error,
+    can_begin_again: bool,
+    least_bytes: u64,
+) -> Error {
+    match error {
+        Error::LongLine { path, bytes, is_whole, budget_bytes, needed_bytes: Some(needed) }
+            if !can_begin_again && needed >= least_bytes =>
+        {
+            let needed_bytes = Some(needed.max(LINE_SHARE.saturating_mul(bytes)));
+            Error::LongLine { path, bytes, is_whole, budget_bytes, needed_bytes }
+        }
+        error => error,
+    }
+}
+
+/// Whether a sort by keys of these inputs can begin again without keys.
+pub fn can_begin_again(inputs: &[LinesInput]) -> bool {
+    all_again(inputs).is_some()
 }
 
 fn sort_keyed<K: LineKeys>(
@@ -162,10 +190,7 @@ fn keyed<K: LineKeys>(
 fn too_long(error: Error, budget_bytes: u64) -> Error {
     let Error::Disk(error) = error else { return error };
     let inner = error.source.get_ref().and_then(|inner| inner.downcast_ref::<TooLong>());
-    let Some(too_long) = inner else { return error.into() };
-    let reason = format!(
-        "{too_long} is too long for a memory budget of {}: -S must be {LINE_SHARE} times as large",
-        Bytes(budget_bytes)
-    );
-    Error::Input { path: error.path, reason }
+    let Some(&TooLong { bytes, is_whole }) = inner else { return error.into() };
+    let needed_bytes = Some(LINE_SHARE.saturating_mul(bytes));
+    Error::LongLine { path: error.path, bytes, is_whole, budget_bytes, needed_bytes }
 }

@@ -63,6 +63,7 @@ pub use compressed_output::{CompressedOutput, CompressionThreads, OutputCodec};
 pub use counted_output::CountedOutput;
 pub use dry_run::{LinesDryRun, dry_run_lines};
 pub use file_output::{FileOutput, FinishedOutput};
+pub(crate) use input::rest_of_line;
 pub use input::{
     Content, Decoders, Header, InputBytes, LinesInput, MapInput, MapLines, OpenInput, RangeRead,
     Recognised, UrlFile, recognise, take_header, total_bytes, urls_at_once,

@@ -19,33 +19,34 @@ pub(crate) fn too_long(
     line_bytes_max: impl Fn(u64) -> usize,
 ) -> Error {
     let path = reader.path().to_owned();
-    let (rest, is_whole) = match rest_of_line(reader, options.delimiter) {
+    let (rest, is_whole) = match rest_of_line(|buffer| reader.read(buffer), options.delimiter) {
         Ok(rest) => rest,
         Err(error) => return error,
     };
-    let bytes = begun + rest;
-    let least = if is_whole { "" } else { "at least " };
-    let way_out = match least_budget(options.budget_bytes, MIB, |budget| {
-        line_bytes_max(budget) as u64 >= bytes
-    }) {
-        Some(enough) if enough > options.budget_bytes => format!("-S {}M is enough", enough / MIB),
+    let (bytes, budget_bytes) = (begun + rest, options.budget_bytes);
+    let needed_bytes =
+        least_budget(budget_bytes, MIB, |budget| line_bytes_max(budget) as u64 >= bytes);
+    if is_whole && needed_bytes.is_some_and(|enough| enough <= budget_bytes) {
         // It fits, but too many other inputs have long lines at the same time.
-        Some(_) => "sort the inputs instead of merging them (without -m)".into(),
-        None => "no budget is enough".into(),
-    };
-    let budget = Bytes(options.budget_bytes);
-    let reason = format!(
-        "a line of {least}{bytes} bytes is too long for a memory budget of {budget}: {way_out}"
-    );
-    Error::Input { path, reason }
+        let reason = format!(
+            "a line of {bytes} bytes is too long for a memory budget of {} where other inputs have \
+             long lines at the same time: sort the inputs instead of merging them (without -m)",
+            Bytes(budget_bytes)
+        );
+        return Error::Input { path, reason };
+    }
+    Error::LongLine { path, bytes, is_whole, budget_bytes, needed_bytes }
 }
 
 /// Bytes of the rest of a line, its delimiter included, and whether its end was found.
-fn rest_of_line(reader: &mut InputReader<'_>, delimiter: u8) -> Result<(u64, bool), Error> {
+pub(crate) fn rest_of_line<E>(
+    mut read: impl FnMut(&mut [u8]) -> Result<usize, E>,
+    delimiter: u8,
+) -> Result<(u64, bool), E> {
     let mut buffer = vec![0; MIB as usize];
     let mut rest = 0;
     while rest < SEARCH_BYTES_MAX {
-        let bytes = reader.read(&mut buffer)?;
+        let bytes = read(&mut buffer)?;
         match memchr::memchr(delimiter, &buffer[..bytes]) {
             Some(end) => return Ok((rest + end as u64 + 1, true)),
             None if bytes == 0 => return Ok((rest, true)),

@@ -24,6 +24,7 @@ mod url;
 
 pub use decompress::Decoders;
 pub use header::{Header, take_header};
+pub(crate) use long_line::rest_of_line;
 pub(super) use long_line::too_long;
 pub(super) use morsels::Morsels;
 pub use range::RangeRead;

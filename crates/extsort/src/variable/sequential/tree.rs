@@ -3,7 +3,6 @@
 
 use super::super::input::{LinesInput, too_long};
 use super::super::options::LinesOptions;
-use super::super::plan::BUDGET_BYTES_MIN;
 use super::cursor::{InputCursor, Standing};
 use crate::Error;
 use std::cmp::Ordering;
@@ -155,14 +154,28 @@ impl<'a, O: LineOrder> InputTree<'a, O> {
         let more = bytes.min(self.free_bytes / copies);
         let input = &mut self.inputs[number];
         if more < bytes.min(BUFFER_BYTES_MAX as usize) {
-            let budget_bytes = self.options.budget_bytes.max(BUDGET_BYTES_MIN);
-            let line_bytes_max =
-                |budget: u64| bytes + budget.saturating_sub(budget_bytes) as usize / copies;
-            return Err(too_long(&mut input.reader, bytes as u64, self.options, line_bytes_max));
+            return Err(self.refuse_long_line(number));
         }
         input.grow(more);
         self.free_bytes -= copies * more;
         Ok(())
+    }
+
+    /// The refusal of the line at which an input stands. The budget that it names is enough if all
+    /// inputs that are large enough have lines of this length at the same time.
+    fn refuse_long_line(&mut self, number: usize) -> Error {
+        let copies = self.copies() as u64;
+        let sizes: Vec<Option<u64>> = self.inputs.iter().map(|input| input.input_bytes).collect();
+        let (options, begun) = (self.options, self.inputs[number].buffer_bytes() as u64);
+        let is_reserved_more = options.taken_bytes > 0 || sizes.contains(&None);
+        let line_bytes_max = |budget: u64| {
+            // Decoders and stores take more of a larger budget, up to half of it.
+            let reserved = if is_reserved_more { budget / 2 } else { 0 };
+            // The other half of the rest may be buffers.
+            let room = budget.saturating_sub(reserved.max(options.taken_bytes)) / 2 / copies;
+            longest_in_all(&sizes, room)
+        };
+        too_long(&mut self.inputs[number].reader, begun, options, line_bytes_max)
     }
 
     /// How often a long line is in memory: where duplicates are dropped, the last line is kept,
@@ -187,5 +200,40 @@ impl<'a, O: LineOrder> InputTree<'a, O> {
             })
             .then(a.cmp(&b))
             == Ordering::Less
+    }
+}
+
+/// Bytes of the longest line that inputs of these sizes may all have at once in `room` bytes. A
+/// buffer grows to twice the line, except if its input is smaller.
+fn longest_in_all(sizes: &[Option<u64>], room: u64) -> usize {
+    let taken = |line_bytes: u64| -> u64 {
+        let of_input = |bytes: &Option<u64>| bytes.unwrap_or(u64::MAX).min(2 * line_bytes);
+        sizes.iter().map(of_input).fold(0, u64::saturating_add)
+    };
+    // Bytes by halves: no line is longer than the room.
+    let (mut fits, mut too_long) = (0, room + 1);
+    while too_long - fits > 1 {
+        let middle = fits + (too_long - fits) / 2;
+        if taken(middle) <= room {
+            fits = middle;
+        } else {
+            too_long = middle;
+        }
+    }
+    fits as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_inputs_have_no_long_lines() {
+        assert_eq!(longest_in_all(&[None], 100), 50);
+        assert_eq!(longest_in_all(&[None, None], 100), 25);
+        assert_eq!(longest_in_all(&[None, Some(4), Some(6)], 100), 45);
+        assert_eq!(longest_in_all(&[Some(60), Some(40)], 100), 100);
+        assert_eq!(longest_in_all(&[], 100), 100);
+        assert_eq!(longest_in_all(&[Some(200), Some(200)], 0), 0);
     }
 }

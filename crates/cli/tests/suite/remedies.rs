@@ -1,0 +1,218 @@
+//! Messages that name an amount of memory: each is taken at its word. What was refused runs again
+//! with the memory that was named, and must succeed.
+
+use crate::sandbox::{Sandbox, program};
+use std::process::Command;
+
+const MIB: usize = 1 << 20;
+/// Memory that is named at most, so that a remedy isn't true because it is out of reach.
+const NAMED_BYTES_MAX: u64 = 2 << 30;
+
+/// Runs a script with `$xsort` and `$memory`; returns the status and standard error.
+fn run(sandbox: &Sandbox, script: &str, memory: &str) -> (Option<i32>, String) {
+    let mut shell = Command::new("bash");
+    shell.args(["-c", script]).env("xsort", program()).env("memory", memory).env("LC_ALL", "C");
+    let ended = shell.env("XSORT_STATUS", "off").current_dir(sandbox.path()).output().unwrap();
+    (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
+}
+
+/// The last size in a message that is an argument of -m or -S.
+fn named(message: &str) -> Option<&str> {
+    let at = ["-m ", "-S "].iter().filter_map(|option| message.rfind(option)).max()?;
+    let rest = &message[at + 3..];
+    let end = rest.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(rest.len());
+    Some(&rest[..end]).filter(|size| size.starts_with(|letter: char| letter.is_ascii_digit()))
+}
+
+fn bytes(size: &str) -> u64 {
+    size.parse::<xsort::size::Memory>().map_or(0, |memory| match memory {
+        xsort::size::Memory::Bytes(bytes) => bytes,
+        xsort::size::Memory::Percent(_) => 0,
+    })
+}
+
+/// Runs the script with too little memory, then with what is named. Returns whether it was refused.
+fn try_remedy(sandbox: &Sandbox, script: &str, memory: &str) -> bool {
+    let (code, said) = run(sandbox, script, memory);
+    if code == Some(0) {
+        return false;
+    }
+    let enough = named(&said).unwrap_or_else(|| panic!("{script} {memory} ({code:?}): {said}"));
+    assert!(bytes(enough) <= NAMED_BYTES_MAX, "{script} {memory}: {said}");
+    let (code, again) = run(sandbox, script, enough);
+    assert_eq!(code, Some(0), "{script} {memory}: {said}with {enough}: {again}");
+    true
+}
+
+/// Lines that words of keys leave open, so that keys travel before them, and one that is long.
+fn ties(long_bytes: usize) -> Vec<u8> {
+    let line = |at: usize| format!("{},what all of them begin with {}\n", at % 10, at % 977);
+    let mut text: Vec<u8> = (0..3000).flat_map(|at| line(at).into_bytes()).collect();
+    text.resize(text.len() + long_bytes, b'x');
+    text.extend(b"\na\n");
+    text
+}
+
+/// A long line after whatever the input begins with, read by each way: the budget that is named was
+/// once one for a sort that isn't done with so much memory.
+#[test]
+fn a_long_line_is_sorted_with_the_memory_that_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("ties", ties(8_500_000));
+    sandbox.write("long", [b"b\n", &[b'x'; 8_500_000][..], b"\na\n"].concat());
+    let (code, said) = run(&sandbox, "gzip -k1 ties; $xsort lines ties -r -o ties.zst", "");
+    assert_eq!(code, Some(0), "{said}");
+    let mut refused = 0;
+    for options in ["-t, -k2,2", "-t, -k1,1n -u", "-n", "", "-t, -k2,2 --compress=zstd"] {
+        for script in [
+            "cat ties | $xsort lines -S $memory OPTIONS -T . -o out",
+            "$xsort lines -S $memory OPTIONS -T . - <long >out",
+            "$xsort lines -S $memory OPTIONS -T . ties -o out",
+            "$xsort lines -S $memory OPTIONS -T . ties.gz -o out",
+            "$xsort lines -S $memory OPTIONS --parallel=16 -T . ties.zst -o out",
+        ] {
+            for memory in ["2M", "17M", "40M"] {
+                let script = script.replace("OPTIONS", options);
+                refused += usize::from(try_remedy(&sandbox, &script, memory));
+            }
+        }
+    }
+    assert!(refused > 40, "{refused}");
+}
+
+/// One that no end was found of within gigabytes has none to name: the delimiter may be another.
+/// Inputs of a merge may all have long lines at once, and small ones have none.
+#[test]
+fn long_lines_are_merged_with_the_memory_that_is_named() {
+    let sandbox = Sandbox::new();
+    let line = |letter: u8| [&[letter][..], b"\n", &vec![letter + 1; 5_000_000], b"\nz\n"].concat();
+    sandbox.write("one", line(b'b'));
+    sandbox.write("two", line(b'd'));
+    sandbox.write("small", "a\nc\n");
+    let (code, said) = run(&sandbox, "gzip -k1 one two", "");
+    assert_eq!(code, Some(0), "{said}");
+    let mut refused = 0;
+    for inputs in [
+        "one small",
+        "one two",
+        "one two one two one small",
+        "$(yes small | head -300) one",
+        "one.gz two.gz small",
+        "<(cat one) <(cat two)",
+        "one - <two",
+    ] {
+        for options in ["", "-u", "--compress-output=zstd"] {
+            for memory in ["2M", "8M", "12M"] {
+                let script = format!("$xsort lines -m -S $memory {options} -T . -o out {inputs}");
+                refused += usize::from(try_remedy(&sandbox, &script, memory));
+            }
+        }
+    }
+    assert!(refused > 20, "{refused}");
+}
+
+/// Records of one size, that begin with their length, and rows; sorted, generated and verified.
+#[test]
+fn records_and_rows_are_taken_with_the_memory_that_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 1MB in");
+    sandbox.ok("gen -q -f block4k 2MB blocks");
+    sandbox.write("giants", vec![b'x'; 24 * MIB]);
+    let record = |bytes: usize| [&(bytes as u32).to_le_bytes()[..], &vec![7; bytes]].concat();
+    sandbox.write("prefixed", [record(20), record(3 * MIB), record(0), record(50)].concat());
+    sandbox.write("rows.csv", format!("a,b\n2,x\n1,\"{}\"\n", "y\n".repeat(MIB)));
+    sandbox.write("head.csv", format!("a,{}\n2,x\n1,y\n", "h".repeat(MIB)));
+    sandbox.write("rows.ndjson", format!("{{\"a\":2}}\n{{\"a\":1,\"b\":\"{}\"}}\n", "z".repeat(MIB)));
+    let prefixed = "--record prefixed:u32le";
+    let mut refused = 0;
+    for command in [
+        "sort -q in -o out",
+        "sort -q -j 64 in -o out",
+        "sort -q --method scatter blocks -f block4k -o out",
+        "sort -q --record 8388608 --key 5:3 giants -o out",
+        "sort -q --record 8388608 --key 0:8388608 giants -o out",
+        &format!("sort -q {prefixed} prefixed -o out"),
+        &format!("sort -q {prefixed} --key 0:0 prefixed -o out"),
+        &format!("sort -q {prefixed} --unique prefixed -o out"),
+        &format!("verify -q {prefixed} prefixed --against prefixed"),
+        "gen -q 1MB out",
+        "gen -q -f block4k 1MB out",
+        "verify -q in --against in",
+        "verify -q --record 8388608 giants",
+        "table -q rows.csv --by a:int -o out",
+        "table -q rows.csv --by b,b,b -o out",
+        "table -q rows.csv --by b:natural --unique -o out",
+        "table -q head.csv --by a:int -o out",
+        "table -q rows.ndjson --by .b -o out",
+        "table -q --check head.csv --by a:int:desc",
+    ] {
+        // Through a pipe, too: what comes from a stream is planned otherwise.
+        for script in [format!("$xsort {command} -m $memory"), piped(command)] {
+            for memory in ["1", "300K", "2M"] {
+                let (code, said) = run(&sandbox, &script, memory);
+                match code {
+                    Some(0) => {}
+                    // Not in order: it had enough memory to say so.
+                    Some(1) if command.starts_with("verify") => {}
+                    Some(3 | 4) if named(&said).is_some() => {
+                        refused += 1;
+                        let enough = named(&said).unwrap();
+                        let (code, again) = run(&sandbox, &script, enough);
+                        let is_done = code == Some(0)
+                            || code == Some(1) && command.starts_with("verify");
+                        assert!(is_done, "{script} {memory}: {said}with {enough}: {again}");
+                    }
+                    code => panic!("{script} {memory}: {code:?} {said}"),
+                }
+            }
+        }
+    }
+    assert!(refused > 30, "{refused}");
+}
+
+/// The same command with its input through a pipe, where it has one.
+fn piped(command: &str) -> String {
+    for input in ["in", "blocks", "giants", "prefixed", "rows.csv", "head.csv", "rows.ndjson"] {
+        let word = format!(" {input} ");
+        if command.contains(&word) && !command.starts_with("verify") {
+            let format = input.split_once('.').map_or(String::new(), |(_, f)| format!("--format {f}"));
+            let command = command.replacen(&word, " - ", 1);
+            return format!("cat {input} | $xsort {command} {format} -m $memory");
+        }
+    }
+    format!("$xsort {command} -m $memory")
+}
+
+/// The steps of a sort in parts, on slices with what is long.
+#[test]
+fn parts_are_done_with_the_memory_that_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("text", ties(3 * MIB));
+    sandbox.write("rows.csv", format!("a,b\n2,x\n1,\"{}\"\n", "y\n".repeat(MIB)));
+    for (input, words) in [("text", "lines -t, -k2,2"), ("rows.csv", "table --by a:int")] {
+        sandbox.run(&format!("part plan {input} -o job-{input}.json -- {words}"));
+        for step in ["map", "sample"] {
+            let script = format!("$xsort part {step} job-{input}.json 0 -m $memory");
+            let (code, said) = run(&sandbox, &script, "2M");
+            if let Some(enough) = named(&said).filter(|_| code != Some(0)) {
+                let (_, again) = run(&sandbox, &script, enough);
+                assert!(named(&again).is_none(), "{script}: {said}with {enough}: {again}");
+            }
+        }
+    }
+}
+
+/// A limit from outside leaves less than what is named: then that is what must be raised.
+#[test]
+fn a_limit_from_outside_is_named_beside_the_memory() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 1MB in");
+    sandbox.write("ties", ties(8_500_000));
+    for command in ["sort -q -m 8M in -o out", "lines -S 2M ties -o out"] {
+        let script = format!("ulimit -v 200000; $xsort {command}");
+        let (_, said) = run(&sandbox, &script, "");
+        assert!(said.contains("(ulimit -v, 195 MiB) leaves 0 B: raise that first"), "{said}");
+        let (code, said) = run(&sandbox, &format!("$xsort {command}"), "");
+        assert!(code == Some(0) || !said.contains("raise that first"), "{said}");
+    }
+}
