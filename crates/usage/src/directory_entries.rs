@@ -72,10 +72,7 @@ impl EntryBatch {
                     position: ListPosition { ordinal: *ordinal, inode: entry.ino() },
                     name_offset,
                     is_directory: entry.file_type() == FileType::Directory,
-                    may_be_link: matches!(
-                        entry.file_type(),
-                        FileType::Symlink | FileType::Unknown
-                    ),
+                    may_be_link: matches!(entry.file_type(), FileType::Symlink | FileType::Unknown),
                 });
                 self.names.extend_from_slice(name);
                 *ordinal = ordinal.wrapping_add(1);

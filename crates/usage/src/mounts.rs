@@ -14,9 +14,7 @@ pub(crate) fn is_any_mounted(request: &StatRequest, directories: &[Identity]) ->
     mount_points.any(|mount_point| {
         let path = CString::new(unescaped(mount_point));
         path.is_ok_and(|path| {
-            request
-                .stat_argument(&path)
-                .is_ok_and(|status| directories.contains(&status.identity))
+            request.stat_argument(&path).is_ok_and(|status| directories.contains(&status.identity))
         })
     })
 }

@@ -92,9 +92,8 @@ pub fn sort_in_order<O: LineOrder>(
     if is_small || !has_room {
         let has_keys = keys.is_some() && options.checkpoint.is_none();
         let can_begin_again = !has_keys || can_begin_again(&inputs);
-        return sort_lines_to(options, by, inputs, output, disk, observer).map_err(|error| {
-            refused_with_room_for_keys(error, can_begin_again, BUDGET_BYTES_MIN)
-        });
+        return sort_lines_to(options, by, inputs, output, disk, observer)
+            .map_err(|error| refused_with_room_for_keys(error, can_begin_again, BUDGET_BYTES_MIN));
     }
     let has_choice = keys.is_some() || order.is_decided_by_one_word();
     if let Some(first) = inputs.first_mut().filter(|_| has_choice) {

@@ -5,12 +5,12 @@ use super::bar::Bar;
 use super::drives::JobResources;
 use super::progress_text::{bar_frame, position};
 use super::publication::Publication;
-use super::reporter::{Reporter, ReporterOptions, SharedPublication, end_publication};
+use super::reporter::{Reporter, ReporterOptions, SharedPublication, try_to_end_publication};
 use super::state::JobState;
 use super::thermostat::Thermostat;
 use crate::output::write_stderr;
 use crate::settings::{ProgressStyle, ReportStyle};
-use crate::signals::Stop;
+use crate::signals::{Stop, before_death};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,10 +90,8 @@ impl Console {
         }
         let publication: SharedPublication =
             Arc::new(Mutex::new(Publication::new(command, resources)));
-        if let Some(stop) = stop {
-            let publication = Arc::clone(&publication);
-            stop.before_abrupt_exit(move || end_publication(&publication));
-        }
+        let published = Arc::clone(&publication);
+        before_death(move |patience| try_to_end_publication(&published, patience));
         let (position_state, position_stderr) = (Arc::clone(&state), stderr.clone());
         let notice_stderr = stderr.clone();
         let reporter = Reporter::start(ReporterOptions {

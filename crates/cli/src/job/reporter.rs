@@ -4,16 +4,17 @@
 //! terminal that is stopped (Ctrl-S), a slow disk under the status, any number of watchers.
 //!
 //! A job that is over in a quarter of a second publishes nothing. From then on, signals that would
-//! end the process on the spot go to this thread, which removes the published status first.
+//! end the process on the spot first have the published status removed.
 
 use super::publication::Publication;
 use super::state::JobState;
 use super::thermostat::{PauseState, Thermostat};
 use crate::settings::is_address_space_limited;
-use crate::signals::{FatalSignals, PositionRequest, abandon_all_outputs, is_rewriting};
+use crate::signals::{FatalPipe, PositionRequest, clean_up_when_killed, die_of};
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read, Write};
+use std::os::fd::{IntoRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,6 +36,15 @@ pub(super) type SharedPublication = Arc<Mutex<Option<Publication>>>;
 /// Removes the job's status, if it was published.
 pub(super) fn end_publication(publication: &SharedPublication) {
     if let Some(publication) = publication.lock().take() {
+        publication.end();
+    }
+}
+
+/// The same for a process that ends at once: gives up where another thread, or this one, has the
+/// status for longer than `patience`.
+pub(super) fn try_to_end_publication(publication: &SharedPublication, patience: Duration) {
+    let publication = publication.try_lock_for(patience).and_then(|mut shared| shared.take());
+    if let Some(publication) = publication {
         publication.end();
     }
 }
@@ -78,7 +88,7 @@ impl Reporter {
             wake,
             alarm: alarm.try_clone().ok()?,
             position_request,
-            fatal_signals: None,
+            fatal_pipe: None,
         };
         let thread = thread::Builder::new()
             .name("reporter".into())
@@ -107,7 +117,7 @@ struct ReporterThread {
     wake: UnixStream,
     alarm: UnixStream,
     position_request: PositionRequest,
-    fatal_signals: Option<FatalSignals>,
+    fatal_pipe: Option<FatalPipe>,
 }
 
 impl ReporterThread {
@@ -116,7 +126,7 @@ impl ReporterThread {
         let mut drawn = began;
         while !self.is_over.load(Ordering::Acquire) {
             self.sleep();
-            self.die_of_fatal_signal();
+            self.die_of_fatal_pipe();
             if self.position_request.take() {
                 (self.options.print_position)();
             }
@@ -136,10 +146,13 @@ impl ReporterThread {
             }
         }
         end_publication(&self.options.publication);
-        self.die_of_fatal_signal();
-        if let Some(signals) = self.fatal_signals {
-            signals.give_back();
+        self.die_of_fatal_pipe();
+        if let Some(pipe) = self.fatal_pipe.take() {
+            pipe.give_back();
         }
+        // Handlers write to the other end as long as the process lives. If this end were closed,
+        // each write would bring a SIGPIPE.
+        let _: RawFd = self.wake.into_raw_fd();
     }
 
     /// Sleeps until the next period, a signal, or the end.
@@ -154,9 +167,14 @@ impl ReporterThread {
         let mut shared = self.options.publication.lock();
         let Some(publication) = &mut *shared else { return };
         // Before there is anything that a signal would leave behind.
-        if self.fatal_signals.is_none() {
-            let signals = FatalSignals::take_over(&self.alarm, self.options.are_signals_fatal);
-            self.fatal_signals = signals.ok();
+        if self.fatal_pipe.is_none() {
+            match take_over_signals(&self.alarm, self.options.are_signals_fatal) {
+                Ok(pipe) => self.fatal_pipe = Some(pipe),
+                Err(_) => {
+                    *shared = None;
+                    return;
+                }
+            }
         }
         if let Err(reason) = publication.publish(&self.options.state, pause) {
             *shared = None;
@@ -168,13 +186,20 @@ impl ReporterThread {
         }
     }
 
-    /// If a fatal signal came, ends the process as the signal would have, unless a file is being
-    /// rewritten in place: then that ends first.
-    fn die_of_fatal_signal(&mut self) {
-        let signal = self.fatal_signals.as_ref().and_then(FatalSignals::received);
-        let Some(signal) = signal.filter(|_| !is_rewriting()) else { return };
-        end_publication(&self.options.publication);
-        abandon_all_outputs();
-        let _: io::Result<()> = signal_hook::low_level::emulate_default_handler(signal);
+    /// If SIGPIPE came, ends the process as it would have.
+    fn die_of_fatal_pipe(&mut self) {
+        if let Some(signal) = self.fatal_pipe.as_ref().and_then(FatalPipe::received) {
+            end_publication(&self.options.publication);
+            die_of(signal);
+        }
     }
+}
+
+/// Has signals that end the process remove first what is published: SIGPIPE, and with `all` those
+/// that a [`Stop`](crate::signals::Stop) would obey.
+fn take_over_signals(alarm: &UnixStream, all: bool) -> io::Result<FatalPipe> {
+    if all {
+        clean_up_when_killed()?;
+    }
+    FatalPipe::take_over(alarm)
 }

@@ -78,12 +78,11 @@ impl InPlace {
             report_exceeded_sizes_as_errors()?;
         }
         let (program, name) = (self.program.clone(), names::shown(&self.name));
-        let rewriting = Rewriting::begin(move || {
+        self.rewriting = Some(Rewriting::begin(move || {
             let text = b": note: a last moment, to end the rewriting of ";
             let way_out = b" (a second signal ends it at once, and loses content)\n";
             say(&[program.as_bytes(), text, &name, way_out].concat());
-        });
-        self.rewriting = Some(rewriting?);
+        }));
         self.file.set_len(0)
     }
 

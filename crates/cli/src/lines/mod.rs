@@ -52,7 +52,7 @@ mod target;
 
 use crate::gnu_commands::{base_name, is_called_as_gnu, is_message_lost, say, say_hint};
 use crate::output::choose_colour;
-use crate::signals::{die_of_held_signal, let_closed_pipes_kill};
+use crate::signals::let_closed_pipes_kill;
 use command::LinesCommand;
 use failure::{Failure, TROUBLE};
 use std::ffi::OsString;
@@ -77,8 +77,6 @@ pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
             status
         }
     };
-    // Everything is cleaned up.
-    die_of_held_signal();
     if is_message_lost() { TROUBLE } else { status }
 }
 

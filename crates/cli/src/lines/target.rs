@@ -21,7 +21,7 @@ use super::lines_disk::LinesDisk;
 use super::{names, resources};
 use crate::gnu_commands::{is_called_as_gnu, say, write_all};
 use crate::inputs::tree::identity;
-use crate::signals::abandon_outputs_when_killed;
+use crate::signals::clean_up_when_killed;
 use rustix::fs::{FileType, OFlags, SeekFrom, fcntl_getfl, fstat, seek, tell};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -81,7 +81,7 @@ impl<'d> Target<'d> {
         let Some(name) = command.output.as_deref() else { return Ok(Target::standard()) };
         let sink = match disk.of_url(name) {
             Some(disk) => {
-                abandon_outputs_when_killed().map_err(|error| Failure::said("signals", &error))?;
+                clean_up_when_killed().map_err(|error| Failure::said("signals", &error))?;
                 let object = FileOutput::create(&**disk, Path::new(name), 0);
                 Sink::Object(Box::new(object.map_err(|error| failure::of_engine(&error))?))
             }
@@ -162,7 +162,7 @@ impl<'d> Target<'d> {
             Sink::New(file) => {
                 // To replace a file, the new one has a hidden name for a moment.
                 if fs::symlink_metadata(&self.name).is_ok() {
-                    let _ = abandon_outputs_when_killed();
+                    let _ = clean_up_when_killed();
                 }
                 file.publish(self.sync).map_err(|error| failure::of_disk(&error))
             }
@@ -266,8 +266,7 @@ fn open_file(
         match NewFile::create(Path::new(name), extras.no_clobber) {
             Ok(Creation::Created(file)) => {
                 if file.has_hidden_name() {
-                    abandon_outputs_when_killed()
-                        .map_err(|error| Failure::said("signals", &error))?;
+                    clean_up_when_killed().map_err(|error| Failure::said("signals", &error))?;
                 }
                 return Ok(Sink::New(file));
             }

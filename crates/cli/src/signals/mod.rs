@@ -15,11 +15,11 @@
 //! | file | idea |
 //! |---|---|
 //! | `stop` | the flag that stops a job |
-//! | `fatal` | signals that end the process, after a thread has cleaned up |
+//! | `fatal` | SIGPIPE ends the process after a thread has cleaned up |
 //! | `position_request` | SIGUSR1: a job prints how far it is |
 //! | `pipes` | whether SIGPIPE kills |
 //! | `rewriting` | a file rewritten in place, which the first signal lets end |
-//! | `abandon` | outputs under way are given up where signals kill |
+//! | `abandon` | where signals kill, what would be left behind is removed first |
 //! | `terminating` | which signals end a job, and which of them count as a second request |
 
 mod abandon;
@@ -30,11 +30,11 @@ mod rewriting;
 mod stop;
 mod terminating;
 
-pub(crate) use abandon::{abandon_all_outputs, abandon_outputs_when_killed, report_uploads_left};
-pub(crate) use fatal::FatalSignals;
+pub(crate) use abandon::{
+    before_death, clean_up_when_killed, clean_up_without_memory, die_of, report_uploads_left,
+};
+pub(crate) use fatal::FatalPipe;
 pub(crate) use pipes::{let_closed_pipes_kill, report_closed_pipes_as_errors};
 pub(crate) use position_request::PositionRequest;
-pub(crate) use rewriting::{
-    Rewriting, die_of_held_signal, is_rewriting, report_exceeded_sizes_as_errors,
-};
+pub(crate) use rewriting::{Rewriting, report_exceeded_sizes_as_errors};
 pub(crate) use stop::Stop;

@@ -1,23 +1,32 @@
 //! A file that is rewritten in place: the first signal lets that end, the second one doesn't.
 //!
 //! Between the moment at which the old content is cut off and the last write of the new one, the
-//! file holds neither. So a signal that would kill the process is held until the file is whole.
+//! file holds neither. So the thread that ends the process for a signal waits until it is whole.
 
-use super::abandon::abandon_all_outputs;
-use super::terminating::{after_first_request, terminating_signals};
+use super::abandon::clean_up_when_killed;
+use parking_lot::{Condvar, Mutex};
 use signal_hook::consts::SIGXFSZ;
 use signal_hook::flag;
-use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
+use std::thread;
+
+/// What tells the user why the process doesn't end.
+type Say = Box<dyn FnOnce() + Send>;
 
 /// Whether a file of this process is neither old nor new now.
-static UNDER_WAY: AtomicBool = AtomicBool::new(false);
+#[derive(Default)]
+struct State {
+    is_under_way: bool,
+    say: Option<Say>,
+    /// Whether a thread waits for the end, to end the process.
+    is_awaited: bool,
+}
 
-/// The number of the signal that came since the first file was rewritten, or 0.
-static RECEIVED: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
+static STATE: Mutex<State> =
+    Mutex::new(State { is_under_way: false, say: None, is_awaited: false });
+
+static ENDED: Condvar = Condvar::new();
 
 /// While one exists, signals are held.
 pub(crate) struct Rewriting(());
@@ -25,32 +34,37 @@ pub(crate) struct Rewriting(());
 impl Rewriting {
     /// Holds signals from now on. When the first one comes, `say` tells the user why the process
     /// doesn't end.
-    ///
-    /// # Errors
-    /// If the system refuses a handler.
-    pub(crate) fn begin(say: impl FnOnce() + Send + 'static) -> io::Result<Rewriting> {
-        UNDER_WAY.store(true, Ordering::SeqCst);
-        let rewriting = Rewriting(());
-        let signals = terminating_signals();
-        for &signal in &signals {
-            flag::register_usize(signal, Arc::clone(&RECEIVED), signal as usize)?;
-        }
-        // Without a thread, all signals are held until the file is whole.
-        after_first_request(&signals, move |mut signals: Signals| {
-            if is_rewriting() {
-                say();
-                signals.forever().next();
-            }
-            abandon_all_outputs();
-            die_of_held_signal();
-        })?;
-        Ok(rewriting)
+    pub(crate) fn begin(say: impl FnOnce() + Send + 'static) -> Rewriting {
+        *STATE.lock() = State { is_under_way: true, say: Some(Box::new(say)), is_awaited: false };
+        // Where the system refuses a thread, signals kill as they kill GNU sort.
+        let _ = clean_up_when_killed();
+        Rewriting(())
     }
 }
 
 impl Drop for Rewriting {
     fn drop(&mut self) {
-        UNDER_WAY.store(false, Ordering::SeqCst);
+        let mut state = STATE.lock();
+        state.is_under_way = false;
+        ENDED.notify_all();
+        let is_awaited = state.is_awaited;
+        drop(state);
+        // The other thread ends the process, by the signal's status and not by this thread's.
+        while is_awaited {
+            thread::park();
+        }
+    }
+}
+
+/// For the thread that ends the process: returns once no file is neither old nor new.
+pub(super) fn wait_for_whole_files() {
+    let mut state = STATE.lock();
+    while state.is_under_way {
+        state.is_awaited = true;
+        if let Some(say) = state.say.take() {
+            say();
+        }
+        ENDED.wait(&mut state);
     }
 }
 
@@ -62,17 +76,4 @@ impl Drop for Rewriting {
 pub(crate) fn report_exceeded_sizes_as_errors() -> io::Result<()> {
     // A handler that does nothing, as good as ignoring the signal.
     flag::register(SIGXFSZ, Arc::default()).map(drop)
-}
-
-/// Whether a signal must not end the process now.
-pub(crate) fn is_rewriting() -> bool {
-    UNDER_WAY.load(Ordering::SeqCst)
-}
-
-/// Ends the process by the signal that was held, if one was.
-pub(crate) fn die_of_held_signal() {
-    let signal = RECEIVED.load(Ordering::SeqCst) as i32;
-    if signal != 0 {
-        let _: io::Result<()> = emulate_default_handler(signal);
-    }
 }

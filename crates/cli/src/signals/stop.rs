@@ -1,10 +1,9 @@
 //! The flag that stops a job.
 
-use super::abandon::abandon_all_outputs;
+use super::abandon::{abandon_all_outputs, clean_up};
 use super::pipes::let_closed_pipes_kill;
 use super::rewriting::report_exceeded_sizes_as_errors;
 use super::terminating::{after_first_request, terminating_signals};
-use parking_lot::Mutex;
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
@@ -19,11 +18,7 @@ use xsort_objects::stop_looking;
 pub(crate) struct Stop {
     /// The number of the signal, or 0.
     signal: Arc<AtomicUsize>,
-    cleanup: Arc<Mutex<Option<Cleanup>>>,
 }
-
-/// What must be done even if the job is ended at once.
-type Cleanup = Box<dyn FnOnce() + Send>;
 
 impl Stop {
     /// Installs the handlers.
@@ -38,16 +33,13 @@ impl Stop {
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&exits_at_once))?;
             flag::register_usize(signal, Arc::clone(&stop.signal), signal as usize)?;
         }
-        let (cleanup, exits_on_third) = (Arc::clone(&stop.cleanup), Arc::clone(&exits_at_once));
+        let exits_on_third = Arc::clone(&exits_at_once);
         let exit_on_second = move |mut signals: Signals| {
             stop_looking();
             let Some(signal) = signals.forever().next() else { return };
             exits_on_third.store(true, Ordering::Relaxed);
             abandon_all_outputs();
-            let cleanup = cleanup.lock().take();
-            if let Some(cleanup) = cleanup {
-                cleanup();
-            }
+            clean_up();
             exit(128 + signal);
         };
         if !after_first_request(&signals, exit_on_second)? {
@@ -65,11 +57,6 @@ impl Stop {
     /// Whether a signal has come.
     pub(crate) fn is_set(&self) -> bool {
         self.signal.load(Ordering::Relaxed) != 0
-    }
-
-    /// Has `cleanup` done before a second signal ends the process.
-    pub(crate) fn before_abrupt_exit(&self, cleanup: impl FnOnce() + Send + 'static) {
-        *self.cleanup.lock() = Some(Box::new(cleanup));
     }
 
     /// 128 plus the number of the signal that came, or of SIGINT if none did.

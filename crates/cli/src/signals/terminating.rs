@@ -37,6 +37,22 @@ pub(super) fn after_first_request(
     Ok(thread::Builder::new().name("signals".into()).stack_size(STACK_BYTES).spawn(wait).is_ok())
 }
 
+/// Calls `next`, in a thread of its own, once a further signal would be a new request; at once if the
+/// system refuses a thread.
+pub(super) fn after_echo(next: impl Fn() + Clone + Send + 'static) {
+    let wait = {
+        let next = next.clone();
+        move || {
+            thread::sleep(ECHO);
+            next();
+        }
+    };
+    let thread = thread::Builder::new().name("signals".into()).stack_size(STACK_BYTES);
+    if thread.spawn(wait).is_err() {
+        next();
+    }
+}
+
 /// The set of ignored signals in the text of `/proc/self/status`; bit 0 is signal 1.
 fn ignored_mask(status: &str) -> u64 {
     status

@@ -122,7 +122,8 @@ fn records_and_rows_are_taken_with_the_memory_that_is_named() {
     sandbox.write("prefixed", [record(20), record(3 * MIB), record(0), record(50)].concat());
     sandbox.write("rows.csv", format!("a,b\n2,x\n1,\"{}\"\n", "y\n".repeat(MIB)));
     sandbox.write("head.csv", format!("a,{}\n2,x\n1,y\n", "h".repeat(MIB)));
-    sandbox.write("rows.ndjson", format!("{{\"a\":2}}\n{{\"a\":1,\"b\":\"{}\"}}\n", "z".repeat(MIB)));
+    sandbox
+        .write("rows.ndjson", format!("{{\"a\":2}}\n{{\"a\":1,\"b\":\"{}\"}}\n", "z".repeat(MIB)));
     let prefixed = "--record prefixed:u32le";
     let mut refused = 0;
     for command in [
@@ -158,8 +159,8 @@ fn records_and_rows_are_taken_with_the_memory_that_is_named() {
                         refused += 1;
                         let enough = named(&said).unwrap();
                         let (code, again) = run(&sandbox, &script, enough);
-                        let is_done = code == Some(0)
-                            || code == Some(1) && command.starts_with("verify");
+                        let is_done =
+                            code == Some(0) || code == Some(1) && command.starts_with("verify");
                         assert!(is_done, "{script} {memory}: {said}with {enough}: {again}");
                     }
                     code => panic!("{script} {memory}: {code:?} {said}"),
@@ -175,7 +176,8 @@ fn piped(command: &str) -> String {
     for input in ["in", "blocks", "giants", "prefixed", "rows.csv", "head.csv", "rows.ndjson"] {
         let word = format!(" {input} ");
         if command.contains(&word) && !command.starts_with("verify") {
-            let format = input.split_once('.').map_or(String::new(), |(_, f)| format!("--format {f}"));
+            let format =
+                input.split_once('.').map_or(String::new(), |(_, f)| format!("--format {f}"));
             let command = command.replacen(&word, " - ", 1);
             return format!("cat {input} | $xsort {command} {format} -m $memory");
         }

@@ -381,3 +381,50 @@ fn at_any_moment_nothing_is_left_but_the_old_output_or_the_new() {
         }
     }
 }
+
+/// An output that may replace nothing has a hidden name, and the job a status. Each was removed by
+/// a thread of its own when a signal came, and the first one to be done ended the process. The
+/// removal of the status is held up here, so that it would be the last.
+#[test]
+fn a_killed_sort_of_lines_removes_its_output_and_its_status() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q -f gensort-ascii 20MB in");
+    let status = sandbox.path().join("status");
+    fs::create_dir(&status).unwrap();
+    for signal in
+        [Signal::TERM, Signal::INT, Signal::HUP].into_iter().filter(|signal| !is_ignored(*signal))
+    {
+        let spawned = Command::new("strace")
+            .args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=unlink,unlinkat"])
+            .args(["-e", "inject=unlink,unlinkat:delay_enter=300000"])
+            .args(["-P", "status"])
+            .arg(program())
+            .args(["lines", "--no-clobber", "--bandwidth-limit=1M", "in", "-o", "out"])
+            .current_dir(sandbox.path())
+            .env("XSORT_STATUS_DIR", "status")
+            .env_remove("XSORT_STATUS")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(mut tracer) = spawned else {
+            eprintln!("SKIPPED: there is no strace");
+            return;
+        };
+        let state = loop {
+            let published = names(&status);
+            if let Some(state) = published.iter().find(|name| name.ends_with(".state")) {
+                break state.clone();
+            }
+            if tracer.try_wait().unwrap().is_some() {
+                eprintln!("SKIPPED: nobody may be traced here");
+                return;
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
+        let pid = state.trim_end_matches(".state").parse().unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+        tracer.wait().unwrap();
+        assert_eq!(names(&status), Vec::<String>::new(), "{signal:?}");
+        assert_eq!(sandbox.names(), ["in", "status"], "{signal:?}");
+    }
+}

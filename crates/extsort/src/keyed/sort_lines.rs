@@ -67,11 +67,7 @@ fn all_again(inputs: &[LinesInput]) -> Option<Vec<LinesInput>> {
 /// The error of a sort without keys, if a sort with a larger budget may have keys and can't begin
 /// again without. Then the budget that a long line needs is that of a sort with keys. With less
 /// than `least_bytes` no sort has any.
-pub fn refused_with_room_for_keys(
-    error: Error,
-    can_begin_again: bool,
-    least_bytes: u64,
-) -> Error {
+pub fn refused_with_room_for_keys(error: Error, can_begin_again: bool, least_bytes: u64) -> Error {
     match error {
         Error::LongLine { path, bytes, is_whole, budget_bytes, needed_bytes: Some(needed) }
             if !can_begin_again && needed >= least_bytes =>
