@@ -1,5 +1,6 @@
 //! How the program ends: one line on standard error, and a documented status.
 
+use crate::settings::is_address_space_limited;
 use rustix::io::Errno;
 use std::io;
 use xsort_disk::{Operation, is_standard_output};
@@ -10,7 +11,7 @@ pub(crate) const SUCCESS: u8 = 0;
 pub(crate) const DISORDER: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 const INPUT: u8 = 3;
-const SPACE: u8 = 4;
+pub(crate) const SPACE: u8 = 4;
 const TRANSFER: u8 = 5;
 const CORRUPT: u8 = 6;
 /// As after SIGPIPE.
@@ -97,7 +98,7 @@ fn job_code(error: &Error, stopped: u8) -> u8 {
     match error {
         Error::Cancelled => stopped,
         Error::Settings(_) => USAGE,
-        Error::Input { .. } => INPUT,
+        Error::Input { .. } | Error::LongLine { .. } => INPUT,
         Error::Memory { .. } | Error::Space { .. } => SPACE,
         Error::Corrupt { .. } | Error::Lost { .. } => CORRUPT,
         Error::Panicked => BUG,
@@ -144,6 +145,8 @@ fn system_code(source: &io::Error, operation: Option<Operation>) -> u8 {
         // Not the system's reason: the program has no such thing.
         (Kind::Unsupported, _) if errno.is_none() => USAGE,
         (_, Some(Operation::Map)) => SPACE,
+        // A thread's stack needs addresses.
+        (Kind::WouldBlock, Some(Operation::Start)) if is_address_space_limited() => SPACE,
         (_, Some(Operation::Open)) => INPUT,
         (_, Some(Operation::Create | Operation::Persist | Operation::Start)) => USAGE,
         (

@@ -19,6 +19,16 @@ pub(crate) enum GnuCommand {
     Du,
 }
 
+impl GnuCommand {
+    /// The status of any failure.
+    pub(crate) fn trouble(self) -> u8 {
+        match self {
+            GnuCommand::Lines => 2,
+            GnuCommand::Du => 1,
+        }
+    }
+}
+
 /// The command, the name to use in messages, and the arguments, if the command line is for one of
 /// these: `xsort lines ...`, `xsort du ...`, or anything if the program was called as `sort`,
 /// `lines` or `du`.

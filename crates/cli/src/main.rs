@@ -17,7 +17,6 @@
 //! | `signals` | which signals stop a job, and how |
 //! | `output`, `decimal` | results on standard output; figures for people |
 //! | `exit` | exit statuses |
-#![forbid(unsafe_code)]
 
 mod args;
 mod commands;
@@ -38,13 +37,21 @@ use args::Command;
 use clap::error::ErrorKind;
 use exit::Failure;
 use gnu_commands::{GnuCommand, gnu_command};
-use settings::{open_files, stack};
+use settings::{alternative_stacks, open_files, refused_memory, stack, with_outer_limit};
 use signals::Stop;
 use std::process::ExitCode;
 use xsort_disk::share_one_arena_if_limited;
 
+#[global_allocator]
+static ALLOCATOR: refused_memory::Allocator = refused_memory::Allocator;
+
 fn main() -> ExitCode {
+    alternative_stacks::restore_signals();
     share_one_arena_if_limited();
+    refused_memory::prepare_end(signals::clean_up_without_memory);
+    if let Some((command, program, _)) = gnu_command(std::env::args_os()) {
+        refused_memory::end_with(format!("{program}: "), command.trouble());
+    }
     let status = stack::run_with_enough(run_program);
     signals::report_uploads_left();
     ExitCode::from(status)
@@ -106,6 +113,6 @@ fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
 
 /// Prints the one line on standard error that every failure has; returns its exit status.
 fn fail(line: &str, code: u8) -> u8 {
-    output::write_stderr(&format!("error: {line}"));
+    output::write_stderr(&with_outer_limit(format!("error: {line}")));
     code
 }

@@ -9,6 +9,7 @@
 
 use crate::DisplayPath;
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -174,7 +175,14 @@ fn way_out_of_operation(errno: Errno, operation: Operation) -> Option<&'static s
             "another process has it (see xsort status), or had it a moment ago: try again when \
              that has ended"
         }
-        (Errno::AGAIN, Start) => "the system allows no more threads; raise the limit (ulimit -u)",
+        (Errno::AGAIN | Errno::NOMEM, Start) if getrlimit(Resource::As).current.is_some() => {
+            "there is no room for a thread's stack, or the system allows no more threads; raise \
+             the limit on the address space (ulimit -v), or that on threads (ulimit -u)"
+        }
+        (Errno::AGAIN, Start) => {
+            "the system allows no more threads, or has no memory for one; raise the limit \
+             (ulimit -u)"
+        }
         (Errno::OPNOTSUPP, Reserve) => "this file system can't reserve space",
         _ => return None,
     })

@@ -11,6 +11,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Bytes of the output's name in a hidden one. With any suffix that fits names of 143 bytes, the
 /// shortest limit in use (eCryptfs); most file systems allow 255.
@@ -50,7 +51,16 @@ pub(crate) fn unregister(name: &OsStr) {
 /// outputs that are not in place. No output is published afterwards: a thread that tries blocks
 /// until the process ends.
 pub fn abandon_outputs() {
-    let names = hidden_names();
+    abandon(hidden_names());
+}
+
+/// The same where the calling thread may be changing the list, or wait for memory within: gives up
+/// after `patience`. False if it did.
+pub fn try_to_abandon_outputs(patience: Duration) -> bool {
+    HIDDEN_NAMES.try_lock_for(patience).map(abandon).is_some()
+}
+
+fn abandon(names: MutexGuard<'static, Vec<HiddenName>>) {
     for HiddenName { directory, name } in names.iter() {
         // `xsort status --clear` finds what can't be removed now.
         let _ = unlinkat(directory, name, AtFlags::empty());

@@ -6,20 +6,25 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `memory` | how much memory the machine and its limits leave |
-//! | `caches` | what a thread may use of the processor's caches |
 //! | `limited` | the bandwidth limit of what doesn't pass the disk |
 //! | `open_files` | how many files may be open |
+//! | `outer_limit` | messages that name more memory than a limit from outside leaves |
 //! | `stack` | a large enough stack for the main thread |
+//! | `refused_memory` | memory that the system refuses ends the program with a message |
+//! | `alternative_stacks` | threads start without memory of their own for signals |
 
+pub(crate) mod alternative_stacks;
 pub(crate) mod limited;
 pub(crate) mod open_files;
+mod outer_limit;
+pub(crate) mod refused_memory;
 pub(crate) mod stack;
 
 use crate::args::{RecordForm, Records, Report, Resources};
 use crate::exit::Failure;
 use crate::signals::Stop;
 use limited::Limited;
+pub(crate) use outer_limit::with_outer_limit;
 use rustix::process::{Resource, getrlimit};
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::io::{self, IsTerminal, Write};

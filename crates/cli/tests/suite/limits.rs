@@ -193,6 +193,59 @@ fn a_limit_on_the_address_space_is_survived() {
     sandbox.ok("verify -q out --against in");
 }
 
+/// Every limit from the smallest at which the program starts: a thread whose signal stack can't be
+/// mapped, an allocation that fails, and a stack that can't grow once ended it by a signal, without
+/// a word.
+#[test]
+fn too_few_addresses_are_an_error_with_a_line() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q 3MB in");
+    sandbox.ok("gen -q -f gensort-ascii 3MB text");
+    sandbox.ok("lines text -o sorted");
+    sandbox.write("rows.csv", "a,b\n2,x\n1,y\n".repeat(5000));
+    fs::create_dir(sandbox.path().join("tree")).unwrap();
+    (0..200).for_each(|at| fs::create_dir(sandbox.path().join(format!("tree/{at}"))).unwrap());
+    let run = |kibibytes: u64, line: &str| {
+        let script = format!("ulimit -v {kibibytes}; exec $xsort {line}");
+        let (code, said) = shell(&sandbox, &script);
+        (code, String::from_utf8_lossy(&said).into_owned())
+    };
+    // Below it the kernel or the loader ends the process before it runs.
+    let starts = |kibibytes: &u64| run(*kibibytes, "--version").0.is_some_and(|code| code != 127);
+    let mut first = (10_000..400_000).step_by(100);
+    let first = first.find(starts).expect("it starts at some limit");
+    let commands = [
+        ("sort -q -m 1M -j 4 in -o out", 4),
+        ("sort -q --io sync -m 1M -j 2 --method scatter in -o out", 4),
+        ("gen -q -j 4 3MB out", 4),
+        ("verify -q -j 4 in", 4),
+        ("table -q -j 4 rows.csv --by a:int -o out", 4),
+        ("lines -S 4M --parallel=4 -T . text -o out", 2),
+        ("lines -k1.3,1.5 -S 20M --parallel=2 --compress-output=zstd text -o out.zst", 2),
+        ("lines -c sorted", 2),
+        ("du -a tree", 1),
+        ("du --threads=16 -s tree", 1),
+    ];
+    let mut refused = [0; 10];
+    for (number, (line, status)) in commands.into_iter().enumerate() {
+        let step = quick_or_long(450, 50);
+        // Another place for each command.
+        for kibibytes in (first + 40 * number as u64..first + 22_000).step_by(step) {
+            let (code, said) = run(kibibytes, line);
+            let is_expected = match code {
+                Some(0) => true,
+                Some(1) if line.starts_with("verify") => true,
+                // The memory that a row needs is named.
+                Some(3) if line.starts_with("table") => said.contains("raise that first"),
+                code => code == Some(status) && said.starts_with("xsort") && said.contains(": "),
+            };
+            assert!(is_expected, "ulimit -v {kibibytes}, {line}: {code:?} {said}");
+            refused[number] += usize::from(code == Some(status));
+        }
+    }
+    assert!(refused.iter().all(|&times| times > 0), "{refused:?}");
+}
+
 /// Limits that threads' own arenas of the allocator would fill, all but a few bytes: 64 MiB each.
 #[test]
 fn lines_are_sorted_within_any_address_space() {

@@ -8,6 +8,7 @@ use std::fs::{self, Permissions, set_permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
+use xsort_testing::surroundings::without_descriptors;
 use xsort_testing::{gnu, quick_or_long};
 
 /// What a script did.
@@ -38,8 +39,8 @@ pub(crate) fn run_in(
     if is_ours {
         path = PROGRAMS.with(|bin| format!("{}:{path}", bin.path().display()));
     }
-    let output = Command::new(gnu::path(command[0]))
-        .arg0(command[0])
+    // Some scripts leave no more descriptors than they need.
+    let output = without_descriptors(command[0], &gnu::path(command[0]))
         .args(&command[1..])
         .current_dir(directory.sandbox.path())
         .env_clear()
@@ -75,7 +76,20 @@ fn programs() -> Sandbox {
     let du = format!("#!/bin/bash\nexec -a du {} --threads=1 \"$@\"\n", program().display());
     bin.write("du", du);
     set_permissions(bin.path().join("du"), Permissions::from_mode(0o755)).unwrap();
+    // Scripts become other users, who would find GNU's programs instead of these.
+    set_permissions(bin.path(), Permissions::from_mode(0o755)).unwrap();
     bin
+}
+
+/// Whether scripts can become a user without rights who finds our programs and may run them.
+pub(crate) fn others_can_run_programs() -> bool {
+    PROGRAMS.with(|bin| {
+        let mut other = Command::new("setpriv");
+        other.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        let sort = bin.path().join("sort");
+        let ran = other.arg(sort).arg("--version").stdin(Stdio::null()).output();
+        ran.is_ok_and(|ran| ran.status.success() && ran.stdout.starts_with(b"sort (xsort"))
+    })
 }
 
 /// Whether a script starts something that may go on after it.

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
+use xsort_testing::surroundings::{set_umask, without_settings};
 
 pub(crate) struct Sandbox {
     directory: TempDir,
@@ -24,6 +25,7 @@ pub(crate) struct Ended {
 
 impl Sandbox {
     pub(crate) fn new() -> Sandbox {
+        set_umask();
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let status = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         Sandbox { directory, status, variables: Vec::new() }
@@ -41,7 +43,8 @@ impl Sandbox {
 
     /// Runs `xsort` with the words of `line`.
     pub(crate) fn run(&self, line: &str) -> Ended {
-        let output = Command::new(program())
+        let mut command = Command::new(program());
+        let output = without_settings(&mut command)
             .args(line.split_whitespace())
             .current_dir(self.path())
             .env_remove("NO_COLOR")

@@ -1,6 +1,7 @@
 //! A window of the input: the last line that was checked, and what was read behind it.
 
 use std::io::{self, ErrorKind, Read};
+use xsort_disk::refusals_as_errors;
 
 /// Bytes read at once, at most; a window begins with so many.
 pub(super) const READ_BYTES: usize = 512 << 10;
@@ -89,7 +90,7 @@ impl Window {
     fn grow(&mut self) -> io::Result<()> {
         let bytes = self.text.len();
         let step = (bytes / 8).clamp(READ_BYTES, STEP_BYTES_MAX);
-        self.text.try_reserve_exact(step).map_err(|_| {
+        refusals_as_errors(|| self.text.try_reserve_exact(step)).map_err(|_| {
             let what = format!(
                 "two neighbouring lines of more than {bytes} bytes together don't fit in memory: \
                  raise its limit (ulimit -v)"
