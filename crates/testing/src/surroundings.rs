@@ -1,0 +1,63 @@
+//! What a test inherits from the one who starts it, and passes on to no program that it starts: open
+//! descriptors, the mask of permissions, variables that change what programs do.
+
+use crate::gnu;
+use rustix::fs::Mode;
+use rustix::process::umask;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::LazyLock;
+
+/// In `/proc/PID/fdinfo`, in octal: closed where another program is executed.
+const CLOSE_ON_EXEC: u64 = 0o2_000_000;
+
+/// The descriptors after the standard streams that programs inherit, as numbers.
+static INHERITED: LazyLock<Vec<u32>> = LazyLock::new(|| {
+    let is_inherited = |number: &u32| {
+        let text = fs::read_to_string(format!("/proc/self/fdinfo/{number}")).unwrap_or_default();
+        let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|flags| u64::from_str_radix(flags.trim(), 8).ok());
+        flags.is_some_and(|flags| flags & CLOSE_ON_EXEC == 0)
+    };
+    let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter(|number| *number > 2).filter(is_inherited).collect()
+});
+
+/// Has the files of this process, and of all that it starts, be readable by everybody, as most have
+/// it.
+pub fn set_umask() {
+    static SET: LazyLock<()> = LazyLock::new(|| {
+        umask(Mode::from_raw_mode(0o022));
+    });
+    LazyLock::force(&SET);
+}
+
+/// A command of a program at `path`, which is called `name`, that doesn't inherit the descriptors
+/// that this process has inherited.
+#[must_use]
+pub fn without_descriptors(name: &str, path: &Path) -> Command {
+    if INHERITED.is_empty() {
+        let mut command = Command::new(path);
+        command.arg0(name);
+        return command;
+    }
+    // Not every shell closes descriptors from 10 on, or executes by another name.
+    let close: String = INHERITED.iter().map(|number| format!(" {number}<&-")).collect();
+    let mut command = Command::new(gnu::path("bash"));
+    command.args(["-c", &format!("exec{close}; exec -a {name} \"$0\" \"$@\"")]).arg(path);
+    command
+}
+
+/// Has a program print, compare and look for files as without settings of the user's.
+pub fn without_settings(command: &mut Command) -> &mut Command {
+    let of_locale = ["LANG", "LANGUAGE", "LC_CTYPE", "LC_COLLATE", "LC_NUMERIC", "LC_TIME"];
+    let of_programs = ["TMPDIR", "POSIXLY_CORRECT", "_POSIX2_VERSION", "TIME_STYLE", "BLOCK_SIZE"];
+    let of_ours = ["XSORT_STATUS", "XSORT_SYSFS", "DU_BLOCK_SIZE", "BLOCKSIZE", "LC_MONETARY"];
+    for name in of_locale.iter().chain(&of_programs).chain(&of_ours) {
+        command.env_remove(name);
+    }
+    command.env("LC_ALL", "C")
+}
