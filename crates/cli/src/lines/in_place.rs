@@ -12,7 +12,7 @@
 use super::names;
 use crate::gnu_commands::say;
 use crate::settings::limited::Limited;
-use crate::signals::{Rewriting, report_exceeded_sizes_as_errors};
+use crate::signals::{Rewriting, clean_up_when_killed, report_exceeded_sizes_as_errors};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Seek};
@@ -77,6 +77,8 @@ impl InPlace {
             // What fails can be undone.
             report_exceeded_sizes_as_errors()?;
         }
+        // Where the system refuses a thread for signals, they kill as they kill GNU sort.
+        let _ = clean_up_when_killed();
         let (program, name) = (self.program.clone(), names::shown(&self.name));
         self.rewriting = Some(Rewriting::begin(move || {
             let text = b": note: a last moment, to end the rewriting of ";

@@ -3,7 +3,6 @@
 //! Between the moment at which the old content is cut off and the last write of the new one, the
 //! file holds neither. So the thread that ends the process for a signal waits until it is whole.
 
-use super::abandon::clean_up_when_killed;
 use parking_lot::{Condvar, Mutex};
 use signal_hook::consts::SIGXFSZ;
 use signal_hook::flag;
@@ -32,12 +31,10 @@ static ENDED: Condvar = Condvar::new();
 pub(crate) struct Rewriting(());
 
 impl Rewriting {
-    /// Holds signals from now on. When the first one comes, `say` tells the user why the process
-    /// doesn't end.
+    /// Holds the signals that [`clean_up_when_killed`](super::clean_up_when_killed) obeys from now
+    /// on. When the first one comes, `say` tells the user why the process doesn't end.
     pub(crate) fn begin(say: impl FnOnce() + Send + 'static) -> Rewriting {
         *STATE.lock() = State { is_under_way: true, say: Some(Box::new(say)), is_awaited: false };
-        // Where the system refuses a thread, signals kill as they kill GNU sort.
-        let _ = clean_up_when_killed();
         Rewriting(())
     }
 }
