@@ -28,6 +28,7 @@
 //! | `gate`, `rate` | what holds transfers back: hot drives, a limit on bytes a second |
 //! | `sim` | a simulated disk on which everything can fail |
 //! | `notices`, `display_path`, `inherited` | messages and paths in them; inherited streams |
+//! | `sigpipe` | threads on which a closed connection is an error, and kills nobody |
 //!
 //! Knows nothing of keys or order, and imports no other crate of the workspace. Measures no drive
 //! and plans nothing.
@@ -64,6 +65,7 @@ mod refusals;
 mod region;
 mod request;
 mod ring;
+mod sigpipe;
 mod sim;
 mod snapshot;
 mod store;
@@ -93,6 +95,7 @@ pub use rate::RateLimit;
 pub use refusals::{is_refusal_an_error, refusals_as_errors};
 pub use region::Prefault;
 pub use request::{Completion, Direction, FileId, Request};
+pub use sigpipe::{block_sigpipe, without_sigpipe};
 pub use sim::{
     Corruption, Damage, Fault, FaultSite, FileRole, SimDisk, SimDrive, SimOptions, Throttle,
 };

@@ -1,6 +1,10 @@
 //! HTTP: one request and its answer, each within a time of its own, on a runtime of its own. So a
 //! pipeline that stalls is no timeout, and a large body has as much time as it needs while it
 //! moves.
+//!
+//! A connection that the store breaks is a failure of the request. Its SIGPIPE, which would end the
+//! process, is blocked wherever sockets are written to: on the runtime's threads for good, and on
+//! the callers' threads while they wait, because these connect.
 
 use crate::failure::{Failure, Reason};
 use crate::stop::Stop;
@@ -15,7 +19,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
-use xsort_disk::{Error, Operation};
+use xsort_disk::{Error, Operation, block_sigpipe, without_sigpipe};
 
 /// How long a connection may take to come about.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
@@ -48,6 +52,7 @@ impl Transport {
         let runtime = Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("xsort-http")
+            .on_thread_start(block_sigpipe)
             .enable_all()
             .build()
             .map_err(|source| Error::new(Operation::Start, "HTTP", source))?;
@@ -88,7 +93,7 @@ impl Transport {
 
     /// Until something is done, on this thread.
     pub(crate) fn wait_for<T>(&self, future: impl Future<Output = T>) -> T {
-        self.runtime().block_on(future)
+        without_sigpipe(|| self.runtime().block_on(future))
     }
 
     /// Makes a request, and waits until its answer begins.

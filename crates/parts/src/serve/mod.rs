@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
-use xsort_disk::Operation;
+use xsort_disk::{Operation, block_sigpipe};
 
 /// Connections at once: a client has 16 of them, and each is a thread.
 const CONNECTIONS_MAX: usize = 1024;
@@ -108,6 +108,8 @@ impl Server {
         }
         let guard = Connected(served);
         let _ = thread::Builder::new().name("serve".into()).spawn(move || {
+            // A client that goes away ends its connection, and not the server.
+            block_sigpipe();
             let is_set_up = stream.set_nonblocking(false).is_ok()
                 && stream.set_read_timeout(Some(SILENCE)).is_ok()
                 && stream.set_write_timeout(Some(SILENCE)).is_ok()

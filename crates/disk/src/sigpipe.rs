@@ -1,0 +1,138 @@
+//! Threads that write to sockets: a connection that the other side has closed is an error of the
+//! call there, and doesn't end the process.
+//!
+//! A program that is used in pipes lets SIGPIPE kill it: that is how `xsort lines FILE | head`
+//! ends. The kernel sends the same signal for a socket whose other side is gone. A connection that
+//! breaks is no reason to end: the request is made again. The signal goes to the thread that wrote,
+//! so such a thread blocks it, and the write fails with EPIPE. What other threads write to a closed
+//! pipe still ends the process.
+
+// Signal masks, which rustix doesn't have.
+#![allow(unsafe_code)]
+
+use std::marker::PhantomData;
+use std::mem::zeroed;
+use std::ptr::{from_ref, null_mut};
+
+/// Blocks SIGPIPE on this thread, for all of its life.
+pub fn block_sigpipe() {
+    change_mask(libc::SIG_BLOCK);
+}
+
+/// Does `work`, which may write to sockets, with SIGPIPE blocked on this thread.
+pub fn without_sigpipe<T>(work: impl FnOnce() -> T) -> T {
+    let _blocked = Blocked::begin();
+    work()
+}
+
+/// SIGPIPE is blocked on this thread until this is dropped.
+struct Blocked {
+    was_blocked: bool,
+    /// A mask belongs to its thread.
+    _stays: PhantomData<*const ()>,
+}
+
+impl Blocked {
+    fn begin() -> Blocked {
+        Blocked { was_blocked: change_mask(libc::SIG_BLOCK), _stays: PhantomData }
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        if !self.was_blocked {
+            take_pending();
+            change_mask(libc::SIG_UNBLOCK);
+        }
+    }
+}
+
+/// The set of SIGPIPE alone.
+fn sigpipe() -> libc::sigset_t {
+    // SAFETY: all zeros are a valid value of this C structure, and both functions only write to it.
+    unsafe {
+        let mut set: libc::sigset_t = zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGPIPE);
+        set
+    }
+}
+
+/// Blocks or unblocks SIGPIPE on this thread. Returns whether it was blocked.
+fn change_mask(how: libc::c_int) -> bool {
+    let set = sigpipe();
+    // SAFETY: the functions read the first set and write the second; with these arguments they
+    // can't fail.
+    unsafe {
+        let mut before: libc::sigset_t = zeroed();
+        libc::pthread_sigmask(how, from_ref(&set), &raw mut before);
+        libc::sigismember(&raw const before, libc::SIGPIPE) == 1
+    }
+}
+
+/// Takes the signal that came while it was blocked, if one did: it would be delivered once it is
+/// not blocked any more.
+fn take_pending() {
+    let (set, at_once) = (sigpipe(), libc::timespec { tv_sec: 0, tv_nsec: 0 });
+    // SAFETY: the function reads both arguments, and takes null for what isn't asked for.
+    while unsafe { libc::sigtimedwait(from_ref(&set), null_mut(), from_ref(&at_once)) } == -1 {
+        if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{ErrorKind, IoSlice, Write};
+    use std::os::unix::net::UnixStream;
+    use std::process::Command;
+    use std::{env, thread};
+
+    /// Says to this test's own process, started once more, that it is the one that may be killed.
+    const CHILD: &str = "XSORT_TEST_OF_SIGPIPE";
+
+    /// Writes to a socket that nobody reads, as the HTTP client does.
+    fn write_to_closed() -> ErrorKind {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        drop(theirs);
+        ours.write_vectored(&[IoSlice::new(b"some"), IoSlice::new(b"bytes")]).unwrap_err().kind()
+    }
+
+    /// Has SIGPIPE kill this process.
+    fn let_it_kill() {
+        // SAFETY: the default disposition runs no code.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    }
+
+    #[test]
+    fn a_closed_socket_is_an_error_and_a_closed_pipe_still_kills() {
+        if env::var_os(CHILD).is_some() {
+            let_it_kill();
+            assert_eq!(without_sigpipe(write_to_closed), ErrorKind::BrokenPipe);
+            // Within another one it stays blocked.
+            without_sigpipe(|| {
+                without_sigpipe(write_to_closed);
+                assert_eq!(write_to_closed(), ErrorKind::BrokenPipe);
+            });
+            let blocked = thread::spawn(|| {
+                block_sigpipe();
+                write_to_closed()
+            });
+            assert_eq!(blocked.join().unwrap(), ErrorKind::BrokenPipe);
+            println!("still there");
+            write_to_closed();
+            panic!("it must not come here");
+        }
+        let name = "sigpipe::tests::a_closed_socket_is_an_error_and_a_closed_pipe_still_kills";
+        let child = Command::new(env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&child.stdout);
+        assert!(said.contains("still there"), "{child:?}");
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.status), Some(13));
+    }
+}
