@@ -1,7 +1,7 @@
 //! Arguments of `xsort part`.
 
 use super::help::{DONE_OR_VALID, SIZES, TEMPLATE, sizes_environment_and_exit_status};
-use super::shared::{Report, Resources};
+use super::shared::{Emptiness, Report, Resources};
 use super::values::{Slices, seconds, slices, whole};
 use clap::{Args, Subcommand, ValueHint};
 use std::net::SocketAddr;
@@ -85,6 +85,9 @@ pub(crate) struct PlanArgs {
     /// The job
     #[arg(short, long, value_name = "JOB", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) empty: Emptiness,
 
     #[command(flatten)]
     pub(crate) resources: Resources,

@@ -68,9 +68,23 @@ the default, or a number: u8, u16, u32, u64, u128, i8 ... i128, f32 or f64; n16,
 floats with NaN last, t64 NumPy's times with NaT last. A number ends in le \
 or be for its byte order (u64le, u64be); le, the least significant byte first, is the default.";
 
+/// Whether inputs may stand for nothing.
+#[derive(Debug, Args)]
+pub(crate) struct Emptiness {
+    /// Take a directory without files, or a prefix without objects, for no input
+    ///
+    /// Otherwise that is an error: its name is more often wrong than meant, and an old output would
+    /// be replaced by nothing.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) allow_empty: bool,
+}
+
 /// How directories among the inputs are read.
 #[derive(Debug, Args)]
 pub(crate) struct Trees {
+    #[command(flatten)]
+    pub(crate) empty: Emptiness,
+
     /// Read a file that has several names (hard links) below a directory once for each of them
     ///
     /// Otherwise it is read once for each directory that is given, under its first name. A file or

@@ -1,7 +1,7 @@
 //! Arguments of `xsort table`.
 
 use super::help::{SIZES, TEMPLATE, sizes_environment_and_exit_status};
-use super::shared::{Report, Resources};
+use super::shared::{Emptiness, Report, Resources};
 use super::sort::Checkpoints;
 use super::values::{ScratchCodec, codecs, output, table_formats, whole};
 use clap::{Args, ValueHint};
@@ -136,6 +136,9 @@ pub(crate) struct TableArgs {
     /// Compress scratch: where the drive is slow or has little space
     #[arg(long, value_name = "CODEC", default_value = "none", value_parser = codecs())]
     pub(crate) compress: ScratchCodec,
+
+    #[command(flatten)]
+    pub(crate) empty: Emptiness,
 
     #[command(flatten)]
     pub(crate) report: Report,

@@ -88,6 +88,7 @@ fn expand_inputs(
 ) -> Result<ExpandedInputs, Failure> {
     let options = TreeOptions {
         counts_links: args.trees.count_links,
+        allows_empty: args.trees.empty.allow_empty,
         ..TreeOptions::beside(&args.output, limits.budget_bytes)
     };
     match expand(&args.inputs, options, names, disk, || stop.is_set()) {

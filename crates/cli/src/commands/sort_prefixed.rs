@@ -33,6 +33,7 @@ pub(super) fn run(args: &SortArgs, prefix: Prefix, stop: &Stop) -> Result<(), Fa
     let disk = if args.dry_run { limits.lazy_disk() } else { limits.disk()? };
     let trees = TreeOptions {
         counts_links: args.trees.count_links,
+        allows_empty: args.trees.empty.allow_empty,
         ..TreeOptions::beside(&args.output, limits.budget_bytes)
     };
     let ExpandedInputs { files, notices } =

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     }
     let mut names = NamesMemory::default();
     let ExpandedInputs { files, notices } =
-        tables_in((args, &args.inputs), &limits, &*disk, &mut names, stop)?;
+        tables_in((args, &args.inputs, args.empty.allow_empty), &limits, &*disk, &mut names, stop)?;
     let keys = Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect());
     let options = TableOptions {
         format: format(args, &files)?,
@@ -201,13 +201,14 @@ fn random_seed() -> Result<u64, Failure> {
 
 /// The inputs, with each directory replaced by the tables below it, which their names tell.
 pub(super) fn tables_in(
-    (args, inputs): (&TableArgs, &[PathBuf]),
+    (args, inputs, allows_empty): (&TableArgs, &[PathBuf], bool),
     limits: &JobLimits,
     disk: &dyn Disk,
     names: &mut NamesMemory,
     stop: &Stop,
 ) -> Result<ExpandedInputs, Failure> {
-    let options = TreeOptions::beside(&args.output, limits.budget_bytes);
+    let beside = TreeOptions::beside(&args.output, limits.budget_bytes);
+    let options = TreeOptions { allows_empty, ..beside };
     let mut all = ExpandedInputs::default();
     for input in inputs {
         let (one, is_tree) = expand_one(input, options, names, disk, || stop.is_set())?;
@@ -224,7 +225,7 @@ pub(super) fn tables_in(
             (None, Some(_)) => false,
         };
         let tables: Vec<PathBuf> = one.files.into_iter().filter(is_table).collect();
-        if tables.is_empty() {
+        if tables.is_empty() && !(allows_empty && found == 0) {
             let reason = "no file below this directory has a name of the format".into();
             return Err(Error::Input { path: input.clone(), reason }.into());
         }

@@ -93,8 +93,12 @@ fn verify_files(
 ) -> Result<Verified, Failure> {
     let reader = Reader::new(args, layout, style, stop)?;
     let budget_bytes = reader.limits.budget_bytes;
-    let counts_links = args.trees.count_links;
-    let options = TreeOptions { counts_links, budget_bytes, ..TreeOptions::default() };
+    let options = TreeOptions {
+        counts_links: args.trees.count_links,
+        allows_empty: args.trees.empty.allow_empty,
+        budget_bytes,
+        ..TreeOptions::default()
+    };
     let mut names = NamesMemory::default();
     let mut files_of = |paths| -> Result<Vec<PathBuf>, Failure> {
         let ExpandedInputs { files, notices } =

@@ -43,6 +43,7 @@ pub(super) fn run(args: &VerifyArgs, prefix: Prefix, stop: &Stop) -> Result<(), 
     let mut inputs_of = |paths: &[PathBuf]| {
         let trees = TreeOptions {
             counts_links: args.trees.count_links,
+            allows_empty: args.trees.empty.allow_empty,
             budget_bytes: limits.budget_bytes,
             ..TreeOptions::default()
         };

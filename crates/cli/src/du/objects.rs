@@ -43,8 +43,13 @@ pub(super) fn count(
         ControlFlow::Continue(())
     };
     bucket.objects(&mut add).map_err(|error| error.to_string())?;
-    if is_empty && !is_directory {
-        return Err(format!("{}: there is no such object, and none below it", url.display()));
+    // A bucket may be empty. A prefix is there only by what begins with it.
+    if is_empty && !root.is_empty() {
+        let what = match is_directory {
+            true => "there is no object below it",
+            false => "there is no such object, and none below it",
+        };
+        return Err(format!("{}: {what}", url.display()));
     }
     while tree.open.len() > 1 {
         tree.leave();

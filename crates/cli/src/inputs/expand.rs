@@ -21,8 +21,8 @@ pub(crate) struct ExpandedInputs {
 /// input, not a directory.
 ///
 /// # Errors
-/// If a directory can't be listed, contains the output, or has more names than the budget has
-/// memory for; if a URL can't be looked up.
+/// If a directory can't be listed, is empty and must not be, contains the output, or has more names
+/// than the budget has memory for; if a URL can't be looked up.
 pub(crate) fn expand(
     paths: &[PathBuf],
     options: TreeOptions<'_>,

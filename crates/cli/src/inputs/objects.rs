@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 use xsort_disk::{Disk, DisplayPath, ListedFile, is_url};
 use xsort_objects::Requests;
 
+/// What is wrong with a prefix.
+const NO_OBJECT: &str = "there is no object below it";
+
 /// Objects that a URL stands for.
 #[derive(Debug)]
 pub(crate) struct Objects {
@@ -42,8 +45,8 @@ impl Objects {
     /// none is returned.
     ///
     /// # Errors
-    /// If they can't be listed, if the output is one of them and isn't empty, or if the job is
-    /// stopped.
+    /// If they can't be listed, if the output is one of them and isn't empty, if there are none
+    /// and must be some, or if the job is stopped.
     pub(crate) fn below(
         url: &Path,
         options: TreeOptions<'_>,
@@ -51,7 +54,7 @@ impl Objects {
         disk: &dyn Disk,
         is_stopped: impl Fn() -> bool,
     ) -> Result<Objects, TreeError> {
-        let TreeOptions { output_url, budget_bytes, .. } = options;
+        let TreeOptions { output_url, budget_bytes, allows_empty, .. } = options;
         let bytes = url.as_os_str().as_bytes();
         let slash = if bytes.ends_with(b"/") { &b""[..] } else { b"/" };
         let prefix = PathBuf::from(OsStr::from_bytes(&[bytes, slash].concat()));
@@ -59,7 +62,11 @@ impl Objects {
         if let Some(output) = output_url {
             objects.leave_out_output(output)?;
         }
-        Ok(objects)
+        // Where their names are too many, they are counted only.
+        match objects.files.is_empty() && names.fits(budget_bytes) && !allows_empty {
+            true => Err(TreeError::Empty { path: url.to_owned(), reason: NO_OBJECT.to_owned() }),
+            false => Ok(objects),
+        }
     }
 
     /// The objects that match a pattern.
@@ -129,7 +136,7 @@ impl Objects {
 
     /// A line for the user, if there are none.
     pub(crate) fn notice(&self, url: &Path) -> Option<String> {
-        self.files.is_empty().then(|| format!("{}: there is no object below it", DisplayPath(url)))
+        self.files.is_empty().then(|| format!("{}: {NO_OBJECT}", DisplayPath(url)))
     }
 }
 
@@ -177,7 +184,13 @@ mod tests {
         assert_eq!(files(&disk, &["s3://b/t.csv"]).unwrap(), ["s3://b/t.csv"]);
         // What isn't there is found out by whoever reads it.
         assert_eq!(files(&disk, &["s3://b/none"]).unwrap(), ["s3://b/none"]);
-        assert!(files(&disk, &["s3://b/none/"]).unwrap().is_empty());
+        let error = files(&disk, &["s3://b/none/"]).unwrap_err().to_string();
+        assert!(error.contains("s3://b/none/: there is no object below it"), "{error}");
+        assert!(error.ends_with("give --allow-empty if nothing is meant"), "{error}");
+        let allowed = TreeOptions { allows_empty: true, ..options(None) };
+        let names = &mut NamesMemory::default();
+        let expanded = expand(&["s3://b/none/".into()], allowed, names, &disk, || false).unwrap();
+        assert!(expanded.files.is_empty() && expanded.notices.len() == 1);
     }
 
     #[test]

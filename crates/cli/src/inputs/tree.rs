@@ -25,6 +25,8 @@ use xsort_usage::{
 
 /// What is wrong with a pattern.
 const NO_MATCH: &str = "no object has a name that it matches";
+/// What can be done about a directory or a prefix that has nothing below it.
+const IF_EMPTY: &str = "check its name, or give --allow-empty if nothing is meant";
 
 /// A file in a tree.
 #[derive(Debug)]
@@ -56,6 +58,8 @@ pub(crate) struct TreeOptions<'o> {
     pub(crate) output_url: Option<&'o Path>,
     /// Memory for the names and the data of all inputs, in bytes.
     pub(crate) budget_bytes: u64,
+    /// Whether a directory or a prefix may have nothing below it.
+    pub(crate) allows_empty: bool,
 }
 
 impl<'o> TreeOptions<'o> {
@@ -65,7 +69,7 @@ impl<'o> TreeOptions<'o> {
             true => (None, Some(output)),
             false => (fs::metadata(output).ok().map(|metadata| identity(&metadata)), None),
         };
-        TreeOptions { counts_links: false, output, output_url, budget_bytes }
+        TreeOptions { output, output_url, budget_bytes, ..TreeOptions::default() }
     }
 }
 
@@ -91,6 +95,9 @@ pub(crate) enum TreeError {
     /// A URL with wildcards that is the pattern of no object.
     #[error("{}: {}", DisplayPath(.0), NO_MATCH)]
     NoMatch(PathBuf),
+    /// Nothing that is sorted lies below it.
+    #[error("{}: {reason}: {}", DisplayPath(path), IF_EMPTY)]
+    Empty { path: PathBuf, reason: String },
     /// A signal stopped the job.
     #[error("stopped on request")]
     Stopped,
@@ -109,6 +116,9 @@ impl From<TreeError> for Failure {
             TreeError::Disk(error) => error.into(),
             TreeError::NoMatch(path) => {
                 Failure::Job(Error::Input { path, reason: NO_MATCH.into() })
+            }
+            TreeError::Empty { path, reason } => {
+                Failure::Job(Error::Input { path, reason: format!("{reason}: {IF_EMPTY}") })
             }
             TreeError::Stopped => Failure::Job(Error::Cancelled),
         }
@@ -130,8 +140,8 @@ impl Tree {
     /// returned.
     ///
     /// # Errors
-    /// If anything below can't be listed, if the output is one of the files and isn't empty, or if
-    /// the job is stopped.
+    /// If anything below can't be listed, if the output is one of the files and isn't empty, if
+    /// there is nothing and must be something, or if the job is stopped.
     pub(crate) fn below(
         directory: &Path,
         options: TreeOptions<'_>,
@@ -166,7 +176,12 @@ impl Tree {
         if let Some(output) = options.output {
             tree.leave_out_output(output)?;
         }
-        Ok(tree)
+        // Where their names are too many, they are counted only.
+        let is_empty = tree.files.is_empty() && names.fits(options.budget_bytes);
+        match is_empty && !options.allows_empty {
+            true => Err(TreeError::Empty { path: directory.to_owned(), reason: tree.emptiness() }),
+            false => Ok(tree),
+        }
     }
 
     /// Leaves out the output if it is empty; one that isn't is an error.
@@ -179,14 +194,29 @@ impl Tree {
         Ok(())
     }
 
+    /// Why there are no files.
+    fn emptiness(&self) -> String {
+        match self.skipped.text() {
+            Some(skipped) => format!("there is no regular file below it ({skipped})"),
+            None => "there is no file below it".to_owned(),
+        }
+    }
+
     /// A line for the user, if files were skipped or there are none.
     pub(crate) fn notice(&self, directory: &Path) -> Option<String> {
-        let SkippedFiles { links, special, example } = &self.skipped;
         let shown = DisplayPath(directory);
-        let Some(example) = example else {
+        let Some(skipped) = self.skipped.text() else {
             return self.files.is_empty().then(|| format!("{shown}: there is no file below it"));
         };
-        let example = DisplayPath(example);
+        Some(format!("{shown}: {skipped}: only regular files are sorted"))
+    }
+}
+
+impl SkippedFiles {
+    /// How many of which kind there are, if there are any.
+    fn text(&self) -> Option<String> {
+        let SkippedFiles { links, special, example } = self;
+        let example = DisplayPath(example.as_ref()?);
         let count = |count: usize, what: &str| match count {
             0 => None,
             1 => Some(format!("1 {what}")),
@@ -194,10 +224,7 @@ impl Tree {
         };
         let parts = [count(*links, "symbolic link"), count(*special, "special file")];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        Some(format!(
-            "{shown}: {} left out, {example} first: only regular files are sorted",
-            parts.join(" and ")
-        ))
+        Some(format!("{} left out, {example} first", parts.join(" and ")))
     }
 }
 

@@ -64,6 +64,7 @@ impl LinesCommand<'_> {
             ("--temperature-limit", extras.limit_celsius.is_some()),
         ];
         let not_for_checks = [
+            ("--allow-empty", extras.allows_empty),
             ("--compress-output", extras.compress_output.is_some()),
             ("--count", extras.counts),
             ("--header", extras.header_lines > 0),
@@ -114,6 +115,7 @@ impl LinesCommand<'_> {
             output: if url.is_some() { None } else { target::present(output.as_deref()) },
             output_url: url.map(Path::new),
             budget_bytes: resources::budget_bytes(&self.command),
+            allows_empty: extras.allows_empty,
         })
     }
 

@@ -331,9 +331,10 @@ fn of_tree(refusal: TreeError) -> Failure {
         }
         TreeError::TooManyNames(refusal) => failure::of_names(refusal),
         TreeError::Disk(error) => failure::of_disk(&error),
-        TreeError::IsOutput(_) | TreeError::NoMatch(_) | TreeError::Stopped => {
-            Failure::Message(refusal.to_string().into())
-        }
+        TreeError::IsOutput(_)
+        | TreeError::NoMatch(_)
+        | TreeError::Empty { .. }
+        | TreeError::Stopped => Failure::Message(refusal.to_string().into()),
     }
 }
 

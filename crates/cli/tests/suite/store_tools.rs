@@ -271,6 +271,7 @@ fn files_and_objects_are_counted_together_and_failures_leave_the_rest() {
     assert!(sandbox.ok("du -bc file s3://bucket/ab").ends_with("8\ttotal\n"));
     for (line, reason) in [
         ("du -b s3://bucket/none file", "there is no such object, and none below it"),
+        ("du -b s3://bucket/none/ file", "s3://bucket/none/: there is no object below it"),
         ("du -b s3://nowhere/ file", "there is no such bucket"),
         ("du -b https://host/x file", "a web server doesn't list"),
         ("du -bx s3://bucket/ file", "-x: a store has no file systems"),

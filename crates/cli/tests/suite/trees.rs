@@ -167,23 +167,61 @@ fn what_is_no_regular_file_is_left_out_with_a_word() {
     assert_eq!(sorted.status.code(), Some(0));
 }
 
+/// Commands that read a tree, each with the status of a tree that is empty. Those that write
+/// would replace the old output.
+const READERS: [(&str, i32); 13] = [
+    ("sort -q tree -o out", 3),
+    ("sort -q more tree -o out", 3),
+    ("sort -q --dry-run tree -o out", 3),
+    ("sort -q --record prefixed:u8 tree -o out", 3),
+    ("verify -q tree", 3),
+    ("verify -q more --against tree", 3),
+    ("verify -q --record prefixed:u8 tree", 3),
+    ("table -q --format csv --by 1 tree -o out", 3),
+    ("part plan tree -o out -q -- sort", 3),
+    ("part plan tree -o out -q -- lines", 3),
+    ("lines --recursive tree -o out", 2),
+    ("lines -m --recursive tree -o out", 2),
+    ("lines --recursive --dry-run tree", 2),
+];
+
+/// A name that is wrong is more often the reason than a tree that is meant to be empty.
 #[test]
-fn an_empty_tree_is_an_empty_input() {
+fn an_empty_tree_is_an_error_unless_it_is_meant() {
     let sandbox = Sandbox::new();
     fs::create_dir_all(sandbox.path().join("tree/only/directories")).unwrap();
-    sandbox.ok("sort -q tree -o out");
+    sandbox.write("more", [7; 200]);
+    sandbox.write("out", "old");
+    for (line, code) in READERS {
+        let ended = sandbox.run(line);
+        assert_eq!((ended.code, &*ended.stdout), (Some(code), ""), "{line}: {}", ended.stderr);
+        let told = "tree: there is no file below it: check its name, or give --allow-empty";
+        assert!(ended.stderr.contains(told), "{line}: {}", ended.stderr);
+        assert_eq!(sandbox.read("out"), b"old", "{line}");
+    }
+    symlink("more", sandbox.path().join("tree/soft")).unwrap();
+    let error = sandbox.fails("sort -q tree -o out", 3);
+    assert!(error.contains("no regular file below it (1 symbolic link left out"), "{error}");
+    fs::remove_file(sandbox.path().join("tree/soft")).unwrap();
+
+    sandbox.ok("sort -q --allow-empty tree -o out");
     assert_eq!(sandbox.read("out"), b"");
-    sandbox.ok("sort -q --dry-run tree -o out");
-    sandbox.ok("verify -q out --against tree");
-    sandbox.ok("verify -q tree");
+    sandbox.ok("sort -q --allow-empty more tree -o sorted");
+    assert_eq!(sandbox.read("sorted").len(), 200);
+    sandbox.ok("sort -q --allow-empty --dry-run tree -o out");
+    sandbox.ok("sort -q --allow-empty --record prefixed:u8 tree -o out");
+    sandbox.ok("verify -q --allow-empty out --against tree");
+    sandbox.ok("verify -q --allow-empty tree");
     for words in ["--recursive tree", "-m --recursive tree", "--recursive --header tree"] {
-        let sorted = lines(&sandbox, words);
+        let sorted = lines(&sandbox, &format!("--allow-empty {words}"));
         let notice = "xsort lines: tree: there is no file below it\n";
         assert_eq!(
             (sorted.status.code(), text(&sorted.stderr), sorted.stdout),
             (Some(0), notice.to_owned(), vec![])
         );
     }
+    let refused = lines(&sandbox, "-c --allow-empty more");
+    assert!(text(&refused.stderr).contains("'--allow-empty' does nothing beside -c"));
 }
 
 #[test]

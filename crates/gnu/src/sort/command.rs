@@ -167,6 +167,8 @@ pub struct Extras {
     pub checkpoint: Option<Checkpoint>,
     /// `--checkpoint-every=SECONDS`.
     pub checkpoint_every: Option<Duration>,
+    /// `--allow-empty`: such a directory may have no files below it.
+    pub allows_empty: bool,
     /// `--count-links`: of these, files of several names are read under each of them.
     pub counts_links: bool,
 }

@@ -95,6 +95,9 @@ Memory, scratch and threads:
       --parallel=N              use at most N threads
 
 What GNU sort doesn't have:
+      --allow-empty             with --recursive, a directory or a prefix of
+                                objects may have nothing below it; otherwise
+                                that is an error
       --bandwidth-limit=RATE    read and write at most RATE bytes a second in
                                 all: 200M, 1.5G, 100MB
       --check-output            compare count and checksum of the lines read and

@@ -8,6 +8,7 @@ use crate::getopt::{LETTERS, Long, Takes, Vocabulary, WHEN_WORDS, long};
 pub(super) enum Meaning {
     /// The short option of this letter.
     Letter(u8),
+    AllowEmpty,
     BandwidthLimit,
     BatchSize,
     Check,
@@ -97,7 +98,8 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 32] = [
+const OURS: [Long<Meaning>; 33] = [
+    long("allow-empty", Takes::Nothing, Meaning::AllowEmpty),
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
     long("check-output", Takes::Nothing, Meaning::CheckOutput),

@@ -187,6 +187,7 @@ impl<'a> Parser<'a> {
         let text = || OsString::from_vec(given.to_vec());
         let extras = &mut self.command.extras;
         match option.meaning {
+            Meaning::AllowEmpty => extras.allows_empty = true,
             Meaning::BandwidthLimit => extras.bandwidth_limit = Some(text()),
             Meaning::S3Connections => extras.s3_connections = Some(text()),
             Meaning::S3PartSize => extras.s3_part_size = Some(text()),

@@ -15,6 +15,7 @@ use crate::signals::Stop;
 use clap::FromArgMatches;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use xsort_extsort::Error;
 use xsort_extsort::prefixed::PrefixedOptions;
 use xsort_gnu::sort::{Command, Environment, Request, parse};
 use xsort_gnu::{Collator, Locale};
@@ -70,22 +71,33 @@ impl Words {
     /// The files that inputs stand for, as for the command itself.
     pub(super) fn files(
         &self,
-        inputs: &[PathBuf],
+        (inputs, allows_empty): (&[PathBuf], bool),
         means: &StepMeans,
         stop: &Stop,
     ) -> Result<ExpandedInputs, Failure> {
         let (limits, disk, mut names) = (means.limits(), &*means.disk, NamesMemory::default());
         if let Words::Table(args) = self {
-            return tables_in((args, inputs), limits, disk, &mut names, stop);
+            return tables_in((args, inputs, allows_empty), limits, disk, &mut names, stop);
         }
-        let trees = TreeOptions { budget_bytes: limits.budget_bytes, ..TreeOptions::default() };
+        let budget_bytes = limits.budget_bytes;
+        let trees = TreeOptions { allows_empty, budget_bytes, ..TreeOptions::default() };
         let mut all = expand(inputs, trees, &mut names, disk, || stop.is_set())?;
         if let Words::Parquet(_) = self {
             // Beside the files of a directory there are logs and marks.
             let is_data = |path: &PathBuf| {
                 inputs.contains(path) || path.extension().is_some_and(|name| name == "parquet")
             };
+            let found = all.files.len();
             all.files.retain(is_data);
+            if all.files.is_empty() && !(allows_empty && found == 0) {
+                let (path, reason) = (
+                    inputs[0].clone(),
+                    "there is no file below it that ends in \
+                                                          .parquet"
+                        .to_owned(),
+                );
+                return Err(Error::Input { path, reason }.into());
+            }
         }
         Ok(all)
     }

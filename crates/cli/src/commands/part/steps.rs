@@ -42,7 +42,8 @@ pub(super) fn plan(args: &PlanArgs, stop: &Stop) -> Result<(), Failure> {
         return Err(Failure::Usage("standard input can't be sorted in parts".into()));
     }
     let words = Words::parse(&args.command)?;
-    let ExpandedInputs { files, notices } = words.files(&args.inputs, &means, stop)?;
+    let inputs = (&*args.inputs, args.empty.allow_empty);
+    let ExpandedInputs { files, notices } = words.files(inputs, &means, stop)?;
     let locale = words.locale()?;
     let steps = words.steps(&files, locale.as_deref())?;
     let console = means.console(&args.inputs, (Some(&args.output), &[]), stop);
