@@ -1,9 +1,10 @@
 //! A bucket that is looked through, and cleared of uploads: without a disk, one request after the
 //! other.
 
-use crate::client::{Client, Listed, ListedPage, ListedUpload};
+use crate::client::{Client, Listed, ListedUpload};
 use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
+use crate::listing::walk;
 use crate::location::Location;
 use crate::retry::Caller;
 use crate::settings::RetryPolicy;
@@ -42,28 +43,15 @@ impl Bucket {
         &self.url
     }
 
-    /// Passes all objects to `found`, in the order of their keys' bytes.
+    /// Passes all objects to `found`. Those whose keys begin alike follow each other.
     ///
     /// # Errors
-    /// What the store said.
+    /// What the store said, and what is wrong with its list.
     pub fn objects(&self, found: &mut dyn FnMut(Listed) -> ControlFlow<()>) -> Result<(), Error> {
-        let mut next: Option<String> = None;
-        loop {
-            let page = self
-                .caller
-                .call(looking(), |client| client.list(&self.url, next.as_deref(), looking()))
-                .map_err(|gave_up| gave_up.at(Operation::Inspect, &self.url))?;
-            let ListedPage { objects, next: following } = page;
-            for object in objects.into_iter().filter(|object| self.has(&object.key)) {
-                if found(object).is_break() {
-                    return Ok(());
-                }
-            }
-            if following.is_none() {
-                return Ok(());
-            }
-            next = following;
-        }
+        walk(&self.caller, &self.url, &mut |object| match self.has(&object.key) {
+            true => found(object),
+            false => ControlFlow::Continue(()),
+        })
     }
 
     /// All uploads under way.

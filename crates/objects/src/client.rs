@@ -213,8 +213,10 @@ pub trait Client: Send + Sync {
     /// Removes an object if it is still of this version.
     fn remove(&self, object: &Location, version: &Version) -> Result<(), Failure>;
 
-    /// A page of the objects whose keys begin with the key of `prefix`, in the order of their
-    /// bytes: the first one, or that which the one before names.
+    /// A page of the objects whose keys begin with the key of `prefix`, in an order in which keys
+    /// that begin alike follow each other: the first page, or that which the one before names.
+    /// Fails with [`Reason::Untrusted`](crate::Reason::Untrusted) if it doesn't say whether there
+    /// is more.
     fn list(
         &self,
         prefix: &Location,

@@ -301,7 +301,7 @@ impl Disk for ObjectDisk {
         if !is_url(path) {
             return self.local.create_output(path);
         }
-        let location = Location::of_object(path)
+        let location = Location::of_output(path)
             .map_err(|failure| refusal(Operation::Create, path, failure))?;
         let Engine { caller, workers } = self.start()?;
         let upload = Upload::create(caller, workers.queue(), location, &self.settings)?;
@@ -312,7 +312,7 @@ impl Disk for ObjectDisk {
         if !is_url(path) {
             return self.local.create_persistent_output(path, tag);
         }
-        let location = Location::of_object(path)
+        let location = Location::of_output(path)
             .map_err(|failure| refusal(Operation::Create, path, failure))?;
         let Engine { caller, workers } = self.start()?;
         let (upload, tag) =
@@ -329,7 +329,7 @@ impl Disk for ObjectDisk {
         if !is_url(path) {
             return self.local.open_persistent_output(path, tag, parts);
         }
-        let location = Location::of_object(path)
+        let location = Location::of_output(path)
             .map_err(|failure| refusal(Operation::Persist, path, failure))?;
         let Engine { caller, workers } = self.start()?;
         let (queue, known) = (workers.queue(), (tag, parts));

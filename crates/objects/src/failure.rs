@@ -37,12 +37,18 @@ pub enum Reason {
     LostPart,
     /// What is there now is not what was sent.
     Mismatch,
+    /// The store has taken everything, and there is no object of it.
+    NotMade,
     /// The store has taken everything, and what came of it couldn't be seen.
     Unseen,
     /// What is asked for can't be asked of this store, or not with these settings.
     Unusable,
     /// The store refuses for another reason.
     Refused,
+    /// The answer isn't the document that was asked for: a page of HTML, say, or nothing.
+    Unclear,
+    /// A list contradicts itself, or doesn't say whether it is whole.
+    Untrusted,
     /// The caller gave up.
     Stopped,
 }
@@ -162,9 +168,21 @@ impl Reason {
                 "the object that is there now is not what was written",
                 "don't use it, and run again",
             ),
+            Reason::NotMade => (
+                "the store has taken the whole output, and made no object of it",
+                "what was there before is as it was: run again",
+            ),
             Reason::Unseen => (
                 "the store has taken the whole output, but it couldn't be looked at",
                 "look whether it is there, and how long it is",
+            ),
+            Reason::Unclear => (
+                "what answered is no such store, or says nothing",
+                "check the endpoint, and what stands between (a proxy, a page to sign in)",
+            ),
+            Reason::Untrusted => (
+                "the store's list can't be trusted",
+                "name the objects one by one, or ask the store by another endpoint",
             ),
             Reason::Unusable | Reason::Refused => ("", ""),
             Reason::Stopped => ("stopped on request", ""),

@@ -22,6 +22,7 @@
 //! | `client` | what is asked of a store |
 //! | `retry`, `workers` | asking again; the threads that ask |
 //! | `input`, `listing` | an object that is read; what is at a URL and below it |
+//! | `list_check` | which lists of objects are taken |
 //! | `bucket` | the same without a disk, and uploads that killed jobs left |
 //! | `upload/` | an object that is written: parts, how they are sent and become an object |
 //! | `stores`, `requests/` | stores over HTTP: what is asked of them; requests and answers |
@@ -61,6 +62,7 @@ mod failure;
 mod gs;
 mod input;
 mod limits;
+mod list_check;
 mod listing;
 mod location;
 mod requests;

@@ -3,8 +3,9 @@
 //! What a list says may be a moment old, as the store has it: who opens an object asks for it anew.
 
 use crate::ahead::Ahead;
-use crate::client::ListedPage;
+use crate::client::{Listed, ListedPage};
 use crate::failure::Reason;
+use crate::list_check::ListCheck;
 use crate::location::Location;
 use crate::retry::Caller;
 use crate::stop::looking;
@@ -30,10 +31,12 @@ pub(crate) fn find(caller: &Caller, location: &Location, ahead: &Ahead) -> Resul
                 return Ok(Found::Missing);
             }
             let below = location.with_key(format!("{}/", location.key));
-            match page(caller, &below, None)?.objects.is_empty() {
-                true => Ok(Found::Missing),
-                false => Ok(Found::Directory),
-            }
+            let mut found = Found::Missing;
+            walk(caller, &below, &mut |_| {
+                found = Found::Directory;
+                ControlFlow::Break(())
+            })?;
+            Ok(found)
         }
         Err(gave_up) => Err(gave_up.at(Operation::Inspect, location)),
     }
@@ -46,25 +49,32 @@ pub(crate) fn list(
     prefix: &Location,
     found: &mut dyn FnMut(ListedFile) -> ControlFlow<()>,
 ) -> Result<(), Error> {
-    let mut next = None;
-    loop {
-        let ListedPage { objects, next: following } = page(caller, prefix, next.as_deref())?;
-        let files = objects.into_iter().filter(|one| one.bytes > 0 || !one.key.ends_with('/'));
-        for one in files {
-            let path = prefix.with_key(one.key).url();
-            if found(ListedFile { path, bytes: one.bytes }).is_break() {
-                return Ok(());
-            }
-        }
-        if following.is_none() {
-            return Ok(());
-        }
-        next = following;
-    }
+    walk(caller, prefix, &mut |one| match one.bytes == 0 && one.key.ends_with('/') {
+        true => ControlFlow::Continue(()),
+        false => found(ListedFile { path: prefix.with_key(one.key).url(), bytes: one.bytes }),
+    })
 }
 
-fn page(caller: &Caller, prefix: &Location, page: Option<&str>) -> Result<ListedPage, Error> {
-    caller
-        .call(looking(), |client| client.list(prefix, page, looking()))
-        .map_err(|gave_up| gave_up.at(Operation::Inspect, prefix))
+/// Passes all objects whose keys begin with that of `prefix` to `found`, page by page.
+///
+/// # Errors
+/// What the store said, and what is wrong with its list. Then some objects may have been passed.
+pub(crate) fn walk(
+    caller: &Caller,
+    prefix: &Location,
+    found: &mut dyn FnMut(Listed) -> ControlFlow<()>,
+) -> Result<(), Error> {
+    let mut check = ListCheck::new(&prefix.key);
+    let mut name: Option<String> = None;
+    loop {
+        let page = caller
+            .call(looking(), |client| client.list(prefix, name.as_deref(), looking()))
+            .map_err(|gave_up| gave_up.at(Operation::Inspect, prefix))?;
+        check.take(&page).map_err(|failure| failure.at(Operation::Inspect, prefix))?;
+        let ListedPage { objects, next } = page;
+        if objects.into_iter().try_for_each(&mut *found).is_break() || next.is_none() {
+            return Ok(());
+        }
+        name = next;
+    }
 }

@@ -99,11 +99,24 @@ impl Location {
     /// As [`parse`](Location::parse), of one object.
     ///
     /// # Errors
-    /// Also if the URL names a bucket only, or ends with a slash as directories do.
+    /// Also if the URL names a bucket only.
     pub fn of_object(path: &Path) -> Result<Location, Failure> {
         let location = Location::parse(path)?;
         if location.scheme.is_store() && location.key.is_empty() {
             return Err(Failure::new(Reason::Unusable, "the URL names a bucket, and no object"));
+        }
+        Ok(location)
+    }
+
+    /// As [`of_object`](Location::of_object), of one that is written.
+    ///
+    /// # Errors
+    /// Also if the URL ends in a slash, as those of directories do.
+    pub fn of_output(path: &Path) -> Result<Location, Failure> {
+        let location = Location::of_object(path)?;
+        if location.scheme.is_store() && location.key.ends_with('/') {
+            let text = "a name that ends in a slash is a directory's; the output must be an object";
+            return Err(Failure::new(Reason::Unusable, text));
         }
         Ok(location)
     }
@@ -169,5 +182,9 @@ mod tests {
         }
         assert!(Location::of_object(Path::new("s3://b")).is_err());
         assert!(Location::of_object(Path::new("s3://b/")).is_err());
+        assert!(Location::of_object(Path::new("s3://b/k/")).is_ok());
+        let failure = Location::of_output(Path::new("s3://b/k/")).unwrap_err();
+        assert!(failure.detail.contains("is a directory's"), "{failure:?}");
+        assert!(Location::of_output(Path::new("s3://b/k")).is_ok());
     }
 }

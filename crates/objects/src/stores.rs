@@ -19,11 +19,13 @@ use crate::client::{
 use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
 use crate::gs::Google;
+use crate::list_check::untrusted;
 use crate::location::{Location, Scheme};
-use crate::requests::answer::{content_range, failure, header, taken};
+use crate::requests::answer::{content_range, failure, header, refused};
 use crate::requests::ask::{Ask, conditions, request, web_url};
 use crate::requests::encode;
 use crate::requests::exchange::Exchange;
+use crate::requests::redirect::{redirected, region};
 use crate::requests::transport::{SharedTransport, Transport, chain};
 use crate::requests::xml::{self, Begun, Completed, ObjectPage, PartPage, PartThere, UploadPage};
 use crate::s3::Aws;
@@ -35,7 +37,7 @@ use jiff::Timestamp;
 use object_store::aws::AwsAuthorizer;
 use object_store::client::{HttpRequest, HttpResponse, HttpResponseBody};
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -174,10 +176,13 @@ impl Stores {
             return Ok(answer);
         }
         let (parts, body) = answer.into_parts();
-        let region = header(&parts.headers, "x-amz-bucket-region").map(str::to_owned);
         // The status says enough where the rest is lost.
         let body = self.transport.all(body).unwrap_or_default();
+        let region = region(&parts.headers, &body);
         let mut no = failure(parts.status, &parts.headers, &body);
+        if parts.status.is_redirection() {
+            no = redirected(parts.status, &parts.headers, region.as_deref());
+        }
         let had_checksum = ask.headers.iter().any(|(name, _)| name.starts_with("x-amz-checksum"));
         if parts.status == StatusCode::NOT_IMPLEMENTED && had_checksum {
             self.knows_checksums.store(false, Ordering::Relaxed);
@@ -292,7 +297,7 @@ impl Exchange for Stores {
             Scheme::Az => self.send_to_azure(ask),
             Scheme::Https | Scheme::Http => {
                 let request = request(&web_url(ask.object), ask)?;
-                let answer = self.transport.exchange(request, ask.stop)?;
+                let answer = self.transport.exchange_with_web(request, ask.stop)?;
                 self.answer(ask, answer).map_err(|(failure, _)| failure)
             }
         }
@@ -362,7 +367,8 @@ impl Client for Stores {
             _ => ("if-none-match", "*".to_owned()),
         }));
         let ask = Ask::new(Method::PUT, object, stop).with_headers(headers);
-        let answer = self.send(&ask.with_body(payload.bytes.clone())).map_err(taken)?;
+        let sent = self.send(&ask.with_body(payload.bytes.clone()));
+        let answer = sent.map_err(|failure| refused(failure, is_new))?;
         Ok(receipt(answer.headers()))
     }
 
@@ -377,7 +383,12 @@ impl Client for Stores {
             ask.headers.push(("x-amz-checksum-algorithm", "CRC32".to_owned()));
         }
         ask.headers.push((mark_name(object), mark.to_owned()));
-        Ok(self.document::<Begun>(&ask)?.upload_id)
+        let Begun { upload_id } = self.document(&ask)?;
+        match upload_id.is_empty() {
+            // A part of no upload would be a whole object to some stores.
+            true => Err(Failure::new(Reason::Unclear, "an upload without a number (UploadId)")),
+            false => Ok(upload_id),
+        }
     }
 
     fn put_part(
@@ -413,8 +424,10 @@ impl Client for Stores {
             let ask = Ask::new(Method::GET, object, &stop).with_query(query);
             let page: PartPage = self.document(&ask).map_err(no_upload)?;
             listed.extend(page.parts.into_iter().map(listed_part));
-            // A page that says there are more, and not from where, is the last one.
-            if !page.is_truncated || page.next_part_number_marker == marker {
+            let number = |marker: &str| marker.parse::<u32>().unwrap_or(0);
+            // A page that says there are more, and not from where, is the last one: parts that
+            // aren't listed are sent again.
+            if !page.is_truncated || number(&page.next_part_number_marker) <= number(&marker) {
                 return Ok(listed);
             }
             marker = page.next_part_number_marker;
@@ -445,7 +458,9 @@ impl Client for Stores {
         ask.headers.extend((is_new && is_s3).then(|| ("if-none-match", "*".to_owned())));
         let has_checksums = is_s3 && self.knows_checksums.load(Ordering::Relaxed);
         let ask = ask.with_body(xml::completion(parts, has_checksums));
-        let Completed { etag, checksum_crc32 } = self.document(&ask).map_err(taken)?;
+        let completed = self.document(&ask).map_err(no_upload);
+        let completed = completed.map_err(|failure| refused(failure, is_new));
+        let Completed { etag, checksum_crc32 } = completed?;
         let checksum = checksum_crc32.and_then(|text| match text.split_once('-') {
             Some((crc, _)) => encode::parse_checksum(crc).map(StoredChecksum::OfParts),
             None => encode::parse_checksum(&text).map(StoredChecksum::Whole),
@@ -498,16 +513,14 @@ impl Client for Stores {
         let mut query = vec![("list-type", "2"), ("prefix", prefix.key.as_str())];
         query.extend(page.map(|token| ("continuation-token", token)));
         let ask = Ask::new(Method::GET, &bucket, stop).with_query(&query);
-        let page: ObjectPage = self.document(&ask)?;
+        let mut page: ObjectPage = self.document(&ask)?;
+        let next = page.next().map_err(untrusted)?;
         let objects = page.contents.into_iter().map(|one| Listed {
             key: one.key,
             bytes: one.size,
             modified: seconds(&one.last_modified),
         });
-        Ok(ListedPage {
-            objects: objects.collect(),
-            next: page.next_continuation_token.filter(|token| !token.is_empty()),
-        })
+        Ok(ListedPage { objects: objects.collect(), next })
     }
 
     fn list_multipart(&self, prefix: &Location, stop: &Stop) -> Result<Vec<ListedUpload>, Failure> {
@@ -517,6 +530,7 @@ impl Client for Stores {
         let bucket = prefix.with_key("");
         let mut listed = Vec::new();
         let mut markers = (String::new(), String::new());
+        let mut seen = HashSet::from([markers.clone()]);
         loop {
             let query = [
                 ("uploads", ""),
@@ -534,7 +548,11 @@ impl Client for Stores {
             if !page.is_truncated {
                 return Ok(listed);
             }
-            markers = (page.next_key_marker, page.next_upload_id_marker);
+            let next = (page.next_key_marker, page.next_upload_id_marker);
+            if !seen.insert(next.clone()) {
+                return Err(untrusted("there is more of it, and it doesn't say from where"));
+            }
+            markers = next;
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod architecture;
 mod bandwidth;
+mod broken_stores;
 mod completions;
 mod du;
 mod du_extras;

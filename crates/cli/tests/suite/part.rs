@@ -12,8 +12,8 @@ use xsort_gnu::Locale;
 use xsort_testing::Random;
 
 /// A job in a sandbox, whose slices are mapped to two directories in turns.
-struct Job {
-    sandbox: Sandbox,
+pub(crate) struct Job {
+    pub(crate) sandbox: Sandbox,
     slices: usize,
     parts: usize,
 }
@@ -42,7 +42,13 @@ impl Job {
     }
 
     /// The same, with all slices mapped.
-    fn mapped(sandbox: Sandbox, inputs: &str, slice: &str, parts: usize, words: &str) -> Job {
+    pub(crate) fn mapped(
+        sandbox: Sandbox,
+        inputs: &str,
+        slice: &str,
+        parts: usize,
+        words: &str,
+    ) -> Job {
         let job = Job::split(sandbox, inputs, slice, parts, words);
         for slice in 0..job.slices {
             job.map(slice, ["a", "b"][slice % 2]);
@@ -436,13 +442,13 @@ fn options_that_say_nothing_of_the_order_are_refused_by_name() {
 }
 
 /// A server of a directory, and its URL.
-struct Server {
+pub(crate) struct Server {
     process: Child,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Server {
-    fn of(sandbox: &Sandbox, directory: &str) -> Server {
+    pub(crate) fn of(sandbox: &Sandbox, directory: &str) -> Server {
         let mut process = Command::new(program())
             .args(["part", "serve", directory, "--until-stdin-closes"])
             .current_dir(sandbox.path())
@@ -456,7 +462,7 @@ impl Server {
         Server { process, url: ready["url"].as_str().unwrap().to_owned() }
     }
 
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         drop(self.process.stdin.take());
         assert!(self.process.wait().unwrap().success());
     }

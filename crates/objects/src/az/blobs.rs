@@ -14,8 +14,9 @@ use super::block::BlockId;
 use super::xml::{self, BlobPage, Block, BlockList};
 use crate::client::{Listed, ListedPage, ListedPart, Part, Payload, Receipt, Version};
 use crate::failure::{Failure, Reason};
+use crate::list_check::untrusted;
 use crate::location::Location;
-use crate::requests::answer::{header, taken};
+use crate::requests::answer::{header, refused};
 use crate::requests::ask::{Ask, conditions};
 use crate::requests::encode;
 use crate::requests::exchange::Exchange;
@@ -47,7 +48,8 @@ impl<S: Exchange> Blobs<'_, S> {
         headers.push(("x-ms-blob-type", "BlockBlob".to_owned()));
         headers.push(checksum(&payload.bytes));
         let ask = Ask::new(Method::PUT, object, stop).with_headers(headers);
-        let answer = self.0.send(&ask.with_body(payload.bytes.clone())).map_err(taken)?;
+        let sent = self.0.send(&ask.with_body(payload.bytes.clone()));
+        let answer = sent.map_err(|failure| refused(failure, is_new))?;
         Ok(receipt(answer.headers()))
     }
 
@@ -107,7 +109,8 @@ impl<S: Exchange> Blobs<'_, S> {
         headers.push(checksum(&body));
         let (stop, query) = (Stop::default(), [("comp", "blocklist")]);
         let ask = Ask::new(Method::PUT, object, &stop).with_query(&query).with_headers(headers);
-        match self.0.send(&ask.with_body(body)).map_err(taken) {
+        let sent = self.0.send(&ask.with_body(body));
+        match sent.map_err(|failure| refused(failure, is_new)) {
             Ok(answer) => Ok(receipt(answer.headers())),
             // A process before this one may have completed it, and died.
             Err(failure) if failure.reason == Reason::Exists && self.has(object, upload) => {
@@ -156,7 +159,10 @@ impl<S: Exchange> Blobs<'_, S> {
             let modified = modified.ok().map(|time| time.timestamp().as_second());
             Ok(Listed { key, bytes: it.properties.bytes, modified })
         });
-        let next = Some(page.next_marker).filter(|marker| !marker.is_empty());
+        let next = page
+            .next_marker
+            .ok_or_else(|| untrusted("it doesn't say whether there is more of it (NextMarker)"))?;
+        let next = Some(next).filter(|marker| !marker.is_empty());
         Ok(ListedPage { objects: objects.collect::<Result<_, Failure>>()?, next })
     }
 }

@@ -1,6 +1,7 @@
 //! What Azure answers, and what it is sent, in XML.
 
 use super::block::BlockId;
+use crate::requests::xml::Document;
 use serde::Deserialize;
 
 /// A page of a list of blobs.
@@ -9,8 +10,16 @@ use serde::Deserialize;
 pub(super) struct BlobPage {
     #[serde(default)]
     pub(super) blobs: Blobs,
-    #[serde(default)]
-    pub(super) next_marker: String,
+    /// Empty on the last page.
+    pub(super) next_marker: Option<String>,
+}
+
+impl Document for BlobPage {
+    const ROOT: &'static str = "EnumerationResults";
+}
+
+impl Document for BlockList {
+    const ROOT: &'static str = "BlockList";
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -105,10 +114,12 @@ mod tests {
         assert_eq!(one.properties.bytes, 5);
         assert_eq!(one.properties.modified, "Mon, 23 Nov 2026 10:00:01 GMT");
         assert!(other.name.is_encoded && other.properties.resource == "directory");
-        assert_eq!(page.next_marker, "2!8");
+        assert_eq!(page.next_marker.as_deref(), Some("2!8"));
         let empty = b"<EnumerationResults><Blobs /><NextMarker /></EnumerationResults>";
         let page: BlobPage = parse(empty).unwrap();
-        assert!(page.blobs.list.is_empty() && page.next_marker.is_empty());
+        assert!(page.blobs.list.is_empty() && page.next_marker.as_deref() == Some(""));
+        let cut: BlobPage = parse(b"<EnumerationResults><Blobs /></EnumerationResults>").unwrap();
+        assert_eq!(cut.next_marker, None);
     }
 
     #[test]

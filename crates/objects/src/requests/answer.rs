@@ -116,10 +116,19 @@ fn way_out(code: &str) -> &'static str {
     }
 }
 
-/// Where there must be no object, a broken condition means that there is one.
-pub(crate) fn taken(failure: Failure) -> Failure {
+/// Why an object wasn't made. `is_new`: on the condition that there is none. Then a broken
+/// condition means that there is one; without it, that somebody else has set one.
+pub(crate) fn refused(failure: Failure, is_new: bool) -> Failure {
     match failure.reason {
-        Reason::Changed => Failure::new(Reason::Exists, failure.detail),
+        Reason::Changed if is_new => Failure::new(Reason::Exists, failure.detail),
+        Reason::Changed | Reason::Exists if !is_new => {
+            let text = format!(
+                "the store refuses: {}: a condition that was not asked for: a rule of the bucket, \
+                 or what stands between, may keep objects from being replaced",
+                failure.detail
+            );
+            Failure::new(Reason::Refused, text)
+        }
         _ => failure,
     }
 }

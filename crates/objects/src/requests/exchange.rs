@@ -3,10 +3,12 @@
 use super::answer::failure;
 use super::ask::Ask;
 use super::transport::Transport;
-use super::xml;
+use super::xml::{self, Document};
 use crate::failure::{Failure, Reason};
 use object_store::client::HttpResponse;
-use serde::de::DeserializeOwned;
+
+/// Bytes of an answer that a message quotes.
+const SAID_BYTES: usize = 120;
 
 /// Makes requests with credentials.
 pub(crate) trait Exchange {
@@ -16,14 +18,18 @@ pub(crate) trait Exchange {
     /// By which answers come.
     fn transport(&self) -> &Transport;
 
-    /// An answer in XML.
-    fn document<T: DeserializeOwned>(&self, ask: &Ask<'_>) -> Result<T, Failure> {
+    /// An answer in XML. Fails with [`Reason::Unclear`] if it is another document, or none.
+    fn document<T: Document>(&self, ask: &Ask<'_>) -> Result<T, Failure> {
         let (parts, body) = self.send(ask)?.into_parts();
         let text = self.transport().all(body)?;
         if xml::is_error(&text) {
             return Err(failure(parts.status, &parts.headers, &text));
         }
-        let unclear = || Failure::new(Reason::Refused, "the store's answer can't be understood");
-        xml::parse(&text).ok_or_else(unclear)
+        xml::document(&text).ok_or_else(|| {
+            let (status, root) = (parts.status.as_u16(), T::ROOT);
+            let said = String::from_utf8_lossy(&text[..text.len().min(SAID_BYTES)]);
+            let said = if text.is_empty() { "nothing" } else { said.trim() };
+            Failure::new(Reason::Unclear, format!("{status} with no {root}, but {said}"))
+        })
     }
 }

@@ -1,13 +1,14 @@
 //! What all stores over HTTP share: requests and answers, errors in XML, keys and checksums as they
 //! travel.
 //!
-//! Credentials, signatures and HTTP are those of the crate object_store. Its stores aren't used:
-//! they normalise keys (`a//b`), hide the status that decides whether a request is worth making
+//! Credentials and signatures are those of the crate object_store. Its stores aren't used: they
+//! normalise keys (`a//b`), hide the status that decides whether a request is worth making
 //! again, and can't complete an upload on the condition that there is no object yet.
 
 pub(crate) mod answer;
 pub(crate) mod ask;
 pub(crate) mod encode;
 pub(crate) mod exchange;
+pub(crate) mod redirect;
 pub(crate) mod transport;
 pub(crate) mod xml;

@@ -12,10 +12,14 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use object_store::ClientOptions;
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
-    HttpResponseBody, ReqwestConnector,
+    HttpClient, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
 };
+use reqwest::Client;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::redirect::Policy;
 use std::future::Future;
+use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
@@ -32,6 +36,8 @@ const STALL_TIME: Duration = Duration::from_secs(30);
 const BODY_BYTES_PER_SECOND: u64 = 64 << 10;
 /// Connections that wait for the next request.
 const IDLE_TIME: Duration = Duration::from_secs(20);
+/// Redirections that are followed one after the other, from one web server to the next.
+const WEB_REDIRECTIONS: usize = 10;
 /// Threads that move bytes; those that make requests only copy.
 const THREADS: usize = 2;
 /// Longest answer that is taken whole, in bytes: a list of 1,000 keys is shorter.
@@ -40,9 +46,59 @@ const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// An HTTP client.
 pub(crate) struct Transport {
     runtime: Option<Runtime>,
-    /// For TLS only: no redirection leads out of it.
+    /// For stores. No redirection is followed: a request has credentials, or bytes of an output,
+    /// which are for the host that was named.
+    stores: Clients,
+    /// For web servers, whose downloads often are elsewhere. Nothing secret is sent.
+    web: Clients,
+}
+
+/// One client with TLS only, out of which no redirection leads, and one without.
+struct Clients {
     secure: HttpClient,
     plain: HttpClient,
+}
+
+impl Clients {
+    fn new(redirections: usize) -> Result<Clients, reqwest::Error> {
+        let client = |is_secure| {
+            let redirections = match redirections {
+                0 => Policy::none(),
+                most => Policy::limited(most),
+            };
+            let builder = Client::builder()
+                .redirect(redirections)
+                .user_agent(concat!("xsort/", env!("CARGO_PKG_VERSION")))
+                .connect_timeout(CONNECT_TIME)
+                .pool_idle_timeout(IDLE_TIME)
+                .http1_only()
+                // What is counted are the bytes that the store has.
+                .no_gzip()
+                .no_brotli()
+                .no_zstd()
+                .no_deflate()
+                .dns_resolver(Arc::new(Shuffle))
+                .https_only(is_secure);
+            Ok(HttpClient::new(builder.build()?))
+        };
+        Ok(Clients { secure: client(true)?, plain: client(false)? })
+    }
+}
+
+/// A resolver that gives the addresses of a name in a random order: the connections of a job go to
+/// many of a store's machines.
+struct Shuffle;
+
+impl Resolve for Shuffle {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let mut addresses: Vec<SocketAddr> = found.collect();
+            let random = RandomState::new();
+            addresses.sort_by_cached_key(|address| random.hash_one(address));
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
+    }
 }
 
 impl Transport {
@@ -56,21 +112,17 @@ impl Transport {
             .enable_all()
             .build()
             .map_err(|source| Error::new(Operation::Start, "HTTP", source))?;
-        let client = |options: ClientOptions| {
-            let connected = {
-                let _entered = runtime.enter();
-                ReqwestConnector::default().connect(&options)
-            };
-            connected.map_err(|source| {
+        let clients = |redirections| {
+            let _entered = runtime.enter();
+            Clients::new(redirections).map_err(|source| {
                 Error::new(Operation::Start, "HTTP", std::io::Error::other(chain(&source)))
             })
         };
-        let secure = client(Transport::options())?;
-        let plain = client(Transport::options().with_allow_http(true))?;
-        Ok(Transport { runtime: Some(runtime), secure, plain })
+        let (stores, web) = (clients(0)?, clients(WEB_REDIRECTIONS)?);
+        Ok(Transport { runtime: Some(runtime), stores, web })
     }
 
-    /// Without the crate's timeouts, which are about whole bodies.
+    /// For credentials, which object_store asks for. Without its timeouts of whole bodies.
     pub(crate) fn options() -> ClientOptions {
         ClientOptions::new()
             .with_timeout_disabled()
@@ -96,14 +148,32 @@ impl Transport {
         without_sigpipe(|| self.runtime().block_on(future))
     }
 
-    /// Makes a request, and waits until its answer begins.
+    /// Makes a request to a store, and waits until its answer begins. A redirection is an answer.
     pub(crate) fn exchange(
         &self,
         request: HttpRequest,
         stop: &Stop,
     ) -> Result<HttpResponse, Failure> {
+        self.exchange_by(&self.stores, request, stop)
+    }
+
+    /// Makes a request to a web server, and follows its redirections.
+    pub(crate) fn exchange_with_web(
+        &self,
+        request: HttpRequest,
+        stop: &Stop,
+    ) -> Result<HttpResponse, Failure> {
+        self.exchange_by(&self.web, request, stop)
+    }
+
+    fn exchange_by(
+        &self,
+        clients: &Clients,
+        request: HttpRequest,
+        stop: &Stop,
+    ) -> Result<HttpResponse, Failure> {
         let is_secure = request.uri().scheme_str() == Some("https");
-        let client = if is_secure { &self.secure } else { &self.plain };
+        let client = if is_secure { &clients.secure } else { &clients.plain };
         let bytes = request.body().content_length() as u64;
         let time = ANSWER_TIME + Duration::from_secs(bytes / BODY_BYTES_PER_SECOND);
         self.wait_for(async {

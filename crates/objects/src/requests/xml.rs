@@ -2,6 +2,8 @@
 
 use super::encode::checksum;
 use crate::client::Part;
+use quick_xml::Reader;
+use quick_xml::events::Event;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -11,6 +13,15 @@ use serde::de::DeserializeOwned;
 pub(crate) struct ErrorAnswer {
     pub(crate) code: String,
     pub(crate) message: String,
+    /// Where the bucket is, of a request that was sent elsewhere.
+    pub(crate) region: String,
+    pub(crate) endpoint: String,
+}
+
+/// A document that a store answers.
+pub(crate) trait Document: DeserializeOwned {
+    /// The name of its outermost element.
+    const ROOT: &'static str;
 }
 
 /// An upload that has begun.
@@ -35,6 +46,7 @@ pub(crate) struct Completed {
 pub(crate) struct ObjectPage {
     #[serde(default)]
     pub(crate) contents: Vec<ListedObject>,
+    pub(crate) is_truncated: Option<bool>,
     pub(crate) next_continuation_token: Option<String>,
 }
 
@@ -97,21 +109,76 @@ pub(crate) struct PartThere {
     pub(crate) checksum_crc32: Option<String>,
 }
 
-/// What an answer says, if it is of this kind. Azure's begin with a mark of the byte order.
+impl Document for Begun {
+    const ROOT: &'static str = "InitiateMultipartUploadResult";
+}
+
+impl Document for Completed {
+    const ROOT: &'static str = "CompleteMultipartUploadResult";
+}
+
+impl Document for ObjectPage {
+    const ROOT: &'static str = "ListBucketResult";
+}
+
+impl Document for UploadPage {
+    const ROOT: &'static str = "ListMultipartUploadsResult";
+}
+
+impl Document for PartPage {
+    const ROOT: &'static str = "ListPartsResult";
+}
+
+impl ObjectPage {
+    /// What the store calls the next page, if there is one; what is wrong if it doesn't say that.
+    pub(crate) fn next(&mut self) -> Result<Option<String>, &'static str> {
+        let token = self.next_continuation_token.take().filter(|token| !token.is_empty());
+        match (self.is_truncated, token) {
+            (None, _) => Err("it doesn't say whether it is whole (IsTruncated)"),
+            (Some(true), None) => {
+                Err("there is more of it (IsTruncated), and it doesn't say from \
+                                       where (NextContinuationToken)")
+            }
+            (Some(false), Some(_)) => Err("it is whole (not IsTruncated), and names a page to \
+                                           come (NextContinuationToken)"),
+            (_, token) => Ok(token),
+        }
+    }
+}
+
+/// What an answer says, if it is such a document.
+pub(crate) fn document<T: Document>(text: &[u8]) -> Option<T> {
+    if root(text)? == T::ROOT.as_bytes() { parse(text) } else { None }
+}
+
+/// What an answer says, whatever its outermost element is called.
 pub(crate) fn parse<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-    quick_xml::de::from_reader(text).ok()
+    quick_xml::de::from_reader(without_mark(text)).ok()
 }
 
 /// Whether an answer is an error.
 pub(crate) fn is_error(text: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(text);
-    let body = text.trim_start();
-    let body = match body.strip_prefix("<?") {
-        Some(rest) => rest.split_once("?>").map_or("", |(_, body)| body.trim_start()),
-        None => body,
-    };
-    body.starts_with("<Error>") || body.starts_with("<Error ")
+    root(text).is_some_and(|root| root == b"Error")
+}
+
+/// The name of the outermost element, without a prefix.
+fn root(text: &[u8]) -> Option<Vec<u8>> {
+    let mut reader = Reader::from_reader(without_mark(text));
+    loop {
+        match reader.read_event().ok()? {
+            Event::Start(element) | Event::Empty(element) => {
+                return Some(element.local_name().as_ref().to_vec());
+            }
+            Event::Eof => return None,
+            Event::Text(text) if !text.trim_ascii().is_empty() => return None,
+            _ => {}
+        }
+    }
+}
+
+/// Azure's documents begin with a mark of the byte order.
+fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
 
 /// The list of parts that makes an upload an object.

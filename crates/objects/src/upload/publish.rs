@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use xsort_disk::{ALIGNMENT, Error, Operation};
 
+/// How often the store is asked to complete an upload while what answers says nothing of it.
+const UNCLEAR_MAX: u32 = 3;
 /// How often it is looked whether the object is there.
 const LOOKS_MAX: u32 = 6;
 /// How long an upload that is given up waits for parts on the way: what arrives after the upload
@@ -51,8 +53,11 @@ impl Upload {
             Err(gave_up) if self.has_become_the_object(&gave_up, bytes, &parts) => None,
             completed => completed.map_err(fail)?,
         };
-        self.state.lock().number = UploadNumber::Over;
-        self.check(bytes, receipt.as_ref(), &parts).map_err(fail)
+        let checked = self.check(bytes, receipt.as_ref(), &parts);
+        if !matches!(&checked, Err(gave_up) if gave_up.failure.reason == Reason::NotMade) {
+            self.state.lock().number = UploadNumber::Over;
+        }
+        checked.map_err(fail)
     }
 
     /// Takes the last part, cut to the object's end.
@@ -146,6 +151,7 @@ impl Upload {
     /// Has the parts put together. `None`: it isn't known that it was this that did it.
     fn complete(&self, number: &str, parts: &[Part]) -> Result<Option<Receipt>, GaveUp> {
         let mut tries = self.caller.tries();
+        let mut unclear = 0;
         loop {
             let answer =
                 tries.attempt(|client| client.complete(&self.location, number, parts, self.is_new));
@@ -158,15 +164,23 @@ impl Upload {
                 {
                     return Ok(None);
                 }
+                // What answered says nothing of the upload: the store may answer the next time.
+                Err(failure) if failure.reason == Reason::Unclear && unclear + 1 < UNCLEAR_MAX => {
+                    unclear += 1;
+                    tries.pause(Failure::new(Reason::Cut, failure.detail), &self.stop)?;
+                }
                 Err(failure) => tries.pause(failure, &self.stop)?,
             }
         }
     }
 
-    /// Whether a persistent upload is gone because it is the object already.
+    /// Whether an upload that wasn't completed now is the object already: a persistent one that is
+    /// gone, or any of whose completion nothing was said.
     fn has_become_the_object(&self, gave_up: &GaveUp, bytes: u64, parts: &[Part]) -> bool {
-        if !self.is_persistent || gave_up.failure.reason != Reason::NoUpload {
-            return false;
+        match gave_up.failure.reason {
+            Reason::NoUpload if self.is_persistent => {}
+            Reason::Unclear => {}
+            _ => return false,
         }
         let there = self.caller.head(&self.location, &self.stop);
         let expected = etag_of_parts(parts);
@@ -196,6 +210,7 @@ impl Upload {
         let is_proven = expected.is_some() && said == expected
             || receipt.is_some_and(|receipt| receipt.checksum.is_some());
         let mut pauses = self.caller.tries();
+        let mut is_as_before = false;
         for _ in 0..LOOKS_MAX {
             match self.caller.head(&self.location, &self.stop) {
                 Ok(there) if there.bytes == bytes && self.is_ours(&there, said, expected) => {
@@ -207,14 +222,21 @@ impl Upload {
                 Err(gave_up) if gave_up.failure.reason != Reason::NoObject => {
                     return Err(GaveUp::at_once(Reason::Unseen, &gave_up.text()));
                 }
-                Ok(_) | Err(_) => {}
+                Ok(there) => {
+                    let before = self.before.as_ref();
+                    is_as_before = before.is_some_and(|before| there.version.is_surely(before));
+                }
+                Err(_) => is_as_before = true,
             }
             let stale = Failure::new(Reason::Unavailable, "");
             if pauses.pause(stale, &self.stop).is_err() {
                 break;
             }
         }
-        Err(mismatch(&format!("it should have {bytes} bytes")))
+        match is_as_before {
+            true => Err(GaveUp::at_once(Reason::NotMade, "")),
+            false => Err(mismatch(&format!("it should have {bytes} bytes"))),
+        }
     }
 
     /// Whether an object is this output: by its mark, or by its tag in a store that keeps none.

@@ -13,7 +13,7 @@
 //! has it right knows the CRC-32s of its beginning, from that of everything before, and of its end.
 
 use super::state::{BegunPart, UploadNumber};
-use super::under_way::{Upload, look, new_mark};
+use super::under_way::{NewUpload, Upload, look, new_mark};
 use crate::client::{ListedPart, Part, Payload};
 use crate::failure::{Failure, GaveUp, Reason};
 use crate::location::Location;
@@ -36,8 +36,9 @@ impl Upload {
         location: Location,
         settings: &ObjectSettings,
     ) -> Result<(Arc<Upload>, String), Error> {
-        look(caller, &location, settings)?;
-        let upload = Upload::new(caller, queue, location, settings, (new_mark(), true))?;
+        let before = look(caller, &location, settings)?.before;
+        let new = NewUpload { mark: new_mark(), is_persistent: true, before };
+        let upload = Upload::new(caller, queue, location, settings, new)?;
         let begun = upload.number();
         let number = begun.map_err(|gave_up| gave_up.at(Operation::Create, &upload.location))?;
         let tag = format!("{}{number}", upload.mark);
@@ -67,7 +68,8 @@ impl Upload {
             Err(gave_up) if gave_up.failure.reason == Reason::Denied => Vec::new(),
             Err(gave_up) => return Err(gave_up.at(Operation::Persist, &location)),
         };
-        let upload = Upload::new(caller, queue, location, settings, (mark.to_owned(), true))?;
+        let new = NewUpload { mark: mark.to_owned(), is_persistent: true, before: None };
+        let upload = Upload::new(caller, queue, location, settings, new)?;
         let mut state = upload.state.lock();
         state.number = UploadNumber::Known(number.to_owned());
         state.stored = believed(recorded, listed, settings.part_bytes);

@@ -3,6 +3,7 @@
 use super::abandon::{Abandon, UploadUnderWay, register};
 use super::part::pieces;
 use super::state::{Place, State, UploadNumber, WaitingWrite};
+use crate::client::Version;
 use crate::failure::{Failure, GaveUp, Reason};
 use crate::location::Location;
 use crate::retry::Caller;
@@ -26,6 +27,8 @@ pub(crate) struct Upload {
     pub(super) mark: String,
     /// What was sent stays in the store until the object is there or the upload is removed.
     pub(super) is_persistent: bool,
+    /// The object that was there before, if one was and it could be looked at.
+    pub(super) before: Option<Version>,
     memory: Arc<BlockPool>,
     output_bytes_max: u64,
     /// Set when it fails or is given up: what is under way is of no use.
@@ -44,9 +47,10 @@ impl Upload {
         location: Location,
         settings: &ObjectSettings,
     ) -> Result<Arc<Upload>, Error> {
-        let may_look = look(caller, &location, settings)?;
-        let upload = Upload::new(caller, queue, location, settings, (new_mark(), false))?;
-        if !may_look {
+        let Looked { is_allowed, before } = look(caller, &location, settings)?;
+        let new = NewUpload { mark: new_mark(), is_persistent: false, before };
+        let upload = Upload::new(caller, queue, location, settings, new)?;
+        if !is_allowed {
             // Then the beginning of the upload tells.
             let begun = upload.number();
             begun.map_err(|gave_up| gave_up.at(Operation::Create, &upload.location))?;
@@ -54,13 +58,13 @@ impl Upload {
         Ok(upload)
     }
 
-    /// An upload of which nothing is known yet, with its mark, and whether it is persistent.
+    /// An upload of which nothing was sent yet.
     pub(super) fn new(
         caller: &Arc<Caller>,
         queue: Queue,
         location: Location,
         settings: &ObjectSettings,
-        (mark, is_persistent): (String, bool),
+        NewUpload { mark, is_persistent, before }: NewUpload,
     ) -> Result<Arc<Upload>, Error> {
         let part_bytes = settings.part_bytes;
         let upload = Arc::new(Upload {
@@ -70,6 +74,7 @@ impl Upload {
             is_new: settings.no_clobber,
             mark,
             is_persistent,
+            before,
             memory: BlockPool::map(settings.part_buffers(), part_bytes as usize)?,
             output_bytes_max: settings.output_bytes_max(),
             stop: Stop::default(),
@@ -178,13 +183,27 @@ impl Upload {
     }
 }
 
-/// Looks at what is there: fails if nothing can be written there, or must not be. Returns whether
-/// looking is allowed.
+/// What distinguishes an upload from others.
+pub(super) struct NewUpload {
+    pub(super) mark: String,
+    pub(super) is_persistent: bool,
+    pub(super) before: Option<Version>,
+}
+
+/// What a look at an output's place has shown.
+pub(super) struct Looked {
+    /// Whether looking is allowed.
+    is_allowed: bool,
+    /// The object that is there.
+    pub(super) before: Option<Version>,
+}
+
+/// Looks at what is there: fails if nothing can be written there, or must not be.
 pub(super) fn look(
     caller: &Caller,
     location: &Location,
     settings: &ObjectSettings,
-) -> Result<bool, Error> {
+) -> Result<Looked, Error> {
     if !location.scheme.is_store() {
         let text = "HTTP is for reading only: use s3://, gs:// or az://";
         let failure = Failure::new(Reason::Unusable, text);
@@ -194,10 +213,14 @@ pub(super) fn look(
         Ok(_) if settings.no_clobber => {
             Err(Failure::new(Reason::Exists, "").at(Operation::Create, location))
         }
-        Ok(_) => Ok(true),
-        Err(gave_up) if gave_up.failure.reason == Reason::NoObject => Ok(true),
+        Ok(there) => Ok(Looked { is_allowed: true, before: Some(there.version) }),
+        Err(gave_up) if gave_up.failure.reason == Reason::NoObject => {
+            Ok(Looked { is_allowed: true, before: None })
+        }
         // Who may write may not be allowed to look.
-        Err(gave_up) if gave_up.failure.reason == Reason::Denied => Ok(false),
+        Err(gave_up) if gave_up.failure.reason == Reason::Denied => {
+            Ok(Looked { is_allowed: false, before: None })
+        }
         Err(gave_up) => Err(gave_up.at(Operation::Create, location)),
     }
 }

@@ -19,7 +19,7 @@ use xsort_testing::Random;
 const MIB: usize = 1 << 20;
 
 /// The environment of somebody who has the account's key, with some variables changed.
-fn with(server: &Server, changed: &[(&str, &str)]) -> Environment {
+pub(crate) fn with(server: &Server, changed: &[(&str, &str)]) -> Environment {
     let endpoint = format!("http://{}/{ACCOUNT}/", server.address);
     let mut variables = vec![
         ("AWS_ACCESS_KEY_ID", ""),

@@ -14,7 +14,7 @@ use xsort_testing::Random;
 const MIB: usize = 1 << 20;
 
 /// The environment of somebody who has a token.
-fn with_token(server: &Server, token: &str) -> Environment {
+pub(crate) fn with_token(server: &Server, token: &str) -> Environment {
     let endpoint = format!("http://{}/storage/v1/", server.address);
     environment(
         server,

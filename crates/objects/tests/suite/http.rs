@@ -81,7 +81,7 @@ fn an_object_comes_back_byte_for_byte_under_a_key_of_any_letters() {
     let store = store();
     let server = Server::start(&store, |_| Wrong::Nothing);
     let disk = disk(&server, &[]);
-    let keys = ["a b+c%20d/ü中//x?y=1&z#f'(~)*!", "/a/"];
+    let keys = ["a b+c%20d/ü中//x?y=1&z#f'(~)*!", "/a//b"];
     for (key, length) in keys.into_iter().zip([12 * MIB + 123, 100]) {
         let (url, bytes) = (url(key), Random::new(1).bytes(length));
         store.put_object(&url, "old");
@@ -202,17 +202,24 @@ fn without_tls_nothing_is_read_over_https() {
 fn a_bucket_of_another_region_is_asked_there() {
     let store = store();
     store.put_object(&url("k"), "here");
-    let server = Server::start(&store, |asked: &Asked| {
-        if asked.headers["authorization"].contains("/eu-north-1/s3/") {
-            Wrong::Nothing
-        } else {
-            Wrong::RefuseWith(301, "x-amz-bucket-region", "eu-north-1".to_owned())
-        }
-    });
-    let disk = disk(&server, &[("AWS_REGION", "us-west-2")]);
-    assert_eq!(read_all(&disk, Path::new(&url("k")), 1).unwrap(), b"here");
-    // It is known from then on.
-    assert_eq!(server.seen().len(), 3);
+    for (status, header, value) in [
+        (301, "x-amz-bucket-region", "eu-north-1"),
+        (400, "x-amz-bucket-region", "eu-north-1"),
+        // Asked there by its region, and not by this address.
+        (307, "location", "https://bucket.s3.eu-north-1.amazonaws.com/k"),
+    ] {
+        let server = Server::start(&store, move |asked: &Asked| {
+            if asked.headers["authorization"].contains("/eu-north-1/s3/") {
+                Wrong::Nothing
+            } else {
+                Wrong::RefuseWith(status, header, value.to_owned())
+            }
+        });
+        let disk = disk(&server, &[("AWS_REGION", "us-west-2")]);
+        assert_eq!(read_all(&disk, Path::new(&url("k")), 1).unwrap(), b"here");
+        // It is known from then on.
+        assert_eq!(server.seen().len(), 3);
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Objects as inputs and outputs: on a simulated store, and over HTTP.
 
+mod answers;
 mod azure;
 mod google;
 mod http;

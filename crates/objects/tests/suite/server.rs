@@ -61,6 +61,10 @@ pub(crate) enum Wrong {
     Refuse(u16, &'static str),
     /// The same with a header.
     RefuseWith(u16, &'static str, String),
+    /// Another answer with status 200, and nothing is done: its body.
+    Say(String),
+    /// It is done, and the answer has this body.
+    DoneAndSay(&'static str),
     /// It is done, and the connection ends without an answer.
     NoAnswer,
     /// The connection ends after so many bytes of the body.
@@ -176,6 +180,8 @@ impl Shared {
                 Wrong::RefuseWith(status, header, value) => {
                     Answer::error(*status, "Refused").with(header, value.as_str())
                 }
+                Wrong::Say(body) => Answer { body: body.clone().into_bytes(), ..Answer::new(200) },
+                Wrong::DoneAndSay(body) => Answer { body: (*body).into(), ..self.answer(&asked) },
                 Wrong::NoRanges => self.answer(&asked.without_range()),
                 _ => self.answer(&asked),
             };
@@ -361,12 +367,9 @@ impl Shared {
                 one.bytes
             );
         }
+        let _ = write!(text, "<IsTruncated>{}</IsTruncated>", listed.next.is_some());
         if let Some(token) = listed.next.as_deref().map(escape) {
-            let _ = write!(
-                text,
-                "<IsTruncated>true</IsTruncated>\
-                 <NextContinuationToken>{token}</NextContinuationToken>"
-            );
+            let _ = write!(text, "<NextContinuationToken>{token}</NextContinuationToken>");
         }
         Ok(Answer::xml(&(text + "</ListBucketResult>")))
     }

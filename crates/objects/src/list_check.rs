@@ -1,0 +1,155 @@
+//! What is checked of a list of objects, from one page to the next: nothing in it is there twice,
+//! nothing is missing as far as that can be seen, and it comes to an end.
+//!
+//! A list is the only word of a store on what there is. A page that is lost, or comes again, is
+//! nothing that a later count would notice.
+
+use crate::client::ListedPage;
+use crate::failure::{Failure, Reason};
+use std::collections::HashSet;
+
+/// Pages without an object that may follow each other. Azure sends such pages.
+const EMPTY_PAGES_MAX: usize = 10_000;
+
+/// What was seen of a list so far.
+pub(crate) struct ListCheck<'l> {
+    prefix: &'l str,
+    /// The last key.
+    last: Option<String>,
+    /// The orders that all keys have had so far.
+    orders: Vec<Order>,
+    /// The names of the next page since the last page that had an object.
+    names: HashSet<String>,
+}
+
+impl ListCheck<'_> {
+    /// Of a list of the keys that begin with `prefix`.
+    pub(crate) fn new(prefix: &str) -> ListCheck<'_> {
+        let orders = vec![Order::Bytes, Order::Directories, Order::Utf16];
+        ListCheck { prefix, last: None, orders, names: HashSet::new() }
+    }
+
+    /// Takes the next page.
+    ///
+    /// # Errors
+    /// [`Reason::Untrusted`] if a key is there twice, out of order or beside the prefix, or if the
+    /// list doesn't come further.
+    pub(crate) fn take(&mut self, page: &ListedPage) -> Result<(), Failure> {
+        for object in &page.objects {
+            self.take_key(&object.key)?;
+        }
+        if !page.objects.is_empty() {
+            self.names.clear();
+        }
+        let Some(next) = &page.next else { return Ok(()) };
+        if !self.names.insert(next.clone()) {
+            return Err(untrusted(format!("its page {next} names itself as a page to come")));
+        }
+        if self.names.len() > EMPTY_PAGES_MAX {
+            let text = format!("{EMPTY_PAGES_MAX} of its pages have no object, and more follow");
+            return Err(untrusted(text));
+        }
+        Ok(())
+    }
+
+    fn take_key(&mut self, key: &str) -> Result<(), Failure> {
+        if !key.starts_with(self.prefix) {
+            let text = format!("it has {key}, which doesn't begin with {}", self.prefix);
+            return Err(untrusted(text));
+        }
+        if let Some(last) = &self.last {
+            self.orders.retain(|order| order.rises(last, key));
+            if self.orders.is_empty() {
+                let text = match last == key {
+                    true => format!("it has {key} twice"),
+                    false => format!("its keys don't rise: {key} follows {last}"),
+                };
+                return Err(untrusted(text));
+            }
+        }
+        self.last = Some(key.to_owned());
+        Ok(())
+    }
+}
+
+/// An order that the keys of a list may have. In each of them no key comes twice, and all keys that
+/// begin alike follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// Of their bytes: S3's and Google's.
+    Bytes,
+    /// Of the names between slashes: that of stores which have directories.
+    Directories,
+    /// Of their 16-bit units: that of stores which keep keys as Java has them.
+    Utf16,
+}
+
+impl Order {
+    /// Whether a key may follow another one.
+    fn rises(self, one: &str, next: &str) -> bool {
+        let lowest_slash = |byte: u8| (byte != b'/').then_some(byte);
+        match self {
+            Order::Bytes => one < next,
+            Order::Directories => one.bytes().map(lowest_slash).lt(next.bytes().map(lowest_slash)),
+            Order::Utf16 => one.encode_utf16().lt(next.encode_utf16()),
+        }
+    }
+}
+
+/// A list that isn't taken.
+pub(crate) fn untrusted(text: impl Into<String>) -> Failure {
+    Failure::new(Reason::Untrusted, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Listed;
+
+    fn page(keys: &[&str], next: Option<&str>) -> ListedPage {
+        let listed = |key: &&str| Listed { key: (*key).to_owned(), bytes: 1, modified: None };
+        ListedPage { objects: keys.iter().map(listed).collect(), next: next.map(str::to_owned) }
+    }
+
+    /// What is wrong with these pages, each with the name of the next one.
+    fn wrong(pages: &[(&[&str], &str)]) -> Option<String> {
+        let mut check = ListCheck::new("p/");
+        let next = |name| (name != "").then_some(name);
+        let taken = pages.iter().try_for_each(|(keys, name)| check.take(&page(keys, next(*name))));
+        taken.err().map(|failure| failure.detail)
+    }
+
+    #[test]
+    fn keys_rise_in_one_order_of_those_that_stores_have() {
+        assert_eq!(wrong(&[]), None);
+        assert_eq!(wrong(&[(&["p/", "p/a", "p/a-b"], "1"), (&["p/a/x", "p/b"], "")]), None);
+        // A walk through directories.
+        assert_eq!(wrong(&[(&["p/a/x", "p/a-b"], "1"), (&["p/b"], "")]), None);
+        // U+10000 is a pair of units below U+FF00.
+        assert_eq!(wrong(&[(&["p/\u{10000}", "p/\u{ff00}"], "")]), None);
+        let both = wrong(&[(&["p/a/x", "p/a-b", "p/\u{10000}", "p/\u{ff00}"], "")]);
+        assert_eq!(both.as_deref(), Some("its keys don't rise: p/\u{ff00} follows p/\u{10000}"));
+    }
+
+    #[test]
+    fn what_comes_again_or_is_elsewhere_is_no_list() {
+        let twice = wrong(&[(&["p/a", "p/b"], "1"), (&["p/b", "p/c"], "")]);
+        assert_eq!(twice.as_deref(), Some("it has p/b twice"));
+        let again = wrong(&[(&["p/a", "p/b"], "1"), (&["p/a", "p/b"], "1")]);
+        assert_eq!(again.as_deref(), Some("its keys don't rise: p/a follows p/b"));
+        let outside = wrong(&[(&["p/a", "q"], "")]);
+        assert_eq!(outside.as_deref(), Some("it has q, which doesn't begin with p/"));
+    }
+
+    #[test]
+    fn pages_without_objects_lead_on_and_not_in_a_circle() {
+        assert_eq!(wrong(&[(&[], "1"), (&[], "2"), (&["p/a"], "1"), (&["p/b"], "")]), None);
+        let circle = wrong(&[(&["p/a"], "1"), (&[], "2"), (&[], "1")]);
+        assert_eq!(circle.as_deref(), Some("its page 1 names itself as a page to come"));
+        let mut check = ListCheck::new("");
+        let mut numbers = 0..=EMPTY_PAGES_MAX;
+        let endless =
+            numbers.try_for_each(|number| check.take(&page(&[], Some(&number.to_string()))));
+        assert_eq!(endless.unwrap_err().reason, Reason::Untrusted);
+    }
+}

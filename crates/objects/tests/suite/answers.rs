@@ -1,0 +1,266 @@
+//! Answers that say something else than what was asked: redirections, lists that contradict
+//! themselves, and completions of which nothing is said.
+
+use crate::azure;
+use crate::google::with_token;
+use crate::http::{Variable, disk_of, disk_that, environment, store};
+use crate::server::{Asked, BUCKET, PUBLIC, Server, TOKEN, Wrong};
+use crate::transfers::{PAGE, read_all, write_all};
+use std::net::TcpListener;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use xsort_disk::Disk;
+use xsort_objects::{Bucket, Environment, Location, ObjectDisk, Reason, Stop, connect};
+use xsort_testing::Random;
+
+const URL: &str = "s3://bucket/k";
+
+fn disk(server: &Server, changed: &[Variable<'_>]) -> ObjectDisk {
+    disk_of(environment(server, changed))
+}
+
+/// A disk for each kind of store, with an object's URL.
+fn disks(server: &Server) -> [(ObjectDisk, String); 3] {
+    let url = |scheme: &str| format!("{scheme}://{BUCKET}/k");
+    [
+        (disk(server, &[("AWS_SESSION_TOKEN", "a secret")]), url("s3")),
+        (disk_of(with_token(server, TOKEN)), url("gs")),
+        (disk_of(azure::with(server, &[])), url("az")),
+    ]
+}
+
+/// Neither the token nor the bytes go to another host, whatever the store says.
+#[test]
+fn no_redirection_of_a_store_is_followed() {
+    let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
+    elsewhere.set_nonblocking(true).unwrap();
+    let other = elsewhere.local_addr().unwrap().to_string();
+    for status in [301, 302, 307, 308] {
+        for only_writes in [false, true] {
+            let (store, location) = (store(), format!("http://{other}/k?X-Amz-Signature=abc"));
+            let server = Server::start(&store, move |asked: &Asked| {
+                match only_writes && asked.method != "PUT" {
+                    true => Wrong::Nothing,
+                    false => Wrong::RefuseWith(status, "location", location.clone()),
+                }
+            });
+            for (disk, url) in disks(&server) {
+                let written = write_all(&disk, Path::new(&url), &[7; PAGE], 0..1);
+                let error = written.unwrap_err().to_string();
+                assert!(error.contains(&format!("to {other} ({status}")), "{url}: {error}");
+                assert!(!error.contains("abc") && !error.contains("secret"), "{error}");
+                if !only_writes {
+                    assert!(disk.open_input(Path::new(&url)).is_err(), "{url}");
+                }
+            }
+            assert!(store.urls().is_empty());
+        }
+    }
+    assert!(elsewhere.accept().is_err(), "somebody came");
+}
+
+/// Their downloads often are elsewhere.
+#[test]
+fn redirections_of_web_servers_are_followed() {
+    let store = store();
+    store.put_object(&format!("s3://{PUBLIC}/new"), "moved");
+    let server = Server::start(&store, |asked: &Asked| match asked.path.ends_with("/old") {
+        true => Wrong::RefuseWith(302, "location", format!("/{PUBLIC}/new")),
+        false => Wrong::Nothing,
+    });
+    let url = format!("http://{}/{PUBLIC}/old", server.address);
+    assert_eq!(read_all(&disk(&server, &[]), Path::new(&url), 1).unwrap(), b"moved");
+}
+
+/// What a list of the bucket fails with, where each page of it is `body`.
+fn list_failure(
+    scheme: &str,
+    body: &str,
+    environment_of: impl Fn(&Server) -> Environment,
+) -> String {
+    let (store, body) = (store(), body.to_owned());
+    let server = Server::start(&store, move |_| Wrong::Say(body.clone()));
+    let prefix = format!("{scheme}://{BUCKET}/p/");
+    let disk = disk_of(environment_of(&server));
+    let mut ignore = |_| ControlFlow::Continue(());
+    let failure = disk.list(Path::new(&prefix), &mut ignore).unwrap_err();
+    let mut ignore = |_| ControlFlow::Continue(());
+    let bucket = Bucket::open(Path::new(&prefix), environment_of(&server)).unwrap();
+    assert_eq!(bucket.objects(&mut ignore).unwrap_err().to_string(), failure.to_string());
+    failure.to_string()
+}
+
+#[test]
+fn lists_of_every_store_are_checked() {
+    let html = "<html><body>Sign in</body></html>";
+    let s3 = |server: &Server| environment(server, &[]);
+    let google = |server: &Server| with_token(server, TOKEN);
+    let azure = |server: &Server| azure::with(server, &[]);
+    for failure in [
+        list_failure("s3", html, s3),
+        list_failure("gs", html, google),
+        list_failure("az", html, azure),
+    ] {
+        assert!(failure.contains("but <html><body>Sign in"), "{failure}");
+    }
+    let page = |key: &str, end: &str| {
+        format!(
+            "<ListBucketResult><Contents><Key>{key}</Key><Size>1</Size></Contents>\
+             <IsTruncated>true</IsTruncated>{end}</ListBucketResult>"
+        )
+    };
+    let blobs = |key: &str, end: &str| {
+        format!(
+            "<EnumerationResults><Blobs><Blob><Name>{key}</Name><Properties>\
+             <Content-Length>1</Content-Length></Properties></Blob></Blobs>{end}\
+             </EnumerationResults>"
+        )
+    };
+    let token = "<NextContinuationToken>t</NextContinuationToken>";
+    let marker = "<NextMarker>t</NextMarker>";
+    for (failure, expected) in [
+        (list_failure("gs", &page("p/a", ""), google), "doesn't say from where"),
+        (list_failure("gs", &page("p/a", token), google), "it has p/a twice"),
+        (list_failure("gs", &page("q", token), google), "doesn't begin with p/"),
+        (list_failure("az", &blobs("p/a", ""), azure), "whether there is more"),
+        (list_failure("az", &blobs("p/a", marker), azure), "it has p/a twice"),
+        (list_failure("az", &blobs("q", "<NextMarker />"), azure), "doesn't begin with p/"),
+    ] {
+        let what = "the store's list can't be trusted: ";
+        assert!(failure.contains(what) && failure.contains(expected), "{failure}");
+    }
+}
+
+/// A list of uploads that leads back to its beginning ends, too.
+#[test]
+fn a_list_of_uploads_without_an_end_is_an_error() {
+    let page = "<ListMultipartUploadsResult><Upload><Key>k</Key><UploadId>1</UploadId></Upload>\
+                <IsTruncated>true</IsTruncated><NextKeyMarker>k</NextKeyMarker>\
+                <NextUploadIdMarker>1</NextUploadIdMarker></ListMultipartUploadsResult>";
+    let server = Server::start(&store(), move |_| Wrong::Say(page.to_owned()));
+    let client = connect(environment(&server, &[])).unwrap();
+    let bucket = Location::parse(Path::new("s3://bucket/")).unwrap();
+    let failure = client.list_multipart(&bucket, &Stop::default()).unwrap_err();
+    assert_eq!(failure.reason, Reason::Untrusted, "{failure:?}");
+    assert_eq!(server.seen().len(), 2);
+}
+
+/// Whether a request completes an upload.
+fn completes(asked: &Asked) -> bool {
+    asked.method == "POST" && asked.has("uploadId")
+}
+
+const PAGES: usize = (11 << 20) / PAGE;
+
+/// An upload that nobody says to be complete is aborted, and nothing is said against the object
+/// that is as it was.
+#[test]
+fn a_completion_without_a_result_leaves_the_old_object_and_no_upload() {
+    let result = "<CompleteMultipartUploadResult><ETag>\"x-3\"</ETag>\
+                  </CompleteMultipartUploadResult>";
+    for (said, expected) in [
+        ("", "200 with no CompleteMultipartUploadResult, but nothing"),
+        ("<html>Sign in</html>", "but <html>Sign in</html>"),
+        ("<CompleteMultipartUploadResult>", "200 with no CompleteMultipartUploadResult"),
+        (result, "made no object of it: what was there before is as it was"),
+    ] {
+        for is_there in [true, false] {
+            let store = store();
+            if is_there {
+                store.put_object(URL, "old");
+            }
+            let server = Server::start(&store, move |asked: &Asked| match completes(asked) {
+                true => Wrong::Say(said.to_owned()),
+                false => Wrong::Nothing,
+            });
+            let bytes = Random::new(1).bytes(PAGES * PAGE);
+            let written = write_all(&disk(&server, &[]), Path::new(URL), &bytes, 0..PAGES);
+            let error = written.unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+            assert!(!error.contains("is not what was written"), "{error}");
+            assert_eq!(store.object(URL).as_deref(), is_there.then_some(&b"old"[..]));
+            assert_eq!(store.uploads(), 0);
+        }
+    }
+}
+
+/// Whatever stands between has swallowed the answer, or the request, once or each time.
+#[test]
+fn a_completion_whose_result_is_lost_is_found_out() {
+    for (times, is_done) in [(1, true), (1, false), (2, false), (100, true)] {
+        let (store, seen) = (store(), AtomicUsize::new(0));
+        store.put_object(URL, "old");
+        let server = Server::start(&store, move |asked: &Asked| {
+            match completes(asked) && seen.fetch_add(1, Ordering::Relaxed) < times {
+                true if is_done => Wrong::DoneAndSay("<html>"),
+                true => Wrong::Say(String::new()),
+                false => Wrong::Nothing,
+            }
+        });
+        let bytes = Random::new(1).bytes(PAGES * PAGE);
+        write_all(&disk(&server, &[]), Path::new(URL), &bytes, 0..PAGES).unwrap();
+        assert!(store.object(URL).as_deref() == Some(&bytes[..]), "{times} {is_done}");
+        assert_eq!(store.uploads(), 0);
+    }
+}
+
+/// A condition that the program didn't set isn't blamed on its option.
+#[test]
+fn a_condition_that_was_not_set_is_not_called_no_clobber() {
+    let makes_object = |asked: &Asked| {
+        asked.method == "PUT" && !asked.has("partNumber") && asked.value("comp") != "block"
+            || completes(asked)
+    };
+    for (status, code) in [(412, "PreconditionFailed"), (409, "BlobAlreadyExists")] {
+        let store = store();
+        let server = Server::start(&store, move |asked: &Asked| match makes_object(asked) {
+            true => Wrong::Refuse(status, code),
+            false => Wrong::Nothing,
+        });
+        for pages in [1, PAGES] {
+            for (disk, url) in disks(&server) {
+                let bytes = vec![1; pages * PAGE];
+                let error = write_all(&disk, Path::new(&url), &bytes, 0..pages).unwrap_err();
+                let error = error.to_string();
+                assert!(error.contains(code) && !error.contains("--no-clobber"), "{error}");
+                assert!(error.contains("a condition that was not asked for"), "{error}");
+            }
+        }
+        assert_eq!(store.uploads(), 0);
+        // Where it was set, it is.
+        let careful = disk_that(environment(&server, &[]), true);
+        let error = write_all(&careful, Path::new(URL), &[1; PAGE], 0..1).unwrap_err();
+        assert!(error.to_string().contains("--no-clobber keeps it"), "{error}");
+    }
+}
+
+/// As the name of a directory is refused for a file.
+#[test]
+fn an_output_is_no_prefix() {
+    let store = store();
+    let server = Server::start(&store, |_| Wrong::Nothing);
+    for scheme in ["s3", "gs", "az"] {
+        let url = format!("{scheme}://bucket/dir/");
+        let disk = disk(&server, &[]);
+        for error in [
+            disk.create_output(Path::new(&url)).unwrap_err(),
+            disk.create_persistent_output(Path::new(&url), "").unwrap_err(),
+        ] {
+            assert!(error.to_string().contains("is a directory's"), "{error}");
+        }
+    }
+    assert!(server.seen().is_empty());
+}
+
+/// A part of no upload would be a whole object to a store that doesn't know parts.
+#[test]
+fn an_upload_without_a_number_is_none() {
+    let begun = "<InitiateMultipartUploadResult><UploadId></UploadId>\
+                 </InitiateMultipartUploadResult>";
+    let server = Server::start(&store(), move |_| Wrong::Say(begun.to_owned()));
+    let client = connect(environment(&server, &[])).unwrap();
+    let object = Location::parse(Path::new(URL)).unwrap();
+    let failure = client.create_multipart(&object, "mark").unwrap_err();
+    assert_eq!(failure.reason, Reason::Unclear);
+}
