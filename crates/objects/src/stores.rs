@@ -511,7 +511,7 @@ impl Client for Stores {
         }
         let bucket = prefix.with_key("");
         let mut query = vec![("list-type", "2"), ("prefix", prefix.key.as_str())];
-        query.extend(page.map(|token| ("continuation-token", token)));
+        query.extend(page.map(xml::page_parameter));
         let ask = Ask::new(Method::GET, &bucket, stop).with_query(&query);
         let mut page: ObjectPage = self.document(&ask)?;
         let next = page.next().map_err(untrusted)?;

@@ -135,7 +135,7 @@ fn wrong_lists() -> Vec<(&'static str, String, String)> {
     let circle = (page(&["in/a"], MORE), page(&[], MORE));
     vec![
         ("there is more of it (IsTruncated)", as_version_1, String::new()),
-        ("doesn't say whether it is whole", page(&["in/a"], ""), String::new()),
+        ("it has in/a twice", page(&["in/a"], ""), String::new()),
         ("names a page to come", page(&["in/a"], &MORE.replace("true", "false")), String::new()),
         ("Sign in to the network", html.clone(), String::new()),
         ("Sign in to the network", page(&["in/a"], MORE), html),

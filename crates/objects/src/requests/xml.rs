@@ -40,6 +40,18 @@ pub(crate) struct Completed {
     pub(crate) checksum_crc32: Option<String>,
 }
 
+/// What the name of a page begins with that goes on after a key, and has no token. No token begins
+/// so.
+const AFTER: char = '\0';
+
+/// The parameter that asks for a page of this name.
+pub(crate) fn page_parameter(name: &str) -> (&'static str, &str) {
+    match name.strip_prefix(AFTER) {
+        Some(key) => ("start-after", key),
+        None => ("continuation-token", name),
+    }
+}
+
 /// A page of a list of objects.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -130,11 +142,12 @@ impl Document for PartPage {
 }
 
 impl ObjectPage {
-    /// What the store calls the next page, if there is one; what is wrong if it doesn't say that.
+    /// What the next page is called, if there is one; what is wrong if the store contradicts
+    /// itself. If it doesn't say whether there is one, the page after the last key is asked for.
     pub(crate) fn next(&mut self) -> Result<Option<String>, &'static str> {
         let token = self.next_continuation_token.take().filter(|token| !token.is_empty());
         match (self.is_truncated, token) {
-            (None, _) => Err("it doesn't say whether it is whole (IsTruncated)"),
+            (None, None) => Ok(self.contents.last().map(|last| format!("{AFTER}{}", last.key))),
             (Some(true), None) => {
                 Err("there is more of it (IsTruncated), and it doesn't say from \
                                        where (NextContinuationToken)")

@@ -8,9 +8,9 @@ use crate::server::{Asked, BUCKET, PUBLIC, Server, TOKEN, Wrong};
 use crate::transfers::{PAGE, read_all, write_all};
 use std::net::TcpListener;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use xsort_disk::Disk;
+use xsort_disk::{Disk, ListedFile};
 use xsort_objects::{Bucket, Environment, Location, ObjectDisk, Reason, Stop, connect};
 use xsort_testing::Random;
 
@@ -130,6 +130,31 @@ fn lists_of_every_store_are_checked() {
         let what = "the store's list can't be trusted: ";
         assert!(failure.contains(what) && failure.contains(expected), "{failure}");
     }
+}
+
+/// Some stores don't say whether a page is the last one. The next one is asked for by its first
+/// key then.
+#[test]
+fn a_page_that_does_not_say_whether_it_is_the_last_one_is_gone_on_after() {
+    let server = Server::start(&store(), |asked: &Asked| {
+        let keys = ["p/a", "p/b & c", "p/d"];
+        let rest = keys.into_iter().filter(|key| *key > asked.value("start-after"));
+        let contents: String = rest
+            .take(2)
+            .map(|key| key.replace('&', "&amp;"))
+            .map(|key| format!("<Contents><Key>{key}</Key><Size>1</Size></Contents>"))
+            .collect();
+        Wrong::Say(format!("<ListBucketResult>{contents}</ListBucketResult>"))
+    });
+    let mut listed = Vec::new();
+    let mut add = |file: ListedFile| {
+        listed.push(file.path);
+        ControlFlow::Continue(())
+    };
+    disk(&server, &[]).list(Path::new("s3://bucket/p/"), &mut add).unwrap();
+    let expected = ["s3://bucket/p/a", "s3://bucket/p/b & c", "s3://bucket/p/d"];
+    assert_eq!(listed, expected.map(PathBuf::from));
+    assert_eq!(server.seen().len(), 3);
 }
 
 /// A list of uploads that leads back to its beginning ends, too.
