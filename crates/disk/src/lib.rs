@@ -87,6 +87,7 @@ pub use inherited::{Inherited, inherited};
 pub use lazy::LazyDisk;
 pub use lease::Lease;
 pub use new_file::{Creation, NewFile, Obstacle};
+pub use notices::Notices;
 pub use options::{DiskOptions, IoChoice, UnknownIoChoice};
 pub use os::OsDisk;
 pub use place::{Found, ListedFile, is_url};

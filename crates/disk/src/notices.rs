@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 /// The notices of one disk, from any thread.
 #[derive(Debug, Default)]
-pub(crate) struct Notices {
+pub struct Notices {
     messages: Mutex<Messages>,
 }
 
@@ -21,7 +21,7 @@ struct Messages {
 
 impl Notices {
     /// Adds a message, unless it was added before.
-    pub(crate) fn add(&self, message: String) {
+    pub fn add(&self, message: String) {
         let mut messages = self.messages.lock();
         if !messages.all.contains(&message) {
             messages.all.push(message);
@@ -29,7 +29,7 @@ impl Notices {
     }
 
     /// The messages since the last call.
-    pub(crate) fn take(&self) -> Vec<String> {
+    pub fn take(&self) -> Vec<String> {
         let mut messages = self.messages.lock();
         let newer = messages.all[messages.taken..].to_vec();
         messages.taken = messages.all.len();

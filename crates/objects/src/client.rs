@@ -4,6 +4,7 @@
 //! Calls block their thread. A store that answers over HTTP and one that is simulated implement the
 //! same.
 
+use crate::checksums::Checksums;
 use crate::failure::Failure;
 use crate::location::Location;
 use crate::stop::Stop;
@@ -47,6 +48,11 @@ pub struct ObjectInfo {
     pub version: Version,
     /// What its writer has marked it with, if the store keeps that.
     pub mark: Option<String>,
+    /// Whether `version` distinguishes it from what is written there later: it has a tag, or a
+    /// time that was over when the store answered.
+    pub is_distinct: bool,
+    /// What the store says of its bytes.
+    pub checksums: Checksums,
 }
 
 /// Bytes on their way to a store, with their CRC-32, which the store compares.
@@ -72,16 +78,7 @@ pub struct Receipt {
     /// The entity tag.
     pub etag: Option<String>,
     /// What it computed of the bytes.
-    pub checksum: Option<StoredChecksum>,
-}
-
-/// A checksum that a store has computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoredChecksum {
-    /// The CRC-32 of all bytes.
-    Whole(u32),
-    /// The CRC-32 of the CRC-32s of all parts.
-    OfParts(u32),
+    pub checksums: Checksums,
 }
 
 /// A part that a store has taken.
@@ -151,6 +148,9 @@ pub trait Body: Send {
 
     /// Whether it says by its tag that it is of the version that was asked for.
     fn names_version(&self) -> bool;
+
+    /// The length of the whole object, as this answer says it.
+    fn whole_bytes(&self) -> u64;
 }
 
 /// A store of objects. All methods may be called from any thread.

@@ -1,5 +1,6 @@
 //! How many requests a job makes, and what they cost: arithmetic before the first byte moves.
 
+use crate::upload::READ_BACK_BYTES;
 use std::ops::AddAssign;
 
 /// Requests about an input beside its ranges: whether it is there, how long it is, and at the end
@@ -40,6 +41,13 @@ impl Requests {
             parts => parts + 2,
         };
         Requests { gets: LOOKS_AT_OUTPUT, puts }
+    }
+
+    /// Of an output in parts of this size that is read back.
+    pub fn of_reading_back(bytes: u64, part_bytes: u64) -> Requests {
+        let ranges = part_bytes.div_ceil(READ_BACK_BYTES);
+        let whole = bytes / part_bytes * ranges;
+        Requests { gets: whole + (bytes % part_bytes).div_ceil(READ_BACK_BYTES), puts: 0 }
     }
 
     /// How many requests list so many objects.

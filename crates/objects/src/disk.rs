@@ -22,8 +22,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use xsort_disk::{
-    ALIGNMENT, Direction, Disk, Drive, Error, FileId, FileIdentity, Found, ListedFile, Operation,
-    RateLimit, Request, StoredPart, is_url,
+    ALIGNMENT, Direction, Disk, Drive, Error, FileId, FileIdentity, Found, ListedFile, Notices,
+    Operation, RateLimit, Request, StoredPart, is_url,
 };
 
 /// Tells the numbers of objects from those of the disk below.
@@ -87,6 +87,7 @@ pub struct ObjectDisk {
     starting: Mutex<()>,
     objects: Mutex<Objects>,
     ahead: Arc<Ahead>,
+    notices: Notices,
 }
 
 impl ObjectDisk {
@@ -135,6 +136,7 @@ impl ObjectDisk {
             starting: Mutex::new(()),
             objects: Mutex::default(),
             ahead: Arc::default(),
+            notices: Notices::default(),
         }
     }
 
@@ -276,6 +278,9 @@ impl Disk for ObjectDisk {
         let caller = &self.start()?.caller;
         let known = self.ahead.info(&location);
         let input = Input::open(caller, location, known)?;
+        if !input.info.is_distinct {
+            self.notices.add(indistinct(&input.location));
+        }
         Ok(self.add(Object::Input(Arc::new(input))))
     }
 
@@ -561,8 +566,17 @@ impl Disk for ObjectDisk {
     }
 
     fn notices(&self) -> Vec<String> {
-        self.local.notices()
+        [self.local.notices(), self.notices.take()].concat()
     }
+}
+
+/// That versions of objects at this place can't be told from each other.
+fn indistinct(object: &Location) -> String {
+    let host = format!("{}{}", object.scheme.prefix(), object.bucket);
+    format!(
+        "{host} gives what it serves neither a tag nor a time of change that tells versions apart: \
+         if it is written to while it is read, only another length is noticed"
+    )
 }
 
 /// What is under way for an object is of no use any more.

@@ -17,6 +17,10 @@ pub enum Reason {
     TimedOut,
     /// The connection ended within an answer, or the answer has not the length that it should have.
     Cut,
+    /// What a store has taken is not what it was sent.
+    Damaged,
+    /// What was read of an object is not what the store has, by its checksum.
+    DamagedRead,
     /// There are no credentials.
     NoCredentials,
     /// The credentials were valid once.
@@ -56,8 +60,8 @@ pub enum Reason {
 impl Reason {
     /// Whether the same request may succeed in a moment.
     pub fn is_passing(self) -> bool {
-        use Reason::{Cut, TimedOut, Unavailable, Unreachable};
-        matches!(self, Unavailable | Unreachable | TimedOut | Cut)
+        use Reason::{Cut, Damaged, TimedOut, Unavailable, Unreachable};
+        matches!(self, Unavailable | Unreachable | TimedOut | Cut | Damaged)
     }
 
     fn kind(self) -> io::ErrorKind {
@@ -134,6 +138,15 @@ impl Reason {
             ),
             Reason::TimedOut => ("the store doesn't answer", "check the network, and try again"),
             Reason::Cut => ("the store's answers are cut short", "check the network"),
+            Reason::Damaged => (
+                "what arrived at the store is not what was sent",
+                "check the network and this machine's memory; if this store has tags that look \
+                 like MD5s and are none, use --verify-output, which reads the object back instead",
+            ),
+            Reason::DamagedRead => (
+                "what was read is not what the store has, by the checksum that it keeps",
+                "check the network and this machine's memory, and run again",
+            ),
             Reason::NoCredentials => (
                 "there are no credentials",
                 "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile (AWS_PROFILE)",

@@ -1,9 +1,11 @@
 //! An object that is read: ranges of the version that was there when it was opened, straight into
 //! the memory of the request.
 
+use crate::checksums::Coverage;
 use crate::client::{Client, ObjectInfo, Version};
 use crate::failure::{Failure, GaveUp, Reason};
 use crate::location::Location;
+use crate::requests::answer::other_length;
 use crate::retry::Caller;
 use crate::stop::{Stop, looking};
 use std::io;
@@ -24,6 +26,8 @@ pub(crate) struct Input {
     pub(crate) stop: Stop,
     /// An answer didn't say that it is of the version that was opened.
     is_doubtful: AtomicBool,
+    /// What was read, where the store keeps a checksum of the whole.
+    coverage: Option<Coverage>,
 }
 
 impl Input {
@@ -39,9 +43,12 @@ impl Input {
                 .head(&location, looking())
                 .map_err(|gave_up| gave_up.at(Operation::Open, &location))?,
         };
-        let is_doubtful = AtomicBool::new(false);
+        // Then no answer can say that it is of this version.
+        let is_doubtful = AtomicBool::new(!info.is_distinct);
         let (caller, stop) = (Arc::clone(caller), Stop::default());
-        Ok(Input { location, info, caller, stop, is_doubtful })
+        let expected = info.checksums.expected();
+        let coverage = expected.map(|expected| Coverage::new(expected, info.bytes));
+        Ok(Input { location, info, caller, stop, is_doubtful, coverage })
     }
 
     /// Whether every answer said that it is of the version that was opened.
@@ -85,6 +92,10 @@ impl Input {
         for into in request.lease[..bytes].chunks_mut(RANGE_BYTES) {
             self.caller.pass(into.len() as u64);
             self.read_range(offset, into)?;
+            if self.coverage.as_ref().is_some_and(|coverage| !coverage.add(offset, into)) {
+                let failure = Failure::new(Reason::DamagedRead, "");
+                return Err(failure.at(Operation::Read, &self.location));
+            }
             offset += into.len() as u64;
         }
         Ok(())
@@ -136,6 +147,9 @@ impl Receiver<'_> {
         let before = *arrived;
         let version = input.version();
         let mut body = client.get_range(&input.location, version, asked, &input.stop)?;
+        if body.whole_bytes() != input.info.bytes {
+            return Err(other_length(input.info.bytes, body.whole_bytes()));
+        }
         if !body.names_version() {
             input.is_doubtful.store(true, Ordering::Relaxed);
         }

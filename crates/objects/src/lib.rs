@@ -20,6 +20,7 @@
 //! | `limits`, `cost` | settings for a job, by its memory; how many requests it makes |
 //! | `location`, `failure`, `stop` | what a URL names; what went wrong and the way out; giving up |
 //! | `client` | what is asked of a store |
+//! | `checksums/` | what it says of bytes, compared with what was sent and what is read |
 //! | `retry`, `workers` | asking again; the threads that ask |
 //! | `input`, `listing` | an object that is read; what is at a URL and below it |
 //! | `list_check` | which lists of objects are taken |
@@ -54,6 +55,7 @@
 mod ahead;
 mod az;
 mod bucket;
+mod checksums;
 mod client;
 mod cost;
 mod disk;
@@ -76,9 +78,10 @@ mod upload;
 mod workers;
 
 pub use bucket::Bucket;
+pub use checksums::{Checksums, StoredChecksum};
 pub use client::{
     Body, Client, Listed, ListedPage, ListedPart, ListedUpload, ObjectInfo, Part, Payload, Receipt,
-    StoredChecksum, Version,
+    Version,
 };
 pub use cost::Requests;
 pub use disk::{ObjectDisk, connect};

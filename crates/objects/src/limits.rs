@@ -50,6 +50,8 @@ pub struct GivenLimits {
     pub connections: Option<u16>,
     /// The output must not replace an object.
     pub no_clobber: bool,
+    /// The output is read back and compared with what was written.
+    pub verify_output: bool,
 }
 
 /// How the objects of a job are moved.
@@ -71,11 +73,16 @@ impl ObjectLimits {
         if objects == ObjectUse::default() {
             return None;
         }
-        let GivenLimits { part_bytes, connections, no_clobber } = given;
+        let GivenLimits { part_bytes, connections, no_clobber, verify_output } = given;
         let read_bytes = (budget_bytes / READS_PER_MEMORY).clamp(READ_BYTES_MIN, READ_BYTES_MAX);
         let read_bytes = read_bytes - read_bytes % READ_BYTES_MIN;
-        let defaults =
-            ObjectSettings { writers: threads, read_bytes, no_clobber, ..Default::default() };
+        let defaults = ObjectSettings {
+            writers: threads,
+            read_bytes,
+            no_clobber,
+            verify_output,
+            ..Default::default()
+        };
         let largest = connections.map_or(defaults.connections, usize::from);
         let least = connections.map_or(CONNECTIONS_MIN, usize::from);
         let parts = match part_bytes {
@@ -132,6 +139,9 @@ impl ObjectLimits {
         }
         if is_url(output) {
             all += Requests::of_output(bytes, self.settings.part_bytes);
+            if self.settings.verify_output {
+                all += Requests::of_reading_back(bytes, self.settings.part_bytes);
+            }
         }
         all
     }
@@ -163,6 +173,7 @@ mod tests {
             part_bytes: Some((6 << 20) + 1),
             connections: Some(40),
             no_clobber: true,
+            verify_output: true,
         };
         let limits = ObjectLimits::decide(objects, given, 2, 1 << 20).unwrap();
         assert_eq!(

@@ -32,6 +32,8 @@ pub struct ObjectSettings {
     pub writers: usize,
     /// An output must not replace an object.
     pub no_clobber: bool,
+    /// An output is read back once it is there, and compared with what was written.
+    pub verify_output: bool,
     /// How often requests are made again.
     pub retry: RetryPolicy,
 }
@@ -44,6 +46,7 @@ impl Default for ObjectSettings {
             connections: 16,
             writers: 1,
             no_clobber: false,
+            verify_output: false,
             retry: RetryPolicy::default(),
         }
     }

@@ -12,20 +12,24 @@
 //! ```
 
 use crate::az::{AZURE_MARK, Azure, Blobs, no_uploads};
+use crate::checksums::Checksums;
 use crate::client::{
     Body, Client, Listed, ListedPage, ListedPart, ListedUpload, ObjectInfo, Part, Payload, Receipt,
-    StoredChecksum, Version,
+    Version,
 };
 use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
 use crate::gs::Google;
 use crate::list_check::untrusted;
 use crate::location::{Location, Scheme};
-use crate::requests::answer::{content_range, failure, header, refused};
+use crate::requests::answer::{
+    ContentRange, content_range, failure, header, length, no_length, other_length, refused,
+};
 use crate::requests::ask::{Ask, conditions, request, web_url};
 use crate::requests::encode;
 use crate::requests::exchange::Exchange;
 use crate::requests::redirect::{redirected, region};
+use crate::requests::stored::{checksums, stored};
 use crate::requests::transport::{SharedTransport, Transport, chain};
 use crate::requests::xml::{self, Begun, Completed, ObjectPage, PartPage, PartThere, UploadPage};
 use crate::s3::Aws;
@@ -34,6 +38,7 @@ use bytes::Bytes;
 use http::header::ACCEPT_ENCODING;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use jiff::Timestamp;
+use jiff::fmt::rfc2822;
 use object_store::aws::AwsAuthorizer;
 use object_store::client::{HttpRequest, HttpResponse, HttpResponseBody};
 use parking_lot::Mutex;
@@ -117,10 +122,8 @@ impl Stores {
         let path = encode::path(&ask.object.key) + &encode::query(ask.query);
         let mut request = request(&google.url(&ask.object.bucket, &path), ask)?;
         google.authorise(&mut request, &self.transport)?;
-        if ask.query.is_empty() && matches!(ask.method, Method::GET | Method::HEAD) {
-            // Else objects that say that they are compressed come without that, and without ranges.
-            request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
-        }
+        // Else objects that say that they are compressed come without that, and without ranges.
+        accept(&mut request, if ask.query.is_empty() { "gzip" } else { "identity" });
         let answer = self.transport.exchange(request, ask.stop)?;
         self.answer(ask, answer).map_err(|(failure, _)| denied(failure, google.kind()))
     }
@@ -130,6 +133,7 @@ impl Stores {
         let path = encode::path(&ask.object.key) + &encode::query(ask.query);
         let mut request = request(&azure.url(&ask.object.bucket, &path), ask)?;
         azure.authorise(&mut request, &self.transport)?;
+        accept(&mut request, "identity");
         let answer = self.transport.exchange(request, ask.stop)?;
         self.answer(ask, answer).map_err(|(failure, _)| denied(failure, azure.kind()))
     }
@@ -144,6 +148,8 @@ impl Stores {
         loop {
             let mut request = request(&aws.url(&region, bucket, &path), ask)?;
             self.sign(&mut request, aws, &region)?;
+            // Without being signed: proxies change it.
+            accept(&mut request, "identity");
             let answer = self.transport.exchange(request, ask.stop)?;
             match self.answer(ask, answer) {
                 Ok(answer) => return Ok(answer),
@@ -217,28 +223,67 @@ impl Stores {
         self.send(&Ask::new(Method::DELETE, object, &stop).with_headers(headers)).map(drop)
     }
 
-    /// Why HEAD was refused: only other answers have a text. Or what is there, if that isn't.
+    /// HEAD, with the checksum that S3 keeps.
+    fn ask_head(&self, object: &Location, stop: &Stop) -> Result<HttpResponse, Failure> {
+        let ask = || Ask::new(Method::HEAD, object, stop);
+        if object.scheme != Scheme::S3 || !self.knows_checksums.load(Ordering::Relaxed) {
+            return self.send(&ask());
+        }
+        let headers = vec![("x-amz-checksum-mode", "ENABLED".to_owned())];
+        match self.send(&ask().with_headers(headers)) {
+            // Of what it has encrypted the store tells it only to those who may decrypt.
+            Err(failure) if failure.reason == Reason::Denied => self.send(&ask()),
+            answer => answer,
+        }
+    }
+
+    /// What is there, by an answer to GET. `refused`: why HEAD didn't say it; GET says why, too.
     fn look_again(
         &self,
         object: &Location,
         stop: &Stop,
         refused: Failure,
     ) -> Result<ObjectInfo, Failure> {
-        let headers = vec![("range", "bytes=0-0".to_owned())];
-        let ask = Ask::new(Method::GET, object, stop).with_headers(headers);
-        let headers = match self.send(&ask) {
-            Ok(answer) => answer.headers().clone(),
-            // Beyond the end of what has no bytes.
-            Err(failure) if failure.reason == Reason::Changed => return Err(refused),
-            Err(failure) => return Err(failure),
-        };
-        let whole = header(&headers, "content-range").and_then(|range| range.split_once('/'));
-        let bytes = match whole {
-            Some((_, whole)) => whole.parse().ok(),
-            None => length(&headers),
-        };
-        info(bytes.ok_or(refused)?, &headers)
+        match self.first_byte(object, stop)? {
+            Some(headers) => {
+                let bytes = content_range(&headers).map_or(length(&headers), |range| range.whole);
+                info(object.scheme, bytes.ok_or(refused)?, &headers)
+            }
+            None => Err(refused),
+        }
     }
+
+    /// An object that has no bytes by HEAD, which some servers say of everything. If GET agrees,
+    /// `empty` is what there is.
+    fn look_at_empty(
+        &self,
+        object: &Location,
+        stop: &Stop,
+        empty: ObjectInfo,
+    ) -> Result<ObjectInfo, Failure> {
+        let Some(headers) = self.first_byte(object, stop)? else { return Ok(empty) };
+        match content_range(&headers).map_or(length(&headers), |range| range.whole) {
+            Some(0) => Ok(empty),
+            Some(bytes) => Err(other_length(0, bytes)),
+            None => Err(no_length()),
+        }
+    }
+
+    /// The headers of an answer that has at most the first byte of an object, if it has one.
+    fn first_byte(&self, object: &Location, stop: &Stop) -> Result<Option<HeaderMap>, Failure> {
+        let headers = vec![("range", "bytes=0-0".to_owned())];
+        match self.send(&Ask::new(Method::GET, object, stop).with_headers(headers)) {
+            Ok(answer) => Ok(Some(answer.headers().clone())),
+            // Beyond the end of what has no bytes.
+            Err(failure) if failure.reason == Reason::Changed => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+/// Says in which form bytes are to come: as they are, so that lengths and places are theirs.
+fn accept(request: &mut HttpRequest, encoding: &'static str) {
+    request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static(encoding));
 }
 
 /// The header of the mark of an object.
@@ -267,26 +312,32 @@ fn version(headers: &HeaderMap) -> Version {
     Version { etag: text("etag"), modified: text("last-modified") }
 }
 
+/// Whether an answer distinguishes its version from what is written there later: by a tag, or by a
+/// time of writing that was over when the server answered. Times have whole seconds.
+fn is_distinct(headers: &HeaderMap) -> bool {
+    let second = |name| rfc2822::parse(header(headers, name)?).ok().map(|it| it.timestamp());
+    match (second("last-modified"), second("date")) {
+        _ if headers.contains_key("etag") => true,
+        (Some(modified), Some(now)) => modified < now,
+        (modified, _) => modified.is_some(),
+    }
+}
+
 /// What an answer says of an object.
-fn info(bytes: u64, headers: &HeaderMap) -> Result<ObjectInfo, Failure> {
+fn info(scheme: Scheme, bytes: u64, headers: &HeaderMap) -> Result<ObjectInfo, Failure> {
     // An account of Azure's may have directories, which are no objects to anybody.
     if header(headers, "x-ms-meta-hdi_isfolder") == Some("true") {
         return Err(Failure::new(Reason::NoObject, "it is a directory"));
     }
     let mark = [MARK, GOOGLE_MARK, AZURE_MARK].iter().find_map(|name| header(headers, name));
     let mark = mark.map(str::to_owned);
-    Ok(ObjectInfo { bytes, version: version(headers), mark })
+    let (is_distinct, checksums) = (is_distinct(headers), checksums(scheme, headers));
+    Ok(ObjectInfo { bytes, version: version(headers), mark, is_distinct, checksums })
 }
 
-/// The length that an answer says.
-fn length(headers: &HeaderMap) -> Option<u64> {
-    header(headers, "content-length")?.parse().ok()
-}
-
-fn receipt(headers: &HeaderMap) -> Receipt {
+fn receipt(scheme: Scheme, headers: &HeaderMap) -> Receipt {
     let etag = header(headers, "etag").map(str::to_owned);
-    let checksum = header(headers, CHECKSUM).and_then(encode::parse_checksum);
-    Receipt { etag, checksum: checksum.map(StoredChecksum::Whole) }
+    Receipt { etag, checksums: checksums(scheme, headers) }
 }
 
 impl Exchange for Stores {
@@ -296,7 +347,8 @@ impl Exchange for Stores {
             Scheme::Gs => self.send_to_google(ask),
             Scheme::Az => self.send_to_azure(ask),
             Scheme::Https | Scheme::Http => {
-                let request = request(&web_url(ask.object), ask)?;
+                let mut request = request(&web_url(ask.object), ask)?;
+                accept(&mut request, "identity");
                 let answer = self.transport.exchange_with_web(request, ask.stop)?;
                 self.answer(ask, answer).map_err(|(failure, _)| failure)
             }
@@ -310,15 +362,16 @@ impl Exchange for Stores {
 
 impl Client for Stores {
     fn head(&self, object: &Location, stop: &Stop) -> Result<ObjectInfo, Failure> {
-        let answer = match self.send(&Ask::new(Method::HEAD, object, stop)) {
+        let answer = match self.ask_head(object, stop) {
             Ok(answer) => answer,
             Err(failure) if failure.reason.is_passing() => return Err(failure),
             Err(failure) => return self.look_again(object, stop, failure),
         };
-        let bytes = length(answer.headers()).ok_or_else(|| {
-            Failure::new(Reason::Unusable, "the server doesn't say how long it is")
-        })?;
-        info(bytes, answer.headers())
+        let Some(bytes) = length(answer.headers()) else {
+            return self.look_again(object, stop, no_length());
+        };
+        let info = info(object.scheme, bytes, answer.headers())?;
+        if bytes == 0 { self.look_at_empty(object, stop, info) } else { Ok(info) }
     }
 
     fn get_range(
@@ -337,16 +390,12 @@ impl Client for Stores {
         }
         let sent = match parts.status {
             StatusCode::PARTIAL_CONTENT => content_range(&parts.headers),
-            _ => length(&parts.headers).map(|bytes| (0, bytes)),
+            _ => length(&parts.headers).map(ContentRange::whole),
         };
-        if sent != Some((range.start, range.end)) {
-            let text = "the server doesn't send the ranges that it is asked for: copy the file \
-                        with another program, and read the copy";
-            return Err(Failure::new(Reason::Unusable, text));
-        }
+        let whole_bytes = ContentRange::check(sent, &range)?;
         let names_version = version(&parts.headers).is_surely(asked);
         let transport = Arc::clone(&self.transport);
-        Ok(Box::new(Answer { transport, body, names_version }))
+        Ok(Box::new(Answer { transport, body, names_version, whole_bytes }))
     }
 
     fn put(
@@ -369,7 +418,7 @@ impl Client for Stores {
         let ask = Ask::new(Method::PUT, object, stop).with_headers(headers);
         let sent = self.send(&ask.with_body(payload.bytes.clone()));
         let answer = sent.map_err(|failure| refused(failure, is_new))?;
-        Ok(receipt(answer.headers()))
+        Ok(receipt(object.scheme, answer.headers()))
     }
 
     fn create_multipart(&self, object: &Location, mark: &str) -> Result<String, Failure> {
@@ -408,7 +457,7 @@ impl Client for Stores {
         let stop = &stop.patient(PART_PATIENCE);
         let ask = Ask::new(Method::PUT, object, stop).with_query(&query).with_headers(headers);
         let answer = self.send(&ask.with_body(payload.bytes.clone()))?;
-        Ok(receipt(answer.headers()))
+        Ok(receipt(object.scheme, answer.headers()))
     }
 
     fn list_parts(&self, object: &Location, upload: &str) -> Result<Vec<ListedPart>, Failure> {
@@ -458,14 +507,15 @@ impl Client for Stores {
         ask.headers.extend((is_new && is_s3).then(|| ("if-none-match", "*".to_owned())));
         let has_checksums = is_s3 && self.knows_checksums.load(Ordering::Relaxed);
         let ask = ask.with_body(xml::completion(parts, has_checksums));
-        let completed = self.document(&ask).map_err(no_upload);
+        let completed = self.document_and_headers(&ask).map_err(no_upload);
         let completed = completed.map_err(|failure| refused(failure, is_new));
-        let Completed { etag, checksum_crc32 } = completed?;
-        let checksum = checksum_crc32.and_then(|text| match text.split_once('-') {
-            Some((crc, _)) => encode::parse_checksum(crc).map(StoredChecksum::OfParts),
-            None => encode::parse_checksum(&text).map(StoredChecksum::Whole),
-        });
-        Ok(Receipt { etag, checksum })
+        let (Completed { etag, checksum_crc32 }, mut headers) = completed?;
+        if let Some(tag) = etag.as_deref().and_then(|etag| etag.parse().ok()) {
+            headers.insert("etag", tag);
+        }
+        let crc32 = checksum_crc32.as_deref().and_then(stored);
+        let checksums = Checksums { crc32, ..checksums(object.scheme, &headers) };
+        Ok(Receipt { etag, checksums })
     }
 
     fn abort(&self, object: &Location, upload: &str) -> Result<(), Failure> {
@@ -589,6 +639,7 @@ struct Answer {
     transport: SharedTransport,
     body: HttpResponseBody,
     names_version: bool,
+    whole_bytes: u64,
 }
 
 impl Body for Answer {
@@ -598,5 +649,9 @@ impl Body for Answer {
 
     fn names_version(&self) -> bool {
         self.names_version
+    }
+
+    fn whole_bytes(&self) -> u64 {
+        self.whole_bytes
     }
 }

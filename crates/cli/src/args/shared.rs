@@ -142,13 +142,25 @@ pub(crate) struct ObjectArguments {
     /// Requests to object stores at once [default: 16, or fewer where memory is short]
     #[arg(long, value_name = "N", hide_short_help = true, value_parser = connections)]
     pub(crate) s3_connections: Option<u16>,
+
+    /// Read an object that was written back, and compare it with what was sent
+    ///
+    /// What stores say of the bytes that they have is always compared: the MD5 that most have for a
+    /// tag, and checksums. This compares the bytes themselves, by the CRC-32 of each part. It costs
+    /// as many requests as reading the object, and needs the permission for that.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) verify_output: bool,
 }
 
 impl ObjectArguments {
     /// What was given, with `--no-clobber`.
     pub(crate) fn given(self, no_clobber: bool) -> GivenLimits {
-        let ObjectArguments { s3_part_size: part_bytes, s3_connections: connections } = self;
-        GivenLimits { part_bytes, connections, no_clobber }
+        let ObjectArguments {
+            s3_part_size: part_bytes,
+            s3_connections: connections,
+            verify_output,
+        } = self;
+        GivenLimits { part_bytes, connections, no_clobber, verify_output }
     }
 }
 

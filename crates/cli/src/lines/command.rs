@@ -4,6 +4,7 @@ use super::failure::Failure;
 use super::{names, resources, target};
 use crate::gnu_commands::{is_called_as_gnu, say};
 use crate::inputs::tree::TreeOptions;
+use crate::settings::VERIFIES_NO_OBJECT;
 use std::ffi::OsStr;
 use std::path::Path;
 use xsort_disk::is_url;
@@ -71,6 +72,7 @@ impl LinesCommand<'_> {
             ("--header-prefix", extras.header_prefix.is_some()),
             ("--recursive", extras.recursive),
             ("--top", extras.top_lines.is_some()),
+            ("--verify-output", extras.verify_output),
         ];
         let refusal = |letter, options: &[(&str, bool)]| {
             let (name, _) = options.iter().find(|(_, is_given)| *is_given)?;
@@ -84,6 +86,9 @@ impl LinesCommand<'_> {
             None if *merge => refusal('m', &for_sorts_only),
             None => None,
         };
+        let writes_object = self.command.output.as_ref().is_some_and(|name| self.is_url(name));
+        let useless = || Failure::Message(VERIFIES_NO_OBJECT.into());
+        let refused = refused.or_else(|| (extras.verify_output && !writes_object).then(useless));
         refused.map_or(Ok(()), Err)
     }
 

@@ -34,7 +34,13 @@ pub(super) fn run(lines: &LinesCommand<'_>, has_locale: bool) -> Result<(), Fail
     let order = Order::new(&lines.command, &lines.locale, seed);
     let task = LinesTask { lines, order: &order, files, limits: &limits, disk: &disk };
     // What is shuffled is sorted by the bytes of random keys.
-    if lines.command.extras.shuffles { task.run(&ByBytes) } else { by_fastest_order(&order, task) }
+    let shuffles = lines.command.extras.shuffles;
+    let done = if shuffles { task.run(&ByBytes) } else { by_fastest_order(&order, task) };
+    if !lines.command.extras.quiet {
+        let notices = disk.notices_of_objects();
+        notices.iter().for_each(|line| say(format!("{}: {line}\n", lines.program).as_bytes()));
+    }
+    done
 }
 
 /// The command, by an order of any type.

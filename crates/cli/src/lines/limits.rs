@@ -17,7 +17,8 @@ pub(super) struct Limits {
     pub(super) rate: Option<Arc<RateLimit>>,
     /// Degrees Celsius, and the gate that is closed above these.
     pub(super) temperature: Option<(f64, Arc<Gate>)>,
-    /// `--s3-part-size` and `--s3-connections`; `--no-clobber`, which outputs in files keep too.
+    /// `--s3-part-size`, `--s3-connections` and `--verify-output`; `--no-clobber`, which outputs in
+    /// files keep too.
     pub(super) objects: GivenLimits,
 }
 
@@ -31,11 +32,13 @@ impl Limits {
         let rate = rate.map(|rate| Arc::new(RateLimit::new(rate, || false)));
         let celsius = command.extras.limit_celsius;
         let temperature = celsius.map(|celsius| (f64::from(celsius), Arc::default()));
-        let Extras { s3_part_size, s3_connections, no_clobber, .. } = &command.extras;
+        let Extras { s3_part_size, s3_connections, no_clobber, verify_output, .. } =
+            &command.extras;
         let objects = GivenLimits {
             part_bytes: parsed("--s3-part-size", s3_part_size.as_deref(), part_size)?,
             connections: parsed("--s3-connections", s3_connections.as_deref(), connections)?,
             no_clobber: *no_clobber,
+            verify_output: *verify_output,
         };
         Ok(Limits { rate, temperature, objects })
     }

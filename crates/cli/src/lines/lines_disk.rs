@@ -55,6 +55,12 @@ impl<'l> LinesDisk<'l> {
         })
     }
 
+    /// What the user should know of the stores that were asked.
+    pub(super) fn notices_of_objects(&self) -> Vec<String> {
+        let disk = self.disk.get().filter(|_| self.objects.is_some());
+        disk.map(|disk| disk.notices()).unwrap_or_default()
+    }
+
     /// Bytes of the memory that objects take.
     pub(super) fn taken_bytes(&self) -> u64 {
         let objects = self.objects.as_ref().filter(|_| self.is_url_given);

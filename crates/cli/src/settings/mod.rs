@@ -71,11 +71,17 @@ pub(crate) struct JobLimits {
     /// The bandwidth limit.
     rate: Option<Arc<RateLimit>>,
     objects: Option<ObjectLimits>,
+    /// `--verify-output` was given where no output is an object.
+    verifies_no_object: bool,
     no_clobber: bool,
     cached_outputs: bool,
     /// A line for the user, if the memory is less than requested.
     pub(crate) notice: Option<String>,
 }
+
+/// What is wrong with `--verify-output` where no object is written.
+pub(crate) const VERIFIES_NO_OBJECT: &str = "--verify-output reads an object back that was written, and no object is: leave it out, or write \
+     to a URL (s3://, gs:// or az://)";
 
 impl JobLimits {
     /// The limits that the arguments and the machine set; with `no_clobber` outputs must not
@@ -99,12 +105,14 @@ impl JobLimits {
             Arc::new(RateLimit::new(bytes_per_second, move || stop.is_set()))
         });
         let given = resources.objects.given(no_clobber);
+        let verifies_no_object = given.verify_output && !objects.writes;
         let objects = ObjectLimits::decide(objects, given, threads, budget.bytes);
         let taken_bytes = objects.as_ref().map_or(0, |objects| objects.taken_bytes);
         JobLimits {
             budget_bytes: budget.bytes.saturating_sub(taken_bytes),
             asked_bytes: budget.bytes,
             objects,
+            verifies_no_object,
             threads,
             io: resources.io,
             temperature,
@@ -151,8 +159,12 @@ impl JobLimits {
     /// The machine's disk, with the chosen engine and limits.
     ///
     /// # Errors
-    /// If it can't start, or if objects leave no memory.
+    /// If it can't start, if objects leave no memory, or if an object is to be read back and none is
+    /// written.
     pub(crate) fn disk(&self) -> Result<Arc<dyn Disk>, Failure> {
+        if self.verifies_no_object {
+            return Err(Failure::Usage(VERIFIES_NO_OBJECT.into()));
+        }
         let (budget_bytes, needed_bytes) =
             (self.asked_bytes, self.objects.as_ref().map_or(0, ObjectLimits::needed_bytes));
         if budget_bytes < needed_bytes {

@@ -140,6 +140,8 @@ pub struct Extras {
     pub s3_connections: Option<OsString>,
     /// See above.
     pub s3_part_size: Option<OsString>,
+    /// `--verify-output`: an output that is an object is read back; GNU sort has none.
+    pub verify_output: bool,
     /// `--no-clobber`: an output that exists is refused.
     pub no_clobber: bool,
     /// `--in-place`: an output that exists is written over, instead of replaced by a new file.

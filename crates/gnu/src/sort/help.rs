@@ -158,6 +158,8 @@ What GNU sort doesn't have:
   -v, --verbose                 report on standard error what was sorted, how
                                 fast, and what was checked (-v not if called
                                 sort)
+      --verify-output           read an object that was written back, and compare
+                                it with what was sent
 
 Help:
       --help                    print this help

@@ -46,6 +46,7 @@ pub(super) enum Meaning {
     Threads,
     Top,
     Verbose,
+    VerifyOutput,
     Version,
 }
 
@@ -98,7 +99,7 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 33] = [
+const OURS: [Long<Meaning>; 34] = [
     long("allow-empty", Takes::Nothing, Meaning::AllowEmpty),
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
@@ -132,6 +133,7 @@ const OURS: [Long<Meaning>; 33] = [
     long("threads", Takes::Argument, Meaning::Threads),
     long("top", Takes::Argument, Meaning::Top),
     long("verbose", Takes::Nothing, Meaning::Verbose),
+    long("verify-output", Takes::Nothing, Meaning::VerifyOutput),
 ];
 
 /// The words of `--check`.

@@ -208,6 +208,7 @@ impl<'a> Parser<'a> {
             Meaning::Json => extras.json = true,
             Meaning::NoClobber => extras.no_clobber = true,
             Meaning::NoSync => extras.no_sync = true,
+            Meaning::VerifyOutput => extras.verify_output = true,
             Meaning::Memory => extras.memory = Some(text()),
             Meaning::Progress => extras.progress = when(argument, full, self.quoting)?,
             Meaning::Quiet => extras.quiet = true,

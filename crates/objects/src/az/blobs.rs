@@ -12,6 +12,7 @@
 
 use super::block::BlockId;
 use super::xml::{self, BlobPage, Block, BlockList};
+use crate::checksums::Checksums;
 use crate::client::{Listed, ListedPage, ListedPart, Part, Payload, Receipt, Version};
 use crate::failure::{Failure, Reason};
 use crate::list_check::untrusted;
@@ -50,7 +51,7 @@ impl<S: Exchange> Blobs<'_, S> {
         let ask = Ask::new(Method::PUT, object, stop).with_headers(headers);
         let sent = self.0.send(&ask.with_body(payload.bytes.clone()));
         let answer = sent.map_err(|failure| refused(failure, is_new))?;
-        Ok(receipt(answer.headers()))
+        Ok(taken_receipt(answer.headers()))
     }
 
     pub(crate) fn put_part(
@@ -65,9 +66,9 @@ impl<S: Exchange> Blobs<'_, S> {
         let query = [("comp", "block"), ("blockid", id.as_str())];
         let headers = vec![checksum(&payload.bytes)];
         let ask = Ask::new(Method::PUT, object, stop).with_query(&query).with_headers(headers);
-        self.0.send(&ask.with_body(payload.bytes.clone()))?;
+        let answer = self.0.send(&ask.with_body(payload.bytes.clone()))?;
         // A block has no tag; its ID says all.
-        Ok(Receipt::default())
+        Ok(Receipt { etag: None, ..taken_receipt(answer.headers()) })
     }
 
     /// The blocks of an upload, also if they are an object's already. Nobody knows of an upload
@@ -183,7 +184,15 @@ fn new_object(mark: &str, is_new: bool) -> Vec<(&'static str, String)> {
 
 /// What Azure says of an object that was made.
 fn receipt(headers: &HeaderMap) -> Receipt {
-    Receipt { etag: header(headers, "etag").map(str::to_owned), checksum: None }
+    let etag = header(headers, "etag").map(str::to_owned);
+    Receipt { etag, checksums: Checksums::default() }
+}
+
+/// What Azure says of bytes that it has taken, with the MD5 that it has computed of them. In an
+/// answer to a list of blocks that is the list's.
+fn taken_receipt(headers: &HeaderMap) -> Receipt {
+    let md5 = header(headers, "content-md5").and_then(encode::parse_bytes);
+    Receipt { checksums: Checksums { md5, ..Checksums::default() }, ..receipt(headers) }
 }
 
 /// What Azure compares with the bytes of a request.

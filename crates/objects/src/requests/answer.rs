@@ -3,6 +3,7 @@
 use super::xml::{ErrorAnswer, parse};
 use crate::failure::{Failure, Reason};
 use http::{HeaderMap, StatusCode};
+use std::ops::Range;
 
 /// The reason that an error is, by its code: of S3 and Google, then of Azure.
 fn by_code(code: &str) -> Option<Reason> {
@@ -138,12 +139,71 @@ pub(crate) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> 
     headers.get(name)?.to_str().ok()
 }
 
-/// The range that an answer has: its first byte and the one behind its last.
-pub(crate) fn content_range(headers: &HeaderMap) -> Option<(u64, u64)> {
+/// The part of an object that an answer has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ContentRange {
+    /// Its first byte.
+    pub(crate) start: u64,
+    /// The byte after its last.
+    pub(crate) end: u64,
+    /// The length of the whole object, if the answer says it.
+    pub(crate) whole: Option<u64>,
+}
+
+impl ContentRange {
+    /// All of an object.
+    pub(crate) fn whole(bytes: u64) -> ContentRange {
+        ContentRange { start: 0, end: bytes, whole: Some(bytes) }
+    }
+
+    /// Fails if what was `sent` isn't the range that was asked for. Returns the length of the whole
+    /// object.
+    pub(crate) fn check(sent: Option<ContentRange>, asked: &Range<u64>) -> Result<u64, Failure> {
+        let unusable = |text: &str| {
+            let text = format!("{text}: copy the file with another program, and read the copy");
+            Failure::new(Reason::Unusable, text)
+        };
+        match sent {
+            Some(ContentRange { whole: Some(whole), .. }) if whole < asked.end => {
+                Err(other_length(asked.end, whole))
+            }
+            Some(ContentRange { start, end, whole }) if (start..end) == *asked => {
+                whole.ok_or_else(|| unusable("the server doesn't say how long the whole file is"))
+            }
+            _ => Err(unusable("the server doesn't send the ranges that it is asked for")),
+        }
+    }
+}
+
+/// No answer says how long an object is.
+pub(crate) fn no_length() -> Failure {
+    let text = "the server doesn't say how long it is: copy the file with another program, and \
+                read the copy";
+    Failure::new(Reason::Unusable, text)
+}
+
+/// An answer to a read says another length than the one that an object was opened with.
+pub(crate) fn other_length(opened: u64, whole: u64) -> Failure {
+    let text = format!(
+        "{opened} bytes were announced, and the answer to a read says that it has {whole}: run \
+         again when nobody writes to it; if nobody does, the server announces a wrong length, so \
+         copy the file with another program, and read the copy"
+    );
+    Failure::new(Reason::Refused, text)
+}
+
+/// The length of an answer's body, as its header says it.
+pub(crate) fn length(headers: &HeaderMap) -> Option<u64> {
+    header(headers, "content-length")?.parse().ok()
+}
+
+/// The part of an object that an answer has, by its header.
+pub(crate) fn content_range(headers: &HeaderMap) -> Option<ContentRange> {
     let range = header(headers, "content-range")?.trim().strip_prefix("bytes ")?;
-    let (range, _) = range.split_once('/')?;
+    let (range, whole) = range.split_once('/')?;
     let (first, last) = range.split_once('-')?;
-    Some((first.parse().ok()?, last.parse::<u64>().ok()?.checked_add(1)?))
+    let end = last.trim().parse::<u64>().ok()?.checked_add(1)?;
+    Some(ContentRange { start: first.trim().parse().ok()?, end, whole: whole.trim().parse().ok() })
 }
 
 #[cfg(test)]
@@ -210,7 +270,10 @@ mod tests {
     fn ranges_are_read_from_their_header() {
         let mut headers = HeaderMap::new();
         headers.insert("content-range", "bytes 5-9/100".parse().unwrap());
-        assert_eq!(content_range(&headers), Some((5, 10)));
+        let range = ContentRange { start: 5, end: 10, whole: Some(100) };
+        assert_eq!(content_range(&headers), Some(range));
+        headers.insert("content-range", "bytes 5-9/*".parse().unwrap());
+        assert_eq!(content_range(&headers), Some(ContentRange { whole: None, ..range }));
         headers.insert("content-range", "bytes */100".parse().unwrap());
         assert_eq!(content_range(&headers), None);
     }

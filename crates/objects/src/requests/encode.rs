@@ -55,8 +55,12 @@ pub(crate) fn checksum(crc: u32) -> String {
 
 /// The CRC-32 that a header has.
 pub(crate) fn parse_checksum(text: &str) -> Option<u32> {
-    let bytes = BASE64_STANDARD.decode(text).ok()?;
-    Some(u32::from_be_bytes(bytes.try_into().ok()?))
+    parse_bytes(text).map(u32::from_be_bytes)
+}
+
+/// The bytes of a checksum that a header has.
+pub(crate) fn parse_bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
+    BASE64_STANDARD.decode(text).ok()?.try_into().ok()
 }
 
 #[cfg(test)]

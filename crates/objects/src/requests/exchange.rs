@@ -5,6 +5,7 @@ use super::ask::Ask;
 use super::transport::Transport;
 use super::xml::{self, Document};
 use crate::failure::{Failure, Reason};
+use http::HeaderMap;
 use object_store::client::HttpResponse;
 
 /// Bytes of an answer that a message quotes.
@@ -20,16 +21,22 @@ pub(crate) trait Exchange {
 
     /// An answer in XML. Fails with [`Reason::Unclear`] if it is another document, or none.
     fn document<T: Document>(&self, ask: &Ask<'_>) -> Result<T, Failure> {
+        self.document_and_headers(ask).map(|(document, _)| document)
+    }
+
+    /// An answer in XML, and its headers. Fails as [`document`](Exchange::document) does.
+    fn document_and_headers<T: Document>(&self, ask: &Ask<'_>) -> Result<(T, HeaderMap), Failure> {
         let (parts, body) = self.send(ask)?.into_parts();
         let text = self.transport().all(body)?;
         if xml::is_error(&text) {
             return Err(failure(parts.status, &parts.headers, &text));
         }
-        xml::document(&text).ok_or_else(|| {
+        let unclear = || {
             let (status, root) = (parts.status.as_u16(), T::ROOT);
             let said = String::from_utf8_lossy(&text[..text.len().min(SAID_BYTES)]);
             let said = if text.is_empty() { "nothing" } else { said.trim() };
             Failure::new(Reason::Unclear, format!("{status} with no {root}, but {said}"))
-        })
+        };
+        Ok((xml::document(&text).ok_or_else(unclear)?, parts.headers))
     }
 }

@@ -10,5 +10,6 @@ pub(crate) mod ask;
 pub(crate) mod encode;
 pub(crate) mod exchange;
 pub(crate) mod redirect;
+pub(crate) mod stored;
 pub(crate) mod transport;
 pub(crate) mod xml;

@@ -1,6 +1,7 @@
 //! What is in a simulated store.
 
-use crate::client::{ListedPart, ObjectInfo, Part, Receipt, StoredChecksum, Version};
+use crate::checksums::{Checksums, StoredChecksum};
+use crate::client::{ListedPart, ObjectInfo, Part, Receipt, Version};
 use crate::failure::{Failure, Reason};
 use bytes::Bytes;
 use md5::{Digest, Md5};
@@ -25,11 +26,17 @@ impl Object {
         let printer = jiff::fmt::rfc2822::DateTimePrinter::new();
         let modified = modified.and_then(|time| printer.timestamp_to_rfc9110_string(&time).ok());
         let version = Version { etag: Some(self.etag.clone()), modified };
-        ObjectInfo { bytes: self.bytes.len() as u64, version, mark: self.mark.clone() }
+        let (bytes, mark) = (self.bytes.len() as u64, self.mark.clone());
+        ObjectInfo { bytes, version, mark, is_distinct: true, checksums: self.checksums() }
     }
 
     pub(super) fn receipt(&self) -> Receipt {
-        Receipt { etag: Some(self.etag.clone()), checksum: self.checksum }
+        Receipt { etag: Some(self.etag.clone()), checksums: self.checksums() }
+    }
+
+    /// What its tag says, if that is of the content, and the CRC-32 that the store has computed.
+    fn checksums(&self) -> Checksums {
+        Checksums { crc32: self.checksum, ..Checksums::of_tag(Some(&self.etag)) }
     }
 }
 
@@ -62,6 +69,8 @@ pub(super) struct Objects {
 pub(super) struct Style {
     pub(super) has_opaque_tags: bool,
     pub(super) keeps_marks: bool,
+    /// A bit is flipped when parts are put together.
+    pub(super) flips_whole: bool,
     /// How often the one before is still seen.
     pub(super) stale_looks: u32,
     /// Which checksum is said: none, of all bytes, of the parts.
@@ -142,7 +151,8 @@ impl Objects {
             false => format!("\"{}\"", hex(&Md5::digest(&bytes))),
         };
         upload.parts.insert(number, (bytes, etag.clone(), crc));
-        Ok(Receipt { etag: Some(etag), checksum: None })
+        let checksums = Checksums::of_tag(Some(&etag));
+        Ok(Receipt { etag: Some(etag), checksums })
     }
 
     /// The parts of an upload; `says_crcs`: with their checksums.
@@ -192,8 +202,12 @@ impl Objects {
             if !is_last && (stored.len() as u64) < part_bytes_min {
                 return refuse(Reason::Refused, "400 EntityTooSmall");
             }
-            bytes.extend_from_slice(stored);
-            digests.update(Md5::digest(stored));
+            let mut stored = stored.to_vec();
+            if let (true, Some(byte)) = (style.flips_whole, stored.last_mut()) {
+                *byte ^= 1;
+            }
+            bytes.extend_from_slice(&stored);
+            digests.update(Md5::digest(&stored));
             crcs.extend(crc.to_be_bytes());
         }
         if parts.is_empty() {

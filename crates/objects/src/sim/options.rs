@@ -47,8 +47,13 @@ pub enum StoreTrouble {
     LosePart,
     /// It loses a part, and puts the others together without a word.
     CompleteWithoutPart,
-    /// It keeps other bytes than it was sent. Nobody can notice that who doesn't read them.
+    /// It keeps other bytes than it was sent, and computes no checksum. Its tags tell it; where they
+    /// say nothing of the content, nobody can notice it who doesn't read them.
     FlipBit,
+    /// The same when it puts parts together.
+    FlipWhole,
+    /// It announces half an object's length.
+    ShortLength,
 }
 
 /// How a [`SimStore`](crate::SimStore) behaves. By default nothing goes wrong.

@@ -112,10 +112,12 @@ impl SimStore {
     fn style(&self, place: u64) -> Style {
         let dice = self.options.hash(&(0x57, place));
         let stale_looks = if self.options.is_stale { (dice % 4) as u32 } else { 0 };
-        let has_checksum = self.options.trouble != Some(StoreTrouble::FlipBit);
+        let has_checksum =
+            !matches!(self.options.trouble, Some(StoreTrouble::FlipBit | StoreTrouble::FlipWhole));
         Style {
             has_opaque_tags: self.options.has_opaque_tags,
             keeps_marks: self.options.keeps_marks,
+            flips_whole: self.options.trouble == Some(StoreTrouble::FlipWhole),
             stale_looks,
             checksum: if has_checksum { (dice >> 8) % 3 } else { 0 },
         }
@@ -174,8 +176,12 @@ impl SimStore {
 impl Client for SimStore {
     fn head(&self, object: &Location, _stop: &Stop) -> Result<ObjectInfo, Failure> {
         self.request(StoreCall::Head, self.place(object, 0), |objects, _| {
-            let seen = objects.seen(&object.to_string());
-            seen.map(|object| object.info()).ok_or_else(no_object)
+            let seen = objects.seen(&object.to_string()).ok_or_else(no_object)?;
+            let mut info = seen.info();
+            if self.options.trouble == Some(StoreTrouble::ShortLength) {
+                info.bytes /= 2;
+            }
+            Ok(info)
         })
     }
 
@@ -202,7 +208,9 @@ impl Client for SimStore {
             let dice = self.options.hash(&(0xb0d, place, attempt));
             let is_bad = share(dice) < self.options.bad_bodies;
             let names_version = found.info().version.is_surely(version);
-            Ok(Box::new(SimBody::new(bytes, dice, is_bad, names_version)) as Box<dyn Body>)
+            let whole_bytes = all.len() as u64;
+            let body = SimBody::new(bytes, dice, is_bad);
+            Ok(Box::new(SimBody { names_version, whole_bytes, ..body }) as Box<dyn Body>)
         })
     }
 
@@ -360,10 +368,11 @@ struct SimBody {
     pieces: VecDeque<Bytes>,
     is_cut: bool,
     names_version: bool,
+    whole_bytes: u64,
 }
 
 impl SimBody {
-    fn new(mut bytes: Bytes, dice: u64, is_bad: bool, names_version: bool) -> SimBody {
+    fn new(mut bytes: Bytes, dice: u64, is_bad: bool) -> SimBody {
         let mut is_cut = false;
         if is_bad {
             let some = (dice >> 16) as usize % (bytes.len() + 1);
@@ -378,7 +387,7 @@ impl SimBody {
         while !bytes.is_empty() {
             pieces.push_back(bytes.split_to(piece.min(bytes.len())));
         }
-        SimBody { pieces, is_cut, names_version }
+        SimBody { pieces, is_cut, names_version: false, whole_bytes: 0 }
     }
 }
 
@@ -392,5 +401,9 @@ impl Body for SimBody {
 
     fn names_version(&self) -> bool {
         self.names_version
+    }
+
+    fn whole_bytes(&self) -> u64 {
+        self.whole_bytes
     }
 }

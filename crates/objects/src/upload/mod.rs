@@ -27,16 +27,20 @@
 //! ends. A later process that goes on with it fills the part in which it begins only from there on,
 //! which is less to wait for.
 //!
+//! Whether the store has what was sent is compared with what it says of each part and of the object
+//! (`checksums`), and by reading the object back where that is asked for (`read_back`).
+//!
 //! Not a file: what was written can't be read, or written again once its part was sent.
 
 mod abandon;
 mod part;
 mod publish;
+mod read_back;
 mod resume;
 mod send;
 mod state;
 mod under_way;
-mod verify;
 
 pub use abandon::{UploadUnderWay, abandon_uploads, uploads_left, uploads_under_way};
+pub(crate) use read_back::READ_BACK_BYTES;
 pub(crate) use under_way::Upload;

@@ -2,12 +2,13 @@
 
 use super::state::{State, UploadNumber};
 use super::under_way::Upload;
-use super::verify::{agrees, etag_of_bytes, etag_of_parts};
+use crate::checksums::{Checksums, etag_of_bytes, etag_of_parts};
 use crate::client::{ObjectInfo, Part, Payload, Receipt};
 use crate::failure::{Failure, GaveUp, Reason};
 use bytes::Bytes;
 use parking_lot::MutexGuard;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use xsort_disk::{ALIGNMENT, Error, Operation};
 
@@ -58,6 +59,15 @@ impl Upload {
             self.state.lock().number = UploadNumber::Over;
         }
         checked.map_err(fail)
+    }
+
+    /// Whether what a store says of its bytes is enough to call them others than were sent: not
+    /// where they are read back.
+    fn is_other(&self, compared: Result<(), Failure>) -> Result<(), GaveUp> {
+        match compared {
+            Err(failure) if !self.verifies => Err(mismatch(&failure.detail)),
+            _ => Ok(()),
+        }
     }
 
     /// Takes the last part, cut to the object's end.
@@ -128,21 +138,35 @@ impl Upload {
         self.caller.pass(bytes.len() as u64);
         let payload = Payload::new(bytes);
         let mut tries = self.caller.tries();
+        let mut damage = None;
         let receipt = loop {
             let answer = tries.attempt(|client| {
                 client.put(&self.location, &payload, &self.mark, self.is_new, &self.stop)
             });
+            let answer = answer.and_then(|it| self.believe(it, &payload, tries.attempts));
             match answer {
                 Ok(receipt) => break Some(receipt),
+                // It is there, and can't be sent again.
+                Err(failure) if failure.reason == Reason::Damaged && self.is_new => {
+                    return Err(mismatch(&failure.detail));
+                }
                 // An answer may have been lost: then the object is ours.
                 Err(failure) if failure.reason == Reason::Exists && tries.attempts > 1 => {
                     break None;
                 }
-                Err(failure) => tries.pause(failure, &self.stop)?,
+                Err(failure) => {
+                    damage = damage.or_else(|| damaged(&failure));
+                    let pause = tries.pause(failure, &self.stop);
+                    pause.map_err(|gave_up| with_damage(gave_up, damage.take()))?;
+                }
             }
         };
+        let (bytes, crc) = (payload.bytes.len() as u64, payload.crc);
         let expected = etag_of_bytes(&payload.bytes);
-        self.check_there(payload.bytes.len() as u64, receipt.as_ref(), Some(&expected))?;
+        let compare = |there: &Checksums| there.check(&payload);
+        let there = self.check_there(bytes, receipt.as_ref(), Some(&expected), &compare)?;
+        let whole = Part { number: 1, bytes, etag: expected, crc };
+        self.read_back(there.as_ref(), &[whole])?;
         // It may have begun only to find out whether that is allowed, or to have a tag.
         self.drop_parts();
         Ok(())
@@ -190,34 +214,45 @@ impl Upload {
     }
 
     /// Compares what the store has put together with what was sent.
-    fn check(&self, bytes: u64, receipt: Option<&Receipt>, parts: &[Part]) -> Result<(), GaveUp> {
-        let checksum = receipt.and_then(|receipt| receipt.checksum);
-        if checksum.is_some_and(|checksum| !agrees(checksum, parts)) {
-            return Err(mismatch("its checksum is another one"));
+    fn check(
+        self: &Arc<Self>,
+        bytes: u64,
+        receipt: Option<&Receipt>,
+        parts: &[Part],
+    ) -> Result<(), GaveUp> {
+        let tags_are_md5s = self.tags_are_md5s.load(Ordering::Relaxed);
+        let compare = |said: &Checksums| said.check_parts(parts, tags_are_md5s);
+        if let Some(receipt) = receipt {
+            self.is_other(compare(&receipt.checksums))?;
         }
-        self.check_there(bytes, receipt, etag_of_parts(parts).as_deref())
+        let expected = etag_of_parts(parts);
+        let there = self.check_there(bytes, receipt, expected.as_deref(), &compare)?;
+        self.read_back(there.as_ref(), parts)
     }
 
     /// Looks for the object until it is there. `expected`: the tag that it has where tags are of
-    /// the content. If the store doesn't allow to look, what it has said must be enough.
+    /// the content; `compare`: what the store says of its bytes. If the store doesn't allow to
+    /// look, what it has said must be enough, and `None` is returned.
     fn check_there(
         &self,
         bytes: u64,
         receipt: Option<&Receipt>,
         expected: Option<&str>,
-    ) -> Result<(), GaveUp> {
+        compare: &dyn Fn(&Checksums) -> Result<(), Failure>,
+    ) -> Result<Option<ObjectInfo>, GaveUp> {
         let said = receipt.and_then(|receipt| receipt.etag.as_deref());
         let is_proven = expected.is_some() && said == expected
-            || receipt.is_some_and(|receipt| receipt.checksum.is_some());
+            || receipt.is_some_and(|receipt| receipt.checksums.crc32.is_some());
         let mut pauses = self.caller.tries();
         let mut is_as_before = false;
         for _ in 0..LOOKS_MAX {
             match self.caller.head(&self.location, &self.stop) {
                 Ok(there) if there.bytes == bytes && self.is_ours(&there, said, expected) => {
-                    return Ok(());
+                    self.is_other(compare(&there.checksums))?;
+                    return Ok(Some(there));
                 }
                 Err(gave_up) if gave_up.failure.reason == Reason::Denied && is_proven => {
-                    return Ok(());
+                    return Ok(None);
                 }
                 Err(gave_up) if gave_up.failure.reason != Reason::NoObject => {
                     return Err(GaveUp::at_once(Reason::Unseen, &gave_up.text()));
@@ -302,6 +337,19 @@ impl Upload {
     }
 }
 
-fn mismatch(text: &str) -> GaveUp {
+/// What a store said of an object that arrived damaged.
+fn damaged(failure: &Failure) -> Option<String> {
+    (failure.reason == Reason::Damaged).then(|| failure.detail.clone())
+}
+
+/// What arrived damaged in one request is an object, whatever failed afterwards.
+fn with_damage(gave_up: GaveUp, damage: Option<String>) -> GaveUp {
+    match damage {
+        Some(detail) => GaveUp { failure: Failure { reason: Reason::Mismatch, detail }, ..gave_up },
+        None => gave_up,
+    }
+}
+
+pub(super) fn mismatch(text: &str) -> GaveUp {
     GaveUp::at_once(Reason::Mismatch, text)
 }

@@ -4,11 +4,16 @@ use super::abandon::{UploadUnderWay, leave};
 use super::part::PartBuffer;
 use super::state::UploadNumber;
 use super::under_way::Upload;
-use crate::client::{Part, Payload};
-use crate::failure::{GaveUp, Reason};
+use crate::checksums::Checksums;
+use crate::client::{Part, Payload, Receipt};
+use crate::failure::{Failure, GaveUp, Reason};
 use crate::stop::Stop;
 use bytes::Bytes;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// So often bytes are sent again that the store says are others, if they will be read back.
+const DOUBTS_MAX: u32 = 4;
 
 impl Upload {
     /// Puts the parts that are full in the queue.
@@ -47,10 +52,17 @@ impl Upload {
         self.caller.pass(length);
         let number = part as u32 + 1;
         let receipt = self.number().and_then(|upload| {
+            let mut attempts = 0;
             self.caller.call(&self.stop, |client| {
-                client.put_part(&self.location, &upload, number, &payload, &self.stop)
+                attempts += 1;
+                let taken =
+                    client.put_part(&self.location, &upload, number, &payload, &self.stop)?;
+                self.believe(taken, &payload, attempts)
             })
         });
+        if let Ok(Receipt { checksums: Checksums { md5: None, .. }, .. }) = &receipt {
+            self.tags_are_md5s.store(false, Ordering::Relaxed);
+        }
         let crc = payload.crc;
         drop(payload);
         let sent = receipt.map(|receipt| {
@@ -58,6 +70,20 @@ impl Upload {
             Part { number, bytes: length, etag, crc }
         });
         self.has_sent(part, sent);
+    }
+
+    /// What a store says of bytes that it was sent, if they arrived. Where they will be read back,
+    /// it may be wrong about them several times.
+    pub(super) fn believe(
+        &self,
+        receipt: Receipt,
+        payload: &Payload,
+        attempts: u32,
+    ) -> Result<Receipt, Failure> {
+        match receipt.checksums.check(payload) {
+            Err(failure) if !self.verifies || attempts < DOUBTS_MAX => Err(failure),
+            _ => Ok(receipt),
+        }
     }
 
     /// Notes what came of a part.

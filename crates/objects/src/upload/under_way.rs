@@ -13,6 +13,7 @@ use crate::workers::Queue;
 use parking_lot::{Condvar, Mutex};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use xsort_disk::{BlockPool, Error, Operation, Request};
 
 /// An output that is not in place yet.
@@ -29,6 +30,10 @@ pub(crate) struct Upload {
     pub(super) is_persistent: bool,
     /// The object that was there before, if one was and it could be looked at.
     pub(super) before: Option<Version>,
+    /// The object is read back once it is there.
+    pub(super) verifies: bool,
+    /// The tags of all parts sent so far are the MD5s of what was sent.
+    pub(super) tags_are_md5s: AtomicBool,
     memory: Arc<BlockPool>,
     output_bytes_max: u64,
     /// Set when it fails or is given up: what is under way is of no use.
@@ -75,6 +80,8 @@ impl Upload {
             mark,
             is_persistent,
             before,
+            verifies: settings.verify_output,
+            tags_are_md5s: AtomicBool::new(true),
             memory: BlockPool::map(settings.part_buffers(), part_bytes as usize)?,
             output_bytes_max: settings.output_bytes_max(),
             stop: Stop::default(),

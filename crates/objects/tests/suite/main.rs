@@ -2,8 +2,10 @@
 
 mod answers;
 mod azure;
+mod damage;
 mod google;
 mod http;
+mod lengths;
 mod many;
 mod mortal;
 mod persistent;

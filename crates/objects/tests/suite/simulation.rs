@@ -27,8 +27,12 @@ pub(crate) enum Trouble {
     Change,
     /// The user has had enough.
     Cancel,
-    /// The store loses parts.
+    /// The store lies.
     Lies(StoreTrouble),
+    /// It flips bits, and nothing that it says tells it.
+    Canary,
+    /// It does, and the output is read back.
+    ReadBack,
 }
 
 /// Does something once so many bytes are dealt with.
@@ -72,7 +76,8 @@ impl Case {
         let record_bytes = random.one_of(&[1, 16, 100, 100, 333]);
         let key_bytes = record_bytes.min(10);
         let layout = Layout::new(record_bytes, vec![format!("0:{key_bytes}").parse().unwrap()]);
-        let least = if matches!(trouble, Trouble::Lies(_)) { 1_000 } else { 0 };
+        let lies = matches!(trouble, Trouble::Lies(_) | Trouble::Canary | Trouble::ReadBack);
+        let least = if lies { 1_000 } else { 0 };
         let count = random.one_of(&[0, 1, 300_000 / record_bytes, 300_000 / record_bytes]);
         let records = random.bytes(count.max(least) * record_bytes);
         let inputs = random.one_of(&[1, 2, 5]);
@@ -102,6 +107,7 @@ impl Case {
             part_bytes: 4096 * random.between(1, 12),
             connections: random.between(1, 4) as usize,
             writers: options.threads,
+            verify_output: trouble == Trouble::ReadBack,
             ..ObjectSettings::default()
         };
         let local = if random.one_in(2) { SimOptions::rough(seed) } else { SimOptions::default() };
@@ -165,7 +171,15 @@ fn store_options(random: &mut Random, seed: u64, trouble: Trouble) -> StoreOptio
             let chance = random.one_of(&[0.02, 0.3, 1.0]);
             options.faults = vec![StoreFault { call, reason, chance }];
         }
-        Trouble::Lies(trouble) => options.trouble = Some(trouble),
+        Trouble::Lies(trouble) => {
+            options.trouble = Some(trouble);
+            let tells = matches!(trouble, StoreTrouble::FlipBit | StoreTrouble::FlipWhole);
+            options.has_opaque_tags &= !tells;
+        }
+        Trouble::Canary | Trouble::ReadBack => {
+            options.trouble = Some(StoreTrouble::FlipBit);
+            (options.has_opaque_tags, options.keeps_marks) = (true, true);
+        }
     }
     options
 }
@@ -190,7 +204,9 @@ fn is_clear(error: &Error, trouble: Trouble) -> bool {
             let path = error.path.to_string_lossy();
             path.starts_with("s3://in/") || path == OUTPUT || path.starts_with('/')
         }
-        Error::Input { .. } => trouble == Trouble::Change,
+        Error::Input { .. } => {
+            matches!(trouble, Trouble::Change | Trouble::Lies(StoreTrouble::ShortLength))
+        }
         Error::Cancelled => trouble == Trouble::Cancel,
         _ => false,
     }
@@ -285,10 +301,30 @@ fn an_object_without_a_part_is_no_success() {
     check_seeds(Trouble::Lies(StoreTrouble::CompleteWithoutPart));
 }
 
-/// The canary: the store keeps other bytes than it was sent. If this passes unnoticed, the tests
+#[test]
+fn an_object_that_is_longer_than_announced_is_no_success() {
+    check_seeds(Trouble::Lies(StoreTrouble::ShortLength));
+}
+
+#[test]
+fn bytes_that_arrive_damaged_are_no_success() {
+    check_seeds(Trouble::Lies(StoreTrouble::FlipBit));
+}
+
+#[test]
+fn parts_that_are_put_together_wrongly_are_no_success() {
+    check_seeds(Trouble::Lies(StoreTrouble::FlipWhole));
+}
+
+#[test]
+fn what_is_read_back_and_is_another_is_no_success() {
+    check_seeds(Trouble::ReadBack);
+}
+
+/// The canary: the store keeps other bytes than it was sent, and says nothing of them. If this passes unnoticed, the tests
 /// above prove nothing.
 #[test]
 fn the_canary_is_caught() {
-    let broken = simulate(1, Trouble::Lies(StoreTrouble::FlipBit));
+    let broken = simulate(1, Trouble::Canary);
     assert_eq!(broken, Err("success, but the output is wrong".into()));
 }

@@ -222,8 +222,9 @@ fn what_is_there_stays_where_it_must() {
     }
 }
 
-fn troubled(trouble: StoreTrouble, pages: usize) -> (String, bool) {
-    let options = StoreOptions { trouble: Some(trouble), ..StoreOptions::default() };
+fn troubled(trouble: StoreTrouble, has_opaque_tags: bool) -> (String, bool) {
+    let (pages, trouble) = (100, Some(trouble));
+    let options = StoreOptions { trouble, has_opaque_tags, ..StoreOptions::default() };
     let store = Arc::new(SimStore::new(options));
     store.put_object(URL, "old");
     let disk = disk(&store, settings(4));
@@ -235,9 +236,11 @@ fn troubled(trouble: StoreTrouble, pages: usize) -> (String, bool) {
 
 #[test]
 fn a_store_that_loses_a_part_does_not_go_unnoticed() {
-    let (text, is_old) = troubled(StoreTrouble::LosePart, 100);
+    let (text, is_old) = troubled(StoreTrouble::LosePart, false);
     assert!(is_old && text.contains("the store has lost a part"), "{text}");
-    let (text, _) = troubled(StoreTrouble::CompleteWithoutPart, 100);
+    let (text, _) = troubled(StoreTrouble::CompleteWithoutPart, false);
+    assert!(text.contains("is not what was written: the MD5 of what it has"), "{text}");
+    let (text, _) = troubled(StoreTrouble::CompleteWithoutPart, true);
     assert!(text.contains("is not what was written: it should have 409600 bytes"), "{text}");
 }
 
