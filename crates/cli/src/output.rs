@@ -8,7 +8,7 @@ use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use xsort_disk::{DisplayPath, STANDARD_OUTPUT, is_standard_output};
+use xsort_disk::{DisplayPath, STANDARD_OUTPUT, is_standard_output, public_path, public_text};
 use xsort_extsort::Error;
 use xsort_gnu::When;
 use xsort_objects::Requests;
@@ -135,9 +135,10 @@ pub(crate) fn json<T: Serialize>(result: &T) -> Result<String, Failure> {
     })
 }
 
-/// A path for JSON, which can't represent all bytes: what is not UTF-8 becomes U+FFFD.
+/// A path for JSON, which can't represent all bytes: what is not UTF-8 becomes U+FFFD. Secrets of
+/// URLs are left out.
 pub(crate) fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&path.display())
+    serializer.collect_str(&public_path(path).display())
 }
 
 /// Paths, as [`lossy`] writes one.
@@ -145,13 +146,15 @@ pub(crate) fn lossy_all<S: Serializer>(
     paths: &[PathBuf],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
+    serializer.collect_seq(paths.iter().map(|path| public_path(path).display().to_string()))
 }
 
-/// Writes a line to standard error, without control characters that names in it may contain. A
-/// failure is ignored: the job and its status matter more.
+/// Writes a line to standard error, without control characters and secrets that names in it may
+/// contain. A failure is ignored: the job and its status matter more.
 pub(crate) fn write_stderr(line: &str) {
-    let _ = io::stderr().write_all(format!("xsort: {}\n", DisplayPath(line)).as_bytes());
+    // With the program's name before it no line is a URL itself.
+    let line = format!("xsort: {}", public_text(line));
+    let _ = io::stderr().write_all(format!("{}\n", DisplayPath(line)).as_bytes());
 }
 
 /// Prints all failures but the last one, which the caller prints.

@@ -1,18 +1,20 @@
 //! File names in messages. A name may hold any bytes, among them line ends that would fake another
-//! message, or escape sequences that a terminal would obey.
+//! message, or escape sequences that a terminal would obey; a URL may hold secrets.
 
+use crate::public_path;
 use std::fmt::{self, Write};
 use std::path::Path;
 
 /// A path in a text for people, on one line: control characters and those that change the direction
-/// of writing are escaped (`\n`, `\u{1b}`), bytes that are not UTF-8 become U+FFFD. Not for
-/// programs: the path can't be restored from it.
+/// of writing are escaped (`\n`, `\u{1b}`), bytes that are not UTF-8 become U+FFFD, secrets of a URL
+/// are left out. Not for programs: the path can't be restored from it.
 #[derive(Clone, Copy, Debug)]
 pub struct DisplayPath<P>(pub P);
 
 impl<P: AsRef<Path>> fmt::Display for DisplayPath<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for chunk in self.0.as_ref().as_os_str().as_encoded_bytes().utf8_chunks() {
+        let public = public_path(self.0.as_ref());
+        for chunk in public.as_os_str().as_encoded_bytes().utf8_chunks() {
             for character in chunk.valid().chars() {
                 if needs_escape(character) {
                     write!(f, "{}", character.escape_default())?;

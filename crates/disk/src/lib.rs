@@ -27,7 +27,8 @@
 //! | `allocator` | less address space for the allocator, where that is limited |
 //! | `gate`, `rate` | what holds transfers back: hot drives, a limit on bytes a second |
 //! | `sim` | a simulated disk on which everything can fail |
-//! | `notices`, `display_path`, `inherited` | messages and paths in them; inherited streams |
+//! | `notices`, `display_path`, `public` | messages, paths and URLs in them |
+//! | `inherited` | inherited streams |
 //! | `sigpipe` | threads on which a closed connection is an error, and kills nobody |
 //!
 //! Knows nothing of keys or order, and imports no other crate of the workspace. Measures no drive
@@ -59,6 +60,7 @@ mod output_place;
 mod persistent;
 mod place;
 mod progress;
+mod public;
 mod ranges;
 mod rate;
 mod refusals;
@@ -91,6 +93,7 @@ pub use notices::Notices;
 pub use options::{DiskOptions, IoChoice, UnknownIoChoice};
 pub use os::OsDisk;
 pub use place::{Found, ListedFile, is_url};
+pub use public::{public_path, public_text};
 pub use ranges::{FileRange, RangeDisk};
 pub use rate::RateLimit;
 pub use refusals::{is_refusal_an_error, refusals_as_errors};

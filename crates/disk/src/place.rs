@@ -17,7 +17,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// What the URLs of object stores and web servers begin with.
-const SCHEMES: [&str; 5] = ["s3://", "gs://", "az://", "https://", "http://"];
+pub(crate) const SCHEMES: [&str; 5] = ["s3://", "gs://", "az://", "https://", "http://"];
 
 /// Whether a path is the URL of an object, or of a prefix of objects, and not a name in the file
 /// system.

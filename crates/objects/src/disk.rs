@@ -572,7 +572,7 @@ impl Disk for ObjectDisk {
 
 /// That versions of objects at this place can't be told from each other.
 fn indistinct(object: &Location) -> String {
-    let host = format!("{}{}", object.scheme.prefix(), object.bucket);
+    let host = object.with_key("");
     format!(
         "{host} gives what it serves neither a tag nor a time of change that tells versions apart: \
          if it is written to while it is read, only another length is noticed"

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use xsort_disk::{Error, Operation};
+use xsort_disk::{Error, Operation, public_text};
 
 /// Why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -216,9 +216,11 @@ pub struct Failure {
 const DETAIL_MAX: usize = 300;
 
 impl Failure {
-    /// With the words of the store or of the system, which may be anything.
+    /// With the words of the store or of the system, which may be anything; URLs in them are
+    /// without their secrets.
     pub fn new(reason: Reason, detail: impl Into<String>) -> Failure {
         let detail: String = detail.into();
+        let detail = public_text(&detail);
         let printable = |letter: char| if letter.is_control() { ' ' } else { letter };
         Failure { reason, detail: detail.chars().take(DETAIL_MAX).map(printable).collect() }
     }

@@ -8,6 +8,7 @@ use crate::failure::{Failure, Reason};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use xsort_disk::DisplayPath;
 
 /// How an object is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -128,7 +129,12 @@ impl Location {
 
     /// The URL, from which [`parse`](Location::parse) makes this again.
     pub fn url(&self) -> PathBuf {
-        PathBuf::from(self.to_string())
+        PathBuf::from(self.text())
+    }
+
+    /// The same as a text, with the secrets that it may have: not for messages.
+    pub fn text(&self) -> String {
+        format!("{}{}/{}", self.scheme.prefix(), self.bucket, self.key)
     }
 }
 
@@ -139,8 +145,9 @@ impl From<&Location> for PathBuf {
 }
 
 impl fmt::Display for Location {
+    /// For people: without secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}/{}", self.scheme.prefix(), self.bucket, self.key)
+        write!(f, "{}", DisplayPath(self.url()))
     }
 }
 

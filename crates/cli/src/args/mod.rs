@@ -29,6 +29,7 @@ use clap::{CommandFactory, Parser, Subcommand, ValueHint};
 use help::{DONE_OR_VERDICT, TEMPLATE, environment_and_exit_status};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use xsort_disk::public_text;
 use xsort_gnu::When;
 
 const EXAMPLES: &str = "\
@@ -151,7 +152,7 @@ pub(crate) fn command() -> clap::Command {
 /// What the parser says about a wrong command line, in one line: its message, what may have been
 /// meant, and where to read on.
 pub(crate) fn usage_line(error: &clap::Error) -> String {
-    let text = error.render().to_string();
+    let text = public_text(&error.render().to_string()).into_owned();
     let body = text.split("\n\nUsage:").next().unwrap_or_default();
     let body = body.split("\n\nFor more information").next().unwrap_or_default();
     let mut paragraphs = body.split("\n\n").map(one_line);

@@ -8,7 +8,7 @@ use crate::output::ResultPrinter;
 use crate::settings::{JobLimits, ReportStyle};
 use std::path::{Path, PathBuf};
 use xsort::machine::caches;
-use xsort_disk::{Disk, Found, is_standard_output};
+use xsort_disk::{Disk, Found, is_standard_output, public_path};
 use xsort_extsort::variable::{LinesCheckpoint, LinesDryRun, OutputCodec};
 use xsort_extsort::{Error, LinesOptions, scratch_directories};
 
@@ -78,7 +78,7 @@ pub(super) fn print_plan(
     let output = Some(output).filter(|path| !is_standard_output(path));
     let plan = LinesPlan {
         inputs: files.len(),
-        output: output.map(|path| path.to_string_lossy().into_owned()),
+        output: output.map(|path| public_path(path).to_string_lossy().into_owned()),
         figures,
         scratch: engine.scratch,
     };

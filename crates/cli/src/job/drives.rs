@@ -2,6 +2,7 @@
 
 use super::sensors::Sensors;
 use std::path::{Path, PathBuf};
+use xsort_disk::public_path;
 use xsort_extsort::Reading;
 use xsort_status::DriveState;
 
@@ -48,7 +49,7 @@ impl JobResources {
         let state = |(path, roles, scratch_bytes): (PathBuf, Vec<&str>, u64)| {
             let (device, celsius) = sensors.read(&path).unzip();
             DriveState {
-                path: path.display().to_string(),
+                path: public_path(&path).display().to_string(),
                 role: roles.join(", "),
                 scratch_bytes,
                 device,

@@ -11,6 +11,7 @@ use std::env;
 use std::fs;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
+use xsort_disk::public_text;
 use xsort_extsort::Compressed;
 use xsort_objects::{UploadUnderWay, uploads_under_way};
 use xsort_status::{
@@ -86,7 +87,7 @@ impl Publication {
     fn complete_identity(&mut self) {
         let identity = &mut self.identity;
         let mut bytes = 0;
-        let words = env::args_os().map(|word| word.to_string_lossy().into_owned());
+        let words = env::args_os().map(|word| public_text(&word.to_string_lossy()).into_owned());
         let fits = |word: &String| {
             bytes += word.len();
             bytes <= ARGUMENTS_BYTES_MAX
@@ -165,7 +166,8 @@ fn spilled(reading: xsort_extsort::Spilled) -> Spilled {
 
 fn upload(of: UploadUnderWay) -> Upload {
     let UploadUnderWay { object, upload, is_resumable } = of;
-    Upload { url: object.to_string(), upload, is_resumable }
+    // Another process aborts it by this; a bucket's URL has no secrets.
+    Upload { url: object.text(), upload, is_resumable }
 }
 
 fn unix_seconds() -> f64 {

@@ -8,6 +8,7 @@ use crate::gnu_commands::reason;
 use crate::lines_plan::LinesPlan;
 use crate::output::ResultPrinter;
 use crate::settings::{ProgressStyle, ReportStyle};
+use xsort_disk::public_text;
 use xsort_extsort::LinesOptions;
 use xsort_extsort::variable::{LineOrder, dry_run_lines};
 
@@ -26,7 +27,7 @@ pub(super) fn print_dry_run<O: LineOrder>(
     let output = command.output.as_ref();
     let result = LinesPlan {
         inputs: inputs.count(),
-        output: output.map(|name| name.to_string_lossy().into_owned()),
+        output: output.map(|name| public_text(&name.to_string_lossy()).into_owned()),
         figures,
         scratch: options.scratch,
     };

@@ -5,6 +5,7 @@
 
 use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
+use crate::requests::ask::no_endpoint;
 use crate::requests::transport::{Transport, chain};
 use http::HeaderValue;
 use object_store::RetryConfig;
@@ -48,8 +49,7 @@ impl Azure {
         let endpoint =
             endpoint.unwrap_or_else(|| format!("https://{account}.blob.core.windows.net"));
         if !endpoint.contains("://") {
-            let text = format!("the endpoint {endpoint} is no URL: https://HOST");
-            return Err(Failure::new(Reason::Unusable, text));
+            return Err(no_endpoint(&endpoint, "https://HOST"));
         }
         let is_public = get("AZURE_SKIP_SIGNATURE").is_some_and(|it| it == "true");
         let (credentials, kind) = match is_public {

@@ -6,6 +6,7 @@
 
 use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
+use crate::requests::ask::no_endpoint;
 use crate::requests::transport::{Transport, chain};
 use http::HeaderValue;
 use http::header::AUTHORIZATION;
@@ -61,8 +62,7 @@ impl Google {
         // gcloud's has the path of another interface.
         let endpoint = endpoint.strip_suffix("/storage/v1").unwrap_or(endpoint);
         if !endpoint.contains("://") {
-            let text = format!("the endpoint {endpoint} is no URL: https://HOST");
-            return Err(Failure::new(Reason::Unusable, text));
+            return Err(no_endpoint(endpoint, "https://HOST"));
         }
         if let Some(token) = get("CLOUDSDK_AUTH_ACCESS_TOKEN") {
             return Ok(made(endpoint, Credentials::Token(token), "the environment"));

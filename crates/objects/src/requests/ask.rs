@@ -56,6 +56,13 @@ pub(crate) fn request(url: &str, ask: &Ask<'_>) -> Result<HttpRequest, Failure> 
     Ok(request)
 }
 
+/// An endpoint that is no URL. What it may have of a user, a password or a query isn't shown.
+pub(crate) fn no_endpoint(endpoint: &str, example: &str) -> Failure {
+    let host = endpoint.rsplit('@').next().unwrap_or_default();
+    let host = host.split('?').next().unwrap_or_default();
+    Failure::new(Reason::Unusable, format!("the endpoint {host} is no URL: {example}"))
+}
+
 /// Only the version that was opened. A weak tag agrees with none, so the answer's is compared.
 pub(crate) fn conditions(version: &Version) -> Vec<(&'static str, String)> {
     match version {
@@ -71,7 +78,7 @@ pub(crate) fn conditions(version: &Version) -> Vec<(&'static str, String)> {
 
 /// A URL as it was given, with what can't be in one encoded.
 pub(crate) fn web_url(object: &Location) -> String {
-    let url = object.to_string();
+    let url = object.text();
     let url = url.split('#').next().unwrap_or_default();
     let mut sent = String::with_capacity(url.len());
     for byte in url.bytes() {

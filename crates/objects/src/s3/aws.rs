@@ -8,6 +8,7 @@ use super::process::CredentialProcess;
 use super::profile::{Section, find};
 use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
+use crate::requests::ask::no_endpoint;
 use crate::requests::transport::{Transport, chain};
 use object_store::RetryConfig;
 use object_store::aws::AwsCredentialProvider;
@@ -54,8 +55,7 @@ impl Aws {
             get("AWS_REGION").or_else(|| get("AWS_DEFAULT_REGION")).or_else(|| setting("region"));
         let (credentials, kind) = credentials(&get, &profile, region.as_deref(), transport)?;
         if let Some(endpoint) = endpoint.as_ref().filter(|url| !url.contains("://")) {
-            let text = format!("the endpoint {endpoint} is no URL: http://HOST:PORT");
-            return Err(Failure::new(Reason::Unusable, text));
+            return Err(no_endpoint(endpoint, "http://HOST:PORT"));
         }
         let endpoint = endpoint.map(|url| url.trim_end_matches('/').to_owned());
         Ok(Aws { region, endpoint, credentials, kind, were_there: AtomicBool::new(false) })

@@ -176,7 +176,7 @@ impl SimStore {
 impl Client for SimStore {
     fn head(&self, object: &Location, _stop: &Stop) -> Result<ObjectInfo, Failure> {
         self.request(StoreCall::Head, self.place(object, 0), |objects, _| {
-            let seen = objects.seen(&object.to_string()).ok_or_else(no_object)?;
+            let seen = objects.seen(&object.text()).ok_or_else(no_object)?;
             let mut info = seen.info();
             if self.options.trouble == Some(StoreTrouble::ShortLength) {
                 info.bytes /= 2;
@@ -194,7 +194,7 @@ impl Client for SimStore {
     ) -> Result<Box<dyn Body>, Failure> {
         let place = self.place(object, range.start);
         self.request(StoreCall::GetRange, place, |objects, attempt| {
-            let found = objects.objects.get(&object.to_string()).ok_or_else(no_object)?;
+            let found = objects.objects.get(&object.text()).ok_or_else(no_object)?;
             if !found.info().version.agrees_with(version) {
                 return Err(Failure::new(Reason::Changed, "412 PreconditionFailed"));
             }
@@ -224,7 +224,7 @@ impl Client for SimStore {
     ) -> Result<Receipt, Failure> {
         let place = self.place(object, 0);
         self.request(StoreCall::Put, place, |objects, _| {
-            let key = object.to_string();
+            let key = object.text();
             if is_new && objects.objects.contains_key(&key) {
                 return Err(Failure::new(Reason::Exists, "412 PreconditionFailed"));
             }
@@ -235,7 +235,7 @@ impl Client for SimStore {
     fn create_multipart(&self, object: &Location, mark: &str) -> Result<String, Failure> {
         let place = self.place(object, 0);
         self.request(StoreCall::CreateMultipart, place, |objects, _| {
-            Ok(objects.begin(&object.to_string(), mark))
+            Ok(objects.begin(&object.text(), mark))
         })
     }
 
@@ -276,7 +276,7 @@ impl Client for SimStore {
     ) -> Result<Receipt, Failure> {
         let place = self.place(object, 0);
         self.request(StoreCall::Complete, place, |objects, _| {
-            if is_new && objects.objects.contains_key(&object.to_string()) {
+            if is_new && objects.objects.contains_key(&object.text()) {
                 return Err(Failure::new(Reason::Exists, "412 PreconditionFailed"));
             }
             let is_lenient = self.options.trouble == Some(StoreTrouble::CompleteWithoutPart);
@@ -294,7 +294,7 @@ impl Client for SimStore {
 
     fn remove(&self, object: &Location, version: &Version) -> Result<(), Failure> {
         self.request(StoreCall::Remove, self.place(object, 0), |objects, _| {
-            let key = object.to_string();
+            let key = object.text();
             match objects.objects.get(&key) {
                 // As S3, which removes what isn't there.
                 None => Ok(()),
@@ -314,8 +314,8 @@ impl Client for SimStore {
         _stop: &Stop,
     ) -> Result<ListedPage, Failure> {
         self.request(StoreCall::List, self.place(prefix, 0), |objects, _| {
-            let begin = prefix.to_string();
-            let bucket = prefix.with_key("").to_string();
+            let begin = prefix.text();
+            let bucket = prefix.with_key("").text();
             let after = page.map(|page| format!("{bucket}{page}"));
             let keys = objects.objects.keys().filter(|key| key.starts_with(&begin));
             let mut keys: Vec<String> =
@@ -338,8 +338,8 @@ impl Client for SimStore {
         _stop: &Stop,
     ) -> Result<Vec<ListedUpload>, Failure> {
         self.request(StoreCall::List, self.place(prefix, 1), |objects, _| {
-            let begin = prefix.to_string();
-            let bucket = prefix.with_key("").to_string();
+            let begin = prefix.text();
+            let bucket = prefix.with_key("").text();
             let uploads = objects.uploads.iter().filter(|(_, it)| it.key.starts_with(&begin));
             let listed = uploads.map(|(number, upload)| ListedUpload {
                 key: upload.key[bucket.len()..].to_owned(),

@@ -87,7 +87,7 @@ impl Shared {
                 assert_eq!(asked.header("x-ms-blob-type"), Some("BlockBlob"));
                 check_md5(asked)?;
                 let answer = self.put_blob(asked, object, asked.body.clone(), is_new)?;
-                self.blocks.lock().unwrap().remove(&object.to_string());
+                self.blocks.lock().unwrap().remove(&object.text());
                 Ok(answer)
             }
             ("DELETE", "") => {
@@ -117,7 +117,7 @@ impl Shared {
             return Err((400, "InvalidQueryParameterValue"));
         }
         let mut names = self.blocks.lock().unwrap();
-        let blocks = names.entry(object.to_string()).or_default();
+        let blocks = names.entry(object.text()).or_default();
         if blocks.uncommitted.keys().any(|other| other.len() != id.len()) {
             return Err((400, "InvalidBlobOrBlock"));
         }
@@ -129,7 +129,7 @@ impl Shared {
         check_md5(asked)?;
         let text = std::str::from_utf8(&asked.body).unwrap();
         let mut names = self.blocks.lock().unwrap();
-        let blocks = names.entry(object.to_string()).or_default();
+        let blocks = names.entry(object.text()).or_default();
         let mut list = BTreeMap::new();
         let mut all = Vec::new();
         for rest in text.split("<Latest>").skip(1) {
@@ -146,7 +146,7 @@ impl Shared {
 
     fn list_blocks(&self, object: &Location) -> Done {
         let names = self.blocks.lock().unwrap();
-        let blocks = names.get(&object.to_string()).ok_or((404, "BlobNotFound"))?;
+        let blocks = names.get(&object.text()).ok_or((404, "BlobNotFound"))?;
         let mut text = String::from("<BlockList>");
         for (name, list) in
             [("CommittedBlocks", &blocks.committed), ("UncommittedBlocks", &blocks.uncommitted)]

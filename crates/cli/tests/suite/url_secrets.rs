@@ -1,0 +1,176 @@
+//! Secrets in URLs: users and passwords, signatures, tokens. Nothing that the program says, publishes
+//! or keeps has them.
+
+use crate::objects::{sandbox, server, store};
+use crate::sandbox::{Sandbox, program};
+use server::{Asked, PUBLIC, Server, Wrong};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+/// What must be nowhere.
+const SECRETS: [&str; 4] = ["PASSWORD", "SIGNATURE", "SESSION", "AKIASECRET"];
+
+const QUERY: &str = "X-Amz-Credential=AKIASECRET%2Fx&X-Amz-Security-Token=SESSION&\
+                     X-Amz-Signature=SIGNATURE&sig=SIGNATURE";
+
+/// A URL of the server, with all secrets.
+fn url(server: &Server, key: &str) -> String {
+    format!("http://me:PASSWORD@{}/{PUBLIC}/{key}?{QUERY}", server.address)
+}
+
+fn assert_hidden(text: &str, what: &str) {
+    for secret in SECRETS {
+        assert!(!text.contains(secret), "{what}: {text}");
+    }
+}
+
+/// What a command says, which has no secrets.
+fn said(sandbox: &Sandbox, line: &str) -> String {
+    let ended = sandbox.run(line);
+    let said = ended.stdout + &ended.stderr;
+    assert_hidden(&said, line);
+    said
+}
+
+#[test]
+fn no_message_and_no_report_has_them() {
+    let store = store();
+    let server = Server::start(&store, |asked: &Asked| match asked.path.rsplit('/').next() {
+        Some("denied") => Wrong::Refuse(403, "AccessDenied"),
+        Some("short") => Wrong::HeadSays(100),
+        Some("nameless") => Wrong::Says(&[("etag", ""), ("last-modified", "")]),
+        _ => Wrong::Nothing,
+    });
+    let sandbox = sandbox(&server);
+    let records = sandbox.ok("gen -q 3000 -");
+    for key in ["records", "short", "nameless"] {
+        store.put_object(&format!("s3://{PUBLIC}/{key}"), &*records);
+    }
+    store.put_object(&format!("s3://{PUBLIC}/t.csv"), "k\n2\nx\n");
+    for key in ["records", "denied", "missing", "short", "nameless", "t.csv", "a/../b"] {
+        let url = url(&server, key);
+        for line in [
+            format!("sort {url} -o out --verbose"),
+            format!("sort {url} -o out --json"),
+            format!("sort {url} -o out --dry-run"),
+            format!("sort {url} -o out --dry-run --json"),
+            format!("sort {url} -o {url}"),
+            format!("sort {url} -o out --remove-input"),
+            format!("sort {url} -o out --checkpoint -T ."),
+            format!("sort {url} -o out -T {url}"),
+            format!("sort --record prefixed:u8 {url} -o out"),
+            format!("lines {url} -o out --verbose"),
+            format!("lines {url} --json -o out"),
+            format!("lines -c {url}"),
+            format!("lines -c {url} {url}"),
+            format!("lines -o {url} in"),
+            format!("lines --dry-run --json {url} -o {url}"),
+            format!("table {url} --by k:int -o out"),
+            format!("table {url} --by k:int -o out --json --dry-run"),
+            format!("table {url} --by none -o {url}"),
+            format!("verify {url} --json"),
+            format!("verify {url} --against {url}"),
+            format!("verify {url} --summary {url}"),
+            format!("verify --summaries {url}"),
+            format!("gen 1000 {url}"),
+            format!("gen 1000 out {url}"),
+            format!("du {url}"),
+            format!("status {url}"),
+            format!("status --clear {url}"),
+        ] {
+            said(&sandbox, &line);
+        }
+    }
+    let records = url(&server, "records");
+    let missing = said(&sandbox, &format!("sort {} -o out", url(&server, "missing")));
+    let shown =
+        format!("opening http://***@{}/{PUBLIC}/missing?X-Amz-Credential=***&", server.address);
+    let shown_of_find = shown.replace("opening", "inspecting");
+    assert!(
+        missing.contains(&shown) || missing.contains(&shown_of_find) || missing.contains("***")
+    );
+    assert!(sandbox.run(&format!("sort -q {records} -o out")).code == Some(0));
+    // In stores the same, where somebody pastes them.
+    for line in [
+        "sort s3://AKIASECRET:PASSWORD@bucket/k -o out",
+        "lines az://bucket/k?sv=1&sig=SIGNATURE",
+        "sort in -o gs://bucket/k?X-Goog-Signature=SIGNATURE",
+        "du s3://AKIASECRET:PASSWORD@bucket/k",
+    ] {
+        assert!(said(&sandbox, line).contains("***"), "{line}");
+    }
+}
+
+/// Every byte of every file below a directory.
+fn bytes_below(directory: &Path, all: &mut Vec<u8>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => bytes_below(&path, all),
+            false => all.extend(fs::read(&path).unwrap_or_default()),
+        }
+    }
+}
+
+/// A resumable sort that is under way: its status, its journal, its scratch.
+#[test]
+fn shared_memory_and_journals_have_none() {
+    let store = store();
+    let goes_on = Arc::new(AtomicBool::new(false));
+    let may_go_on = Arc::clone(&goes_on);
+    let server = Server::start(&store, move |asked| {
+        let is_late = asked.method == "GET" && asked.header("range") > Some("bytes=8");
+        while is_late && !may_go_on.load(Relaxed) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        Wrong::Nothing
+    });
+    let mut sandbox = sandbox(&server);
+    let status = sandbox.path().join("status");
+    sandbox.variables.push(("XSORT_STATUS_DIR".into(), status.to_str().unwrap().to_owned()));
+    sandbox.ok("gen -q 40MB in");
+    store.put_object(&format!("s3://{PUBLIC}/in"), sandbox.read("in"));
+    fs::remove_file(sandbox.path().join("in")).unwrap();
+    let mut command = Command::new(program());
+    let url = url(&server, "in");
+    command.args([
+        "sort",
+        "-q",
+        &url,
+        "-o",
+        "out",
+        "--checkpoint",
+        "-m",
+        "64M",
+        "-j",
+        "2",
+        "-T",
+        ".",
+    ]);
+    command.current_dir(sandbox.path()).envs(sandbox.variables.iter().cloned());
+    let mut job = command.spawn().unwrap();
+    while sandbox.json("status")["jobs"][0]["snapshot"]["job"]["arguments"].is_null() {
+        thread::sleep(Duration::from_millis(5));
+        assert!(job.try_wait().unwrap().is_none(), "it waits for the server");
+    }
+    let arguments = sandbox.json("status")["jobs"][0]["snapshot"]["job"]["arguments"].to_string();
+    assert!(arguments.contains("***@") && arguments.contains("X-Amz-Signature=***"), "{arguments}");
+    for line in ["status", "status --json"] {
+        said(&sandbox, line);
+    }
+    said(&sandbox, &format!("status {}", job.id()));
+    let mut all = Vec::new();
+    bytes_below(sandbox.path(), &mut all);
+    assert!(all.len() > 4096, "there is a status and a journal");
+    for secret in SECRETS {
+        let found = all.windows(secret.len()).any(|bytes| bytes == secret.as_bytes());
+        assert!(!found, "{secret} is in a file");
+    }
+    goes_on.store(true, Relaxed);
+    assert!(job.wait().unwrap().success());
+}

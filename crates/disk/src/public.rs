@@ -1,0 +1,176 @@
+//! URLs without their secrets: what messages, reports and shared memory may show of one.
+//!
+//! Left out are the user and the password before a host, and of a web server's URL all values of
+//! its query: signatures, tokens and keys stand there under many names (`X-Amz-Signature`, `sig`,
+//! `token`). In the key of a store's object `?` and `&` are ordinary characters, so only the values
+//! after names that signatures have are left out.
+//!
+//! Not for what is sent, or read again: a URL can't be restored from this.
+
+use crate::is_url;
+use crate::place::SCHEMES;
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// What stands for a secret.
+const HIDDEN: &str = "***";
+
+/// Names in queries whose values are secrets, or a part of one, in small letters.
+const SECRET_NAMES: [&str; 14] = [
+    "awsaccesskeyid",
+    "googleaccessid",
+    "sig",
+    "signature",
+    "token",
+    "x-amz-credential",
+    "x-amz-security-token",
+    "x-amz-signature",
+    "x-goog-credential",
+    "x-goog-security-token",
+    "x-goog-signature",
+    "access_token",
+    "key-pair-id",
+    "policy",
+];
+
+/// A path as it may be shown; of a URL, without its secrets.
+pub fn public_path(path: &Path) -> Cow<'_, Path> {
+    if !is_url(path) {
+        return Cow::Borrowed(path);
+    }
+    // What is no UTF-8 is no URL that can be asked for.
+    let url = String::from_utf8_lossy(path.as_os_str().as_bytes());
+    match public_url(&url) {
+        Cow::Borrowed(_) => Cow::Borrowed(path),
+        Cow::Owned(public) => Cow::Owned(OsStr::new(&public).into()),
+    }
+}
+
+/// A text in which URLs may occur, without their secrets.
+pub fn public_text(text: &str) -> Cow<'_, str> {
+    let mut public = String::new();
+    let mut rest = text;
+    while let Some(at) = next_url(rest) {
+        let (before, from) = rest.split_at(at);
+        let (url, after) = from.split_at(url_bytes(from));
+        public += before;
+        public += &public_url(url);
+        rest = after;
+    }
+    match public.is_empty() {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(public + rest),
+    }
+}
+
+/// Where the next URL begins.
+fn next_url(text: &str) -> Option<usize> {
+    SCHEMES.iter().filter_map(|scheme| text.find(scheme)).min()
+}
+
+/// How long the URL is with which a text begins. What ends a sentence or a bracket is none of it.
+fn url_bytes(text: &str) -> usize {
+    let ends = |letter: char| letter.is_whitespace() || "\"'<>()[]{}`|‘’“”".contains(letter);
+    // Brackets are around addresses in the host.
+    let host = text.find("://").map_or(0, |at| at + 3);
+    let host = match text[host..].starts_with('[') {
+        true => text.find(']').map_or(host, |at| at + 1),
+        false => host,
+    };
+    let end = text[host..].find(ends).map_or(text.len(), |at| host + at);
+    text[..end].trim_end_matches([':', ',', '.', ';', '!']).len()
+}
+
+/// A URL without its secrets.
+fn public_url(url: &str) -> Cow<'_, str> {
+    let Some((scheme, rest)) = url.split_once("://") else { return Cow::Borrowed(url) };
+    let host_bytes = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (host, path) = rest.split_at(host_bytes);
+    let is_web = scheme.starts_with("http");
+    let (path, query) = path.split_once('?').map_or((path, None), |(path, it)| (path, Some(it)));
+    let has_user = host.contains('@');
+    if !has_user && query.is_none() && !(is_web && path.contains('#')) {
+        return Cow::Borrowed(url);
+    }
+    let mut public = format!("{scheme}://");
+    match host.rsplit_once('@') {
+        Some((_, host)) => public.extend([HIDDEN, "@", host]),
+        None => public += host,
+    }
+    match path.split_once('#').filter(|_| is_web) {
+        Some((path, _)) => public.extend([path, "#", HIDDEN]),
+        None => public += path,
+    }
+    if let Some(query) = query {
+        public.push('?');
+        public += &public_query(query, is_web);
+    }
+    Cow::Owned(public)
+}
+
+/// A query without the values that are secrets, or without any.
+fn public_query(query: &str, hides_all: bool) -> String {
+    let public = |pair: &str| match pair.split_once('=') {
+        _ if pair.is_empty() => String::new(),
+        Some((name, _)) if hides_all || is_secret(name) => format!("{name}={HIDDEN}"),
+        None if hides_all => HIDDEN.to_owned(),
+        _ => pair.to_owned(),
+    };
+    query.split('&').map(public).collect::<Vec<_>>().join("&")
+}
+
+fn is_secret(name: &str) -> bool {
+    SECRET_NAMES.contains(&&*name.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(url: &str) -> String {
+        let path = public_path(Path::new(url)).to_str().unwrap().to_owned();
+        assert_eq!(public_text(url), path, "as a text");
+        path
+    }
+
+    #[test]
+    fn secrets_of_urls_are_left_out() {
+        for (url, expected) in [
+            ("https://host/a/b.csv", "https://host/a/b.csv"),
+            ("https://me:pass@host:1/a", "https://***@host:1/a"),
+            ("http://to%40ken@host", "http://***@host"),
+            ("https://h/k?X-Amz-Signature=abc&x=1", "https://h/k?X-Amz-Signature=***&x=***"),
+            ("https://h/k?secret", "https://h/k?***"),
+            ("https://h?sig=a=b&", "https://h?sig=***&"),
+            ("https://h/k#access_token=x", "https://h/k#***"),
+            ("http://[::1]:9/k?a=b", "http://[::1]:9/k?a=***"),
+            ("s3://id:secret@bucket/key", "s3://***@bucket/key"),
+            ("s3://bucket/a?x=1&y#z@", "s3://bucket/a?x=1&y#z@"),
+            ("az://c/k?sv=1&sig=a%2Fb&se=2", "az://c/k?sv=1&sig=***&se=2"),
+            ("gs://b/k?X-Goog-Signature=0a", "gs://b/k?X-Goog-Signature=***"),
+            (
+                "s3://b/k?AWSAccessKeyId=AKIA&Signature=x",
+                "s3://b/k?AWSAccessKeyId=***&Signature=***",
+            ),
+        ] {
+            assert_eq!(shown(url), expected);
+            assert_eq!(shown(expected), expected, "nothing more is left out");
+        }
+        assert_eq!(public_path(Path::new("./https://h/k?a=b")), Path::new("./https://h/k?a=b"));
+    }
+
+    #[test]
+    fn urls_are_found_in_texts() {
+        for (text, expected) in [
+            ("no URL? a=b", "no URL? a=b"),
+            ("reading https://h/k?sig=a: no", "reading https://h/k?sig=***: no"),
+            ("--from=http://h/k?a=b", "--from=http://h/k?a=***"),
+            ("(https://u:p@h/) and 's3://b/k?sig=x'.", "(https://***@h/) and 's3://b/k?sig=***'."),
+            ("url (http://h/?a=b)", "url (http://h/?a=***)"),
+        ] {
+            assert_eq!(public_text(text), expected);
+        }
+    }
+}
