@@ -27,7 +27,7 @@
 //! | `allocator` | less address space for the allocator, where that is limited |
 //! | `gate`, `rate` | what holds transfers back: hot drives, a limit on bytes a second |
 //! | `sim` | a simulated disk on which everything can fail |
-//! | `notices`, `display_path`, `public` | messages, paths and URLs in them |
+//! | `notices`, `display_path`, `url` | messages, paths and URLs in them |
 //! | `inherited` | inherited streams |
 //! | `sigpipe` | threads on which a closed connection is an error, and kills nobody |
 //!
@@ -60,7 +60,6 @@ mod output_place;
 mod persistent;
 mod place;
 mod progress;
-mod public;
 mod ranges;
 mod rate;
 mod refusals;
@@ -75,6 +74,7 @@ mod stream;
 mod threads;
 mod transfer;
 mod uring;
+mod url;
 
 pub use alignment::{ALIGNMENT, align_down, align_up};
 pub use allocator::share_one_arena_if_limited;
@@ -92,8 +92,7 @@ pub use new_file::{Creation, NewFile, Obstacle};
 pub use notices::Notices;
 pub use options::{DiskOptions, IoChoice, UnknownIoChoice};
 pub use os::OsDisk;
-pub use place::{Found, ListedFile, is_url};
-pub use public::{public_path, public_text};
+pub use place::{Found, ListedFile};
 pub use ranges::{FileRange, RangeDisk};
 pub use rate::RateLimit;
 pub use refusals::{is_refusal_an_error, refusals_as_errors};
@@ -105,3 +104,4 @@ pub use sim::{
 };
 pub use store::{Disk, Drive, FileIdentity, StoredPart};
 pub use stream::{STANDARD_OUTPUT, is_standard_output};
+pub use url::{is_url, public_path, public_text};

@@ -1,12 +1,9 @@
-//! What is at a path, and which paths are URLs.
-//!
-//! A path is a URL if it begins like one, whatever files there are: what a command means must not
-//! depend on what lies around. A file of such a name is `./s3://bucket/key`.
+//! What is at a path.
 //!
 //! Not how objects are read and written: that is another disk's work. The operating system's
 //! refuses them.
 
-use crate::{DisplayPath, Error, Operation};
+use crate::{DisplayPath, Error, Operation, is_url};
 use rustix::fs::{FileType, stat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -15,16 +12,6 @@ use std::io;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-
-/// What the URLs of object stores and web servers begin with.
-pub(crate) const SCHEMES: [&str; 5] = ["s3://", "gs://", "az://", "https://", "http://"];
-
-/// Whether a path is the URL of an object, or of a prefix of objects, and not a name in the file
-/// system.
-pub fn is_url(path: &Path) -> bool {
-    let path = path.as_os_str().as_bytes();
-    SCHEMES.iter().any(|scheme| path.starts_with(scheme.as_bytes()))
-}
 
 /// What a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,16 +112,6 @@ pub(crate) fn refuse_scratch_at_url(directory: &Path) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_url_is_known_by_its_beginning() {
-        for url in ["s3://bucket/key", "gs://b", "az://c/d/", "https://host/a?b=c", "http://h/"] {
-            assert!(is_url(Path::new(url)), "{url}");
-        }
-        for path in ["./s3://bucket/key", "s3:/bucket", "/s3://b", "S3://b", "file://x", "s3", ""] {
-            assert!(!is_url(Path::new(path)), "{path}");
-        }
-    }
 
     #[test]
     fn what_is_at_a_path_is_found_with_its_length() {

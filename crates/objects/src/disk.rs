@@ -570,7 +570,7 @@ impl Disk for ObjectDisk {
     }
 }
 
-/// That versions of objects at this place can't be told from each other.
+/// That versions of objects at this place can't be distinguished.
 fn indistinct(object: &Location) -> String {
     let host = object.with_key("");
     format!(

@@ -80,8 +80,8 @@ pub(crate) struct JobLimits {
 }
 
 /// What is wrong with `--verify-output` where no object is written.
-pub(crate) const VERIFIES_NO_OBJECT: &str = "--verify-output reads an object back that was written, and no object is: leave it out, or write \
-     to a URL (s3://, gs:// or az://)";
+pub(crate) const VERIFIES_NO_OBJECT: &str = "--verify-output reads an object back that was written, and no object is: leave it out, or \
+     write to a URL (s3://, gs:// or az://)";
 
 impl JobLimits {
     /// The limits that the arguments and the machine set; with `no_clobber` outputs must not
@@ -159,8 +159,8 @@ impl JobLimits {
     /// The machine's disk, with the chosen engine and limits.
     ///
     /// # Errors
-    /// If it can't start, if objects leave no memory, or if an object is to be read back and none is
-    /// written.
+    /// If it can't start, if objects leave no memory, or if an object is to be read back and none
+    /// is written.
     pub(crate) fn disk(&self) -> Result<Arc<dyn Disk>, Failure> {
         if self.verifies_no_object {
             return Err(Failure::Usage(VERIFIES_NO_OBJECT.into()));

@@ -1,5 +1,5 @@
-//! Secrets in URLs: users and passwords, signatures, tokens. Nothing that the program says, publishes
-//! or keeps has them.
+//! Secrets in URLs: users and passwords, signatures, tokens. Nothing that the program says,
+//! publishes or keeps has them.
 
 use crate::objects::{sandbox, server, store};
 use crate::sandbox::{Sandbox, program};
@@ -47,9 +47,10 @@ fn no_message_and_no_report_has_them() {
         _ => Wrong::Nothing,
     });
     let sandbox = sandbox(&server);
-    let records = sandbox.ok("gen -q 3000 -");
+    sandbox.ok("gen -q 3000 in");
+    let records = sandbox.read("in");
     for key in ["records", "short", "nameless"] {
-        store.put_object(&format!("s3://{PUBLIC}/{key}"), &*records);
+        store.put_object(&format!("s3://{PUBLIC}/{key}"), records.clone());
     }
     store.put_object(&format!("s3://{PUBLIC}/t.csv"), "k\n2\nx\n");
     for key in ["records", "denied", "missing", "short", "nameless", "t.csv", "a/../b"] {

@@ -4,77 +4,73 @@ use super::Expected;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
-/// What was read of an object so far: of each stretch its end and its checksum.
+/// What was read of an object so far: of each range its end and its checksum.
 pub(crate) struct Coverage {
     expected: Expected,
     /// The length of the object.
     bytes: u64,
-    stretches: Mutex<BTreeMap<u64, (u64, u64)>>,
+    ranges: Mutex<BTreeMap<u64, (u64, u64)>>,
 }
 
 impl Coverage {
     /// Nothing was read of an object of `bytes` bytes.
     pub(crate) fn new(expected: Expected, bytes: u64) -> Coverage {
-        Coverage { expected, bytes, stretches: Mutex::default() }
+        Coverage { expected, bytes, ranges: Mutex::default() }
     }
 
     /// Adds what was read at `offset`; what was read before counts once. Returns `false` if the
     /// object is read whole by that and is another one than the store's checksum says.
     pub(crate) fn add(&self, offset: u64, bytes: &[u8]) -> bool {
         let end = offset + bytes.len() as u64;
-        let gaps = gaps(&self.stretches.lock(), offset, end);
-        // Not under the lock: other threads have ranges of their own.
-        let new: Vec<(u64, u64, u64)> = gaps
-            .into_iter()
-            .map(|(start, stop)| {
-                let new = &bytes[(start - offset) as usize..(stop - offset) as usize];
-                (start, stop, self.expected.hash(new))
-            })
-            .collect();
-        let mut stretches = self.stretches.lock();
-        for (start, stop, sum) in new {
-            // Another thread may have read the same meanwhile.
-            if gaps_are(&stretches, start, stop) {
-                self.insert(&mut stretches, start, stop, sum);
+        loop {
+            let gaps = gaps(&self.ranges.lock(), offset, end);
+            let Some(&(start, stop)) = gaps.first() else { break };
+            // Not under the lock: other threads have ranges of their own.
+            let new = &bytes[(start - offset) as usize..(stop - offset) as usize];
+            let sum = self.expected.hash(new);
+            let mut ranges = self.ranges.lock();
+            // Another thread may have read a part of it meanwhile.
+            if is_gap(&ranges, start, stop) {
+                self.insert(&mut ranges, start, stop, sum);
             }
         }
-        match stretches.get(&0) {
+        match self.ranges.lock().get(&0) {
             Some((end, sum)) if *end == self.bytes => *sum == self.expected.sum(),
             _ => true,
         }
     }
 
-    /// Adds a stretch, and joins it with its neighbours.
+    /// Adds a range, and joins it with its neighbours.
     fn insert(
         &self,
-        stretches: &mut BTreeMap<u64, (u64, u64)>,
+        ranges: &mut BTreeMap<u64, (u64, u64)>,
         mut start: u64,
         mut end: u64,
         mut sum: u64,
     ) {
-        if let Some((&before, &(its_end, its_sum))) = stretches.range(..start).next_back()
+        if let Some((&before, &(its_end, its_sum))) = ranges.range(..start).next_back()
             && its_end == start
         {
-            stretches.remove(&before);
+            ranges.remove(&before);
             sum = self.expected.combine(its_sum, sum, end - start);
             start = before;
         }
-        if let Some((its_end, its_sum)) = stretches.remove(&end) {
+        if let Some((its_end, its_sum)) = ranges.remove(&end) {
             sum = self.expected.combine(sum, its_sum, its_end - end);
             end = its_end;
         }
-        stretches.insert(start, (end, sum));
+        ranges.insert(start, (end, sum));
     }
 }
 
-/// The parts of a range that no stretch covers.
-fn gaps(stretches: &BTreeMap<u64, (u64, u64)>, start: u64, end: u64) -> Vec<(u64, u64)> {
+/// The parts of a range that no range covers.
+fn gaps(ranges: &BTreeMap<u64, (u64, u64)>, start: u64, end: u64) -> Vec<(u64, u64)> {
     let mut gaps = Vec::new();
     let mut at = start;
-    if let Some((_, &(before, _))) = stretches.range(..=start).next_back() {
+    if let Some((_, &(before, _))) = ranges.range(..=start).next_back() {
         at = at.max(before);
     }
-    for (&next, &(its_end, _)) in stretches.range(start..end) {
+    for (&next, &(its_end, _)) in ranges.range(start..end) {
         if at < next {
             gaps.push((at, next));
         }
@@ -87,8 +83,8 @@ fn gaps(stretches: &BTreeMap<u64, (u64, u64)>, start: u64, end: u64) -> Vec<(u64
 }
 
 /// Whether nothing of a range is covered.
-fn gaps_are(stretches: &BTreeMap<u64, (u64, u64)>, start: u64, end: u64) -> bool {
-    gaps(stretches, start, end) == [(start, end)]
+fn is_gap(ranges: &BTreeMap<u64, (u64, u64)>, start: u64, end: u64) -> bool {
+    gaps(ranges, start, end) == [(start, end)]
 }
 
 #[cfg(test)]

@@ -1,4 +1,8 @@
-//! URLs without their secrets: what messages, reports and shared memory may show of one.
+//! Which paths are URLs, and what messages, reports and shared memory may show of one: all but its
+//! secrets.
+//!
+//! A path is a URL if it begins like one, whatever files there are: what a command means must not
+//! depend on what lies around. A file of such a name is `./s3://bucket/key`.
 //!
 //! Left out are the user and the password before a host, and of a web server's URL all values of
 //! its query: signatures, tokens and keys stand there under many names (`X-Amz-Signature`, `sig`,
@@ -7,12 +11,20 @@
 //!
 //! Not for what is sent, or read again: a URL can't be restored from this.
 
-use crate::is_url;
-use crate::place::SCHEMES;
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+
+/// What the URLs of object stores and web servers begin with.
+const SCHEMES: [&str; 5] = ["s3://", "gs://", "az://", "https://", "http://"];
+
+/// Whether a path is the URL of an object, or of a prefix of objects, and not a name in the file
+/// system.
+pub fn is_url(path: &Path) -> bool {
+    let path = path.as_os_str().as_bytes();
+    SCHEMES.iter().any(|scheme| path.starts_with(scheme.as_bytes()))
+}
 
 /// What stands for a secret.
 const HIDDEN: &str = "***";
@@ -133,6 +145,16 @@ mod tests {
         let path = public_path(Path::new(url)).to_str().unwrap().to_owned();
         assert_eq!(public_text(url), path, "as a text");
         path
+    }
+
+    #[test]
+    fn a_url_is_known_by_its_beginning() {
+        for url in ["s3://bucket/key", "gs://b", "az://c/d/", "https://host/a?b=c", "http://h/"] {
+            assert!(is_url(Path::new(url)), "{url}");
+        }
+        for path in ["./s3://bucket/key", "s3:/bucket", "/s3://b", "S3://b", "file://x", "s3", ""] {
+            assert!(!is_url(Path::new(path)), "{path}");
+        }
     }
 
     #[test]
