@@ -1,7 +1,7 @@
 //! How the program ends: one line on standard error, and a documented status.
 
-use crate::settings::is_address_space_limited;
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use std::io;
 use xsort_disk::{Operation, is_standard_output};
 use xsort_extsort::Error;
@@ -146,7 +146,9 @@ fn system_code(source: &io::Error, operation: Option<Operation>) -> u8 {
         (Kind::Unsupported, _) if errno.is_none() => USAGE,
         (_, Some(Operation::Map)) => SPACE,
         // A thread's stack needs addresses.
-        (Kind::WouldBlock, Some(Operation::Start)) if is_address_space_limited() => SPACE,
+        (Kind::WouldBlock, Some(Operation::Start)) if getrlimit(Resource::As).current.is_some() => {
+            SPACE
+        }
         (_, Some(Operation::Open)) => INPUT,
         (_, Some(Operation::Create | Operation::Persist | Operation::Start)) => USAGE,
         (

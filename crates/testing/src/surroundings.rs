@@ -1,4 +1,4 @@
-//! What a test inherits from the one who starts it, and passes on to no program that it starts: open
+//! What a test inherits from the one who starts it, and doesn't pass on to programs: open
 //! descriptors, the mask of permissions, variables that change what programs do.
 
 use crate::gnu;
@@ -26,13 +26,20 @@ static INHERITED: LazyLock<Vec<u32>> = LazyLock::new(|| {
     numbers.filter(|number| *number > 2).filter(is_inherited).collect()
 });
 
-/// Has the files of this process, and of all that it starts, be readable by everybody, as most have
-/// it.
+/// Has the files of this process, and of all that it starts, be readable by everybody, as most
+/// have it.
 pub fn set_umask() {
     static SET: LazyLock<()> = LazyLock::new(|| {
         umask(Mode::from_raw_mode(0o022));
     });
     LazyLock::force(&SET);
+}
+
+/// What a script for bash begins with that must not have the descriptors that this process has
+/// inherited: it leaves few.
+#[must_use]
+pub fn closing_descriptors() -> String {
+    INHERITED.iter().map(|number| format!("exec {number}<&-; ")).collect()
 }
 
 /// A command of a program at `path`, which is called `name`, that doesn't inherit the descriptors
@@ -45,9 +52,9 @@ pub fn without_descriptors(name: &str, path: &Path) -> Command {
         return command;
     }
     // Not every shell closes descriptors from 10 on, or executes by another name.
-    let close: String = INHERITED.iter().map(|number| format!(" {number}<&-")).collect();
+    let script = closing_descriptors() + &format!("exec -a {name} \"$0\" \"$@\"");
     let mut command = Command::new(gnu::path("bash"));
-    command.args(["-c", &format!("exec{close}; exec -a {name} \"$0\" \"$@\"")]).arg(path);
+    command.args(["-c", &script]).arg(path);
     command
 }
 
@@ -55,8 +62,9 @@ pub fn without_descriptors(name: &str, path: &Path) -> Command {
 pub fn without_settings(command: &mut Command) -> &mut Command {
     let of_locale = ["LANG", "LANGUAGE", "LC_CTYPE", "LC_COLLATE", "LC_NUMERIC", "LC_TIME"];
     let of_programs = ["TMPDIR", "POSIXLY_CORRECT", "_POSIX2_VERSION", "TIME_STYLE", "BLOCK_SIZE"];
-    let of_ours = ["XSORT_STATUS", "XSORT_SYSFS", "DU_BLOCK_SIZE", "BLOCKSIZE", "LC_MONETARY"];
-    for name in of_locale.iter().chain(&of_programs).chain(&of_ours) {
+    let of_du = ["DU_BLOCK_SIZE", "BLOCKSIZE", "TZ"];
+    let of_ours = ["XSORT_STATUS", "XSORT_STATUS_DIR", "XSORT_SYSFS", "NO_COLOR"];
+    for name in of_locale.iter().chain(&of_programs).chain(&of_du).chain(&of_ours) {
         command.env_remove(name);
     }
     command.env("LC_ALL", "C")

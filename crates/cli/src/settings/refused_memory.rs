@@ -6,8 +6,8 @@
 //! one of them fails (SIGABRT), and nothing can be returned from there. So the program's allocator
 //! ends the process itself: it prints one line, removes what would be left behind, and exits.
 //!
-//! Allocations within [`refusals_as_errors`](xsort_disk::refusals_as_errors) are not affected: their
-//! caller handles the error.
+//! Allocations within [`refusals_as_errors`](xsort_disk::refusals_as_errors) are not affected:
+//! their caller handles the error.
 
 // An allocator is a promise that the compiler can't check.
 #![allow(unsafe_code)]
@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use xsort_disk::is_refusal_an_error;
 
-/// What is set free when memory is refused, for the clean-up: it formats names, and waits for locks.
+/// What is set free when memory is refused, for the clean-up: it formats names and waits for locks.
 const RESERVE: Layout = match Layout::from_size_align(128 << 10, 16) {
     Ok(layout) => layout,
     Err(_) => unreachable!(),

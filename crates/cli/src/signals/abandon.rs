@@ -2,6 +2,7 @@
 
 use super::rewriting::wait_for_whole_files;
 use super::terminating::{after_echo, terminating_signals};
+use crate::gnu_commands::reason;
 use parking_lot::Mutex;
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
@@ -12,13 +13,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
-use xsort_disk::{DisplayPath, abandon_outputs, try_to_abandon_outputs};
+use xsort_disk::{DisplayPath, Operation, abandon_outputs, try_to_abandon_outputs};
 use xsort_objects::{abandon_uploads, uploads_left};
 
 /// A thread that waits for signals makes a few system calls; one that abandons has requests made.
 const STACK_BYTES: usize = 1 << 20;
 
-/// What is done once before the process ends; it waits for locks no longer than it is told.
+/// What is done once before the process ends. It waits for a lock no longer than it is asked to.
 type Cleanup = Box<dyn FnOnce(Duration) + Send>;
 
 /// How long the clean-up of a process that a signal ends waits for another thread.
@@ -89,6 +90,14 @@ pub(crate) fn die_of(signal: i32) {
     std::mem::forget(dying);
 }
 
+/// A refused thread with what can be done about it.
+fn no_thread(refusal: io::Error) -> io::Error {
+    let (kind, reason) = (refusal.kind(), reason(&refusal));
+    let error = xsort_disk::Error::new(Operation::Start, "a thread", refusal);
+    let way_out = error.way_out().unwrap_or("try again");
+    io::Error::new(kind, format!("starting a thread: {reason}: {way_out}"))
+}
+
 /// For commands that signals kill wherever they are: from now on, signals that would end the
 /// process start [`die_of`] in a thread of its own. A second request ends the process on the spot.
 ///
@@ -117,7 +126,7 @@ pub(crate) fn clean_up_when_killed() -> io::Result<()> {
     let thread = thread::Builder::new().name("signals".into()).stack_size(STACK_BYTES);
     if let Err(refusal) = thread.spawn(wait) {
         kills_at_once.store(true, Relaxed);
-        return Err(refusal);
+        return Err(no_thread(refusal));
     }
     *is_installed = true;
     Ok(())

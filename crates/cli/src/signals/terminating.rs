@@ -37,8 +37,8 @@ pub(super) fn after_first_request(
     Ok(thread::Builder::new().name("signals".into()).stack_size(STACK_BYTES).spawn(wait).is_ok())
 }
 
-/// Calls `next`, in a thread of its own, once a further signal would be a new request; at once if the
-/// system refuses a thread.
+/// Calls `next`, in a thread of its own, once a further signal would be a new request; at once if
+/// the system refuses a thread.
 pub(super) fn after_echo(next: impl Fn() + Clone + Send + 'static) {
     let wait = {
         let next = next.clone();

@@ -3,11 +3,11 @@
 //!
 //! How long something takes at most is nothing that a test can tell; how long it takes at least is.
 
-use crate::sandbox::{Sandbox, program};
+use crate::sandbox::{Sandbox, clean, program};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -79,7 +79,7 @@ fn a_job_that_waits_for_its_rate_tells_of_it_and_can_be_stopped() {
     sandbox.write("out", "old");
     fs::create_dir(sandbox.path().join("status")).unwrap();
     let command = |line: &str| {
-        let mut command = Command::new(program());
+        let mut command = clean(program());
         command
             .args(line.split_whitespace())
             .current_dir(sandbox.path())

@@ -1,8 +1,7 @@
 //! Completion scripts, asked by the shells that they are for.
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, clean};
 use std::collections::BTreeSet;
-use std::process::Command;
 
 /// A sandbox with the script of a shell.
 fn sandbox(shell: &str) -> Sandbox {
@@ -13,7 +12,7 @@ fn sandbox(shell: &str) -> Sandbox {
 
 /// What a shell prints; `None` if it isn't there.
 fn ask(sandbox: &Sandbox, shell: &str, words: &[&str]) -> Option<String> {
-    let output = Command::new(shell).args(words).current_dir(sandbox.path()).output().ok()?;
+    let output = clean(shell).args(words).current_dir(sandbox.path()).output().ok()?;
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && stderr.is_empty(), "{words:?}: {stderr}");
     Some(String::from_utf8(output.stdout).unwrap())

@@ -2,8 +2,7 @@
 //! say and return the same.
 
 use crate::lines::{others_can_run_programs, run};
-use crate::sandbox::{Sandbox, program};
-use std::process::Command;
+use crate::sandbox::{Sandbox, clean, program};
 use std::sync::LazyLock;
 use xsort_testing::gnu;
 
@@ -157,7 +156,7 @@ fn deep_trees_are_counted_with_few_open_files() {
     let counted = |files: &str, threads: &str| {
         let script = format!("ulimit -n {files}; exec {} du {threads} tree", program().display());
         let output =
-            Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
+            clean("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!((output.status.code(), &stderr[..]), (Some(0), ""), "{script}");
         let mut lines: Vec<Vec<u8>> =
@@ -226,7 +225,7 @@ fn other_file_systems_are_only_statted() {
         for o in -x '-x -a' '-x -L' '-x --threads=1'; do \
         strace -f -qq -o log -e trace=open,openat,openat2,statx $xsort du $o t >>out || s=8; \
         cat log >>logs; done; umount t/mounted; exit $s";
-    let mut shell = Command::new("bash");
+    let mut shell = clean("bash");
     shell.args(["-c", script]).env("xsort", program()).current_dir(sandbox.path());
     let ended = shell.output().unwrap();
     if ended.status.code() != Some(0) {

@@ -1,11 +1,10 @@
 //! `xsort du` beyond GNU du: orders, trees, JSON, what is skipped, and its status.
 
-use crate::sandbox::{Sandbox, program};
+use crate::sandbox::{Sandbox, clean, program};
 use crate::terminal::Terminal;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::process::Command;
 
 /// Files of 1 to 4 blocks, in directories.
 fn sandbox() -> Sandbox {
@@ -72,7 +71,7 @@ fn what_does_nothing_is_refused() {
 }
 
 fn tree(sandbox: &Sandbox, locale: &str, words: &[&str]) -> String {
-    let output = Command::new(program())
+    let output = clean(program())
         .args(["du", "--tree"])
         .args(words)
         .current_dir(sandbox.path())
@@ -139,7 +138,7 @@ fn a_tree_is_no_longer_than_its_terminal() {
         }
     }
     let on_terminal = |words: &[&str], rows| {
-        let mut command = Command::new(program());
+        let mut command = clean(program());
         command.args(["du", "--inodes", "--tree"]).args(words).current_dir(sandbox.path());
         Terminal::of_size(60, rows).run(command)
     };

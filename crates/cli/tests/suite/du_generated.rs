@@ -5,7 +5,7 @@
 //! that one alone.
 
 use crate::du::has_old_apparent_sizes;
-use crate::sandbox::{Sandbox, program};
+use crate::sandbox::{Sandbox, clean, program};
 use rustix::fs::{CWD, FileType, Mode, OFlags, mkdirat, mknodat, openat};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};
@@ -13,7 +13,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use xsort_testing::{Random, gnu, quick_or_long, seeds};
 
 /// Trees, each with as many command lines, unless more are asked for; the whole takes some seconds.
@@ -221,8 +221,8 @@ enum Du {
 
 fn run(du: Du, directory: &Path, variables: &[(&str, &str)], words: &[&OsStr]) -> Ended {
     let mut command = match du {
-        Du::Gnus => Command::new(gnu::path("du")),
-        Du::Ours | Du::OursInOrder => Command::new(program()),
+        Du::Gnus => clean(gnu::path("du")),
+        Du::Ours | Du::OursInOrder => clean(program()),
     };
     command.arg0("du");
     if du == Du::OursInOrder {
@@ -361,14 +361,7 @@ fn deep_trees_count_as_gnu_dus() {
         compare(sandbox.path(), &[], &words, "1,500 levels");
     }
     // The standard library's removal would have them all open at once.
-    assert!(
-        Command::new("rm")
-            .arg("-rf")
-            .arg(sandbox.path().join("level0"))
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(clean("rm").arg("-rf").arg(sandbox.path().join("level0")).status().unwrap().success());
 }
 
 /// What may not be read is told of, and counted as far as it can be.
@@ -405,7 +398,7 @@ fn unreadable_directories_are_told_of_as_by_gnu_du() {
                     vec![]
                 });
                 words.extend(options.iter().map(OsString::from));
-                let output = Command::new(&words[0])
+                let output = clean(&words[0])
                     .args(&words[1..])
                     .current_dir(sandbox.path())
                     .output()
@@ -425,8 +418,7 @@ fn unreadable_directories_are_told_of_as_by_gnu_du() {
             continue;
         }
         let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-        let can_run =
-            Command::new(nobody[0]).args(&nobody[1..]).arg(program()).arg("--version").output();
+        let can_run = clean(nobody[0]).args(&nobody[1..]).arg(program()).arg("--version").output();
         if can_run.is_ok_and(|output| output.status.success()) {
             compare_as(&nobody);
         } else {
@@ -444,7 +436,7 @@ fn any_name_is_printed_as_it_is() {
     let sandbox = Sandbox::new();
     let name = OsStr::from_bytes(b"\xff\xfe\n\x01");
     fs::create_dir(sandbox.path().join(name)).unwrap();
-    let output = Command::new(program())
+    let output = clean(program())
         .args(["du", "-0", "--inodes"])
         .arg(name)
         .current_dir(sandbox.path())

@@ -6,7 +6,7 @@
 
 use crate::flaky_drive::{Answer, Call, FlakyDrive};
 use crate::refusals::SmallDisk;
-use crate::sandbox::{Sandbox, names, program};
+use crate::sandbox::{Sandbox, clean, names, program};
 use crate::signals::is_ignored;
 use rustix::fs::statvfs;
 use rustix::process::{Pid, Signal, kill_process};
@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
+use xsort_testing::surroundings::closing_descriptors;
 use xsort_testing::{Random, quick_or_long};
 
 const EIO: i32 = 5;
@@ -116,7 +117,7 @@ struct Ended {
 }
 
 fn command(sandbox: &Sandbox, line: &str) -> Command {
-    let mut command = Command::new(program());
+    let mut command = clean(program());
     command.args(line.split_whitespace());
     adorn(&mut command, sandbox);
     command
@@ -124,8 +125,9 @@ fn command(sandbox: &Sandbox, line: &str) -> Command {
 
 /// By a shell, which sets limits first.
 fn limited(sandbox: &Sandbox, limits: &str, line: &str) -> Command {
-    let mut command = Command::new("bash");
-    command.args(["-c", &format!("{limits}; exec {} {line}", program().display())]);
+    let mut command = clean("bash");
+    let close = closing_descriptors();
+    command.args(["-c", &format!("{close}{limits}; exec {} {line}", program().display())]);
     adorn(&mut command, sandbox);
     command
 }
@@ -148,7 +150,7 @@ impl Running {
     fn start_job(sandbox: &Sandbox, job: Job, line: &str) -> Running {
         let mut command = command(sandbox, line);
         if job == Job::Stream {
-            let mut cat = Command::new("cat");
+            let mut cat = clean("cat");
             cat.arg("in").current_dir(sandbox.path()).stdout(Stdio::piped()).stderr(Stdio::null());
             let mut cat = cat.spawn().unwrap();
             command.stdin(cat.stdout.take().unwrap());
@@ -445,7 +447,7 @@ fn an_output_that_fails_is_the_old_one() {
 
 /// Runs a job whose n-th sync (fsync) fails; `None`, with a word, where that can't be done.
 fn with_failing_syncs(sandbox: &Sandbox, line: &str, which: &str) -> Option<Output> {
-    let mut tracer = Command::new("strace");
+    let mut tracer = clean("strace");
     tracer.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync"]);
     tracer.args(["-e", &format!("inject=fsync:error=EIO:when={which}")]);
     tracer.arg(program()).args(line.split_whitespace());
@@ -878,7 +880,7 @@ fn no_locked_memory_is_no_hindrance() {
             "ulimit -l 0; command -v setpriv >/dev/null && [ $(id -u) = 0 ] && exec setpriv \
                 --bounding-set -ipc_lock {line}; exec {line}"
         );
-        let mut command = Command::new("bash");
+        let mut command = clean("bash");
         command.args(["-c", &script]).stdin(File::open(sandbox.path().join("in")).unwrap());
         adorn(&mut command, &sandbox);
         let ended = Running::start(command).end();
@@ -951,7 +953,7 @@ fn an_io_uring_that_is_refused_for_a_moment_is_asked_again() {
     let log = Sandbox::new();
     for errno in ["EAGAIN", "EBUSY", "EINTR", "ENOMEM", "EIO"] {
         let line = Job::Merge.line("in", "out", "scratch", "auto");
-        let mut tracer = Command::new("strace");
+        let mut tracer = clean("strace");
         tracer
             .args(["-f", "-e", "trace=io_uring_setup,io_uring_enter", "-o"])
             .arg(log.path().join("log"));
@@ -1019,12 +1021,12 @@ impl FailingDevice {
         let drive = FlakyDrive::mount()?;
         let device = drive.join("device");
         File::create(&device).unwrap().set_len(64 << 20).unwrap();
-        let made = Command::new("mkfs.ext4")
+        let made = clean("mkfs.ext4")
             .args(["-q", "-F", "-m", "0", "-O", "^has_journal"])
             .arg(&device)
             .output();
         let directory = Sandbox::new();
-        let mut mount = Command::new("mount");
+        let mut mount = clean("mount");
         mount.args(["-o", "loop,errors=continue"]).arg(&device).arg(directory.path());
         if made.is_ok_and(|made| made.status.success())
             && mount.output().is_ok_and(|mounted| mounted.status.success())
@@ -1039,7 +1041,7 @@ impl FailingDevice {
 impl Drop for FailingDevice {
     fn drop(&mut self) {
         self.drive.behave();
-        let _ = Command::new("umount").arg(self.directory.path()).status();
+        let _ = clean("umount").arg(self.directory.path()).status();
     }
 }
 

@@ -1,8 +1,7 @@
 //! What the program says of itself: help, version, manual pages.
 
 use crate::completions::long_options;
-use crate::sandbox::Sandbox;
-use std::process::Command;
+use crate::sandbox::{Sandbox, clean};
 
 #[test]
 fn examples_come_before_usage_and_options() {
@@ -109,8 +108,7 @@ fn manual_pages_are_without_fault() {
     for checker in [&["groff", "-ww", "-man", "-Tutf8"][..], &["mandoc", "-Tlint", "-Wwarning"]] {
         for name in crate::sandbox::names(&sandbox.path().join("pages")) {
             let page = sandbox.path().join("pages").join(name);
-            let Ok(output) = Command::new(checker[0]).args(&checker[1..]).arg(&page).output()
-            else {
+            let Ok(output) = clean(checker[0]).args(&checker[1..]).arg(&page).output() else {
                 eprintln!("SKIPPED: there is no {}", checker[0]);
                 break;
             };

@@ -1,7 +1,7 @@
 //! Names that nobody would choose, and files that are none: each is dealt with or refused with a
 //! reason, nothing is harmed, and nothing speaks to the terminal.
 
-use crate::sandbox::{self, Ended, Sandbox, program};
+use crate::sandbox::{self, Ended, Sandbox, clean, program};
 use crate::trees::run_as_nobody;
 use rustix::fs::{CWD, Mode, RenameFlags, mkfifoat, renameat_with};
 use std::ffi::{OsStr, OsString};
@@ -9,7 +9,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// The file's names, all of which are possible.
@@ -31,7 +31,7 @@ fn names() -> Vec<OsString> {
 
 /// Runs words as they are, and waits no longer than a minute.
 fn run(sandbox: &Sandbox, words: &[&OsStr]) -> Ended {
-    let mut child = Command::new(program())
+    let mut child = clean(program())
         .args(words)
         .current_dir(sandbox.path())
         .env("LC_ALL", "C")
@@ -147,7 +147,7 @@ fn messages_hold_any_name_on_one_line() {
 }
 
 fn fifo(path: &Path) {
-    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    assert!(clean("mkfifo").arg(path).status().unwrap().success());
 }
 
 /// An output that is no file yet can't be replaced by one: it is refused at once, and left as it
@@ -236,16 +236,14 @@ fn a_new_output_has_the_mode_that_the_umask_leaves_and_an_old_one_keeps_its_own(
     for (umask, expected) in [("022", 0o644), ("077", 0o600), ("000", 0o666)] {
         for line in ["sort -q in -o out", "gen -q 1MB out", "lines in -o out"] {
             let script = format!("umask {umask}; rm -f out; exec {} {line}", program().display());
-            let status =
-                Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).status();
+            let status = clean("sh").args(["-c", &script]).current_dir(sandbox.path()).status();
             assert!(status.unwrap().success());
             assert_eq!(mode("out"), expected, "{line}");
             for old in [0o600, 0o604] {
                 fs::set_permissions(sandbox.path().join("out"), Permissions::from_mode(old))
                     .unwrap();
                 let script = format!("umask {umask}; exec {} {line}", program().display());
-                let status =
-                    Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).status();
+                let status = clean("sh").args(["-c", &script]).current_dir(sandbox.path()).status();
                 assert!(status.unwrap().success());
                 assert_eq!(mode("out"), old, "{line}");
             }
@@ -386,7 +384,7 @@ fn a_directory_that_is_swapped_meanwhile_misleads_nobody() {
         fs::create_dir(sandbox.path().join(place)).unwrap();
     }
     for line in ["sort -q -m 1M in -o place/out", "gen -q 4MB place/out"] {
-        let mut job = Command::new(program())
+        let mut job = clean(program())
             .args(line.split_whitespace())
             .arg("--bandwidth-limit=10MB")
             .current_dir(sandbox.path())
@@ -448,7 +446,7 @@ fn scratch_may_be_on_another_file_system_than_the_output() {
 /// may not grow.
 fn interrupted(sandbox: &Sandbox, command: &str, output: &OsStr) -> Vec<PathBuf> {
     let script = format!("ulimit -f 600; exec {} {command} --output=\"$0\"", program().display());
-    let mut child = Command::new("bash");
+    let mut child = clean("bash");
     child
         .args(["-c", &script])
         .arg(output)

@@ -1,11 +1,10 @@
 //! `--json`: one object, whatever the names of the files.
 
-use crate::sandbox::{Sandbox, program};
+use crate::sandbox::{Sandbox, clean, program};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::process::Command;
 
 #[test]
 fn every_result_names_its_command() {
@@ -27,7 +26,7 @@ fn names_that_are_no_text_are_written_as_well_as_can_be() {
     let sandbox = Sandbox::new();
     let name = OsStr::from_bytes(b"d\xffta");
     for (line, key) in [("gen 10r", "file"), ("verify", "files"), ("verify --against", "files")] {
-        let output = Command::new(program())
+        let output = clean(program())
             .args(line.split_whitespace())
             .arg(name)
             .args(line.contains("--against").then_some(name))
@@ -49,7 +48,7 @@ fn scratch_may_have_such_a_name_too() {
     let scratch = sandbox.path().join(OsStr::from_bytes(b"d\xffr"));
     std::fs::create_dir(&scratch).unwrap();
     for line in ["sort in -o out -m 1M --json", "sort in -o out -m 1M --json --dry-run"] {
-        let mut command = Command::new(program());
+        let mut command = clean(program());
         command.args(line.split_whitespace()).arg("-T").arg(&scratch).current_dir(sandbox.path());
         let output = command.output().unwrap();
         let json: Value = serde_json::from_slice(&output.stdout)
@@ -86,7 +85,7 @@ fn the_documented_names_are_those_that_are_printed() {
         let (line, rest) = example.split_once('\n').unwrap();
         let documented: Value = serde_json::from_str(rest.split("```").next().unwrap()).unwrap();
         let line = line.strip_prefix("// xsort ").unwrap();
-        let output = Command::new(program())
+        let output = clean(program())
             .args(line.split_whitespace())
             .env("XSORT_STATUS_DIR", sandbox.path().join("status"))
             .current_dir(sandbox.path())

@@ -1,7 +1,7 @@
 //! Memory: the promise is the budget and 64 MiB, at any thread count and for any data; limits set
 //! from outside are honoured; and what is too little is refused with a figure that is enough.
 
-use crate::sandbox::{Sandbox, program};
+use crate::sandbox::{Sandbox, clean, program};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -36,7 +36,7 @@ pub(crate) fn peak_bytes(mut command: Command) -> u64 {
 }
 
 fn xsort(sandbox: &Sandbox, line: &str) -> Command {
-    let mut command = Command::new(program());
+    let mut command = clean(program());
     command.args(line.split_whitespace()).current_dir(sandbox.path());
     command
 }
@@ -101,7 +101,7 @@ impl Group {
     fn run(&self, sandbox: &Sandbox, line: &str) -> std::process::Output {
         let procs = self.directory.join("cgroup.procs");
         let script = format!("echo $$ > {}; exec {} {line}", procs.display(), program().display());
-        Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap()
+        clean("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap()
     }
 }
 
@@ -162,11 +162,8 @@ fn many_threads_leave_address_space_for_all_else() {
         for command in ["sort -q -j 200 -m 256M records", "lines --parallel=200 -S 256M text"] {
             let script =
                 format!("ulimit -v {limit_kib}; exec {} {command} -o out", program().display());
-            let output = Command::new("sh")
-                .args(["-c", &script])
-                .current_dir(sandbox.path())
-                .output()
-                .unwrap();
+            let output =
+                clean("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
             let stderr = String::from_utf8(output.stderr).unwrap();
             // The records' pool may be too small for so many threads, and says so.
             let is_refused = stderr.contains("is too small") || stderr.contains("at least");
@@ -185,8 +182,7 @@ fn a_limit_on_the_address_space_is_survived() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q 100MB in");
     let script = format!("ulimit -v 600000; exec {} sort -m 1G in -o out", program().display());
-    let output =
-        Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
+    let output = clean("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(stderr.contains("ulimit -v"), "{stderr}");
@@ -255,7 +251,7 @@ fn lines_are_sorted_within_any_address_space() {
     for kilobytes in (60_000..=300_000).step_by(quick_or_long(30_000, 4_000)) {
         let line = format!("lines -S 10M --parallel=2 -T . {parts} -o out");
         let script = format!("ulimit -v {kilobytes}; exec {} {line}", program().display());
-        let mut shell = Command::new("sh");
+        let mut shell = clean("sh");
         shell.args(["-c", &script]).current_dir(sandbox.path()).env("XSORT_STATUS", "off");
         let ended = shell.output().unwrap();
         let said = String::from_utf8_lossy(&ended.stderr);
@@ -330,7 +326,7 @@ fn sorting_odd_lines_stays_within_its_budget() {
 /// Runs a shell script beside the sandbox's files; `$xsort` is the program. Returns status and
 /// standard error.
 fn shell(sandbox: &Sandbox, script: &str) -> (Option<i32>, Vec<u8>) {
-    let mut command = Command::new("bash");
+    let mut command = clean("bash");
     command.args(["-c", script]).env("xsort", program()).env("LC_ALL", "C");
     let output = command.current_dir(sandbox.path()).output().unwrap();
     (output.status.code(), output.stderr)

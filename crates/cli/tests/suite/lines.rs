@@ -1,7 +1,7 @@
 //! `xsort lines` and `sort` as scripts meet them: the same scripts with the installed GNU sort must
 //! print, say, leave and return the same.
 
-use crate::sandbox::{Sandbox, program};
+use crate::sandbox::{Sandbox, clean, program};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions, set_permissions};
@@ -434,7 +434,7 @@ fn a_short_stream_is_sorted_as_a_small_file_is() {
     let sandbox = Sandbox::new();
     let sort = |writes: &str| {
         let script = format!("({writes}) | \"$0\" lines --json -j 2 -S 64M >out");
-        let mut shell = Command::new("sh");
+        let mut shell = clean("sh");
         shell.args(["-c", &script]).arg(program()).current_dir(sandbox.path());
         let ended = shell.output().unwrap();
         assert!(ended.status.success(), "{ended:?}");
@@ -584,7 +584,7 @@ fn compressed_inputs_are_known_by_their_first_bytes() {
 fn lines_decompress_what_is_compressed_unless_they_are_called_sort() {
     let sandbox = Sandbox::new();
     let script = |line: &str| {
-        let ended = Command::new("sh")
+        let ended = clean("sh")
             .args(["-c", line])
             .current_dir(sandbox.path())
             .env("LC_ALL", "C")
@@ -664,7 +664,7 @@ fn outputs_are_compressed_as_they_are_written() {
              if command -v {codec} >/dev/null; then \
              {reads} out | cmp - expected && {reads} empty; fi"
         );
-        let ended = Command::new("sh")
+        let ended = clean("sh")
             .args(["-ec", &script])
             .current_dir(sandbox.path())
             .env("X", program())
@@ -706,7 +706,7 @@ fn outputs_of_compressions_that_are_not_written_are_refused() {
     sandbox.ok("lines --compress-output=gzip text -o out.Z");
     assert_eq!(sandbox.ok("lines out.Z"), "a\nb\n");
     let called_sort = |words: &[&str]| {
-        let mut command = Command::new(program());
+        let mut command = clean(program());
         command.arg0("sort").args(words).current_dir(sandbox.path()).output().unwrap()
     };
     assert!(called_sort(&["text", "-o", "plain.xz"]).status.success());
@@ -728,7 +728,7 @@ fn the_output_dash_is_standard_output_unless_it_is_called_sort() {
     let refused = sandbox.run("lines --checkpoint-every=1 text -o out");
     assert!(refused.stderr.contains("add --checkpoint, --resume or --restart"));
     assert_eq!(sandbox.names(), ["text"]);
-    let mut sort = Command::new(program());
+    let mut sort = clean(program());
     sort.arg0("sort").args(["text", "-o", "-"]).current_dir(sandbox.path());
     assert!(sort.output().unwrap().stdout.is_empty());
     assert_eq!(sandbox.read("-"), b"a\nb\n");
@@ -763,7 +763,7 @@ fn equal_lines_are_counted_as_uniq_does() {
         ("$X lines -u --count /dev/null", "true"),
     ] {
         let run = |script: &str| {
-            let output = Command::new("sh")
+            let output = clean("sh")
                 .args(["-c", &format!("({script}) | cksum")])
                 .current_dir(sandbox.path())
                 .env("LC_ALL", "C")
@@ -792,7 +792,7 @@ fn a_shuffle_is_random_and_that_of_its_seed() {
         sandbox.ok(&format!("lines --shuffle --seed=5 {options} one two -o out"));
         assert_eq!(sandbox.sha256("out"), shuffled, "{options}");
     }
-    let piped = Command::new("sh")
+    let piped = clean("sh")
         .args(["-c", "cat one two | LC_ALL=C.UTF-8 $X lines --shuffle --seed=5 >piped"])
         .current_dir(sandbox.path())
         .env("X", program())
@@ -831,7 +831,7 @@ fn a_compressed_output_that_could_not_be_written_is_cut_off() {
     let script = "ulimit -f 2000; trap '' XFSZ; \
                   (exec -a sort $X --compress-output=gzip text -o out.gz); s=$?; \
                   $X lines out.gz >/dev/null; exit $s$?";
-    let ended = Command::new("bash")
+    let ended = clean("bash")
         .args(["-c", script])
         .current_dir(sandbox.path())
         .env("X", program())

@@ -5,8 +5,8 @@
 //! that one alone.
 
 use crate::lines::{Outcome, run_in};
+use crate::sandbox::clean;
 use std::path::Path;
-use std::process::Command;
 use xsort_testing::{Random, gnu, seeds};
 
 /// Scripts that are compared unless more are asked for, and those whose inputs go to scratch; the
@@ -153,7 +153,7 @@ const LOCALES: [(&str, &str, &str); 3] = [
 /// The names of the locales that are there, those of `LOCALES` in a folder of their own.
 fn locales(folder: &Path) -> Vec<&'static str> {
     let make = |&(name, source, characters): &(&'static str, &str, &str)| {
-        let made = Command::new("localedef")
+        let made = clean("localedef")
             .args(["-i", source, "-f", characters])
             .arg(folder.join(name))
             .output();

@@ -4,13 +4,12 @@
 #[expect(dead_code, reason = "the tests of the crate need all of it")]
 pub(crate) mod server;
 
-use crate::sandbox::{Sandbox, program};
+use crate::sandbox::{Sandbox, clean, program};
 use crate::signals::is_ignored;
 use rustix::process::Signal;
 use server::azure::{ACCOUNT, ACCOUNT_KEY};
 use server::{BUCKET, KEY_ID, SECRET, Server, Wrong};
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -331,7 +330,7 @@ fn holding(
 /// Runs a command, sends it a signal while its requests are held, and lets go of these once it has
 /// ended. Returns its exit status.
 fn signalled(sandbox: &Sandbox, line: &str, hold: &Hold, signal: Signal) -> Option<i32> {
-    let mut command = Command::new(program());
+    let mut command = clean(program());
     command.args(line.split_whitespace());
     command.current_dir(sandbox.path()).envs(sandbox.variables.iter().cloned());
     let mut child = command.spawn().unwrap();

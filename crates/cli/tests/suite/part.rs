@@ -1,11 +1,11 @@
 //! A sort in parts: whole jobs beside the single command, and what must not be taken for a result.
 
 use crate::lines_locales::words;
-use crate::sandbox::{Sandbox, names, program};
+use crate::sandbox::{Sandbox, clean, names, program};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 use xsort_gnu::Locale;
@@ -449,7 +449,7 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn of(sandbox: &Sandbox, directory: &str) -> Server {
-        let mut process = Command::new(program())
+        let mut process = clean(program())
             .args(["part", "serve", directory, "--until-stdin-closes"])
             .current_dir(sandbox.path())
             .stdin(Stdio::piped())
@@ -488,7 +488,7 @@ fn parts_are_merged_from_servers() {
 
 /// A step that is so slow that it can be killed.
 fn slow(sandbox: &Sandbox, line: &str) -> Child {
-    Command::new(program())
+    clean(program())
         .args(line.split_whitespace())
         .args(["--bandwidth-limit", "100K", "--json"])
         .current_dir(sandbox.path())

@@ -1,14 +1,14 @@
 //! `-`: records from pipes and to pipes.
 
-use crate::sandbox::{Sandbox, program};
+use crate::sandbox::{Sandbox, clean, program};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{Read, Write};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use xsort_testing::quick_or_long;
 
 /// Runs a script in the sandbox; its status is that of the last program in a pipe that fails.
 fn shell(sandbox: &Sandbox, script: &str) -> Output {
-    let mut command = Command::new("bash");
+    let mut command = clean("bash");
     command.args(["-o", "pipefail", "-c", script]).env("xsort", program());
     command.current_dir(sandbox.path()).stdin(Stdio::null()).output().unwrap()
 }
@@ -96,7 +96,7 @@ fn a_job_whose_reader_reads_no_further_can_be_stopped() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q 5MB data");
     for line in ["gen 1GB -", "sort data -o -", "sort -m 1M data -o -", "verify -"] {
-        let mut command = Command::new(program());
+        let mut command = clean(program());
         command.args(line.split_whitespace()).current_dir(sandbox.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut job = command.spawn().unwrap();

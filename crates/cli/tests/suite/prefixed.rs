@@ -2,9 +2,9 @@
 //! tested in its crate.
 
 use crate::limits::peak_bytes;
-use crate::sandbox::{Sandbox, program};
+use crate::sandbox::{Sandbox, clean, program};
 use serde_json::Value;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 use xsort_testing::{Random, quick_or_long};
 
@@ -32,7 +32,7 @@ fn messages(count: u64) -> (Vec<u8>, Vec<u64>) {
 }
 
 fn shell(sandbox: &Sandbox, script: &str) -> (Option<i32>, Vec<u8>, String) {
-    let output = Command::new("bash")
+    let output = clean("bash")
         .args(["-c", &format!("set -o pipefail; {script}")])
         .env("xsort", program())
         .current_dir(sandbox.path())
@@ -164,7 +164,7 @@ fn records_beyond_the_budget_are_sorted_within_it() {
     for (key, memory) in &keys[..quick_or_long(2, 3)] {
         let record = format!("--record prefixed:u32le --key {key}");
         let line = format!("sort {record} in --compress auto -m {memory}M -j 3 -T . -q -o out");
-        let mut command = Command::new(program());
+        let mut command = clean(program());
         command.args(line.split_whitespace()).current_dir(sandbox.path());
         let peak = peak_bytes(command);
         assert!(peak <= memory * MIB + OVERHEAD_BYTES, "{line}: {} MiB", peak / MIB);
@@ -197,7 +197,7 @@ fn long_records_are_sorted_within_the_budget() {
     for key in &["", "--key 0:8"][..quick_or_long(1, 2)] {
         let record = format!("--record prefixed:u32le {key}");
         let line = format!("sort {record} in -m 256M -j 2 -T . -q -o out");
-        let mut command = Command::new(program());
+        let mut command = clean(program());
         command.args(line.split_whitespace()).current_dir(sandbox.path());
         let peak = peak_bytes(command);
         assert!(peak <= 256 * MIB + OVERHEAD_BYTES, "{line}: {} MiB", peak / MIB);
@@ -211,7 +211,7 @@ fn an_input_that_changes_is_an_error() {
     let sandbox = Sandbox::new();
     sandbox.write("in", messages(50_000).0);
     sandbox.write("out", "old");
-    let mut child = Command::new(program())
+    let mut child = clean(program())
         .args("sort --record prefixed:u32le in -q --bandwidth-limit 4M -o out".split_whitespace())
         .current_dir(sandbox.path())
         .stderr(Stdio::piped())

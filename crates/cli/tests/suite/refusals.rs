@@ -1,10 +1,9 @@
 //! Sorts that can't be done: one line with the reason, the documented status, and everything left
 //! as it was.
 
-use crate::sandbox::{Sandbox, names, program};
+use crate::sandbox::{Sandbox, clean, names, program};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 /// A sandbox with an input, an old output and a file that ends within a record.
 fn prepared() -> Sandbox {
@@ -101,7 +100,7 @@ fn what_holds_no_records_is_refused_before_anything_is_touched() {
             errors.push(sandbox.fails(&line.replace("NAME", name), 3));
         }
         for script in ["cat NAME | $xsort sort -o out", "$xsort sort -o out < NAME"] {
-            let mut command = Command::new("sh");
+            let mut command = clean("sh");
             command.args(["-c", &script.replace("NAME", name)]).env("xsort", program());
             let output = command.current_dir(sandbox.path()).output().unwrap();
             assert_eq!(output.status.code(), Some(3), "{script}");
@@ -192,7 +191,7 @@ impl SmallDisk<'_> {
     /// `None` where mounting is not allowed.
     pub(crate) fn mount(directory: &Path, megabytes: u32) -> Option<SmallDisk<'_>> {
         let options = format!("size={megabytes}m");
-        let mount = Command::new("mount")
+        let mount = clean("mount")
             .args(["-t", "tmpfs", "-o", &options, "xsort-test"])
             .arg(directory)
             .output();
@@ -202,7 +201,7 @@ impl SmallDisk<'_> {
 
 impl Drop for SmallDisk<'_> {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.directory).status();
+        let _ = clean("umount").arg(self.directory).status();
     }
 }
 
@@ -259,7 +258,7 @@ fn a_broken_standard_error_changes_nothing() {
         [("gen 99 file", 2), ("sort missing -o out", 3), ("verify in --progress always", 1)]
     {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
-        let mut command = Command::new(program());
+        let mut command = clean(program());
         command.args(line.split_whitespace()).current_dir(sandbox.path()).stderr(full);
         assert_eq!(command.output().unwrap().status.code(), Some(code), "{line}");
     }
@@ -270,8 +269,7 @@ fn a_reader_that_is_gone_ends_the_program_as_everywhere_else() {
     let sandbox = Sandbox::new();
     let xsort = program();
     let line = format!("{} man | true; echo ${{PIPESTATUS[0]}}", xsort.display());
-    let output =
-        Command::new("bash").args(["-c", &line]).current_dir(sandbox.path()).output().unwrap();
+    let output = clean("bash").args(["-c", &line]).current_dir(sandbox.path()).output().unwrap();
     let status = String::from_utf8(output.stdout).unwrap();
     assert!(["0\n", "141\n"].contains(&status.as_str()), "{status}");
     assert!(output.stderr.is_empty());

@@ -1,8 +1,7 @@
 //! Messages that name an amount of memory: each is taken at its word. What was refused runs again
 //! with the memory that was named, and must succeed.
 
-use crate::sandbox::{Sandbox, program};
-use std::process::Command;
+use crate::sandbox::{Sandbox, clean, program};
 
 const MIB: usize = 1 << 20;
 /// Memory that is named at most, so that a remedy isn't true because it is out of reach.
@@ -10,7 +9,7 @@ const NAMED_BYTES_MAX: u64 = 2 << 30;
 
 /// Runs a script with `$xsort` and `$memory`; returns the status and standard error.
 fn run(sandbox: &Sandbox, script: &str, memory: &str) -> (Option<i32>, String) {
-    let mut shell = Command::new("bash");
+    let mut shell = clean("bash");
     shell.args(["-c", script]).env("xsort", program()).env("memory", memory).env("LC_ALL", "C");
     let ended = shell.env("XSORT_STATUS", "off").current_dir(sandbox.path()).output().unwrap();
     (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
@@ -119,11 +118,12 @@ fn records_and_rows_are_taken_with_the_memory_that_is_named() {
     sandbox.ok("gen -q -f block4k 2MB blocks");
     sandbox.write("giants", vec![b'x'; 24 * MIB]);
     let record = |bytes: usize| [&(bytes as u32).to_le_bytes()[..], &vec![7; bytes]].concat();
-    sandbox.write("prefixed", [record(20), record(3 * MIB), record(0), record(50)].concat());
-    sandbox.write("rows.csv", format!("a,b\n2,x\n1,\"{}\"\n", "y\n".repeat(MIB)));
+    // The longest first: what is enough for it is enough for all.
+    sandbox.write("prefixed", [record(3 * MIB), record(20), record(0), record(50)].concat());
+    sandbox.write("rows.csv", format!("a,b\n1,\"{}\"\n2,x\n", "y\n".repeat(MIB)));
     sandbox.write("head.csv", format!("a,{}\n2,x\n1,y\n", "h".repeat(MIB)));
-    sandbox
-        .write("rows.ndjson", format!("{{\"a\":2}}\n{{\"a\":1,\"b\":\"{}\"}}\n", "z".repeat(MIB)));
+    let long = format!("{{\"a\":1,\"b\":\"{}\"}}\n", "z".repeat(MIB));
+    sandbox.write("rows.ndjson", long + "{\"a\":2}\n");
     let prefixed = "--record prefixed:u32le";
     let mut refused = 0;
     for command in [
@@ -133,8 +133,8 @@ fn records_and_rows_are_taken_with_the_memory_that_is_named() {
         "sort -q --record 8388608 --key 5:3 giants -o out",
         "sort -q --record 8388608 --key 0:8388608 giants -o out",
         &format!("sort -q {prefixed} prefixed -o out"),
-        &format!("sort -q {prefixed} --key 0:0 prefixed -o out"),
-        &format!("sort -q {prefixed} --unique prefixed -o out"),
+        &format!("sort -q {prefixed} --key 0:8 -j 16 prefixed -o out"),
+        &format!("sort -q {prefixed} --key 4:3000000:desc prefixed -o out"),
         &format!("verify -q {prefixed} prefixed --against prefixed"),
         "gen -q 1MB out",
         "gen -q -f block4k 1MB out",

@@ -2,18 +2,18 @@
 //! is the one that an undisturbed sort makes, and nothing else is left. `XSORT_KILLS=500` kills
 //! more often; `XSORT_SEED` runs one seed alone.
 
-use crate::sandbox::{Sandbox, program};
+use crate::sandbox::{Sandbox, clean, program};
 use std::fmt::Write;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 use xsort_testing::{Random, number, quick_or_long, seeds};
 
 fn start(sandbox: &Sandbox, line: &str) -> Child {
-    Command::new(program())
+    clean(program())
         .args(line.split_whitespace())
         .current_dir(sandbox.path())
         .env("XSORT_STATUS", "off") // What is killed would leave it.
@@ -159,7 +159,7 @@ fn a_full_disk_and_a_stop_are_gone_on_from() {
     let limited =
         format!("ulimit -f 20000; {} sort -q --checkpoint -m 8M in -o out", program().display());
     let limited =
-        Command::new("bash").args(["-c", &limited]).current_dir(sandbox.path()).output().unwrap();
+        clean("bash").args(["-c", &limited]).current_dir(sandbox.path()).output().unwrap();
     let said = String::from_utf8(limited.stderr).unwrap();
     assert_eq!(limited.status.code(), Some(4), "{said}");
     assert!(said.contains("--resume"), "{said}");
@@ -238,8 +238,7 @@ fn what_can_not_be_gone_on_with_is_refused() {
     let line = sandbox.run("lines --resume --top=3 in -o out").stderr;
     assert!(line.contains("--top"), "{line}");
     let piped = format!("cat in | {} sort -q --checkpoint -o out", program().display());
-    let piped =
-        Command::new("bash").args(["-c", &piped]).current_dir(sandbox.path()).output().unwrap();
+    let piped = clean("bash").args(["-c", &piped]).current_dir(sandbox.path()).output().unwrap();
     let said = String::from_utf8(piped.stderr).unwrap();
     assert_eq!(piped.status.code(), Some(2), "{said}");
     assert!(said.contains("write it to a file"), "{said}");
@@ -254,7 +253,7 @@ fn what_can_not_be_gone_on_with_is_refused() {
 /// Runs a job that is killed when a thread of it makes its system call number `when` of this name,
 /// and says whether it was: a job with fewer of them succeeds. None where nobody may be traced.
 fn killed_at(sandbox: &Sandbox, call: &str, when: u32, line: &str) -> Option<bool> {
-    let ended = Command::new("strace")
+    let ended = clean("strace")
         .args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={call}")])
         .args(["-e", &format!("inject={call}:error=EIO:signal=KILL:when={when}")])
         .arg(program())

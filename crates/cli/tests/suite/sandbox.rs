@@ -1,6 +1,7 @@
 //! A directory of its own for each test, on a drive (not in memory), and the program run in it.
 
 use sha2::{Digest, Sha256};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -43,8 +44,7 @@ impl Sandbox {
 
     /// Runs `xsort` with the words of `line`.
     pub(crate) fn run(&self, line: &str) -> Ended {
-        let mut command = Command::new(program());
-        let output = without_settings(&mut command)
+        let output = clean(program())
             .args(line.split_whitespace())
             .current_dir(self.path())
             .env_remove("NO_COLOR")
@@ -125,6 +125,15 @@ fn without_fallbacks(stderr: &str) -> String {
             && (line.contains("io_uring") || line.contains("page cache"))
     };
     stderr.split_inclusive('\n').filter(|line| !is_fallback(line)).collect()
+}
+
+/// A command that does the same whoever starts the tests. (Each has the status directories of its
+/// user, unless it is given others.)
+pub(crate) fn clean(program: impl AsRef<OsStr>) -> Command {
+    set_umask();
+    let mut command = Command::new(program);
+    without_settings(&mut command);
+    command
 }
 
 pub(crate) fn program() -> PathBuf {

@@ -1,11 +1,11 @@
 //! Signals in the middle of a job: the old output stays, nothing else does, and the status says
 //! which signal it was.
 
-use crate::sandbox::{Sandbox, names, program};
+use crate::sandbox::{Sandbox, clean, names, program};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 use xsort_testing::{Random, seeds};
@@ -16,7 +16,7 @@ const MIDDLE_BYTES: u64 = 8 << 20;
 /// Starts a job, waits until it is in the middle, sends the signal, and returns how it ended and
 /// what it said.
 fn interrupt(sandbox: &Sandbox, line: &str, signal: Signal) -> (ExitStatus, String) {
-    let mut child = Command::new(program())
+    let mut child = clean(program())
         .args(line.split_whitespace())
         .current_dir(sandbox.path())
         .env("XSORT_STATUS", "off") // What is killed would leave it.
@@ -80,7 +80,7 @@ fn a_signal_and_its_echo_are_one_request() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q 200MB in");
     for _ in 0..3 {
-        let mut child = Command::new(program())
+        let mut child = clean(program())
             .args(["sort", "-m", "8M", "in", "-o", "out"])
             .current_dir(sandbox.path())
             .stderr(Stdio::piped())
@@ -107,8 +107,8 @@ fn one_who_insists_ends_even_a_job_that_hangs() {
     let sandbox = Sandbox::new();
     // Nobody ever writes to the pipe, so that opening it never ends.
     let pipe = sandbox.path().join("pipe");
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let mut child = Command::new(program()).args(["verify", "-s"]).arg(&pipe).spawn().unwrap();
+    assert!(clean("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut child = clean(program()).args(["verify", "-s"]).arg(&pipe).spawn().unwrap();
     // Until its handlers are installed, a signal would kill it.
     while fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap() != "xsort\n"
         || !catches(child.id(), Signal::XFSZ)
@@ -144,7 +144,7 @@ fn a_limit_on_the_size_of_files_has_its_line() {
     ] {
         let script = format!("ulimit -f 1000; exec {} {line}", program().display());
         let output =
-            Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
+            clean("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(4), "{line}: {:?} {stderr}", output.status);
         assert!(
@@ -179,7 +179,7 @@ fn a_sort_of_lines_that_is_killed_leaves_no_scratch() {
     {
         for is_writing in [false, true] {
             let _ = fs::remove_file(&output);
-            let mut child = Command::new(program())
+            let mut child = clean(program())
                 .args("lines -S 8M -T scratch in -o out".split_whitespace())
                 .args(is_writing.then_some("--in-place"))
                 .current_dir(sandbox.path())
@@ -229,8 +229,7 @@ fn an_ignored_signal_stays_ignored() {
         "trap '' HUP; (sleep 0.05; kill -HUP $$) & exec {} gen -q -m 64K 100MB file",
         program().display()
     );
-    let status =
-        Command::new("sh").args(["-c", &line]).current_dir(sandbox.path()).status().unwrap();
+    let status = clean("sh").args(["-c", &line]).current_dir(sandbox.path()).status().unwrap();
     assert_eq!(status.code(), Some(0));
     assert_eq!(sandbox.read("file").len(), 100_000_000);
 }
@@ -245,7 +244,7 @@ fn one_who_insists_leaves_nothing_behind() {
     sandbox.write("out", "old");
     fs::create_dir(sandbox.path().join("status")).unwrap();
     let log = Sandbox::new();
-    let spawned = Command::new("strace")
+    let spawned = clean("strace")
         .args(["-f", "-o"])
         .arg(log.path().join("log"))
         .args(["-e", "trace=renameat", "-e", "inject=renameat:delay_enter=1000000000"])
@@ -335,7 +334,7 @@ fn at_any_moment_nothing_is_left_but_the_old_output_or_the_new() {
         [Signal::INT, Signal::TERM, Signal::HUP].into_iter().filter(|signal| !is_ignored(*signal));
     let signals: Vec<Signal> = signals.collect();
     let start = |line: &str| {
-        let mut command = Command::new(program());
+        let mut command = clean(program());
         command.args(line.split_whitespace()).current_dir(sandbox.path());
         command.env("XSORT_STATUS_DIR", sandbox.path().join("status")).env_remove("XSORT_STATUS");
         command.env("LC_ALL", "C").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
@@ -394,7 +393,7 @@ fn a_killed_sort_of_lines_removes_its_output_and_its_status() {
     for signal in
         [Signal::TERM, Signal::INT, Signal::HUP].into_iter().filter(|signal| !is_ignored(*signal))
     {
-        let spawned = Command::new("strace")
+        let spawned = clean("strace")
             .args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=unlink,unlinkat"])
             .args(["-e", "inject=unlink,unlinkat:delay_enter=300000"])
             .args(["-P", "status"])

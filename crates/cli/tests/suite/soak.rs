@@ -19,7 +19,7 @@
 //! taken of late, so that it meets them in every phase, on any machine. `XSORT_SOAK_SECONDS=3600`
 //! is what `make soak` asks for.
 
-use crate::sandbox::{Sandbox, names, program};
+use crate::sandbox::{Sandbox, clean, names, program};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -90,7 +90,7 @@ impl Soak {
     }
 
     fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(program());
+        let mut command = clean(program());
         command.args(line.split_whitespace()).current_dir(self.sandbox.path()).env("LC_ALL", "C");
         command.env("XSORT_STATUS_DIR", self.sandbox.path().join("status"));
         command
@@ -101,7 +101,7 @@ impl Soak {
         let mut command = self.command(line);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         // Through a pipe, for a file would be opened by its name.
-        let pipe = |path| Command::new("cat").arg(path).stdout(Stdio::piped()).spawn().unwrap();
+        let pipe = |path| clean("cat").arg(path).stdout(Stdio::piped()).spawn().unwrap();
         let mut cat = input.map(pipe);
         command.stdin(cat.as_mut().map_or(Stdio::null(), |cat| cat.stdout.take().unwrap().into()));
         let child = command.spawn().unwrap();
@@ -353,7 +353,7 @@ impl Client<'_> {
     fn judge_lines(&self, order: &str, inputs: &[&str], output: &str, line: &str) {
         let path = self.soak.sandbox.path().join(output);
         if self.soak.has_gnu {
-            let mut gnu = Command::new("sort");
+            let mut gnu = clean("sort");
             gnu.args(order.split_whitespace())
                 .args(inputs)
                 .current_dir(self.soak.sandbox.path())
@@ -470,11 +470,8 @@ impl Client<'_> {
     fn measure(&self) {
         let tree = format!("data/client{}", self.number);
         let ours = self.soak.ok(&format!("du -a --threads=1 {tree}"));
-        let gnu = Command::new("du")
-            .args(["-a", &tree])
-            .current_dir(self.soak.sandbox.path())
-            .output()
-            .unwrap();
+        let gnu =
+            clean("du").args(["-a", &tree]).current_dir(self.soak.sandbox.path()).output().unwrap();
         if self.soak.has_gnu {
             assert_eq!(text_of(&ours.stdout), text_of(&gnu.stdout));
         }

@@ -1,8 +1,7 @@
 //! What a process inherits from its parent: closed standard streams, and pipes that nobody reads.
 
-use crate::sandbox::{Sandbox, program};
+use crate::sandbox::{Sandbox, clean, program};
 use std::io;
-use std::process::Command;
 
 /// With descriptors 0 to 2 free the output would be one of them, and what is said on standard error
 /// would be in it.
@@ -12,7 +11,7 @@ fn a_closed_stream_is_not_the_number_of_a_file_that_is_opened() {
     sandbox.ok("gen -q 1000r expected");
     for closed in ["<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"] {
         let script = format!(r#""$0" gen 1000r out {closed}"#);
-        let mut shell = Command::new("sh");
+        let mut shell = clean("sh");
         let status = shell
             .args(["-c", &script])
             .arg(program())
@@ -29,6 +28,6 @@ fn a_closed_stream_is_not_the_number_of_a_file_that_is_opened() {
 fn a_refusal_that_nobody_reads_has_its_status() {
     let (reader, writer) = io::pipe().unwrap();
     drop(reader);
-    let status = Command::new(program()).args(["gen", "99"]).stderr(writer).status().unwrap();
+    let status = clean(program()).args(["gen", "99"]).stderr(writer).status().unwrap();
     assert_eq!(status.code(), Some(2), "{status}");
 }

@@ -1,7 +1,7 @@
 //! Jobs that are watched: listed, shown, killed, cleared, cooled down. A job is held where it is by
 //! a pipe that nobody fills or drains.
 
-use crate::sandbox::{Ended, Sandbox, names, program};
+use crate::sandbox::{Ended, Sandbox, clean, names, program};
 use crate::terminal::Terminal;
 use rustix::fs::{major, minor, stat};
 use rustix::process::{Pid, Signal, kill_process};
@@ -38,7 +38,7 @@ impl Watched {
     }
 
     fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(program());
+        let mut command = clean(program());
         command.args(line.split_whitespace()).current_dir(self.sandbox.path());
         command.env("XSORT_STATUS_DIR", self.home()).env_remove("XSORT_STATUS");
         command
@@ -337,7 +337,7 @@ fn a_hidden_output_of_a_namesake_in_another_container_is_left_alone() {
     drop(mine.1);
     let elsewhere = |line: &str| {
         let command = watched.command(line);
-        let mut container = Command::new("unshare");
+        let mut container = clean("unshare");
         container.args(["--pid", "--fork", "--mount-proc"]).arg(program()).args(command.get_args());
         container.env("XSORT_STATUS_DIR", watched.home()).current_dir(watched.sandbox.path());
         container.output().unwrap()
@@ -528,7 +528,7 @@ fn a_job_whose_status_has_no_room_says_so_once_and_leaves_nothing() {
     let limits = ["size=4k,nr_inodes=3", "size=1m,nr_inodes=2", "size=1m,nr_inodes=3"];
     let sizes = [4, 8, 12, 16, 20].map(|size| format!("size={size}k"));
     for options in limits.iter().map(|options| (*options).to_owned()).chain(sizes) {
-        let mut mount = Command::new("mount");
+        let mut mount = clean("mount");
         mount
             .args(["-t", "tmpfs", "-o", &format!("mode=700,{options}"), "none"])
             .arg(watched.home());
@@ -542,7 +542,7 @@ fn a_job_whose_status_has_no_room_says_so_once_and_leaves_nothing() {
                 .for_each(|job| says_once_that_it_has_no_status(job, "No space left on device"));
         });
         let left = names(&watched.home());
-        assert!(Command::new("umount").arg("-l").arg(watched.home()).status().unwrap().success());
+        assert!(clean("umount").arg("-l").arg(watched.home()).status().unwrap().success());
         assert!(said.is_ok(), "{options}");
         assert_eq!(left, [""; 0], "{options}");
     }
@@ -584,7 +584,7 @@ fn what_can_not_be_shown_is_told() {
 /// limit on its processor time.
 fn watch_with_little_processor_time(watched: &Watched, before: &[&str]) -> Command {
     let watch = watched.command("status --watch");
-    let mut command = Command::new("sh");
+    let mut command = clean("sh");
     command.args(["-c", "ulimit -t 10; exec \"$@\"", "sh"]).args(before);
     command.arg(program()).args(watch.get_args()).current_dir(watched.sandbox.path());
     command.env("XSORT_STATUS_DIR", watched.home());
@@ -645,7 +645,7 @@ fn a_watch_ends_when_its_terminal_answers_nothing_or_an_error() {
         let log = watched.sandbox.path().join("log");
         let inject = format!("inject=read:{answer}");
         let words = ["strace", "-f", "-o", log.to_str().unwrap(), "-P", &name, "-e", &inject];
-        if !Command::new("strace")
+        if !clean("strace")
             .args(["-o", "/dev/null", "true"])
             .output()
             .is_ok_and(|ran| ran.status.success())
@@ -665,7 +665,7 @@ fn a_watch_ends_when_its_terminal_answers_nothing_or_an_error() {
 /// Runs `xsort status --clear` under strace with these words; `None` if that can't be.
 fn clear_traced(watched: &Watched, words: &[&str]) -> Option<(Ended, String)> {
     let log = watched.sandbox.path().join("log");
-    let mut tracer = Command::new("strace");
+    let mut tracer = clean("strace");
     tracer.args(["-f", "-o"]).arg(&log).args(words).arg(program()).args(["status", "--clear"]);
     let output = tracer.env("XSORT_STATUS_DIR", watched.home()).output().ok()?;
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -771,7 +771,7 @@ fn a_job_that_is_killed_at_any_call_of_its_status_leaves_nothing_that_is_not_cle
     let watched = Watched::new();
     for call in ["fallocate", "fchmod", "fcntl", "unlink", "ftruncate"] {
         for when in 1.. {
-            let mut tracer = Command::new("strace");
+            let mut tracer = clean("strace");
             tracer.args(["-f", "-o", "log", "-e", &format!("trace={call}"), "-e"]);
             tracer.arg(format!("inject={call}:signal=KILL:when={when}")).arg(program());
             tracer

@@ -1,10 +1,10 @@
 //! `xsort sort` from standard input: files, pipes, what comes together with files, and what is no
 //! input at all.
 
-use crate::sandbox::{Sandbox, program};
+use crate::sandbox::{Sandbox, clean, program};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::thread;
 use std::time::Duration;
 use xsort_testing::quick_or_long;
@@ -14,7 +14,7 @@ const MIB: u64 = 1 << 20;
 /// Runs a script, in which `$xsort` is the program; its status is that of the last program in a
 /// pipe that fails.
 fn shell(sandbox: &Sandbox, script: &str) -> Output {
-    let mut command = Command::new("bash");
+    let mut command = clean("bash");
     command
         .args(["-o", "pipefail", "-c", script])
         .current_dir(sandbox.path())
@@ -181,7 +181,7 @@ fn a_terminal_is_no_input() {
     let sandbox = Sandbox::new();
     let line = format!("{} sort -o out", program().display());
     let Ok(output) =
-        Command::new("script").args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).output()
+        clean("script").args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).output()
     else {
         eprintln!("skipped: no script(1) here");
         return;
@@ -209,7 +209,7 @@ fn a_wait_for_more_ends_with_a_signal() {
     sandbox.write("out", "old");
     // Others may be ignored where tests are run: SIGHUP under nohup, SIGINT in the background.
     let signal = Signal::TERM;
-    let mut command = Command::new(program());
+    let mut command = clean(program());
     command.args(["sort", "-o", "out"]).current_dir(sandbox.path());
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -237,7 +237,7 @@ impl Small<'_> {
     /// `None` where mounting is not allowed.
     fn mount(place: &Sandbox, megabytes: u32) -> Option<Small<'_>> {
         let options = format!("size={megabytes}m");
-        let mount = Command::new("mount")
+        let mount = clean("mount")
             .args(["-t", "tmpfs", "-o", &options, "xsort-test"])
             .arg(place.path())
             .output();
@@ -247,7 +247,7 @@ impl Small<'_> {
 
 impl Drop for Small<'_> {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.0.path()).status();
+        let _ = clean("umount").arg(self.0.path()).status();
     }
 }
 
@@ -287,7 +287,7 @@ fn a_stream_stays_within_the_budget() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q 200MB in");
     for budget in [16, 64, 300] {
-        let mut command = Command::new("bash");
+        let mut command = clean("bash");
         let line = format!("cat in | exec {} sort -q -m {budget}M -o out", program().display());
         command.args(["-c", &line]).current_dir(sandbox.path());
         let mut child = command.spawn().unwrap();

@@ -1,12 +1,12 @@
 //! What is in a store: `xsort status` about uploads under way, and `xsort du` about objects.
 
 use crate::objects::{sandbox, server, store, uploads};
-use crate::sandbox::{Sandbox, program};
+use crate::sandbox::{Sandbox, clean, program};
 use serde_json::json;
 use server::{Server, Wrong};
 use std::collections::HashMap;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -45,7 +45,7 @@ impl Uploading {
         let status = sandbox.path().join("status").to_str().unwrap().to_owned();
         sandbox.variables.push(("XSORT_STATUS_DIR".into(), status));
         sandbox.ok("gen -q 40MB in");
-        let mut command = Command::new(program());
+        let mut command = clean(program());
         command.args(["sort", "-q", "in", "-o", "s3://bucket/dir/out"]).args(options);
         command.current_dir(sandbox.path()).envs(sandbox.variables.iter().cloned());
         let job = command.spawn().unwrap();

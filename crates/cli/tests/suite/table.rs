@@ -1,11 +1,11 @@
 //! `xsort table` as its users meet it. What it makes of rows is tested in its crate.
 
 use crate::limits::peak_bytes;
-use crate::sandbox::{Sandbox, program};
+use crate::sandbox::{Sandbox, clean, program};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fmt::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 use xsort_testing::quick_or_long;
 
@@ -36,7 +36,7 @@ fn orders(rows: u64) -> (String, Vec<u64>) {
 }
 
 fn shell(sandbox: &Sandbox, script: &str) -> (Option<i32>, String, String) {
-    let output = Command::new("bash")
+    let output = clean("bash")
         .args(["-c", &format!("set -o pipefail; {script}")])
         .env("xsort", program())
         .current_dir(sandbox.path())
@@ -244,7 +244,7 @@ fn a_table_larger_than_its_budget_is_sorted_within_it() {
     for (by, memory, compress) in sorts {
         let line =
             format!("table orders.csv --by {by} -m {memory}M -j 3 -T . {compress} -o out.csv");
-        let mut command = Command::new(program());
+        let mut command = clean(program());
         command.args(line.split_whitespace()).current_dir(sandbox.path());
         let peak = peak_bytes(command);
         assert!(peak <= memory * MIB + OVERHEAD_BYTES, "{line}: {} MiB", peak / MIB);
@@ -319,7 +319,7 @@ fn a_row_that_is_too_long_is_refused_with_memory_that_is_enough() {
 fn a_wait_for_a_stream_ends_when_it_is_stopped() {
     let sandbox = Sandbox::new();
     for begun in ["", "id,name\n1,x\n"] {
-        let mut child = Command::new(program())
+        let mut child = clean(program())
             .args("table --format csv --by #1 -q -o out.csv".split_whitespace())
             .current_dir(sandbox.path())
             .stdin(Stdio::piped())
@@ -343,7 +343,7 @@ fn one_that_is_killed_leaves_the_old_output_and_nothing_else() {
     sandbox.write("orders.csv", orders(300_000).0);
     sandbox.write("out.csv", "old");
     for milliseconds in [20, 60, 100, 200] {
-        let mut child = Command::new(program())
+        let mut child = clean(program())
             .args("table orders.csv --by name -m 8M -q -o out.csv".split_whitespace())
             .current_dir(sandbox.path())
             .stderr(Stdio::null())

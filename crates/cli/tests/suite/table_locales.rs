@@ -2,10 +2,9 @@
 
 use crate::limits::peak_bytes;
 use crate::lines_locales::words;
-use crate::sandbox::{Sandbox, program};
+use crate::sandbox::{Sandbox, clean, program};
 use serde_json::json;
 use std::fmt::Write;
-use std::process::Command;
 use xsort_gnu::Locale;
 use xsort_testing::gnu;
 
@@ -26,7 +25,7 @@ fn locales() -> impl Iterator<Item = &'static str> {
 
 /// Runs a script in a locale, and returns its status, output and messages.
 fn shell(sandbox: &Sandbox, locale: &str, script: &str) -> (Option<i32>, Vec<u8>, String) {
-    let mut command = Command::new("bash");
+    let mut command = clean("bash");
     let output = command
         .args(["-c", &format!("set -o pipefail; {script}")])
         .env("xsort", program())
@@ -190,7 +189,7 @@ fn keys_of_a_language_stay_within_the_budget() {
     sandbox.write("in.csv", names(300_000));
     for locale in locales().take(1) {
         for memory in [8, 32] {
-            let mut command = Command::new(program());
+            let mut command = clean(program());
             let line = format!("table -q in.csv --by name:locale -m {memory}M -o out.csv");
             command.args(line.split(' ')).current_dir(sandbox.path()).env("LC_ALL", locale);
             let peak = peak_bytes(command);

@@ -1,6 +1,6 @@
 //! Whole trees as input: of sorts of records, of sorts of lines, of verify.
 
-use crate::sandbox::{Ended, Sandbox, program};
+use crate::sandbox::{Ended, Sandbox, clean, program};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions, Permissions};
@@ -51,7 +51,7 @@ const AS_THEY_ARE: &str = "sort -q --record 8 --key 7:1";
 
 /// Runs `xsort lines` in the C locale.
 fn lines(sandbox: &Sandbox, words: &str) -> Output {
-    let mut command = Command::new(program());
+    let mut command = clean(program());
     command.arg("lines").args(words.split_whitespace()).current_dir(sandbox.path());
     command.env("LC_ALL", "C").stdin(Stdio::null()).output().unwrap()
 }
@@ -114,7 +114,7 @@ fn files_and_directories_keep_the_order_of_the_arguments() {
     assert_eq!(text(&sandbox.read("out")), text(&expected), "what is named twice is taken twice");
     let sorted = lines(&sandbox, "-s -k1.8,1.8 --recursive zero tree one tree zero");
     assert_eq!(text(&sorted.stdout), text(&expected));
-    let mut piped = Command::new(program())
+    let mut piped = clean(program())
         .args(AS_THEY_ARE.split(' ').chain(["zero", "tree", "-", "tree", "-o", "piped"]))
         .current_dir(sandbox.path())
         .stdin(Stdio::piped())
@@ -250,7 +250,7 @@ fn an_output_in_the_tree_is_no_input_of_its_own() {
     assert_eq!(sandbox.read("tree/b/out"), expected);
     for words in ["-s -k1.8,1.8", "-m -s -k1.8,1.8"] {
         sandbox.write("tree/b/out", "");
-        let mut command = Command::new(program());
+        let mut command = clean(program());
         command
             .arg("lines")
             .args(words.split(' '))
@@ -265,7 +265,7 @@ fn an_output_in_the_tree_is_no_input_of_its_own() {
     let mut output =
         OpenOptions::new().append(true).open(sandbox.path().join("tree/b/out")).unwrap();
     output.write_all(b"more\n").unwrap();
-    let mut command = Command::new(program());
+    let mut command = clean(program());
     command.args(["lines", "--recursive", "tree"]).current_dir(sandbox.path()).stdout(output);
     assert_eq!(command.output().unwrap().status.code(), Some(2));
 }
@@ -316,12 +316,12 @@ fn what_cant_be_listed_or_read_is_an_error() {
 
 /// Runs the program as a user whom permissions bind; `None` if that can't be done.
 pub(crate) fn run_as_nobody(sandbox: &Sandbox, line: &str) -> Option<Ended> {
-    let mut command = Command::new("setpriv");
+    let mut command = clean("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
     let words = |command: &mut Command, words: &[&str]| {
         command.args(words).current_dir(sandbox.path()).env("LC_ALL", "C").output().ok()
     };
-    let mut trial = Command::new("setpriv");
+    let mut trial = clean("setpriv");
     trial.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program());
     words(&mut trial, &["--version"]).filter(|output| output.status.success())?;
     command.arg(program());
@@ -350,8 +350,7 @@ fn more_files_than_may_be_open() {
     let sorted = sorted.concat();
     let run = |words: &str| {
         let line = format!("ulimit -n 100; exec {} {words}", program().display());
-        let output =
-            Command::new("sh").args(["-c", &line]).current_dir(sandbox.path()).output().unwrap();
+        let output = clean("sh").args(["-c", &line]).current_dir(sandbox.path()).output().unwrap();
         assert_eq!(
             (text(&output.stderr), output.status.code()),
             (String::new(), Some(0)),

@@ -1,10 +1,9 @@
 //! URLs on the command line: objects, whatever files there are; here of somebody who has no
 //! credentials, and says so.
 
-use crate::sandbox::{Ended, Sandbox, program};
+use crate::sandbox::{Ended, Sandbox, clean, program};
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::process::Command;
 
 const REFUSAL: &str = "credentials";
 
@@ -121,7 +120,7 @@ fn a_program_that_is_called_sort_or_du_knows_no_urls() {
     let run = |name: &str, line: &str| {
         let link = sandbox.path().join(name);
         let _ = symlink(program(), &link);
-        let mut command = Command::new(link);
+        let mut command = clean(link);
         command.args(line.split_whitespace()).current_dir(sandbox.path()).env("LC_ALL", "C");
         command.output().unwrap()
     };

@@ -1,9 +1,9 @@
 //! One vocabulary: options that mean the same in every command, and what is said where the letters
 //! of GNU's programs mean something else.
 
-use crate::sandbox::{Sandbox, program};
+use crate::sandbox::{Sandbox, clean, program};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 #[test]
 fn shared_options_are_understood_by_every_command() {
@@ -89,7 +89,7 @@ fn called_by_gnus_names_it_says_what_they_say() {
         ("sort", &["-q"], "sort: invalid option -- 'q'\n"),
         ("du", &["-q"], "du: invalid option -- 'q'\n"),
     ] {
-        let output = Command::new(program())
+        let output = clean(program())
             .arg0(name)
             .args(words)
             .current_dir(sandbox.path())
@@ -99,7 +99,7 @@ fn called_by_gnus_names_it_says_what_they_say() {
         let expected = format!("{message}Try '{name} --help' for more information.\n");
         assert_eq!(String::from_utf8(output.stderr).unwrap(), expected);
     }
-    let missing = Command::new(program()).arg0("sort").args(["-m", "1G"]).output().unwrap();
+    let missing = clean(program()).arg0("sort").args(["-m", "1G"]).output().unwrap();
     assert_eq!(missing.stderr, b"sort: cannot read: 1G: No such file or directory\n");
 }
 
@@ -134,7 +134,7 @@ fn a_dry_run_of_gen_changes_nothing() {
 /// What runs in a terminal as wide as the bar, with its standard output elsewhere.
 fn on_a_terminal(sandbox: &Sandbox, line: &str) -> Option<String> {
     let line = format!("stty cols 100; {}", line.replace("xsort", program().to_str()?));
-    let output = Command::new("script")
+    let output = clean("script")
         .args(["-qec", &line, "/dev/null"])
         .current_dir(sandbox.path())
         .stdin(Stdio::null())
@@ -175,7 +175,7 @@ fn colours_are_a_choice() {
     assert!(coloured("du --tree --color"));
     assert!(!coloured("du --tree"));
     assert!(!coloured("du --tree --color=never"));
-    let mut command = Command::new(program());
+    let mut command = clean(program());
     command.args(["du", "--tree", "--color=always"]).env("NO_COLOR", "1");
     let output = command.current_dir(sandbox.path()).output().unwrap();
     assert!(output.stdout.contains(&0x1b), "what is asked for now counts");

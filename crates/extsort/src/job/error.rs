@@ -28,7 +28,11 @@ pub enum Error {
     },
 
     /// A line is longer than the budget has room for.
-    #[error("{}: {}", DisplayPath(path), long_line(*bytes, *is_whole, *budget_bytes, *needed_bytes))]
+    #[error(
+        "{}: {}",
+        DisplayPath(path),
+        long_line(*bytes, *is_whole, *budget_bytes, *needed_bytes)
+    )]
     LongLine {
         /// The input that has it.
         path: PathBuf,

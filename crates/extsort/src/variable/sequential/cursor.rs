@@ -6,8 +6,6 @@ use crate::Error;
 /// An input, and the line at which it stands.
 pub(crate) struct InputCursor {
     pub(crate) reader: InputReader<'static>,
-    /// Bytes of the whole input, if that is known.
-    pub(crate) input_bytes: Option<u64>,
     delimiter: u8,
     buffer: Vec<u8>,
     /// The part of the buffer that is read and not yet merged. It begins with the line.
@@ -34,7 +32,6 @@ pub(crate) enum Standing {
 impl InputCursor {
     pub(crate) fn new(input: LinesInput, delimiter: u8, buffer_bytes: usize) -> InputCursor {
         InputCursor {
-            input_bytes: input.bytes,
             reader: InputReader::new(vec![input], delimiter, None),
             delimiter,
             buffer: vec![0; buffer_bytes],

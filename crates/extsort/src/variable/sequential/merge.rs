@@ -9,7 +9,7 @@ use super::super::input::{LinesInput, total_bytes};
 use super::super::options::LinesOptions;
 use super::super::plan::{Plan, usable_bytes};
 use super::super::report::LinesReport;
-use super::tree::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, InputTree};
+use super::tree::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, InputTree, WholeMerge};
 use crate::{Compressed, Error, Observer};
 use std::cmp::Ordering;
 use std::io::Write;
@@ -42,6 +42,18 @@ pub fn merge_sequential<O: LineOrder>(
     output: &mut (dyn Write + Send),
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
+    let whole = WholeMerge::new(options, &inputs);
+    merge_part((options, &whole), order, inputs, output, observer)
+}
+
+/// Merges some inputs of a merge in passes, or all.
+pub(super) fn merge_part<O: LineOrder>(
+    (options, whole): (&LinesOptions, &WholeMerge),
+    order: &O,
+    inputs: Vec<LinesInput>,
+    output: &mut (dyn Write + Send),
+    observer: &dyn Observer,
+) -> Result<LinesReport, Error> {
     let begun = Instant::now();
     let runs = inputs.len();
     observer.phase("merge", total_bytes(&inputs).unwrap_or(0));
@@ -50,7 +62,7 @@ pub fn merge_sequential<O: LineOrder>(
     let buffer_bytes = each.clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX) as usize;
     let taken_bytes = runs as u64 * (buffer_bytes as u64 + INPUT_BYTES);
     let free_bytes = budget_bytes.saturating_sub(taken_bytes) as usize;
-    let mut tree = InputTree::new(order, options, inputs, buffer_bytes, free_bytes)?;
+    let mut tree = InputTree::new(order, (options, whole), inputs, buffer_bytes, free_bytes)?;
     let mut output = LineWriter::new(output, options.delimiter, observer);
     let mut duplicates = Duplicates { order, scratch: O::Scratch::default(), word: 0, last: None };
     let (mut lines, mut bytes) = (0, 0);

@@ -6,7 +6,8 @@
 
 use super::super::input::{Content, LinesInput};
 use super::super::options::LinesOptions;
-use super::merge::merge_sequential;
+use super::merge::merge_part;
+use super::tree::WholeMerge;
 use crate::{Error, Observer};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -53,6 +54,7 @@ pub fn merge_passes<O: LineOrder>(
     temporary: TemporaryFiles<'_>,
     observer: &dyn Observer,
 ) -> Result<Vec<LinesInput>, PassError> {
+    let whole = WholeMerge::new(options, &inputs);
     let options = LinesOptions { is_unique: false, ..options.clone() };
     while inputs.len() > inputs_max {
         let file = Arc::new((temporary.create)().map_err(PassError::Create)?);
@@ -62,11 +64,10 @@ pub fn merge_passes<O: LineOrder>(
         while rest.len() > 0 {
             let group: Vec<LinesInput> = rest.by_ref().take(inputs_max).collect();
             let begin = output.bytes;
-            merge_sequential(&options, order, group, &mut output, observer).map_err(|error| {
-                match error {
-                    Error::Output(error) => PassError::Write(error),
-                    other => PassError::Merge(other),
-                }
+            let part = (&options, &whole);
+            merge_part(part, order, group, &mut output, observer).map_err(|error| match error {
+                Error::Output(error) => PassError::Write(error),
+                other => PassError::Merge(other),
             })?;
             let range = FileRange { file: Arc::clone(&file), at: begin, end: output.bytes };
             merged.push(LinesInput {

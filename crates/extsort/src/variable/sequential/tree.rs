@@ -17,11 +17,26 @@ pub(crate) const BUFFER_BYTES_MIN: u64 = 4 << 10;
 /// Keys of longer lines aren't made: they would take more than is counted for an input.
 const KEYED_LINE_BYTES_MAX: usize = 256;
 
+/// A merge with all of its passes: what a larger budget does at once.
+pub(crate) struct WholeMerge {
+    /// Bytes of each input, if that is known.
+    pub(crate) sizes: Vec<Option<u64>>,
+    pub(crate) is_unique: bool,
+}
+
+impl WholeMerge {
+    pub(crate) fn new(options: &LinesOptions, inputs: &[LinesInput]) -> WholeMerge {
+        let sizes = inputs.iter().map(|input| input.bytes).collect();
+        WholeMerge { sizes, is_unique: options.is_unique }
+    }
+}
+
 /// All inputs. Two of them meet at each node: the smaller goes on to the node at half its number,
 /// the other stays.
 pub(crate) struct InputTree<'a, O: LineOrder> {
     order: &'a O,
     options: &'a LinesOptions,
+    whole: &'a WholeMerge,
     scratch: O::Scratch,
     /// Bytes of the budget that are left for long lines.
     free_bytes: usize,
@@ -41,7 +56,7 @@ impl<'a, O: LineOrder> InputTree<'a, O> {
     /// Reads the first line of each input.
     pub(crate) fn new(
         order: &'a O,
-        options: &'a LinesOptions,
+        (options, whole): (&'a LinesOptions, &'a WholeMerge),
         inputs: Vec<LinesInput>,
         buffer_bytes: usize,
         free_bytes: usize,
@@ -49,6 +64,7 @@ impl<'a, O: LineOrder> InputTree<'a, O> {
         let mut tree = InputTree {
             order,
             options,
+            whole,
             scratch: O::Scratch::default(),
             free_bytes,
             buffer_bytes,
@@ -164,8 +180,8 @@ impl<'a, O: LineOrder> InputTree<'a, O> {
     /// The refusal of the line at which an input stands. The budget that it names is enough if all
     /// inputs that are large enough have lines of this length at the same time.
     fn refuse_long_line(&mut self, number: usize) -> Error {
-        let copies = self.copies() as u64;
-        let sizes: Vec<Option<u64>> = self.inputs.iter().map(|input| input.input_bytes).collect();
+        let WholeMerge { sizes, is_unique } = self.whole;
+        let copies = copies(*is_unique) as u64;
         let (options, begun) = (self.options, self.inputs[number].buffer_bytes() as u64);
         let is_reserved_more = options.taken_bytes > 0 || sizes.contains(&None);
         let line_bytes_max = |budget: u64| {
@@ -173,15 +189,13 @@ impl<'a, O: LineOrder> InputTree<'a, O> {
             let reserved = if is_reserved_more { budget / 2 } else { 0 };
             // The other half of the rest may be buffers.
             let room = budget.saturating_sub(reserved.max(options.taken_bytes)) / 2 / copies;
-            longest_in_all(&sizes, room)
+            longest_in_all(sizes, room)
         };
         too_long(&mut self.inputs[number].reader, begun, options, line_bytes_max)
     }
 
-    /// How often a long line is in memory: where duplicates are dropped, the last line is kept,
-    /// too.
     fn copies(&self) -> usize {
-        if self.options.is_unique { 2 } else { 1 }
+        copies(self.options.is_unique)
     }
 
     /// Whether the line of input `a` comes before that of `b`. One that is at its end comes last.
@@ -201,6 +215,11 @@ impl<'a, O: LineOrder> InputTree<'a, O> {
             .then(a.cmp(&b))
             == Ordering::Less
     }
+}
+
+/// How often a long line is in memory: where duplicates are dropped, the last line is kept, too.
+fn copies(is_unique: bool) -> usize {
+    if is_unique { 2 } else { 1 }
 }
 
 /// Bytes of the longest line that inputs of these sizes may all have at once in `room` bytes. A
