@@ -396,7 +396,6 @@ fn a_killed_sort_of_lines_removes_its_output_and_its_status() {
         let spawned = clean("strace")
             .args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=unlink,unlinkat"])
             .args(["-e", "inject=unlink,unlinkat:delay_enter=300000"])
-            .args(["-P", "status"])
             .arg(program())
             .args(["lines", "--no-clobber", "--bandwidth-limit=1M", "in", "-o", "out"])
             .current_dir(sandbox.path())
@@ -409,10 +408,11 @@ fn a_killed_sort_of_lines_removes_its_output_and_its_status() {
             eprintln!("SKIPPED: there is no strace");
             return;
         };
-        let state = loop {
+        // The buffers come last.
+        let buffer = loop {
             let published = names(&status);
-            if let Some(state) = published.iter().find(|name| name.ends_with(".state")) {
-                break state.clone();
+            if let Some(buffer) = published.iter().find(|name| name.ends_with(".buffer-0")) {
+                break buffer.clone();
             }
             if tracer.try_wait().unwrap().is_some() {
                 eprintln!("SKIPPED: nobody may be traced here");
@@ -420,7 +420,7 @@ fn a_killed_sort_of_lines_removes_its_output_and_its_status() {
             }
             thread::sleep(Duration::from_millis(5));
         };
-        let pid = state.trim_end_matches(".state").parse().unwrap();
+        let pid = buffer.trim_end_matches(".buffer-0").parse().unwrap();
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
         tracer.wait().unwrap();
         assert_eq!(names(&status), Vec::<String>::new(), "{signal:?}");
