@@ -5,6 +5,7 @@ use crate::lines::{others_can_run_programs, run};
 use crate::sandbox::{Sandbox, clean, program};
 use std::sync::LazyLock;
 use xsort_testing::gnu;
+use xsort_testing::surroundings::closing_descriptors;
 
 /// Whether directories have an apparent size: from 9.2 on GNU du takes it for none.
 pub(crate) fn has_old_apparent_sizes() -> bool {
@@ -154,9 +155,11 @@ fn deep_trees_are_counted_with_few_open_files() {
         path.push("m");
     }
     let counted = |files: &str, threads: &str| {
-        let script = format!("ulimit -n {files}; exec {} du {threads} tree", program().display());
+        let close = closing_descriptors();
+        let du = format!("exec {} du {threads} tree", program().display());
+        let script = format!("{close}ulimit -n {files}; {du}");
         let output =
-            clean("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
+            clean("bash").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!((output.status.code(), &stderr[..]), (Some(0), ""), "{script}");
         let mut lines: Vec<Vec<u8>> =
