@@ -10,8 +10,8 @@
 //!
 //! SIGPIPE kills as everywhere else once a command has begun. Before that, closing a pipe doesn't
 //! change the status of a usage error. Threads that write to sockets have it blocked: a store that
-//! breaks a connection kills nobody (`sigpipe` of the crate `disk`). SIGXFSZ (`ulimit -f`) doesn't kill, so that the write which
-//! exceeds the limit fails with a message.
+//! breaks a connection kills nobody (`sigpipe` of the crate `disk`). SIGXFSZ (`ulimit -f`) doesn't
+//! kill, so that the write which exceeds the limit fails with a message.
 //!
 //! | file | idea |
 //! |---|---|
