@@ -121,7 +121,7 @@ mod tests {
                 write_to_closed()
             });
             assert_eq!(blocked.join().unwrap(), ErrorKind::BrokenPipe);
-            println!("still there");
+            eprintln!("still there");
             write_to_closed();
             panic!("it must not come here");
         }
@@ -131,7 +131,7 @@ mod tests {
             .env(CHILD, "1")
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&child.stdout);
+        let said = String::from_utf8_lossy(&child.stderr);
         assert!(said.contains("still there"), "{child:?}");
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.status), Some(13));
     }

@@ -114,8 +114,10 @@ mod tests {
     /// What is wrong with these pages, each with the name of the next one.
     fn wrong(pages: &[(&[&str], &str)]) -> Option<String> {
         let mut check = ListCheck::new("p/");
-        let next = |name| (name != "").then_some(name);
-        let taken = pages.iter().try_for_each(|(keys, name)| check.take(&page(keys, next(*name))));
+        let taken = pages.iter().try_for_each(|(keys, name)| {
+            let next = Some(*name).filter(|name| !name.is_empty());
+            check.take(&page(keys, next))
+        });
         taken.err().map(|failure| failure.detail)
     }
 
