@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use xsort_disk::{inherited, public_text};
+use xsort_disk::inherited;
 use xsort_gnu::Locale;
 
 /// A command with GNU's grammar.
@@ -64,10 +64,8 @@ pub(crate) fn base_name(program: &str) -> &str {
 /// Whether a message couldn't be written.
 static IS_MESSAGE_LOST: AtomicBool = AtomicBool::new(false);
 
-/// Writes a message to standard error, as it is, without the secrets of URLs in it.
+/// Writes a message to standard error, as it is.
 pub(crate) fn say(text: &[u8]) {
-    let public = std::str::from_utf8(text).map(public_text);
-    let text = public.as_ref().map_or(text, |public| public.as_bytes());
     let is_written = inherited().is_open[2] && write_all(io::stderr(), text).is_ok();
     IS_MESSAGE_LOST.fetch_or(!is_written && !text.is_empty(), Relaxed);
 }

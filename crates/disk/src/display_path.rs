@@ -6,8 +6,8 @@ use std::fmt::{self, Write};
 use std::path::Path;
 
 /// A path in a text for people, on one line: control characters and those that change the direction
-/// of writing are escaped (`\n`, `\u{1b}`), bytes that are not UTF-8 become U+FFFD, secrets of a URL
-/// are left out. Not for programs: the path can't be restored from it.
+/// of writing are escaped (`\n`, `\u{1b}`), bytes that are not UTF-8 become U+FFFD, secrets of a
+/// URL are left out. Not for programs: the path can't be restored from it.
 #[derive(Clone, Copy, Debug)]
 pub struct DisplayPath<P>(pub P);
 

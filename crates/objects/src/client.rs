@@ -4,7 +4,6 @@
 //! Calls block their thread. A store that answers over HTTP and one that is simulated implement the
 //! same.
 
-use crate::checksums::Checksums;
 use crate::failure::Failure;
 use crate::location::Location;
 use crate::stop::Stop;
@@ -79,6 +78,30 @@ pub struct Receipt {
     pub etag: Option<String>,
     /// What it computed of the bytes.
     pub checksums: Checksums,
+}
+
+/// A CRC-32 that a store has computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoredChecksum {
+    /// The CRC-32 of all bytes.
+    Whole(u32),
+    /// The CRC-32 of the CRC-32s of all parts.
+    OfParts(u32),
+}
+
+/// What a store says of the bytes of an object or a part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checksums {
+    /// Their MD5.
+    pub md5: Option<[u8; 16]>,
+    /// The MD5 of the MD5s of all parts, and how many there are.
+    pub md5_of_parts: Option<([u8; 16], usize)>,
+    /// Their CRC-32, the one of zlib.
+    pub crc32: Option<StoredChecksum>,
+    /// Their CRC-32C.
+    pub crc32c: Option<u32>,
+    /// Their CRC-64/NVME.
+    pub crc64: Option<u64>,
 }
 
 /// A part that a store has taken.

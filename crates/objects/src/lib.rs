@@ -78,10 +78,9 @@ mod upload;
 mod workers;
 
 pub use bucket::Bucket;
-pub use checksums::{Checksums, StoredChecksum};
 pub use client::{
-    Body, Client, Listed, ListedPage, ListedPart, ListedUpload, ObjectInfo, Part, Payload, Receipt,
-    Version,
+    Body, Checksums, Client, Listed, ListedPage, ListedPart, ListedUpload, ObjectInfo, Part,
+    Payload, Receipt, StoredChecksum, Version,
 };
 pub use cost::Requests;
 pub use disk::{ObjectDisk, connect};

@@ -12,10 +12,9 @@
 //! ```
 
 use crate::az::{AZURE_MARK, Azure, Blobs, no_uploads};
-use crate::checksums::Checksums;
 use crate::client::{
-    Body, Client, Listed, ListedPage, ListedPart, ListedUpload, ObjectInfo, Part, Payload, Receipt,
-    Version,
+    Body, Checksums, Client, Listed, ListedPage, ListedPart, ListedUpload, ObjectInfo, Part,
+    Payload, Receipt, Version,
 };
 use crate::environment::Environment;
 use crate::failure::{Failure, Reason};

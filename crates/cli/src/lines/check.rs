@@ -8,6 +8,8 @@ use super::lines_disk::LinesDisk;
 use super::resources;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use xsort_disk::public_path;
 use xsort_extsort::variable::{LineOrder, first_disorder, recognise};
 use xsort_gnu::sort::Check;
 
@@ -36,7 +38,8 @@ pub(super) fn check<O: LineOrder>(
         (None, _) => Ok(()),
         (Some(_), Check::Quiet) => Err(Failure::Disorder(Vec::new())),
         (Some((number, line)), Check::DiagnoseFirst) => {
-            let (program, name) = (lines.program, file.as_bytes());
+            let name = public_path(Path::new(&file));
+            let (program, name) = (lines.program, name.as_os_str().as_bytes());
             let text = xsort_gnu::sort::disorder(program, name, number, line, command);
             Err(Failure::Disorder(text))
         }

@@ -5,6 +5,7 @@ use super::not_opened::opening_error;
 use crate::inputs::names_memory::TooManyNames;
 use std::ffi::OsStr;
 use std::io;
+use xsort_disk::public_text;
 use xsort_gnu::Refusal;
 
 const DISORDER: u8 = 1;
@@ -49,7 +50,10 @@ impl Failure {
     /// What goes to standard error.
     pub(super) fn into_text(self, program: &str) -> Vec<u8> {
         match self {
-            Failure::Refused(refusal) => refusal.message(program),
+            Failure::Refused(refusal) => match String::from_utf8(refusal.message(program)) {
+                Ok(text) => public_text(&text).into_owned().into_bytes(),
+                Err(text) => text.into_bytes(),
+            },
             Failure::Message(text) => [program.as_bytes(), b": ", &text, b"\n"].concat(),
             Failure::Unwritten(text) => {
                 let program = program.as_bytes();

@@ -80,8 +80,8 @@ pub(crate) struct JobLimits {
 }
 
 /// What is wrong with `--verify-output` where no object is written.
-pub(crate) const VERIFIES_NO_OBJECT: &str = "--verify-output reads an object back that was written, and no object is: leave it out, or \
-     write to a URL (s3://, gs:// or az://)";
+pub(crate) const VERIFIES_NO_OBJECT: &str = "--verify-output reads an object back, and none is \
+     written: leave it out, or write to a URL (s3://, gs:// or az://)";
 
 impl JobLimits {
     /// The limits that the arguments and the machine set; with `no_clobber` outputs must not

@@ -18,7 +18,7 @@ fn put(store: &SimStore, server: &Server, key: &str, bytes: &[u8]) -> [String; 2
 fn a_wrong_length_is_no_shorter_output() {
     let store = store();
     let wrong = |asked: &Asked| match asked.path.rsplit('/').next() {
-        Some("table") => Wrong::HeadSays(4),
+        Some("t.csv") => Wrong::HeadSays(4),
         Some("lines") => Wrong::HeadSays(2),
         Some("records") => Wrong::HeadSays(1000),
         _ => Wrong::HeadSays(0),
@@ -28,11 +28,11 @@ fn a_wrong_length_is_no_shorter_output() {
     sandbox.write("out", "old");
     sandbox.ok("gen -q 3000 in");
     let records = sandbox.read("in");
-    for (key, bytes) in [("table", &b"k\n2\n1\n"[..]), ("lines", b"b\na\n"), ("records", &records)]
+    for (key, bytes) in [("t.csv", &b"k\n2\n1\n"[..]), ("lines", b"b\na\n"), ("records", &records)]
     {
         for url in put(&store, &server, key, bytes) {
             let line = match key {
-                "table" => format!("table {url} --by k:int -o out"),
+                "t.csv" => format!("table {url} --by k:int -o out"),
                 "lines" => format!("lines {url} -o out"),
                 _ => format!("sort -q {url} -o out"),
             };
@@ -54,7 +54,7 @@ fn a_server_that_tells_no_versions_apart_is_named_once() {
     let server = Server::start(&store, |_| Wrong::Says(&[("etag", ""), ("last-modified", "")]));
     let sandbox = sandbox(&server);
     let [_, lines] = put(&store, &server, "lines", b"b\na\n");
-    let [_, table] = put(&store, &server, "table", b"k\n2\n1\n");
+    let [_, table] = put(&store, &server, "t.csv", b"k\n2\n1\n");
     sandbox.ok("gen -q 3000 in");
     let records = sandbox.read("in");
     let [_, records] = put(&store, &server, "records", &records);

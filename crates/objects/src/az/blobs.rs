@@ -12,8 +12,7 @@
 
 use super::block::BlockId;
 use super::xml::{self, BlobPage, Block, BlockList};
-use crate::checksums::Checksums;
-use crate::client::{Listed, ListedPage, ListedPart, Part, Payload, Receipt, Version};
+use crate::client::{Checksums, Listed, ListedPage, ListedPart, Part, Payload, Receipt, Version};
 use crate::failure::{Failure, Reason};
 use crate::list_check::untrusted;
 use crate::location::Location;

@@ -6,34 +6,10 @@
 mod coverage;
 mod crc64;
 
-use crate::client::{Part, Payload};
+use crate::client::{Checksums, Part, Payload, StoredChecksum};
 use crate::failure::{Failure, Reason};
 pub(crate) use coverage::Coverage;
 use md5::{Digest, Md5};
-
-/// A CRC-32 that a store has computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoredChecksum {
-    /// The CRC-32 of all bytes.
-    Whole(u32),
-    /// The CRC-32 of the CRC-32s of all parts.
-    OfParts(u32),
-}
-
-/// What a store says of the bytes of an object or a part.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checksums {
-    /// Their MD5.
-    pub md5: Option<[u8; 16]>,
-    /// The MD5 of the MD5s of all parts, and how many there are.
-    pub md5_of_parts: Option<([u8; 16], usize)>,
-    /// Their CRC-32, the one of zlib.
-    pub crc32: Option<StoredChecksum>,
-    /// Their CRC-32C.
-    pub crc32c: Option<u32>,
-    /// Their CRC-64/NVME.
-    pub crc64: Option<u64>,
-}
 
 impl Checksums {
     /// With what a tag says where tags are of the content: an MD5, or that of the parts' MD5s.

@@ -2,7 +2,7 @@
 
 use super::answer::header;
 use super::encode::{parse_bytes, parse_checksum};
-use crate::checksums::{Checksums, StoredChecksum};
+use crate::client::{Checksums, StoredChecksum};
 use crate::location::Scheme;
 use http::HeaderMap;
 

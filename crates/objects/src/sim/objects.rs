@@ -1,7 +1,6 @@
 //! What is in a simulated store.
 
-use crate::checksums::{Checksums, StoredChecksum};
-use crate::client::{ListedPart, ObjectInfo, Part, Receipt, Version};
+use crate::client::{Checksums, ListedPart, ObjectInfo, Part, Receipt, StoredChecksum, Version};
 use crate::failure::{Failure, Reason};
 use bytes::Bytes;
 use md5::{Digest, Md5};

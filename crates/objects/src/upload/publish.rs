@@ -2,8 +2,8 @@
 
 use super::state::{State, UploadNumber};
 use super::under_way::Upload;
-use crate::checksums::{Checksums, etag_of_bytes, etag_of_parts};
-use crate::client::{ObjectInfo, Part, Payload, Receipt};
+use crate::checksums::{etag_of_bytes, etag_of_parts};
+use crate::client::{Checksums, ObjectInfo, Part, Payload, Receipt};
 use crate::failure::{Failure, GaveUp, Reason};
 use bytes::Bytes;
 use parking_lot::MutexGuard;
