@@ -1,7 +1,7 @@
 //! What a store says of the bytes that it has, compared with what was sent and with what is read.
 //!
-//! A store that is sent a checksum should compare it, and many don't. So what it says of what it has
-//! is compared here: the MD5 that most stores have for a tag, and the CRC that they have computed.
+//! A store that is sent a checksum should compare it, and many don't. So what it says of what it
+//! has is compared here: the MD5 that most stores have for a tag, and the CRC that they computed.
 
 mod coverage;
 mod crc64;
