@@ -1,12 +1,15 @@
 //! `xsort.sort_array`.
+#![allow(unsafe_code, reason = "borrows the bytes of objects that it has just made")]
 
-use crate::array_layout::array_layout;
+use crate::amounts::{self, Whole};
+use crate::array_layout::{self, array_layout, check_output};
 use crate::errors::Failure;
-use crate::exported::{Exported, WritableBytes};
+use crate::exported::{Exported, WritableBytes, room};
 use crate::job::Job;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyDict, PyTuple};
-use xsort::{Error, SortSlice};
+use pyo3::types::{PyByteArray, PyTuple};
+use std::thread::available_parallelism;
+use xsort::{Cancel, Error, SortSlice};
 
 /// Fewer bytes are sorted at once; a thread would take longer to start.
 const SMALL_BYTES: usize = 64 << 10;
@@ -25,11 +28,11 @@ const SMALL_BYTES: usize = 64 << 10;
 /// it is. Otherwise returns a new array: of NumPy, of the array module, or a bytearray of others.
 /// With `argsort=True` it has the numbers of the elements in order, 8 bytes each.
 ///
-/// The array must not be changed meanwhile. Memory: 8 bytes an element, and in place as much as it
-/// has again.
+/// What other threads write to the array meanwhile comes out or doesn't. Memory: a copy of the
+/// array, two of them with `out`, and 8 bytes an element.
 ///
 /// Raises xsort.Unsuitable for arrays with gaps, of several dimensions or of Python objects, and
-/// for outputs that don't fit.
+/// for outputs of another length or type.
 #[pyfunction]
 #[pyo3(signature = (a, key=None, *, record=None, out=None, argsort=false, threads=None))]
 pub(crate) fn sort_array<'py>(
@@ -39,9 +42,9 @@ pub(crate) fn sort_array<'py>(
     record: Option<usize>,
     out: Option<Bound<'py, PyAny>>,
     argsort: bool,
-    threads: Option<usize>,
+    threads: Option<Whole>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let is_numpy = is_numpy(a)?;
+    let is_numpy = array_layout::is_numpy(a)?;
     let exported = exported(a, "the array")?;
     let buffer = exported.buffer();
     let is_whole = record.is_none();
@@ -52,79 +55,116 @@ pub(crate) fn sort_array<'py>(
     let format = buffer.format().to_string_lossy();
     let layout = array_layout(a, is_numpy, (&format, buffer.item_size()), (record, key))?;
     let count = buffer.len_bytes() / layout.record_bytes();
+    let is_new = out.is_none();
     let out = match out {
         Some(out) => out,
         None if argsort => new_order(py, is_numpy, count)?,
         None => new_like(a, is_numpy, buffer.len_bytes())?,
     };
-    if !argsort && is_numpy && self::is_numpy(&out)? {
-        let [ours, theirs] = [a.getattr("dtype")?, out.getattr("dtype")?];
-        if !ours.eq(&theirs)? {
-            let text = format!("the output has elements of type {theirs}, and the array {ours}");
-            return Err(Failure::of_argument(text).into());
-        }
-    }
+    let to = self::exported(&out, "the output")?;
+    check_output((a, &exported), (&out, &to), is_whole, argsort)?;
     let job = Job::new(None)?;
     let mut sort = SortSlice::new(layout).cancel(job.cancel());
-    if let Some(threads) = threads.filter(|&threads| threads > 0) {
+    let threads = amounts::threads(threads)?;
+    if let Some(threads) = threads {
         sort = sort.threads(threads);
     }
-    let bytes = exported.bytes().len();
-    let mut work = Work::new(exported, self::exported(&out, "the output")?, argsort)?;
+    let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
+    let copying = Copying { threads, cancel: job.cancel().clone() };
+    let bytes = exported.len();
+    let mut work = Work::new(exported, to, is_new, argsort)?;
     if bytes <= SMALL_BYTES {
-        work.run(&sort).map_err(Failure::from)?;
+        work.run(&sort, &copying)?;
     } else {
-        job.run(py, move || work.run(&sort))?;
+        job.run(py, move || work.run(&sort, &copying))?;
     }
     Ok(out)
 }
 
+/// How bytes are copied that other threads may write to.
+struct Copying {
+    threads: usize,
+    cancel: Cancel,
+}
+
 /// Whose bytes are sorted, and where they go.
-enum Work {
-    InPlace(WritableBytes),
-    To(Exported, WritableBytes),
-    Order(Exported, WritableBytes),
+struct Work {
+    from: Exported,
+    to: WritableBytes,
+    /// Whether the output was made for this, so that no other code has it yet.
+    is_new: bool,
+    argsort: bool,
 }
 
 impl Work {
-    fn new(from: Exported, to: Exported, argsort: bool) -> PyResult<Work> {
-        if from.is_same(&to) && !argsort {
-            // One of them only, since it is written to.
-            drop(from);
-            return to.writable().map(Work::InPlace);
-        }
-        if from.overlaps(&to) {
+    fn new(from: Exported, to: Exported, is_new: bool, argsort: bool) -> PyResult<Work> {
+        if from.overlaps(&to) && (argsort || !from.is_same(&to)) {
             let text = "the output is a part of the array: it is another one, or all of it";
             return Err(Failure::of_argument(text).into());
         }
-        let to = to.writable()?;
-        Ok(if argsort { Work::Order(from, to) } else { Work::To(from, to) })
+        Ok(Work { from, to: to.writable()?, is_new, argsort })
     }
 
-    fn run(&mut self, sort: &SortSlice) -> Result<(), Error> {
-        match self {
-            Work::InPlace(bytes) => sort.in_place(bytes.bytes())?,
-            Work::To(from, to) => sort.to(from.bytes(), to.bytes())?,
-            Work::Order(from, to) => {
-                let text = "the output of argsort has whole numbers of 8 bytes, aligned";
-                let order = to.numbers().ok_or_else(|| Error::Settings(text.into()))?;
-                sort.order(from.bytes(), order)?
-            }
+    fn run(&mut self, sort: &SortSlice, copying: &Copying) -> Result<(), Failure> {
+        let Copying { threads, ref cancel } = *copying;
+        let copy = match self.from.constant() {
+            Some(_) => None,
+            None => Some(self.from.copied(threads, cancel)?),
         };
+        let bytes = copy.as_deref().or(self.from.constant()).unwrap_or_default();
+        if self.argsort {
+            order(&mut self.to, self.is_new, sort, bytes, threads)?;
+        } else if self.is_new {
+            // SAFETY: `sort_array` has made it, and returns it after this.
+            sort.to(bytes, unsafe { self.to.exclusive() })?;
+        } else {
+            if bytes.len() != self.to.len() {
+                return Err(unfit(self.to.len(), bytes.len()));
+            }
+            let mut sorted = match copy {
+                Some(copy) => copy,
+                None => self.from.copied(threads, cancel)?,
+            };
+            sort.in_place(&mut sorted)?;
+            // From here on it goes to its end, or some elements would be there twice.
+            if cancel.is_cancelled() {
+                return Err(Error::Cancelled.into());
+            }
+            self.to.write(&sorted, threads);
+        }
         Ok(())
     }
 }
 
-/// Whether it is an array of NumPy, which is there if it was imported.
-fn is_numpy(array: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let modules = array.py().import("sys")?.getattr("modules")?;
-    let numpy = modules.cast::<PyDict>()?.get_item("numpy")?;
-    numpy.map_or(Ok(false), |numpy| array.is_instance(&numpy.getattr("ndarray")?))
+/// Writes the numbers of the elements in order to an output, which was made for that or not.
+fn order(
+    to: &mut WritableBytes,
+    is_new: bool,
+    sort: &SortSlice,
+    bytes: &[u8],
+    threads: usize,
+) -> Result<(), Failure> {
+    if is_new {
+        // SAFETY: as in `Work::run`.
+        let order = unsafe { to.exclusive_numbers() };
+        return sort.order(bytes, order).map(drop).map_err(Failure::from);
+    }
+    let count = to.len() / size_of::<u64>();
+    let mut order = room(count)?;
+    order.resize(count, 0);
+    sort.order(bytes, &mut order)?;
+    to.write_numbers(&order, threads);
+    Ok(())
+}
+
+fn unfit(room: usize, bytes: usize) -> Failure {
+    let text = format!("the output has room for {room} bytes of records, and {bytes} are sorted");
+    Failure::of_argument(text)
 }
 
 /// Lends the bytes of an array. NumPy lends those of dates as bytes only.
 fn exported(array: &Bound<'_, PyAny>, what: &str) -> PyResult<Exported> {
-    if !is_numpy(array)? {
+    if !array_layout::is_numpy(array)? {
         return Exported::new(array, what);
     }
     let numpy = array.py().import("numpy")?;

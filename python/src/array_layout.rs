@@ -3,8 +3,9 @@
 
 use crate::arguments::{layout, texts};
 use crate::errors::Failure;
+use crate::exported::Exported;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use xsort::{Endian, KeyField, KeyKind, Layout};
 
 /// The layout of an array's elements, by `keys`; by all of an element without.
@@ -179,4 +180,94 @@ fn of_format(format: &str, bytes: usize) -> PyResult<KeyField> {
     let known = parts(kind, endian(order.unwrap_or('@')), bytes);
     let (_, kind, length) = known.ok_or_else(|| unordered(format))?;
     Ok(KeyField { offset: 0, length, kind, descending: false })
+}
+
+/// An object, and the bytes that it lends.
+type Lent<'a, 'py> = (&'a Bound<'py, PyAny>, &'a Exported);
+
+/// Refuses an output whose elements aren't what is written there: those of the array, or with
+/// `argsort` whole numbers. Bytes without a type take any elements, and any bytes may be records.
+pub(crate) fn check_output(
+    (array, from): Lent<'_, '_>,
+    (out, to): Lent<'_, '_>,
+    is_whole: bool,
+    argsort: bool,
+) -> PyResult<()> {
+    let (ours, theirs) = (ElementType::of(array, from)?, ElementType::of(out, to)?);
+    if argsort {
+        if theirs.is_number_of_element() && to.buffer().dimensions() == 1 {
+            return Ok(());
+        }
+        let text = format!(
+            "argsort needs an output of one dimension with whole numbers of 8 bytes in this \
+             machine's byte order, as numpy.empty(n, 'int64'), and this one has {} dimensions and \
+             elements of type {}",
+            to.buffer().dimensions(),
+            theirs.name
+        );
+        return Err(Failure::of_argument(text).into());
+    }
+    if theirs.is_same(&ours)? || theirs.is_byte() || (!is_whole && ours.is_byte()) {
+        return Ok(());
+    }
+    let (ours, theirs) = (ours.name, theirs.name);
+    let text = format!("the output has elements of type {theirs}, and the array {ours}");
+    Err(Failure::of_argument(text).into())
+}
+
+/// What the elements of an array or an output are.
+struct ElementType<'py> {
+    name: String,
+    /// NumPy's type.
+    dtype: Option<Bound<'py, PyAny>>,
+    /// The values that each is, as [`parts`] has them; `None` for structures and unknown ones.
+    value: Option<(usize, KeyKind, usize)>,
+}
+
+impl<'py> ElementType<'py> {
+    fn of(object: &Bound<'py, PyAny>, lent: &Exported) -> PyResult<ElementType<'py>> {
+        if !is_numpy(object)? {
+            let (format, bytes) = (lent.buffer().format(), lent.buffer().item_size());
+            let name = format.to_string_lossy().into_owned();
+            let field = of_format(&name, bytes).ok();
+            let value = field.map(|field| (1, field.kind, field.length));
+            return Ok(ElementType { name, dtype: None, value });
+        }
+        let dtype = object.getattr("dtype")?;
+        let (kind, order): (char, char) =
+            (dtype.getattr("kind")?.extract()?, dtype.getattr("byteorder")?.extract()?);
+        let is_value = dtype.getattr("names")?.is_none();
+        let bytes = dtype.getattr("itemsize")?.extract()?;
+        let value = parts(kind, endian(order), bytes).filter(|_| is_value);
+        Ok(ElementType { name: dtype.to_string(), dtype: Some(dtype), value })
+    }
+
+    fn is_same(&self, other: &ElementType<'_>) -> PyResult<bool> {
+        match (&self.dtype, &other.dtype) {
+            (Some(own), Some(others)) => own.eq(others),
+            _ => Ok(self.value.is_some() && self.value == other.value),
+        }
+    }
+
+    /// Whether it is a byte, as those of buffers without a type.
+    fn is_byte(&self) -> bool {
+        use KeyKind::{Bytes, Signed, Unsigned};
+        matches!(self.value, Some((1, Unsigned(_) | Signed(_) | Bytes, 1)))
+    }
+
+    /// Whether it can be the number of an element.
+    fn is_number_of_element(&self) -> bool {
+        let native = endian('=');
+        let kinds = [KeyKind::Unsigned(native), KeyKind::Signed(native)];
+        self.value.is_some_and(|(count, kind, bytes)| {
+            count == 1 && bytes == size_of::<u64>() && kinds.contains(&kind)
+        })
+    }
+}
+
+/// Whether it is an array of NumPy, which is there if it was imported.
+pub(crate) fn is_numpy(array: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let modules = array.py().import("sys")?.getattr("modules")?;
+    let numpy = modules.cast::<PyDict>()?.get_item("numpy")?;
+    numpy.map_or(Ok(false), |numpy| array.is_instance(&numpy.getattr("ndarray")?))
 }

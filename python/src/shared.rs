@@ -55,12 +55,15 @@ impl Writer {
     /// the version's number; numbers only grow.
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<u64> {
         let data = Exported::new(data, "the data")?;
-        let bytes = data.bytes();
+        let length = data.len();
         let write = |writer: &mut Option<xsort_shm::Writer>| match writer {
-            Some(writer) => writer.write(bytes).map_err(Failure::from),
+            Some(writer) => {
+                let fill = |place: &mut [u8]| data.copy_to(place);
+                writer.write_with(length, fill).map_err(Failure::from)
+            }
             None => Err(Failure::of_argument("this Writer has ended: begin another one")),
         };
-        if bytes.len() < LONG_BYTES
+        if length < LONG_BYTES
             && let Some(mut writer) = self.writer.try_lock()
         {
             return Ok(write(&mut writer)?);

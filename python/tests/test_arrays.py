@@ -285,3 +285,87 @@ def test_ctrl_c_leaves_the_array_as_it_was_or_sorted(tmp_path):
     # Waits for what was interrupted.
     xsort.du(tmp_path)
     assert (a == before).all() or (a == np.sort(before)).all()
+
+
+def test_an_output_of_other_elements_is_refused():
+    a = np.array([3, 1, 2])
+    for bad in [
+        *(np.full(3, 7, "u8").view(kind) for kind in [">i8", ">u8", "f8", "M8[s]", "m8[s]", "S8", "V8", "c8"]),
+        np.full(3, 7, [("number", "i8")]),
+        np.full((3, 1), 7),
+        np.full(6, 7, "i4"),
+        np.full(24, 7, "u1"),
+        array.array("d", [7, 7, 7]),
+        bytearray(24),
+        memoryview(bytearray(24)),
+    ]:
+        before = bytes(memoryview(bad.view("u1") if isinstance(bad, np.ndarray) else bad))
+        for of in [a, array.array("q", a)]:
+            with pytest.raises(xsort.Unsuitable, match="whole numbers of 8 bytes in this machine's"):
+                xsort.sort_array(of, argsort=True, out=bad)
+        assert bytes(memoryview(bad.view("u1") if isinstance(bad, np.ndarray) else bad)) == before
+    for good in [
+        np.empty(3, "i8"),
+        np.empty(3, "u8"),
+        array.array("q", bytes(24)),
+        array.array("Q", bytes(24)),
+        memoryview(bytearray(24)).cast("q"),
+        np.empty(25, "u1")[1:].view("i8"),
+    ]:
+        assert xsort.sort_array(a, argsort=True, out=good) is good and list(good) == [1, 2, 0]
+    for of, bad in [
+        (a, array.array("d", bytes(24))),
+        (array.array("d", [3, 1, 2]), array.array("q", bytes(24))),
+        (array.array("d", [3, 1, 2]), np.empty(3, "i8")),
+        (np.zeros(3, [("number", "i8")]), array.array("q", bytes(24))),
+    ]:
+        with pytest.raises(xsort.Unsuitable, match="has elements of type"):
+            xsort.sort_array(of, out=bad)
+    # Bytes are of any type, and what has the same elements is as good as an array.
+    for good in [bytearray(24), array.array("q", bytes(24)), np.empty(24, "u1")]:
+        xsort.sort_array(a, out=good)
+        assert bytes(memoryview(good)) == np.array([1, 2, 3]).tobytes()
+
+
+@pytest.mark.parametrize("count", [3000, 400_000])
+def test_what_another_thread_writes_meanwhile_comes_out_in_order(count):
+    a = np.random.default_rng(4).integers(0, 1 << 60, count)
+    known = np.sort(np.concatenate([a, ~a]))
+    is_over = threading.Event()
+
+    def write():
+        # NumPy writes without the interpreter's lock.
+        while not is_over.is_set():
+            np.invert(a, out=a)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        for number in range(12):
+            out = [None, np.empty_like(a), None][number % 3]
+            if number % 3 == 2:
+                order = xsort.sort_array(a, argsort=True, threads=2)
+                assert (np.sort(order) == np.arange(count)).all()
+                continue
+            got = xsort.sort_array(a, out=out, threads=2)
+            assert (np.diff(got) >= 0).all()
+            assert (known[np.searchsorted(known, got)] == got).all()
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def test_copies_are_whole_wherever_they_begin():
+    random = np.random.default_rng(6)
+    raw_bytes = random.integers(0, 256, (1 << 20) * 2 + 77, dtype="u1")
+    for skip in range(9):
+        for length in [0, 1, 7, 8, 9, 31, 1000, (1 << 20) - 1, (1 << 21) + 5]:
+            a = raw_bytes[skip : skip + length]
+            before = a.tobytes()
+            expected = np.sort(a)
+            assert (xsort.sort_array(a) == expected).all() and a.tobytes() == before
+            place = np.full(length + 20, 99, "u1")
+            out = place[skip : skip + length]
+            xsort.sort_array(a, out=out, threads=3)
+            assert (out == expected).all()
+            assert (place[:skip] == 99).all() and (place[skip + length :] == 99).all()
