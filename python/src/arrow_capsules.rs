@@ -2,11 +2,13 @@
 //! them, whose content moves to whoever takes it.
 #![allow(unsafe_code, reason = "what is in a capsule of Arrow's is known by its name")]
 
+use crate::arrow_shape::{check_array, check_schema};
+use crate::arrow_valid::Validator;
 use crate::errors::Failure;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type};
-use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, RecordBatch, RecordBatchOptions, RecordBatchReader, StructArray};
-use arrow_schema::{ArrowError, DataType, Schema};
+use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 use std::ffi::CStr;
@@ -22,8 +24,84 @@ pub(crate) fn unsuitable(error: &ArrowError) -> Failure {
     Failure::of_argument(format!("Arrow data that can't be read: {error}"))
 }
 
+/// A stream of batches that another library makes.
+pub(crate) struct StreamReader {
+    stream: FFI_ArrowArrayStream,
+    schema: SchemaRef,
+    validator: Validator,
+    batches: u64,
+}
+
+impl StreamReader {
+    fn new(mut stream: FFI_ArrowArrayStream) -> Result<StreamReader, Failure> {
+        if stream.release().is_none() {
+            let text = "the stream was read already, or taken by another reader: pass a new one";
+            return Err(Failure::of_argument(text));
+        }
+        let mut schema = FFI_ArrowSchema::empty();
+        let status = match stream.get_schema() {
+            // SAFETY: a stream's own function, with the stream and a place for a schema.
+            Some(get_schema) => unsafe { get_schema(&raw mut stream, &raw mut schema) },
+            None => -1,
+        };
+        if status != 0 {
+            return Err(failed(status, &mut stream));
+        }
+        let schema = import_schema(&schema).map_err(|error| unsuitable(&error))?;
+        Ok(StreamReader { stream, schema, validator: Validator::default(), batches: 0 })
+    }
+
+    /// The schema of all batches.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    /// The next batch, which is valid; `None` behind the last one.
+    pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>, Failure> {
+        let mut array = FFI_ArrowArray::empty();
+        let status = match self.stream.get_next() {
+            // SAFETY: a stream's own function, with the stream and a place for an array.
+            Some(get_next) => unsafe { get_next(&raw mut self.stream, &raw mut array) },
+            None => -1,
+        };
+        if status != 0 {
+            return Err(failed(status, &mut self.stream));
+        }
+        if array.is_released() {
+            return Ok(None);
+        }
+        self.batches += 1;
+        let batch = import(&self.schema, array, &mut self.validator);
+        let number = self.batches;
+        batch.map(Some).map_err(|error| invalid(&format!("batch {number} of the stream"), &error))
+    }
+}
+
+/// What a stream says of its end.
+fn failed(status: i32, stream: &mut FFI_ArrowArrayStream) -> Failure {
+    // SAFETY: a stream's own function, with the stream. What it returns is null, or a text that
+    // ends with a zero and stays there until the next call.
+    let said = stream.get_last_error().and_then(|get_last_error| unsafe {
+        let text = get_last_error(stream);
+        (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
+    });
+    let said = said.unwrap_or_else(|| format!("error {status}, without a word"));
+    Failure::of_argument(format!("the input stream has failed: {said}"))
+}
+
+fn invalid(what: &str, error: &ArrowError) -> Failure {
+    let error = match error {
+        ArrowError::InvalidArgumentError(text) => text.clone(),
+        error => error.to_string(),
+    };
+    Failure::of_argument(format!(
+        "{what} isn't valid Arrow data: {error}; the program that made it is at fault: pyarrow's \
+         validate(full=True) finds the same there"
+    ))
+}
+
 /// The stream of an object that has one.
-pub(crate) fn stream_of(object: &Bound<'_, PyAny>) -> PyResult<Option<RecordBatchStreamReader>> {
+pub(crate) fn stream_of(object: &Bound<'_, PyAny>) -> PyResult<Option<StreamReader>> {
     if !object.hasattr("__arrow_c_stream__")? {
         return Ok(None);
     }
@@ -32,11 +110,10 @@ pub(crate) fn stream_of(object: &Bound<'_, PyAny>) -> PyResult<Option<RecordBatc
     // SAFETY: a capsule of this name has such a stream in it, which it owns; the stream moves out,
     // and leaves one behind that is marked as released.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
-    let reader = RecordBatchStreamReader::try_new(stream).map_err(|error| unsuitable(&error))?;
-    Ok(Some(reader))
+    Ok(Some(StreamReader::new(stream)?))
 }
 
-/// The batch of an object that has one.
+/// The batch of an object that has one. It is valid.
 pub(crate) fn batch_of(object: &Bound<'_, PyAny>) -> PyResult<Option<RecordBatch>> {
     if !object.hasattr("__arrow_c_array__")? {
         return Ok(None);
@@ -51,25 +128,43 @@ pub(crate) fn batch_of(object: &Bound<'_, PyAny>) -> PyResult<Option<RecordBatch
     let (schema, array) = unsafe {
         (FFI_ArrowSchema::from_raw(schema.as_ptr()), FFI_ArrowArray::from_raw(array.as_ptr()))
     };
-    Ok(Some(import(&schema, array).map_err(|error| unsuitable(&error))?))
+    let schema = import_schema(&schema).map_err(|error| unsuitable(&error))?;
+    let batch = import(&schema, array, &mut Validator::default());
+    Ok(Some(batch.map_err(|error| invalid("a batch", &error))?))
 }
 
-fn import(schema: &FFI_ArrowSchema, array: FFI_ArrowArray) -> Result<RecordBatch, ArrowError> {
+fn import_schema(schema: &FFI_ArrowSchema) -> Result<SchemaRef, ArrowError> {
+    check_schema(schema)?;
     let data_type = DataType::try_from(schema)?;
     if !matches!(data_type, DataType::Struct(_)) {
         let text = format!("an array of {data_type} where a batch with columns was expected");
         return Err(ArrowError::InvalidArgumentError(text));
     }
-    let schema = Arc::new(Schema::try_from(schema)?);
-    // SAFETY: an array is what its schema says, by the interface.
+    Ok(Arc::new(Schema::try_from(schema)?))
+}
+
+fn import(
+    schema: &SchemaRef,
+    array: FFI_ArrowArray,
+    validator: &mut Validator,
+) -> Result<RecordBatch, ArrowError> {
+    let data_type = DataType::Struct(schema.fields().clone());
+    check_array(&array, &data_type)?;
+    if array.is_empty() {
+        // Buffers of no values may be anywhere.
+        return Ok(RecordBatch::new_empty(Arc::clone(schema)));
+    }
+    // SAFETY: an array is what its schema says, by the interface: what can be looked at before was,
+    // and what is in the buffers is before it is used.
     let data = unsafe { from_ffi_and_data_type(array, data_type) }?;
-    let rows = StructArray::from(data);
+    let fields = schema.fields().iter().map(|field| &**field);
+    let rows = StructArray::from(validator.valid(data, fields)?);
     if rows.null_count() > 0 {
         let text = "a batch with rows that are null as a whole";
         return Err(ArrowError::InvalidArgumentError(text.into()));
     }
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-    RecordBatch::try_new_with_options(schema, rows.columns().to_vec(), &options)
+    RecordBatch::try_new_with_options(Arc::clone(schema), rows.columns().to_vec(), &options)
 }
 
 /// A schema in a capsule.

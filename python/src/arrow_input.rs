@@ -1,9 +1,8 @@
 //! Batches that come in: from a stream, a batch, or an iterable of these.
 
-use crate::arrow_capsules::{batch_of, stream_of};
+use crate::arrow_capsules::{StreamReader, batch_of, stream_of};
 use crate::errors::Failure;
-use arrow_array::ffi_stream::RecordBatchStreamReader;
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -18,7 +17,7 @@ pub(crate) struct ArrowInput {
 }
 
 enum Item {
-    Stream(RecordBatchStreamReader),
+    Stream(StreamReader),
     Batch(RecordBatch),
 }
 
@@ -58,8 +57,8 @@ impl ArrowInput {
     pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>, Failure> {
         loop {
             match &mut self.next {
-                Some(Item::Stream(stream)) => match stream.next() {
-                    Some(batch) => return batch.map(Some).map_err(|error| failed(&error)),
+                Some(Item::Stream(stream)) => match stream.next_batch()? {
+                    Some(batch) => return Ok(Some(batch)),
                     None => self.next = None,
                 },
                 Some(Item::Batch(_)) => {
@@ -82,11 +81,6 @@ impl ArrowInput {
             }
         }
     }
-}
-
-/// What a stream says of its end.
-fn failed(error: &arrow_schema::ArrowError) -> Failure {
-    Failure::of_argument(format!("the input stream has failed: {error}"))
 }
 
 fn no_arrow(object: &Bound<'_, PyAny>) -> PyErr {

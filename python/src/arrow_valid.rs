@@ -1,0 +1,132 @@
+//! Whether what comes through Arrow's C interface is what its types say: offsets that rise and stay
+//! within their buffers, views and keys of dictionaries that point to something, text that is
+//! UTF-8. The library trusts that: without it, bad data would end the interpreter.
+//!
+//! Behind a null there may be anything: its bytes, its view or its key aren't looked at. Where the
+//! library would, they are replaced.
+#![allow(unsafe_code, reason = "puts arrays together that were looked at")]
+
+use crate::arrow_shape::in_column;
+use arrow_array::{Array, GenericBinaryArray, GenericStringArray, OffsetSizeTrait};
+use arrow_buffer::Buffer;
+use arrow_data::ArrayData;
+use arrow_schema::{ArrowError, DataType, Field};
+use std::str::from_utf8;
+
+/// Looks at the columns of batches of one schema.
+#[derive(Default)]
+pub(crate) struct Validator {
+    columns: Vec<Seen>,
+}
+
+/// What was seen at a place of the type, in the batch before. Batches that are slices of a table
+/// share the values of lists and dictionaries, which are looked at once.
+#[derive(Default)]
+struct Seen {
+    last: Option<(ArrayData, Option<ArrayData>)>,
+    children: Vec<Seen>,
+}
+
+impl Validator {
+    /// The columns of a batch, valid.
+    ///
+    /// # Errors
+    /// If one isn't valid.
+    pub(crate) fn valid<'f>(
+        &mut self,
+        batch: ArrayData,
+        fields: impl Iterator<Item = &'f Field>,
+    ) -> Result<ArrayData, ArrowError> {
+        self.columns.resize_with(batch.child_data().len(), Seen::default);
+        let mut mended = Vec::new();
+        for ((seen, column), field) in self.columns.iter_mut().zip(batch.child_data()).zip(fields) {
+            let column = seen.mended(column).map_err(|error| in_column(field.name(), &error));
+            mended.push(column?);
+        }
+        batch.validate()?;
+        Ok(with_children(&batch, mended).unwrap_or(batch))
+    }
+}
+
+impl Seen {
+    /// What replaces an array that is valid but for what is behind nulls; `None` if nothing has to.
+    fn mended(&mut self, data: &ArrayData) -> Result<Option<ArrayData>, ArrowError> {
+        data.validate()?;
+        check_null_count(data)?;
+        let own = match data.validate_values() {
+            Ok(()) => None,
+            Err(error) => Some(without_hidden(data).ok_or(error)?),
+        };
+        self.children.resize_with(data.child_data().len(), Seen::default);
+        let children = self.children.iter_mut().zip(data.child_data());
+        let children = children.map(|(seen, child)| seen.mended_once(child));
+        let children = children.collect::<Result<Vec<_>, _>>()?;
+        Ok(with_children(own.as_ref().unwrap_or(data), children).or(own))
+    }
+
+    /// As [`mended`](Seen::mended); what it was for the last batch if that has the same array.
+    fn mended_once(&mut self, data: &ArrayData) -> Result<Option<ArrayData>, ArrowError> {
+        if let Some((last, mended)) = &self.last
+            && last.ptr_eq(data)
+        {
+            return Ok(mended.clone());
+        }
+        let mended = self.mended(data)?;
+        self.last = Some((data.clone(), mended.clone()));
+        Ok(mended)
+    }
+}
+
+/// The array with other children where there are some.
+fn with_children(data: &ArrayData, mended: Vec<Option<ArrayData>>) -> Option<ArrayData> {
+    if mended.iter().all(Option::is_none) {
+        return None;
+    }
+    let children = mended.into_iter().zip(data.child_data());
+    let children = children.map(|(mended, own)| mended.unwrap_or_else(|| own.clone())).collect();
+    // SAFETY: the array was valid, and its children are as long and of the same types as before.
+    Some(unsafe { data.clone().into_builder().child_data(children).build_unchecked() })
+}
+
+fn check_null_count(data: &ArrayData) -> Result<(), ArrowError> {
+    let Some(nulls) = data.nulls() else { return Ok(()) };
+    let (said, found) = (nulls.null_count(), nulls.len() - nulls.inner().count_set_bits());
+    if said == found {
+        return Ok(());
+    }
+    let text = format!("{said} nulls by number, and {found} in the bitmap");
+    Err(ArrowError::InvalidArgumentError(text))
+}
+
+/// The same values without what is hidden behind nulls, if that makes the array valid.
+fn without_hidden(data: &ArrayData) -> Option<ArrayData> {
+    data.nulls()?;
+    let made = match data.data_type() {
+        DataType::Utf8 => without_hidden_text::<i32>(data)?,
+        DataType::LargeUtf8 => without_hidden_text::<i64>(data)?,
+        DataType::Utf8View | DataType::BinaryView => without_hidden_views(data)?,
+        _ => return None,
+    };
+    made.validate_values().is_ok().then_some(made)
+}
+
+fn without_hidden_text<O: OffsetSizeTrait>(data: &ArrayData) -> Option<ArrayData> {
+    let bytes = data.clone().into_builder().data_type(GenericBinaryArray::<O>::DATA_TYPE);
+    // SAFETY: it is looked at before it is used. Bytes are laid out as text.
+    let bytes = unsafe { bytes.build_unchecked() };
+    bytes.validate_values().ok()?;
+    let bytes = GenericBinaryArray::<O>::from(bytes);
+    let texts = bytes.iter().map(|value| value.map(from_utf8).transpose());
+    let texts = texts.collect::<Result<Vec<_>, _>>().ok()?;
+    Some(GenericStringArray::<O>::from(texts).to_data())
+}
+
+fn without_hidden_views(data: &ArrayData) -> Option<ArrayData> {
+    let views = &data.buffers()[0].typed_data::<u128>()[data.offset()..][..data.len()];
+    let views = views.iter().enumerate().map(|(at, &view)| if data.is_null(at) { 0 } else { view });
+    let mut buffers = data.buffers().to_vec();
+    buffers[0] = Buffer::from_iter(views);
+    let made = data.clone().into_builder().offset(0).buffers(buffers);
+    // SAFETY: it has as many views as before, which `without_hidden` looks at.
+    Some(unsafe { made.build_unchecked() })
+}
