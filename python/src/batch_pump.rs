@@ -107,13 +107,16 @@ impl BatchPump {
         if let Some(thread) = self.thread.take() {
             py.detach(|| thread.join()).ok();
         }
+        let outcome = self.outcome.lock().take();
+        // A short sort may have told nothing yet.
+        let last = if let Some(Ok(_)) = &outcome { self.job.tell(py) } else { Ok(()) };
         self.job.close(py);
-        match self.outcome.lock().take() {
+        match outcome {
             Some(Ok(report)) => self.report = Some(report),
             Some(Err(failure)) => return Err(failure.into()),
             None => return Err(Failure::lost_thread().into()),
         }
-        Ok(())
+        last
     }
 
     /// Gives the sort up: its memory and scratch are gone at once or in a moment.

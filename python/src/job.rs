@@ -108,17 +108,23 @@ impl Job {
         py: Python<'_>,
         from: &Receiver<T>,
     ) -> PyResult<Option<T>> {
-        channel::receive(py, from, || {
-            if self.shown.elapsed() < PROGRESS_INTERVAL {
-                return Ok(());
-            }
-            self.shown = Instant::now();
-            self.tell(py)
-        })
+        let received = channel::receive(py, from, || self.tell_in_time(py))?;
+        // Also where nothing has to be waited for.
+        self.tell_in_time(py)?;
+        Ok(received)
+    }
+
+    /// Reports progress if the last time was long enough ago.
+    fn tell_in_time(&mut self, py: Python<'_>) -> PyResult<()> {
+        if self.shown.elapsed() < PROGRESS_INTERVAL {
+            return Ok(());
+        }
+        self.shown = Instant::now();
+        self.tell(py)
     }
 
     /// Calls the progress callable, if there is one and something to say.
-    fn tell(&mut self, py: Python<'_>) -> PyResult<()> {
+    pub(crate) fn tell(&mut self, py: Python<'_>) -> PyResult<()> {
         let Some((watcher, latest)) = self.watcher.as_mut().zip(self.latest.as_ref()) else {
             return Ok(());
         };

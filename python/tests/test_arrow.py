@@ -299,3 +299,31 @@ def test_what_is_in_memory_stays_within_what_was_given(tmp_path):
     assert ran.returncode == 0, ran.stderr
     taken, memory = map(int, ran.stdout.split())
     assert taken <= memory + (64 << 20), f"{taken >> 20} MiB"
+
+
+@pytest.mark.parametrize("memory, phases", [("1G", {"read", "sort", "gather"}), ("4M", {"merge"})])
+def test_progress_is_told_in_memory_and_out_of_it(memory, phases, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    for rows in [10, 300_000]:
+        told = []
+        data = pa.table({"number": range(rows, 0, -1), "text": ["some text"] * rows})
+        result = xsort.sorted_batches(
+            data, by="number", memory=memory, scratch=tmp_path, batch_rows=1000, progress=told.append
+        )
+        assert sum(batch.num_rows for batch in result) == rows
+        last = told[-1]
+        assert last.done_bytes > 0 and last.done_bytes == last.bytes
+        if rows > 10:
+            assert last.phase in phases
+        else:
+            assert last.phase == "gather"
+
+
+def test_progress_that_raises_ends_a_sort_in_memory():
+    pa = pytest.importorskip("pyarrow")
+
+    def stop(progress):
+        raise ValueError("enough")
+
+    with pytest.raises(ValueError, match="enough"):
+        list(xsort.sorted_batches(pa.table({"a": [2, 1]}), by="a", progress=stop))

@@ -21,6 +21,7 @@
 //! | `digest` | keys and sums of batches, for sorts on many machines |
 //! | `ordered` | threads whose results come in order |
 //! | `memory` | how the budget is divided, and what batches take of it |
+//! | `progress` | how far a sort in memory is |
 #![forbid(unsafe_code)]
 
 mod by;
@@ -31,6 +32,7 @@ mod error;
 mod keys;
 mod memory;
 mod ordered;
+mod progress;
 mod report;
 mod resident;
 mod rows;

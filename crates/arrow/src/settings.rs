@@ -2,6 +2,7 @@
 
 use crate::keys::KeyMaker;
 use crate::memory::Shares;
+use crate::progress::MemoryProgress;
 use arrow_schema::SchemaRef;
 use std::sync::Arc;
 use xsort::{Cancel, Sorter};
@@ -15,4 +16,5 @@ pub(crate) struct Settings {
     pub(crate) shares: Shares,
     pub(crate) sorter: Sorter,
     pub(crate) cancel: Cancel,
+    pub(crate) progress: MemoryProgress,
 }

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::ordered::Ordered;
+use crate::progress::MemoryProgress;
 use crate::report::BatchReport;
 use crate::resident::{Order, Places, gather};
 use crate::rows::RowBytes;
@@ -25,6 +26,7 @@ pub struct SortedBatches {
     chunk: usize,
     waiting_max: usize,
     cancel: Cancel,
+    progress: MemoryProgress,
     /// Rows that were pushed.
     pushed: u64,
     report: BatchReport,
@@ -80,6 +82,7 @@ impl SortedBatches {
             chunk: settings.shares.chunk,
             waiting_max: settings.threads + 1,
             cancel: settings.cancel,
+            progress: settings.progress,
             pushed,
             report: BatchReport::default(),
             began,
@@ -110,6 +113,9 @@ impl SortedBatches {
             if let Some(batch) = self.made.pop_front() {
                 self.report.rows += batch.num_rows() as u64;
                 self.report.batches += 1;
+                if let Source::Order { .. } = self.source {
+                    self.progress.done_rows(self.report.rows, self.pushed);
+                }
                 return Ok(Some(batch));
             }
             self.send()?;

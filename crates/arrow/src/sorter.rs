@@ -3,10 +3,12 @@
 use crate::by::SortColumn;
 use crate::keys::KeyMaker;
 use crate::memory::Shares;
+use crate::progress::{MemoryProgress, OnProgress};
 use crate::settings::Settings;
 use crate::sorting::BatchSorting;
 use crate::{Error, resident};
 use arrow_schema::SchemaRef;
+use std::fmt;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,7 +50,7 @@ const BATCH_ROWS: usize = 64 << 10;
 ///
 /// As long as all batches fit in the memory, rows are gathered from them once. Otherwise they pass
 /// through a [`Sorter`], in which they take few bytes. A row may take about a tenth of the memory.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct BatchSorter {
     schema: SchemaRef,
     by: Vec<SortColumn>,
@@ -57,6 +59,7 @@ pub struct BatchSorter {
     threads: Option<usize>,
     sorter: Sorter,
     cancel: Cancel,
+    on_progress: Option<OnProgress>,
 }
 
 impl BatchSorter {
@@ -70,6 +73,7 @@ impl BatchSorter {
             threads: None,
             sorter: Sorter::new(),
             cancel: Cancel::new(),
+            on_progress: None,
         }
     }
 
@@ -122,10 +126,13 @@ impl BatchSorter {
         self
     }
 
-    /// Calls `tell` after every block that was spilled or merged, from any thread.
+    /// Calls `tell` from any thread: in memory after every batch, in the phases "read", "sort" and
+    /// "gather"; after every block that was spilled or merged.
     #[must_use]
     pub fn on_progress(mut self, tell: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
-        self.sorter = self.sorter.on_progress(tell);
+        let tell: OnProgress = Arc::new(tell);
+        self.on_progress = Some(Arc::clone(&tell));
+        self.sorter = self.sorter.on_progress(move |progress| tell(progress));
         self
     }
 
@@ -167,6 +174,20 @@ impl BatchSorter {
             shares,
             sorter: self.sorter,
             cancel: self.cancel,
+            progress: MemoryProgress::new(self.on_progress),
         }))
+    }
+}
+
+impl fmt::Debug for BatchSorter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BatchSorter")
+            .field("schema", &self.schema)
+            .field("by", &self.by)
+            .field("batch_rows", &self.batch_rows)
+            .field("memory", &self.memory)
+            .field("threads", &self.threads)
+            .field("sorter", &self.sorter)
+            .finish_non_exhaustive()
     }
 }

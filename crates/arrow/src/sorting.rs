@@ -86,10 +86,14 @@ impl BatchSorting {
     pub fn finish(mut self) -> Result<SortedBatches, Error> {
         self.push_small()?;
         self.check_cancel()?;
-        let BatchSorting { settings, state, rows, began, .. } = self;
+        let BatchSorting { mut settings, state, rows, began, .. } = self;
         match state {
             State::Resident(resident) => {
+                let bytes = resident.held.batch_bytes();
+                settings.progress.begin("sort", bytes);
                 let order = resident.sort(settings.threads, &settings.cancel)?;
+                settings.progress.done(bytes);
+                settings.progress.begin("gather", bytes);
                 SortedBatches::of_order(settings, order, rows, began)
             }
             State::Spilling(spill) => {
@@ -123,6 +127,7 @@ impl BatchSorting {
             State::Resident(resident) => {
                 let keys = self.settings.keys.keys(&batch)?;
                 resident.push(batch, keys)?;
+                self.settings.progress.done(resident.held.batch_bytes());
                 if resident.held.bytes() > self.settings.shares.resident {
                     self.spill()?;
                 }

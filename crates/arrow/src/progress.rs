@@ -1,0 +1,84 @@
+//! How far a sort is while its batches are in memory. When they don't fit, the engine tells the
+//! rest itself.
+//!
+//! ```text
+//!  read (how much comes isn't known) --> sort --> gather
+//! ```
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+use xsort::Progress;
+
+/// What takes progress.
+pub(crate) type OnProgress = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
+
+/// Tells how far a sort in memory is.
+pub(crate) struct MemoryProgress {
+    tell: Option<OnProgress>,
+    began: Instant,
+    phase: &'static str,
+    phase_began: Instant,
+    /// Bytes of the phase that are done, and of all before it.
+    done_bytes: u64,
+    earlier_bytes: u64,
+    /// Bytes of all batches; 0 while they are read.
+    bytes: u64,
+}
+
+impl MemoryProgress {
+    /// Of a sort that begins to read.
+    pub(crate) fn new(tell: Option<OnProgress>) -> MemoryProgress {
+        let now = Instant::now();
+        MemoryProgress {
+            tell,
+            began: now,
+            phase: "read",
+            phase_began: now,
+            done_bytes: 0,
+            earlier_bytes: 0,
+            bytes: 0,
+        }
+    }
+
+    /// So many bytes of this phase are done.
+    pub(crate) fn done(&mut self, bytes: u64) {
+        self.done_bytes = bytes;
+        self.tell();
+    }
+
+    /// A phase begins, over all batches, which have so many bytes.
+    pub(crate) fn begin(&mut self, phase: &'static str, bytes: u64) {
+        self.earlier_bytes += self.done_bytes;
+        (self.phase, self.phase_began) = (phase, Instant::now());
+        (self.done_bytes, self.bytes) = (0, bytes);
+        self.tell();
+    }
+
+    /// So many rows of all are done in this phase.
+    pub(crate) fn done_rows(&mut self, rows: u64, of: u64) {
+        let share = u128::from(self.bytes) * u128::from(rows) / u128::from(of.max(1));
+        self.done(share as u64);
+    }
+
+    fn tell(&self) {
+        let Some(tell) = &self.tell else { return };
+        tell(Progress {
+            phase: self.phase,
+            done_bytes: self.done_bytes,
+            bytes: self.bytes,
+            phase_seconds: self.phase_began.elapsed().as_secs_f64(),
+            earlier_bytes: self.earlier_bytes,
+            to_come_bytes: if self.phase == "sort" { self.bytes } else { 0 },
+            seconds: self.began.elapsed().as_secs_f64(),
+        });
+    }
+}
+
+impl fmt::Debug for MemoryProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("MemoryProgress");
+        shown.field("phase", &self.phase).field("done_bytes", &self.done_bytes);
+        shown.finish_non_exhaustive()
+    }
+}
