@@ -1,14 +1,13 @@
-//! Python's values as the library's: paths, sizes, keys.
+//! Python's values as the library's: paths, words, keys.
 
 use crate::errors::Failure;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use std::ffi::OsString;
-use std::num::NonZeroU64;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
-use xsort::{Format, KeyField, KeyKind, Layout, Memory, size};
+use xsort::{Format, KeyField, KeyKind, Layout};
 
 /// A path: text, bytes or an `os.PathLike`; of a file object, the file that it has open.
 pub(crate) fn path(value: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
@@ -72,35 +71,6 @@ pub(crate) fn words(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
         return value.py().import("shlex")?.call_method1("split", (value,))?.extract();
     }
     texts(value)
-}
-
-/// Bytes, or text such as `"1G"`.
-#[derive(FromPyObject)]
-pub(crate) enum Size {
-    #[pyo3(transparent)]
-    Bytes(u64),
-    #[pyo3(transparent)]
-    Text(String),
-}
-
-impl Size {
-    /// Memory, of which text may also be a percentage.
-    pub(crate) fn memory(&self) -> Result<Memory, Failure> {
-        match self {
-            Size::Bytes(bytes) => Ok(Memory::Bytes(*bytes)),
-            Size::Text(text) => text.parse().map_err(Failure::of_argument),
-        }
-    }
-
-    /// A rate of bytes a second.
-    pub(crate) fn rate(&self) -> Result<NonZeroU64, Failure> {
-        let bytes = match self {
-            Size::Bytes(bytes) => *bytes,
-            Size::Text(text) => size::bytes(text).map_err(Failure::of_argument)?,
-        };
-        NonZeroU64::new(bytes)
-            .ok_or_else(|| Failure::of_argument("a bandwidth limit is at least a byte a second"))
-    }
 }
 
 /// A value of a type that has names.

@@ -1,5 +1,6 @@
 //! `xsort.du`.
 
+use crate::amounts::{self, Whole};
 use crate::arguments::paths;
 use crate::errors::Failure;
 use crate::job::Job;
@@ -20,14 +21,14 @@ pub(crate) fn du(
     trees: &Bound<'_, PyAny>,
     top: usize,
     one_file_system: bool,
-    threads: Option<usize>,
+    threads: Option<Whole>,
 ) -> PyResult<TreeUsage> {
     let job = Job::new(None)?;
     let mut du = Du::trees(paths(trees)?).top(top).cancel(job.cancel());
     if one_file_system {
         du = du.one_file_system();
     }
-    if let Some(threads) = threads.and_then(NonZeroUsize::new) {
+    if let Some(threads) = amounts::threads(threads)?.and_then(NonZeroUsize::new) {
         du = du.threads(threads);
     }
     let (usage, _) = job.run(py, move || Ok::<_, Failure>(du.run()))?;

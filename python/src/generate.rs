@@ -1,6 +1,7 @@
 //! `xsort.generate`.
 
-use crate::arguments::{Size, named, path};
+use crate::amounts::{Size, Whole};
+use crate::arguments::{named, path};
 use crate::job::Job;
 use crate::reports::GenerateReport;
 use crate::resources::{Resources, with_resources};
@@ -27,7 +28,7 @@ pub(crate) fn generate(
     pattern: &str,
     seed: u64,
     memory: Option<Size>,
-    threads: Option<usize>,
+    threads: Option<Whole>,
     bandwidth_limit: Option<Size>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<GenerateReport> {

@@ -6,7 +6,7 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `arguments` | Python's values as the library's |
+//! | `arguments`, `amounts` | Python's values as the library's; its numbers |
 //! | `exported` | the bytes that an object lends |
 //! | `array`, `array_layout` | arrays that are sorted where they are, and what their elements are |
 //! | `shared` | versions in shared memory |
@@ -18,22 +18,26 @@
 //! | `reports` | what was done, as objects |
 //! | `sorter` | records that are pushed, and come out in order |
 //! | `pump`, `batch` | the thread that has the library's end of that, and what it gets and gives |
-//! | `sort_key` | Python's values as keys of bytes |
+//! | `sort_key`, `key_types` | Python's values as keys of bytes; that all keys have the same types |
 //! | `sorted_batches` | batches of Arrow, sorted |
 //! | `batch_pump`, `arrow_input` | the thread for that, and what it reads |
 //! | `arrow_capsules` | the C interfaces by which they come and go |
+//! | `arrow_shape`, `arrow_valid` | whether what comes by them is what it says |
 //! | `batch_digest` | keys and sums of batches |
 //! | `merge` | iterables that are in order, as one |
 //! | `output` | a file of a name, or a file object |
 //! | `sort`, `lines`, `table`, `verify`, `generate`, `du`, `jobs` | the calls |
-// Denied by the workspace, and allowed in files that name it: `arrow_capsules`, `exported`,
-// `shared` and `interpreter`.
+// Denied by the workspace, and allowed in files that name it: `array`, `arrow_capsules`,
+// `arrow_shape`, `arrow_valid`, `exported`, `shared` and `interpreter`.
 
+mod amounts;
 mod arguments;
 mod array;
 mod array_layout;
 mod arrow_capsules;
 mod arrow_input;
+mod arrow_shape;
+mod arrow_valid;
 mod batch;
 mod batch_digest;
 mod batch_pump;
@@ -45,6 +49,7 @@ mod generate;
 mod interpreter;
 mod job;
 mod jobs;
+mod key_types;
 mod lines;
 mod merge;
 mod output;

@@ -1,6 +1,7 @@
 //! `xsort.sort_lines`.
 
-use crate::arguments::{Size, optional_paths, paths, words};
+use crate::amounts::{Size, Whole};
+use crate::arguments::{optional_paths, paths, words};
 use crate::job::Job;
 use crate::output::Output;
 use crate::reports::LinesReport;
@@ -30,7 +31,7 @@ pub(crate) fn sort_lines(
     key: Option<&Bound<'_, PyAny>>,
     locale: bool,
     memory: Option<Size>,
-    threads: Option<usize>,
+    threads: Option<Whole>,
     scratch: Option<&Bound<'_, PyAny>>,
     bandwidth_limit: Option<Size>,
     progress: Option<Bound<'_, PyAny>>,

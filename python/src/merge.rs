@@ -1,5 +1,6 @@
 //! `xsort.merge`: iterables that are in order, as one.
 
+use crate::key_types::SharedTypes;
 use crate::sort_key::key_bytes;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -21,6 +22,7 @@ pub(crate) struct Merged {
 struct Input {
     iterator: Py<PyIterator>,
     key: Option<Arc<Py<PyAny>>>,
+    types: Arc<Mutex<SharedTypes>>,
     raised: Raised,
 }
 
@@ -28,10 +30,11 @@ impl Input {
     fn next_item(&self, py: Python<'_>) -> PyResult<Option<(Vec<u8>, Py<PyAny>)>> {
         let Some(item) = self.iterator.bind(py).clone().next() else { return Ok(None) };
         let item = item?;
-        let key = match &self.key {
+        let (key, types) = match &self.key {
             Some(function) => key_bytes(&function.bind(py).call1((&item,))?)?,
             None => key_bytes(&item)?,
         };
+        self.types.lock().check(&types)?;
         Ok(Some((key, item.unbind())))
     }
 }
@@ -52,15 +55,17 @@ impl Iterator for Input {
 /// Merges iterables, each of which is in order, into one, lazily: of each, one item is in memory.
 ///
 /// Items compare by `key(item)`, or by themselves: text, bytes, a number, or a tuple of fields as
-/// `xsort.key` takes them. Equal ones come in the order of the iterables. If one isn't in order,
+/// `xsort.key` takes them, of the same types in all (TypeError otherwise). Equal ones come in the order of the iterables. If one isn't in order,
 /// all items still come, in some order.
 #[pyfunction]
 #[pyo3(signature = (iterables, *, key=None))]
 pub(crate) fn merge(iterables: &Bound<'_, PyAny>, key: Option<Py<PyAny>>) -> PyResult<Merged> {
     let (raised, key) = (Raised::default(), key.map(Arc::new));
+    let types = Arc::<Mutex<SharedTypes>>::default();
     let input = |iterable: PyResult<Bound<'_, PyAny>>| {
         let iterator = iterable?.try_iter()?.unbind();
-        Ok(Input { iterator, key: key.clone(), raised: Arc::clone(&raised) })
+        let (types, raised) = (Arc::clone(&types), Arc::clone(&raised));
+        Ok(Input { iterator, key: key.clone(), types, raised })
     };
     let inputs: PyResult<Vec<Input>> = iterables.try_iter()?.map(input).collect();
     let items = xsort::merge_sorted(inputs?);

@@ -1,6 +1,6 @@
 //! The arguments that all calls have.
 
-use crate::arguments::Size;
+use crate::amounts::{self, Size, Whole};
 use crate::errors::Failure;
 use std::num::NonZeroU64;
 use xsort::Memory;
@@ -15,12 +15,12 @@ pub(crate) struct Resources {
 impl Resources {
     pub(crate) fn new(
         memory: Option<Size>,
-        threads: Option<usize>,
+        threads: Option<Whole>,
         bandwidth: Option<Size>,
     ) -> Result<Resources, Failure> {
         Ok(Resources {
             memory: memory.map(|size| size.memory()).transpose()?,
-            threads: threads.filter(|&threads| threads > 0),
+            threads: amounts::threads(threads)?,
             bandwidth: bandwidth.map(|size| size.rate()).transpose()?,
         })
     }

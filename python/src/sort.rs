@@ -1,6 +1,7 @@
 //! `xsort.sort`.
 
-use crate::arguments::{Record, Size, key_fields, layout, named, optional_paths, path, paths};
+use crate::amounts::{Size, Whole};
+use crate::arguments::{Record, key_fields, layout, named, optional_paths, path, paths};
 use crate::errors::Failure;
 use crate::job::Job;
 use crate::reports::SortReport;
@@ -42,7 +43,7 @@ pub(crate) fn sort(
     record: Option<Record>,
     key: Option<&Bound<'_, PyAny>>,
     memory: Option<Size>,
-    threads: Option<usize>,
+    threads: Option<Whole>,
     scratch: Option<&Bound<'_, PyAny>>,
     method: &str,
     remove_input: bool,

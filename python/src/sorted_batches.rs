@@ -1,6 +1,7 @@
 //! `xsort.sorted_batches`: Arrow in, Arrow out.
 
-use crate::arguments::{Size, optional_paths, texts};
+use crate::amounts::{self, Size, Whole};
+use crate::arguments::{optional_paths, texts};
 use crate::arrow_capsules::{batch_capsules, schema_capsule, stream_capsule};
 use crate::arrow_input::ArrowInput;
 use crate::batch_pump::BatchPump;
@@ -31,21 +32,24 @@ use xsort_arrow::BatchSorter;
 ///
 /// Raises xsort.Error; Unsuitable for columns that there are not, or that have no order.
 #[pyfunction]
-#[pyo3(signature = (batches, *, by, batch_rows=65536, memory=None, threads=None, scratch=None,
-    bandwidth_limit=None, progress=None))]
+#[pyo3(signature = (batches, *, by, batch_rows=Whole::Number(65536), memory=None, threads=None,
+    scratch=None, bandwidth_limit=None, progress=None))]
+#[pyo3(text_signature = "(batches, *, by, batch_rows=65536, memory=None, threads=None, \
+    scratch=None, bandwidth_limit=None, progress=None)")]
 #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
 pub(crate) fn sorted_batches(
     py: Python<'_>,
     batches: &Bound<'_, PyAny>,
     by: &Bound<'_, PyAny>,
-    batch_rows: usize,
+    batch_rows: Whole,
     memory: Option<Size>,
-    threads: Option<usize>,
+    threads: Option<Whole>,
     scratch: Option<&Bound<'_, PyAny>>,
     bandwidth_limit: Option<Size>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<SortedBatches> {
     let (by, resources) = (texts(by)?, Resources::new(memory, threads, bandwidth_limit)?);
+    let batch_rows = amounts::batch_rows(&batch_rows)?;
     let scratch = scratch.map(|scratch| optional_paths(Some(scratch))).transpose()?;
     let job = Job::new(progress)?;
     let input = ArrowInput::new(batches)?;

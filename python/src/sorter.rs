@@ -1,8 +1,10 @@
 //! `xsort.Sorter`: records that are pushed, and come out in order.
 
-use crate::arguments::{Size, optional_paths};
+use crate::amounts::{Size, Whole};
+use crate::arguments::optional_paths;
 use crate::batch::{Batch, BatchReader};
 use crate::errors::Failure;
+use crate::key_types::{KeyTypes, SharedTypes};
 use crate::pump::Pump;
 use crate::reports::SorterReport;
 use crate::resources::Resources;
@@ -18,8 +20,9 @@ use xsort::Cancel;
 /// `memory`.
 ///
 /// A record is bytes of any length. Its key is bytes too, or what `xsort.key` takes: a text, a
-/// number, or a tuple of fields. Records with equal keys come out in the order in which they were
-/// pushed. A record with its key may take about an eighth of the memory. The arguments are those of
+/// number, or a tuple of fields, of the same types in all keys. Records with equal keys come out in
+/// the order in which they were pushed. Of floating-point numbers -0.0 and 0.0 are equal, and so
+/// are all NaNs, which are larger than infinity. A record with its key may take about an eighth of the memory. The arguments are those of
 /// `sort`; scratch is the system's temporary directory, unless given.
 ///
 /// Used as a context, it leaves nothing in memory and on scratch at the end.
@@ -34,17 +37,25 @@ struct State {
     pump: Pump,
     /// Records that are to be sent.
     batch: Batch,
+    /// What all keys are.
+    types: SharedTypes,
     /// Whether `finish` was called.
     is_finished: bool,
 }
 
 impl State {
-    fn push(&mut self, py: Python<'_>, key: &[u8], record: &[u8]) -> PyResult<()> {
+    fn push(
+        &mut self,
+        py: Python<'_>,
+        (key, types): (&[u8], &KeyTypes),
+        record: &[u8],
+    ) -> PyResult<()> {
         self.pump.check_process()?;
         if self.is_finished {
             let text = "all was pushed to this Sorter: begin another one";
             return Err(Failure::of_argument(text).into());
         }
+        self.types.check(types)?;
         if Batch::is_long(key, record) {
             self.flush(py)?;
             let mut long = Batch::default();
@@ -78,7 +89,7 @@ impl Sorter {
     #[pyo3(signature = (*, memory=None, threads=None, scratch=None, bandwidth_limit=None))]
     fn new(
         memory: Option<Size>,
-        threads: Option<usize>,
+        threads: Option<Whole>,
         scratch: Option<&Bound<'_, PyAny>>,
         bandwidth_limit: Option<Size>,
     ) -> PyResult<Sorter> {
@@ -99,14 +110,16 @@ impl Sorter {
             sorter = sorter.scratch(optional_paths(scratch)?);
         }
         let pump = Pump::start(sorter, cancel)?;
-        let state = State { pump, batch: Batch::default(), is_finished: false };
+        let (batch, types) = Default::default();
+        let state = State { pump, batch, types, is_finished: false };
         Ok(Sorter { state: Arc::new(Mutex::new(state)) })
     }
 
     /// Pushes a record.
     ///
-    /// Raises xsort.BudgetTooSmall for a record that the memory can't carry, behind which others
-    /// may be pushed; xsort.Error if the sort has failed.
+    /// Raises TypeError for a key of other types than the first one's, and xsort.BudgetTooSmall for
+    /// a record that the memory can't carry, behind which others may be pushed; xsort.Error if the
+    /// sort has failed.
     fn push(
         &self,
         py: Python<'_>,
@@ -169,12 +182,15 @@ fn push_objects(
     key: &Bound<'_, PyAny>,
     record: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
-    match (key.cast::<PyBytes>(), record.cast::<PyBytes>()) {
-        (Ok(key), Ok(record)) => state.push(py, key.as_bytes(), record.as_bytes()),
-        (_, Ok(record)) => state.push(py, &key_bytes(key)?, record.as_bytes()),
-        (_, Err(_)) => {
+    if let (Ok(key), Ok(record)) = (key.cast::<PyBytes>(), record.cast::<PyBytes>()) {
+        return state.push(py, (key.as_bytes(), &KeyTypes::Raw), record.as_bytes());
+    }
+    let (key, types) = key_bytes(key)?;
+    match record.cast::<PyBytes>() {
+        Ok(record) => state.push(py, (&key, &types), record.as_bytes()),
+        Err(_) => {
             let record = PyBuffer::<u8>::get(record)?.to_vec(py)?;
-            state.push(py, &key_bytes(key)?, &record)
+            state.push(py, (&key, &types), &record)
         }
     }
 }

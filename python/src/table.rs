@@ -1,6 +1,7 @@
 //! `xsort.sort_table`.
 
-use crate::arguments::{Size, optional_paths, paths, texts};
+use crate::amounts::{Size, Whole};
+use crate::arguments::{optional_paths, paths, texts};
 use crate::errors::Failure;
 use crate::job::Job;
 use crate::output::Output;
@@ -41,7 +42,7 @@ pub(crate) fn sort_table(
     top: Option<u64>,
     on_bad: &str,
     memory: Option<Size>,
-    threads: Option<usize>,
+    threads: Option<Whole>,
     scratch: Option<&Bound<'_, PyAny>>,
     bandwidth_limit: Option<Size>,
     progress: Option<Bound<'_, PyAny>>,

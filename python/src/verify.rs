@@ -1,6 +1,7 @@
 //! `xsort.verify`.
 
-use crate::arguments::{Record, Size, key_fields, layout, named, optional_paths, paths};
+use crate::amounts::{Size, Whole};
+use crate::arguments::{Record, key_fields, layout, named, optional_paths, paths};
 use crate::errors::Failure;
 use crate::job::Job;
 use crate::reports::Verdict;
@@ -27,7 +28,7 @@ pub(crate) fn verify(
     record: Option<Record>,
     key: Option<&Bound<'_, PyAny>>,
     memory: Option<Size>,
-    threads: Option<usize>,
+    threads: Option<Whole>,
     bandwidth_limit: Option<Size>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Verdict> {

@@ -60,7 +60,7 @@ def test_keys_of_fields_compare_as_their_values():
 def test_records_are_anything_with_bytes():
     with xsort.Sorter(memory="4M") as sorter:
         sorter.push(b"b", bytearray(b"array"))
-        sorter.push("a", memoryview(b"view"))
+        sorter.push(b"a", memoryview(b"view"))
         sorter.push_batch(iter([(b"c", b"pair")]))
         with pytest.raises((TypeError, BufferError)):
             sorter.push(b"d", "text")
@@ -229,3 +229,113 @@ def test_merge_is_lazy_and_raises_what_its_inputs_raise():
         xsort.merge([[None]])
     with pytest.raises(TypeError):
         xsort.merge([1])
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    "first, other",
+    [
+        (1, 1.5),
+        (1.5, 1),
+        ("a", b"a"),
+        (b"a", "a"),
+        (b"a", (b"a",)),
+        (1, "a"),
+        (1, (1,)),
+        ((1, "a"), (1,)),
+        ((1,), (1, "a")),
+        ((1, "a"), ("a", 1)),
+        ((1, "a"), (1.0, "a")),
+        (1, xsort.desc(1)),
+        ((1, xsort.desc(2)), (1, 2)),
+        ((), (1,)),
+    ],
+)
+def test_keys_of_other_types_are_refused_when_they_are_pushed(first, other):
+    with xsort.Sorter(memory="4M") as sorter:
+        sorter.push(first, b"first")
+        for push in [sorter.push, lambda key, record: sorter.push_batch([(key, record)])]:
+            with pytest.raises(TypeError, match="this key is .*, and the first one was .*same types"):
+                push(other, b"other")
+        # The Sorter goes on with what it has.
+        sorter.push(first, b"second")
+        assert [record for _, record in sorter.finish()] == [b"first", b"second"]
+    with pytest.raises(TypeError, match="same types"):
+        list(xsort.merge([[first, first], [other]]))
+    with pytest.raises(TypeError, match="same types"):
+        list(xsort.merge([[1, 2], [3]], key=lambda item: other if item == 3 else first))
+
+
+def test_bytes_of_any_kind_are_one_type():
+    with xsort.Sorter(memory="4M") as sorter:
+        for key in [b"b", bytearray(b"a"), b"c"]:
+            sorter.push(key, b"")
+        assert [key for key, _ in sorter.finish()] == [b"a", b"b", b"c"]
+
+
+def test_zeros_and_nans_are_as_in_arrays_and_batches():
+    floats = [0.0, NAN, -0.0, 1.0, -NAN, float("inf"), -1.0, 0.0, NAN, float("-inf"), -0.0]
+    expected = [9, 6, 0, 2, 7, 10, 3, 5, 1, 4, 8]
+    # NaN is larger than all others where it falls; only in arrays it stays behind them.
+    falling = [1, 4, 8, 5, 3, 0, 2, 7, 10, 6, 9]
+    for make, order in [(float, expected), (xsort.desc, falling)]:
+        with xsort.Sorter(memory="4M") as sorter:
+            for number, value in enumerate(floats):
+                sorter.push(make(value), number.to_bytes(4, "little"))
+            assert [int.from_bytes(record, "little") for _, record in sorter.finish()] == order
+        keys = [xsort.key(make(value)) for value in floats]
+        assert sorted(range(len(floats)), key=lambda number: keys[number]) == order
+    array = pytest.importorskip("array")
+    for key, order in [(None, expected), (":desc", falling[3:] + falling[:3])]:
+        assert list(xsort.sort_array(array.array("d", floats), key, argsort=True)) == order
+    pa = pytest.importorskip("pyarrow")
+    batch = pa.table({"value": pa.array(floats), "number": range(len(floats))})
+    for by, order in [("value", expected), ("value:desc", falling)]:
+        assert pa.table(xsort.sorted_batches(batch, by=by))["number"].to_pylist() == order
+
+
+@pytest.mark.parametrize(
+    "arguments, error, message",
+    [
+        ({"memory": -1}, xsort.Unsuitable, "memory is a number of bytes from 1 on.*not -1"),
+        ({"memory": 0}, xsort.Unsuitable, "memory is a number of bytes from 1 on.*not 0"),
+        ({"memory": "0"}, xsort.Unsuitable, "memory is a number of bytes from 1 on.*not 0"),
+        ({"memory": 1 << 70}, xsort.Unsuitable, "memory is a number of bytes.*not 11805"),
+        ({"memory": "1 apple"}, xsort.Unsuitable, "memory: unknown unit"),
+        ({"memory": 1.5}, TypeError, "whole number of bytes is wanted.*'1G', not float"),
+        ({"memory": True}, TypeError, "whole number of bytes is wanted.*, not bool"),
+        ({"threads": 10**6}, xsort.Unsuitable, "threads is 0 to 1024.*not 1000000"),
+        ({"threads": -1}, xsort.Unsuitable, "threads is 0 to 1024.*not -1"),
+        ({"threads": "2"}, TypeError, "a whole number is wanted, not str"),
+        ({"bandwidth_limit": 0}, xsort.Unsuitable, "bandwidth_limit is .* from 1 on.*not 0"),
+        ({"bandwidth_limit": "0"}, xsort.Unsuitable, "bandwidth_limit is .* from 1 on.*not 0"),
+        ({"bandwidth_limit": -5}, xsort.Unsuitable, "bandwidth_limit is .*not -5"),
+    ],
+)
+def test_numbers_out_of_range_are_told_with_what_they_may_be(tmp_path, arguments, error, message):
+    calls = [
+        lambda **given: xsort.Sorter(**given),
+        lambda **given: xsort.sort("none", tmp_path / "out", **given),
+        lambda **given: xsort.sort_lines("none", tmp_path / "out", **given),
+        lambda **given: xsort.sort_table("none", tmp_path / "out", by="a", **given),
+        lambda **given: xsort.verify("none", **given),
+        lambda **given: xsort.generate(1, tmp_path / "out", **given),
+        lambda **given: xsort.sorted_batches([], by="a", **given),
+    ]
+    if "threads" in arguments:
+        calls += [
+            lambda **given: xsort.sort_array(bytearray(b"ba"), **given),
+            lambda **given: xsort.du(tmp_path, **given),
+        ]
+    for call in calls:
+        with pytest.raises(error, match=message):
+            call(**arguments)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("rows", [0, -1])
+def test_batches_have_rows(rows):
+    with pytest.raises(xsort.Unsuitable, match=f"batch_rows is .*1 or more, not {rows}"):
+        xsort.sorted_batches([], by="a", batch_rows=rows)
