@@ -111,12 +111,12 @@ impl ObjectLimits {
         last
     }
 
-    /// The same for a job that doesn't wait so long for what doesn't answer.
+    /// The same for a job that waits so long for what doesn't answer, has it ever answered or not.
     #[must_use]
     pub fn giving_up_after(mut self, time: Duration) -> ObjectLimits {
         let retry = &mut self.settings.retry;
         retry.give_up_after = time;
-        retry.give_up_unreached_after = retry.give_up_unreached_after.min(time);
+        retry.give_up_unreached_after = time;
         self
     }
 

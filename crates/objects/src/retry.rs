@@ -44,7 +44,11 @@ impl Caller {
 
     /// The same for what is done at the end of a process that doesn't wait.
     pub(crate) fn hurried(&self) -> Caller {
-        let policy = RetryPolicy { give_up_after: HURRIED_TIME, ..self.policy.clone() };
+        let policy = RetryPolicy {
+            give_up_after: HURRIED_TIME,
+            give_up_unreached_after: self.policy.give_up_unreached_after.min(HURRIED_TIME),
+            ..self.policy.clone()
+        };
         Caller::new(Arc::clone(&self.client), policy, None)
     }
 
@@ -109,13 +113,16 @@ impl Tries<'_> {
     /// If the failure is for good, or the time is over.
     pub(crate) fn pause(&mut self, failure: Failure, stop: &Stop) -> Result<(), GaveUp> {
         let policy = &self.caller.policy;
-        let pause = self.next_pause.unwrap_or(policy.first_pause);
         let is_reached = self.caller.is_reached.load(Ordering::Relaxed);
         let limit = if is_reached { policy.give_up_after } else { policy.give_up_unreached_after };
-        if stop.is_set() || !failure.reason.is_passing() || self.spent + pause > limit {
+        let left = limit.saturating_sub(self.spent);
+        if stop.is_set() || !failure.reason.is_passing() || left.is_zero() {
             return Err(GaveUp { failure, attempts: self.attempts, spent: self.spent });
         }
-        let shorter = pause.mul_f64(1.0 - random_share() / 2.0);
+        let pause = self.next_pause.unwrap_or(policy.first_pause);
+        // The last attempt is at the end of the time, and not where a whole pause would pass it:
+        // pauses double, so that could be after half of it.
+        let shorter = if pause < left { pause.mul_f64(1.0 - random_share() / 2.0) } else { left };
         self.caller.client.pause(shorter, stop);
         self.spent += shorter;
         self.next_pause = Some((pause * 2).min(policy.longest_pause));
@@ -127,4 +134,42 @@ impl Tries<'_> {
 fn random_share() -> f64 {
     let random = RandomState::new().build_hasher().finish();
     (random >> 11) as f64 / (1u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::Reason;
+    use crate::sim::{SimStore, StoreOptions};
+
+    /// How long a request that always fails is tried.
+    fn spent(seconds: u64) -> Duration {
+        let policy = RetryPolicy {
+            give_up_after: Duration::from_secs(seconds),
+            give_up_unreached_after: Duration::from_secs(seconds),
+            ..RetryPolicy::default()
+        };
+        let caller = Caller::new(Arc::new(SimStore::new(StoreOptions::default())), policy, None);
+        let mut tries = caller.tries();
+        loop {
+            let failure = || Failure::new(Reason::Unreachable, "nobody there");
+            let Err(failure) = tries.attempt(|_| Err::<(), _>(failure())) else { unreachable!() };
+            if let Err(gave_up) = tries.pause(failure, &Stop::default()) {
+                return gave_up.spent;
+            }
+        }
+    }
+
+    #[test]
+    fn all_of_the_time_is_used_and_the_last_attempt_is_at_its_end() {
+        for seconds in [0, 1, 5, 10, 30, 120] {
+            let found = spent(seconds);
+            // Attempts take their own time, too, the last one beyond the end.
+            let least = Duration::from_secs(seconds);
+            assert!(
+                (least..least + Duration::from_secs(5)).contains(&found),
+                "{seconds}: {found:?}"
+            );
+        }
+    }
 }
