@@ -1,21 +1,62 @@
 //! A connection: requests and answers, one after the other.
 
 use super::answer::Answer;
+use super::guests::Guest;
 use super::request::Asked;
 use super::resource::Resource;
+use super::served::Served;
 use rustix::fs::sendfile;
 use std::fs::File;
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 /// Bytes that the kernel sends in one call.
 const SEND_BYTES: u64 = 1 << 20;
 
+/// What a client sends, until a moment: however it spreads its bytes, its time is over then.
+struct Timed<'s> {
+    stream: &'s TcpStream,
+    until: Instant,
+}
+
+impl Timed<'_> {
+    fn allow(&mut self, time: Duration) {
+        self.until = Instant::now() + time;
+    }
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        let mut stream = self.stream;
+        stream.read(bytes)
+    }
+}
+
 /// Serves a connection until it ends. Whatever is wrong with it is the client's to find out.
-pub(super) fn serve_connection(stream: &TcpStream, answer: impl Fn(&Asked) -> Answer) {
-    let mut reader = BufReader::new(stream);
-    while let Ok(Some(asked)) = Asked::read(&mut reader) {
-        let answer = answer(&asked);
+pub(super) fn serve_connection(stream: &TcpStream, mut guest: Guest, served: &Served) {
+    let limits = *guest.limits();
+    // A stranger's time isn't renewed by requests.
+    let until = Instant::now() + limits.head_time;
+    let mut reader = BufReader::new(Timed { stream, until });
+    loop {
+        if guest.is_known() {
+            reader.get_mut().allow(limits.silence);
+            if !reader.fill_buf().is_ok_and(|bytes| !bytes.is_empty()) {
+                return;
+            }
+            reader.get_mut().allow(limits.head_time);
+        }
+        let Ok(Some(asked)) = Asked::read(&mut reader) else { return };
+        if served.is_known(&asked.target) && !guest.introduce() {
+            return;
+        }
+        let answer = served.answer(&asked);
         let is_last = asked.is_last || answer.is_last;
         if send(stream, answer, asked.method == "HEAD", is_last).is_err() || is_last {
             return;

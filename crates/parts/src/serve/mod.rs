@@ -9,32 +9,30 @@
 //!
 //! The token is a secret: whoever has it may read the slices, and nothing else is answered. There
 //! is no TLS: the network between the nodes is trusted with the data, as it is by shuffles of other
-//! systems. A connection is a thread.
+//! systems. A connection is a thread. Those that don't say the token have ten seconds, and no place
+//! that another one needs (`guests`).
 
 mod answer;
 mod connection;
+mod guests;
 mod request;
 mod resource;
 mod served;
 
 use crate::error::Error;
 use connection::serve_connection;
+use guests::{Guests, Limits};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use served::Served;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 use xsort_disk::{Operation, block_sigpipe};
 
-/// Connections at once: a client has 16 of them, and each is a thread.
-const CONNECTIONS_MAX: usize = 1024;
-/// A connection that is silent, or takes no bytes, for so long is closed.
-const SILENCE: Duration = Duration::from_secs(120);
 /// Letters and digits of a token at least.
 const TOKEN_BYTES_MIN: usize = 16;
 
@@ -42,6 +40,7 @@ const TOKEN_BYTES_MIN: usize = 16;
 pub struct Server {
     listener: TcpListener,
     served: Arc<Served>,
+    guests: Arc<Guests>,
 }
 
 impl Server {
@@ -65,9 +64,8 @@ impl Server {
         let at = |error: io::Error| Error::settings(format!("listening at {address}: {error}"));
         let listener = TcpListener::bind(address).map_err(at)?;
         listener.set_nonblocking(true).map_err(at)?;
-        let served =
-            Served { directory: directory.to_owned(), token, connections: AtomicUsize::new(0) };
-        Ok(Server { listener, served: Arc::new(served) })
+        let served = Arc::new(Served { directory: directory.to_owned(), token });
+        Ok(Server { listener, served, guests: Arc::new(Guests::new(Limits::default())) })
     }
 
     /// Where it listens.
@@ -91,7 +89,7 @@ impl Server {
                 Err(errno) => return Err(errno.into()),
             }
             match self.listener.accept() {
-                Ok((stream, _)) => self.take(stream),
+                Ok((stream, peer)) => self.take(stream, peer.ip()),
                 // The client is gone again, or there are no more files: others may end.
                 Err(_) => thread::sleep(Duration::from_millis(10)),
             }
@@ -100,33 +98,20 @@ impl Server {
     }
 
     /// Serves a connection by a thread of its own. One too many is closed: the client comes again.
-    fn take(&self, stream: TcpStream) {
+    fn take(&self, stream: TcpStream, peer: IpAddr) {
+        let stream = Arc::new(stream);
+        let Some(guest) = self.guests.admit(&stream, peer) else { return };
         let served = Arc::clone(&self.served);
-        if served.connections.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS_MAX {
-            served.connections.fetch_sub(1, Ordering::Relaxed);
-            return;
-        }
-        let guard = Connected(served);
         let _ = thread::Builder::new().name("serve".into()).spawn(move || {
             // A client that goes away ends its connection, and not the server.
             block_sigpipe();
             let is_set_up = stream.set_nonblocking(false).is_ok()
-                && stream.set_read_timeout(Some(SILENCE)).is_ok()
-                && stream.set_write_timeout(Some(SILENCE)).is_ok()
+                && stream.set_write_timeout(Some(guest.limits().silence)).is_ok()
                 && stream.set_nodelay(true).is_ok();
             if is_set_up {
-                serve_connection(&stream, |asked| guard.0.answer(asked));
+                serve_connection(&stream, guest, &served);
             }
         });
-    }
-}
-
-/// Counts a connection until it ends.
-struct Connected(Arc<Served>);
-
-impl Drop for Connected {
-    fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -134,7 +119,7 @@ impl Drop for Connected {
 mod tests {
     use super::*;
     use std::io::{Read, Write};
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     const TOKEN: &str = "a-token-of-letters";
 
@@ -208,5 +193,116 @@ mod tests {
             server(folder.path(), token).err().unwrap();
         }
         server(&folder.path().join("none"), TOKEN).err().unwrap();
+    }
+
+    /// Runs a server with these limits while `test` does something with it.
+    fn with_server(limits: Limits, test: impl FnOnce(SocketAddr)) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut server = server(folder.path(), TOKEN).unwrap();
+        server.guests = Arc::new(Guests::new(limits));
+        let (address, is_over) = (server.address().unwrap(), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| server.run(|| is_over.load(Ordering::Relaxed)).unwrap());
+            // Also after a failure.
+            let _end = Ending(&is_over);
+            test(address);
+        });
+    }
+
+    struct Ending<'o>(&'o AtomicBool);
+
+    impl Drop for Ending<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn with_token(end: &str) -> String {
+        format!("GET /{TOKEN}/parts/0 HTTP/1.1\r\n{end}\r\n")
+    }
+
+    #[test]
+    fn connections_that_say_nothing_keep_nobody_out() {
+        let hour = Duration::from_secs(3600);
+        for (connections, strangers) in [(8, 4), (8, 1024)] {
+            let limits = Limits { connections, strangers, head_time: hour, silence: hour };
+            with_server(limits, |address| {
+                let mut silent = Vec::new();
+                for number in 0..40 {
+                    silent.push(TcpStream::connect(address).unwrap());
+                    let begun = ["", "G", "GET /x HTTP/1.1\r\n\r\n", "GET /x HTTP/1.1\r\n"];
+                    silent[number].write_all(begun[number % 4].as_bytes()).ok();
+                }
+                for _ in 0..20 {
+                    let answer = ask(address, &with_token("connection: close\r\n"));
+                    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn clients_that_know_the_token_keep_their_places() {
+        let hour = Duration::from_secs(3600);
+        let limits = Limits { connections: 4, strangers: 2, head_time: hour, silence: hour };
+        with_server(limits, |address| {
+            let once = |stream: &mut TcpStream| {
+                stream.write_all(with_token("").as_bytes()).unwrap();
+                let mut answer = [0; 12];
+                stream.read_exact(&mut answer).unwrap();
+                assert_eq!(&answer, b"HTTP/1.1 200");
+                while !answer.ends_with(b"[]") {
+                    answer.rotate_left(1);
+                    stream.read_exact(&mut answer[11..]).unwrap();
+                }
+            };
+            let client = |_| {
+                let mut client = TcpStream::connect(address).unwrap();
+                once(&mut client);
+                client
+            };
+            let mut clients: Vec<TcpStream> = (0..4).map(client).collect();
+            // All places are taken: one more is closed, and those stay.
+            assert_eq!(ask(address, ""), "");
+            clients.iter_mut().for_each(once);
+        });
+    }
+
+    #[test]
+    fn a_head_that_comes_drop_by_drop_ends_in_time() {
+        let limits = Limits { head_time: Duration::from_millis(200), ..Limits::default() };
+        with_server(limits, |address| {
+            let drip = |stream: &mut TcpStream| {
+                // 120 s, if nobody ends it.
+                let is_over = (0..12_000).any(|_| {
+                    thread::sleep(Duration::from_millis(10));
+                    stream.write_all(b"a").is_err()
+                });
+                assert!(is_over);
+            };
+            drip(&mut TcpStream::connect(address).unwrap());
+            // Requests without the token give no further time, and neither does one with it for
+            // the head of the next.
+            for begin in ["GET /x HTTP/1.1\r\n\r\n".to_owned(), with_token("")] {
+                let mut stream = TcpStream::connect(address).unwrap();
+                stream.write_all(begin.as_bytes()).unwrap();
+                drip(&mut stream);
+            }
+        });
+    }
+
+    #[test]
+    fn a_client_may_wait_between_requests() {
+        let limits = Limits { head_time: Duration::from_millis(100), ..Limits::default() };
+        with_server(limits, |address| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            for end in ["", "", "connection: close\r\n"] {
+                stream.write_all(with_token(end).as_bytes()).unwrap();
+                thread::sleep(Duration::from_millis(300));
+            }
+            let mut answers = String::new();
+            stream.read_to_string(&mut answers).unwrap();
+            assert_eq!(answers.matches("HTTP/1.1 200 ").count(), 3);
+        });
     }
 }

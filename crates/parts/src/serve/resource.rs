@@ -65,13 +65,20 @@ fn is_same(a: &[u8], b: &[u8]) -> bool {
 }
 
 impl Served {
+    /// Whether who asks for this target knows the token.
+    pub(super) fn is_known(&self, target: &str) -> bool {
+        self.path(target).is_some()
+    }
+
+    /// What follows the token.
+    fn path<'t>(&self, target: &'t str) -> Option<&'t str> {
+        let (token, path) = target.strip_prefix('/')?.split_once('/')?;
+        is_same(token.as_bytes(), self.token.as_bytes()).then_some(path)
+    }
+
     /// What is at a target such as `/TOKEN/parts/3`.
     pub(super) fn find(&self, target: &str) -> Option<Resource> {
-        let (token, path) = target.strip_prefix('/')?.split_once('/')?;
-        if !is_same(token.as_bytes(), self.token.as_bytes()) {
-            return None;
-        }
-        match name_of(path)? {
+        match name_of(self.path(target)?)? {
             Name::Data(slice) => file(&SliceFiles::of(&self.directory, slice).data),
             Name::Manifest(slice) => file(&SliceFiles::of(&self.directory, slice).manifest),
             Name::Part(part) => Some(self.part(part)),

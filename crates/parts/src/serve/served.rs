@@ -1,11 +1,9 @@
 //! What is served: a directory of sorted slices, to those who know the token.
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicUsize;
 
 /// What is served.
 pub(super) struct Served {
     pub(super) directory: PathBuf,
     pub(super) token: String,
-    pub(super) connections: AtomicUsize,
 }
