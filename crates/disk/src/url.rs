@@ -6,7 +6,8 @@
 //!
 //! Left out are the user and the password before a host, and of a web server's URL all values of
 //! its query: signatures, tokens and keys stand there under many names (`X-Amz-Signature`, `sig`,
-//! `token`). In the key of a store's object `?` and `&` are ordinary characters, so only the values
+//! `token`). So is the token of a server of sorted slices, with which its paths begin; and whatever
+//! else looks like one, since nothing tells them apart. In the key of a store's object `?` and `&` are ordinary characters, so only the values
 //! after names that signatures have are left out.
 //!
 //! Not for what is sent, or read again: a URL can't be restored from this.
@@ -28,6 +29,9 @@ pub fn is_url(path: &Path) -> bool {
 
 /// What stands for a secret.
 const HIDDEN: &str = "***";
+
+/// Bytes of the token of a server of slices at least.
+const TOKEN_BYTES_MIN: usize = 16;
 
 /// Names in queries whose values are secrets, or a part of one, in small letters.
 const SECRET_NAMES: [&str; 14] = [
@@ -103,7 +107,8 @@ fn public_url(url: &str) -> Cow<'_, str> {
     let is_web = scheme.starts_with("http");
     let (path, query) = path.split_once('?').map_or((path, None), |(path, it)| (path, Some(it)));
     let has_user = host.contains('@');
-    if !has_user && query.is_none() && !(is_web && path.contains('#')) {
+    let token = slices_token(scheme, host, path);
+    if !has_user && query.is_none() && token.is_none() && !(is_web && path.contains('#')) {
         return Cow::Borrowed(url);
     }
     let mut public = format!("{scheme}://");
@@ -111,6 +116,13 @@ fn public_url(url: &str) -> Cow<'_, str> {
         Some((_, host)) => public.extend([HIDDEN, "@", host]),
         None => public += host,
     }
+    let path = match token {
+        Some(token) => {
+            public.extend(["/", HIDDEN]);
+            &path[1 + token.len()..]
+        }
+        None => path,
+    };
     match path.split_once('#').filter(|_| is_web) {
         Some((path, _)) => public.extend([path, "#", HIDDEN]),
         None => public += path,
@@ -120,6 +132,16 @@ fn public_url(url: &str) -> Cow<'_, str> {
         public += &public_query(query, is_web);
     }
     Cow::Owned(public)
+}
+
+/// The token in `http://HOST:PORT/TOKEN`, the URL of a server of sorted slices: 16 or more letters,
+/// digits, `-` and `_`.
+fn slices_token<'u>(scheme: &str, host: &str, path: &'u str) -> Option<&'u str> {
+    let has_port = host.rsplit(':').next().is_some_and(|port| port.parse::<u16>().is_ok());
+    let token = path.strip_prefix('/')?.split('/').next()?;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    let is_token = token.len() >= TOKEN_BYTES_MIN && token.bytes().all(is_plain);
+    (scheme == "http" && has_port && is_token).then_some(token)
 }
 
 /// A query without the values that are secrets, or without any.
@@ -168,6 +190,13 @@ mod tests {
             ("https://h?sig=a=b&", "https://h?sig=***&"),
             ("https://h/k#access_token=x", "https://h/k#***"),
             ("http://[::1]:9/k?a=b", "http://[::1]:9/k?a=***"),
+            ("http://node:4117/0123456789abcdef", "http://node:4117/***"),
+            ("http://[::1]:1/a-token_of-letters/slice-0.data", "http://[::1]:1/***/slice-0.data"),
+            (
+                "http://node:4117/0123456789abcde/slice-0.data",
+                "http://node:4117/0123456789abcde/slice-0.data",
+            ),
+            ("http://node/0123456789abcdef/slice", "http://node/0123456789abcdef/slice"),
             ("s3://id:secret@bucket/key", "s3://***@bucket/key"),
             ("s3://bucket/a?x=1&y#z@", "s3://bucket/a?x=1&y#z@"),
             ("az://c/k?sv=1&sig=a%2Fb&se=2", "az://c/k?sv=1&sig=***&se=2"),

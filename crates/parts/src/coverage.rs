@@ -9,7 +9,7 @@ use crate::part_entry::PartEntry;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use xsort_disk::{Disk, is_url};
+use xsort_disk::{Disk, DisplayPath, is_url};
 
 /// A place that has sorted slices, and what it has of one part.
 #[derive(Clone, Debug)]
@@ -107,7 +107,7 @@ pub fn cover(
                 Some(place @ None) => *place = Some((number, entry.clone())),
                 Some(Some((_, known))) if known == entry => {}
                 Some(Some((other, _))) => {
-                    let other = &sources[*other].origin;
+                    let other = DisplayPath(&sources[*other].origin);
                     return wrong(format!("is another one than that of {other}: map it again"));
                 }
             }

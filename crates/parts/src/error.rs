@@ -1,6 +1,7 @@
 //! Why a step ended without a result.
 
 use std::fmt::Write;
+use xsort_disk::DisplayPath;
 
 /// A step's failure. What it was to write is not there, or is what was there before.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +25,7 @@ pub enum Error {
     },
 
     /// A source failed while it was asked or read.
-    #[error("the source {origin} failed: {cause}")]
+    #[error("the source {} failed: {cause}", DisplayPath(origin))]
     LostSource {
         /// The directory or URL.
         origin: String,
@@ -34,8 +35,9 @@ pub enum Error {
 
     /// What a source has of a slice is not what was written.
     #[error(
-        "slice {slice} from {origin} is damaged: {what}; remove slice-{slice}.json there and map \
-         the slice again"
+        "slice {slice} from {} is damaged: {what}; remove slice-{slice}.json there and map the \
+         slice again",
+        DisplayPath(origin)
     )]
     DamagedSlice {
         /// The slice.

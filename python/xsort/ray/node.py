@@ -8,7 +8,9 @@ A plain class, which `driver.py` makes an actor of, one a node. A directory of a
                                     work/     the job, the splitters, samples and summaries
 
 What an earlier process of the same job has left beside it is adopted, unless it is locked: the
-slices move into this node's own directory. Whether they are complete the program finds out.
+slices move into this node's own directory. Whether they are complete the program finds out. A
+directory that is another user's, or that others may write to, isn't used: anyone can guess its
+name, and put slices there.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import os
 import re
 import shutil
 import socket
+import stat
 import subprocess
 import tempfile
 import threading
@@ -36,6 +39,8 @@ Outcome = dict[str, Any]
 # How long a process that was killed may hold its directories.
 LOCK_SECONDS = 20.0
 _MANIFEST = re.compile(r"slice-(\d+)\.json")
+# The secret in the URL of a server, which the program doesn't show.
+_SECRET = re.compile(r"(?<=^http://)([^/]+/)[^/]+")
 # The files of a slice, its manifest first, without which the others are nothing.
 _SLICE_FILES = ("json", "index", "data")
 
@@ -61,7 +66,14 @@ class Drive:
         """Makes the directory and locks it. A process that was killed may take a while to end."""
         end = time.monotonic() + LOCK_SECONDS
         while True:
-            os.makedirs(self.path, mode=0o700, exist_ok=True)
+            os.makedirs(os.path.dirname(self.job), exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(self.job, mode=0o700)
+            refusal = refusal_of(self.job)
+            if refusal is not None:
+                raise RuntimeError(refusal)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(self.path, mode=0o700)
             lock = lock_directory(self.path)
             if lock is not None:
                 return lock
@@ -143,11 +155,29 @@ class Drive:
             remove_job(self.job)
 
 
+def refusal_of(job: str) -> str | None:
+    """Why a job's scratch directory isn't one that only this user may write to; None if it is."""
+    remedy = "remove it, or name other scratch"
+    try:
+        found = os.lstat(job)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISDIR(found.st_mode):
+        return f"{job} is no directory, and no scratch of this job's: {remedy}"
+    if found.st_uid != os.geteuid():
+        return f"{job} belongs to user {found.st_uid}, who may have put slices there: {remedy}"
+    if found.st_mode & 0o022:
+        mode = stat.S_IMODE(found.st_mode)
+        return f"{job} may be written to by others (mode {mode:o}), who may have put slices there: {remedy}"
+    return None
+
+
 def lock_directory(path: str) -> int | None:
     """The descriptor of the directory's lock, or None if another process has it."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        lock = os.open(os.path.join(path, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except FileNotFoundError:
+        lock = os.open(os.path.join(path, "lock"), flags, 0o600)
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -161,8 +191,11 @@ def lock_directory(path: str) -> int | None:
 
 
 def remove_job(job: str) -> list[str]:
-    """Removes what a job has left in a scratch directory and nobody uses; what was removed."""
-    removed = []
+    """Removes what a job of this user's has left in a scratch directory and nobody uses; what was
+    removed."""
+    removed: list[str] = []
+    if refusal_of(job) is not None:
+        return removed
     with contextlib.suppress(FileNotFoundError):
         for name in os.listdir(job):
             path = os.path.join(job, name)
@@ -289,17 +322,21 @@ class NodeWorker:
         mine = {drive.url: drive.slices for drive in self.drives}
         summary = os.path.join(self.work, f"summary-{part}.json")
         arguments = ["merge", self.job, "--part", str(part), "-o", output, "--summary", summary]
-        for source in sources:
-            arguments += ["--from", mine.get(source, source)]
+        # URLs have secrets in them, and every user of the machine may read arguments.
+        lines = "".join(f"{mine.get(source, source)}\n" for source in sources)
+        listed = self._write(f"sources-{part}.txt", lines.encode())
         if not self.sync:
             arguments.append("--no-sync")
         abandoned = self.abandoned
-        outcome = self._run(*arguments, *self._means())
+        outcome = self._run(*arguments, "--from-file", listed, *self._means())
+        os.remove(listed)
         if not outcome["ok"] and abandoned != self.abandoned:
             return {**outcome, "trouble": Trouble.LOST_SOURCE.name, "source": None, "slices": ()}
         if not outcome["ok"]:
-            # The scheduler knows of nodes, not of their directories.
-            theirs = {path: url for url, path in mine.items()}
+            # The scheduler knows of nodes, not of their directories, and the program shows no
+            # secrets.
+            theirs = {_SECRET.sub(r"\1***", url): url for url in sources}
+            theirs |= {path: url for url, path in mine.items()}
             return {**outcome, "source": theirs.get(outcome["source"], outcome["source"])}
         return {**outcome, "summary": self._take(summary)}
 

@@ -17,7 +17,7 @@ Examples:
   xsort part split job.json sample.json -o splitters.json        where the parts begin
   xsort part map job.json splitters.json --slice 3 --to /nvme    sort a slice, on any node
   xsort part serve /nvme --listen 10.0.0.3:0                     let other nodes read it
-  xsort part merge job.json --part 7 --from /nvme --from http://10.0.0.4:4117/TOKEN -o 7.out
+  xsort part merge job.json --part 7 --from /nvme --from-file urls.txt -o 7.out
   xsort part validate job.json --manifests *.json --summaries *.sum
 ";
 
@@ -192,7 +192,7 @@ pub(crate) struct MapArgs {
 /// Let other nodes read the sorted slices in a directory
 ///
 /// A small web server. When it is ready it prints {"url": ...} as one line, for 'xsort part merge
-/// --from'. The URL has a secret in it, without which nothing is answered; what is sent is not
+/// --from-file'. The URL has a secret in it, without which nothing is answered; what is sent is not
 /// encrypted. Nothing but slices is readable. It ends at SIGTERM or SIGINT.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -235,8 +235,16 @@ pub(crate) struct MergeArgs {
 
     /// A directory with sorted slices, or the URL that 'xsort part serve' prints; repeat for
     /// several
-    #[arg(long, value_name = "DIR|URL", required = true, value_hint = ValueHint::AnyPath)]
+    ///
+    /// The URL has the server's secret in it, and other users of this machine can see arguments:
+    /// where there are some, give it by --from-file.
+    #[arg(long, value_name = "DIR|URL", required_unless_present = "from_file")]
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) from: Vec<PathBuf>,
+
+    /// A file with sources as of --from, one a line; '-' is standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) from_file: Option<PathBuf>,
 
     /// The part's file, or its URL in a store
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -462,6 +462,15 @@ impl Server {
         Server { process, url: ready["url"].as_str().unwrap().to_owned() }
     }
 
+    /// Its URL as messages have it.
+    fn shown(&self) -> String {
+        self.url.rsplit_once('/').unwrap().0.to_owned() + "/***"
+    }
+
+    fn token(&self) -> String {
+        self.url.rsplit_once('/').unwrap().1.to_owned()
+    }
+
     pub(crate) fn end(mut self) {
         drop(self.process.stdin.take());
         assert!(self.process.wait().unwrap().success());
@@ -476,14 +485,71 @@ fn parts_are_merged_from_servers() {
     let from = format!("--from {} --from {}", a.url, b.url);
     assert!(job.outputs(&from).concat() == job.sandbox.read("sorted"));
     let told = job.sandbox.json(&Job::merge_line(0, &format!("--from {}0 --from b", a.url)));
-    assert_eq!(told["lost_source"], format!("{}0", a.url), "without the secret: {told}");
-    let gone = b.url.clone();
+    assert_eq!(told["lost_source"], a.shown(), "without the secret: {told}");
+    let (gone, shown) = (b.url.clone(), b.shown());
     a.end();
     b.end();
     let line = Job::merge_line(0, &format!("--from a --from {gone} --give-up-after 0"));
     let told = job.sandbox.json(&line);
-    assert_eq!(told["lost_source"], gone, "{told}");
+    assert_eq!(told["lost_source"], shown, "{told}");
     assert_eq!(job.sandbox.run(&line).code, Some(5));
+}
+
+#[test]
+fn sources_come_from_a_file_or_standard_input() {
+    let job = small();
+    job.sandbox.ok("sort --record 20 --key 0:4:u32le in -o sorted -q");
+    let (a, b) = (Server::of(&job.sandbox, "a"), Server::of(&job.sandbox, "b"));
+    fs::write(job.sandbox.path().join("urls"), format!("\n  {}\r\n{}\n\n", a.url, b.url)).unwrap();
+    assert!(job.outputs("--from-file urls").concat() == job.sandbox.read("sorted"));
+    fs::write(job.sandbox.path().join("urls"), &a.url).unwrap();
+    assert!(job.outputs("--from b --from-file urls").concat() == job.sandbox.read("sorted"));
+    fs::write(job.sandbox.path().join("none"), "\n\n").unwrap();
+    for (from, code, words) in [
+        ("--from-file none", 2, "none names no source"),
+        ("--from-file missing", 5, "reading missing"),
+        ("", 2, "--from"),
+    ] {
+        let run = job.sandbox.run(&Job::merge_line(0, from));
+        assert!(run.stderr.contains(words), "{from}: {}", run.stderr);
+        assert_ne!(run.code, Some(0));
+        assert!(run.code == Some(code) || code == 5, "{:?}", run.code);
+    }
+    a.end();
+    b.end();
+}
+
+#[test]
+fn secrets_of_servers_are_not_told() {
+    let job = small();
+    let (a, b) = (Server::of(&job.sandbox, "a"), Server::of(&job.sandbox, "b"));
+    let secrets = [a.token(), b.token()];
+    let check = |from: &str, code: i32| {
+        for json in ["", " --json", " --progress=always"] {
+            let run = job.sandbox.run(&(Job::merge_line(0, from) + json));
+            assert_eq!(run.code, Some(code), "{from}: {}", run.stderr);
+            for secret in &secrets {
+                let told = format!("{}{}", run.stdout, run.stderr);
+                assert!(!told.contains(secret.as_str()), "{from}: {told}");
+            }
+        }
+    };
+    let (one, both) = (format!("--from {}", a.url), format!("--from {} --from {}", a.url, b.url));
+    check(&both, 0);
+    // A slice that no source has, a wrong secret, a slice that is damaged.
+    check(&one, job.sandbox.run(&Job::merge_line(0, "--from a")).code.unwrap());
+    check(&format!("--from {}0 --from {}", a.url, b.url), 5);
+    let data = job.sandbox.path().join("b/slice-1.data");
+    let data = if data.exists() { data } else { job.sandbox.path().join("b/slice-0.data") };
+    let mut bytes = fs::read(&data).unwrap();
+    bytes.iter_mut().for_each(|byte| *byte ^= 1);
+    fs::write(&data, bytes).unwrap();
+    let damaged = job.sandbox.run(&Job::merge_line(0, "--from a --from b")).code.unwrap();
+    assert_ne!(damaged, 0);
+    check(&both, damaged);
+    a.end();
+    b.end();
+    check(&format!("{both} --give-up-after 0"), 5);
 }
 
 /// A step that is so slow that it can be killed.
@@ -509,7 +575,7 @@ fn a_source_that_dies_in_the_middle_is_named() {
     server.process.wait().unwrap();
     let ended = merge.wait_with_output().unwrap();
     let told: Value = serde_json::from_slice(&ended.stdout).unwrap();
-    assert_eq!((ended.status.code(), &told["lost_source"]), (Some(5), &server.url.clone().into()));
+    assert_eq!((ended.status.code(), &told["lost_source"]), (Some(5), &server.shown().into()));
     assert!(!job.sandbox.path().join("0.out").exists());
 }
 

@@ -11,7 +11,8 @@ use crate::signals::Stop;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use xsort_disk::is_url;
+use std::{fs, io};
+use xsort_disk::{DisplayPath, is_url};
 use xsort_extsort::Observer;
 use xsort_parts::{Error, PartSource, Summary, entries_of, merge_part, write_document};
 
@@ -19,22 +20,21 @@ pub(super) fn run(args: &MergeArgs, stop: &Stop) -> Result<(), Failure> {
     let begin = Instant::now();
     let given = (&args.resources, &args.report);
     let (job, steps) = read_job(&args.job, given, stop)?;
-    let patience = args.from.iter().any(|from| is_url(from)).then_some(args.give_up_after);
+    let from = sources(args)?;
+    let patience = from.iter().any(|from| is_url(from)).then_some(args.give_up_after);
     let output = Some(args.output.as_path());
-    let means = StepMeans::with_patience(given, &args.from, output, patience, stop)?;
-    let console = means.console(&args.from, (Some(&args.output), &args.scratch), stop);
+    let means = StepMeans::with_patience(given, &from, output, patience, stop)?;
+    // What others see of the job doesn't have the servers' secrets in it.
+    let shown: Vec<PathBuf> = from.iter().map(|from| shown(from).into()).collect();
+    let console = means.console(&shown, (Some(&args.output), &args.scratch), stop);
     let step = means.means(&console, &args.scratch, !args.no_sync);
     let merge = || -> Result<Summary, Error> {
         let source = |from| {
             let entries = entries_of(&step.disk, from, args.part)?;
             Ok(PartSource { origin: from.to_string_lossy().into_owned(), entries })
         };
-        let sources = args
-            .from
-            .iter()
-            .map(PathBuf::as_path)
-            .map(source)
-            .collect::<Result<Vec<_>, Error>>()?;
+        let sources = from.iter().map(PathBuf::as_path).map(source);
+        let sources = sources.collect::<Result<Vec<_>, Error>>()?;
         let summary = merge_part(&*steps, &job, args.part, &sources, &args.output, &step)?;
         if let Some(path) = &args.summary {
             write_document(&step.disk, path, &summary, step.sync)?;
@@ -46,6 +46,29 @@ pub(super) fn run(args: &MergeArgs, stop: &Stop) -> Result<(), Failure> {
     drop(console);
     let merged = merged.map_err(|error| tell(means.add_to(error), means.style))?;
     print(&merged, &args.output, begin, means.style)
+}
+
+/// The sources that are named, and those of the file.
+fn sources(args: &MergeArgs) -> Result<Vec<PathBuf>, Failure> {
+    let Some(path) = &args.from_file else { return Ok(args.from.clone()) };
+    let text = match path.as_os_str() == "-" {
+        true => io::read_to_string(io::stdin()),
+        false => fs::read_to_string(path),
+    };
+    let what = || format!("reading {}", DisplayPath(path));
+    let text = text.map_err(|source| Failure::File { what: what(), source })?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let sources: Vec<PathBuf> = args.from.iter().cloned().chain(lines.map(Into::into)).collect();
+    if sources.is_empty() {
+        let reason = format!("{} names no source: --from-file has one a line", DisplayPath(path));
+        return Err(Failure::Usage(reason));
+    }
+    Ok(sources)
+}
+
+/// A source without its secret.
+fn shown(from: impl AsRef<Path>) -> String {
+    DisplayPath(from).to_string()
 }
 
 fn print(
@@ -83,9 +106,9 @@ fn tell(error: Error, style: ReportStyle) -> Failure {
     let mut fields = Fields { error: line.clone(), ..Fields::default() };
     match &error {
         Error::MissingSlices { slices, .. } => fields.missing_slices = Some(slices.clone()),
-        Error::LostSource { origin, .. } => fields.lost_source = Some(origin.clone()),
+        Error::LostSource { origin, .. } => fields.lost_source = Some(shown(origin)),
         Error::DamagedSlice { slice, origin, .. } => {
-            (fields.damaged_slice, fields.lost_source) = (Some(*slice), Some(origin.clone()));
+            (fields.damaged_slice, fields.lost_source) = (Some(*slice), Some(shown(origin)));
         }
         _ => {}
     }
