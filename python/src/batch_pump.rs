@@ -108,7 +108,7 @@ impl BatchPump {
             py.detach(|| thread.join()).ok();
         }
         let outcome = self.outcome.lock().take();
-        // A short sort may have told nothing yet.
+        // A short sort may have reported nothing yet.
         let last = if let Some(Ok(_)) = &outcome { self.job.tell(py) } else { Ok(()) };
         self.job.close(py);
         match outcome {

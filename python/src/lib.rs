@@ -18,7 +18,7 @@
 //! | `reports` | what was done, as objects |
 //! | `sorter` | records that are pushed, and come out in order |
 //! | `pump`, `batch` | the thread that has the library's end of that, and what it gets and gives |
-//! | `sort_key`, `key_types` | Python's values as keys of bytes; that all keys have the same types |
+//! | `sort_key`, `key_types` | Python's values as keys of bytes; which types keys have |
 //! | `sorted_batches` | batches of Arrow, sorted |
 //! | `batch_pump`, `arrow_input` | the thread for that, and what it reads |
 //! | `arrow_capsules` | the C interfaces by which they come and go |

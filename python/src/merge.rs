@@ -55,8 +55,8 @@ impl Iterator for Input {
 /// Merges iterables, each of which is in order, into one, lazily: of each, one item is in memory.
 ///
 /// Items compare by `key(item)`, or by themselves: text, bytes, a number, or a tuple of fields as
-/// `xsort.key` takes them, of the same types in all (TypeError otherwise). Equal ones come in the order of the iterables. If one isn't in order,
-/// all items still come, in some order.
+/// `xsort.key` takes them. All have the same types: otherwise it raises TypeError. Equal ones come
+/// in the order of the iterables. If one isn't in order, all items still come, in some order.
 #[pyfunction]
 #[pyo3(signature = (iterables, *, key=None))]
 pub(crate) fn merge(iterables: &Bound<'_, PyAny>, key: Option<Py<PyAny>>) -> PyResult<Merged> {

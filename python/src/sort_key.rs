@@ -30,9 +30,9 @@ impl Descending {
 /// Makes the key of a record for a Sorter: bytes that compare as the fields do, one after the
 /// other.
 ///
-/// A field is text, bytes, a whole number of 64 bits with a sign, or a floating-point number: each
-/// of the same type in all keys, which only whoever makes the keys can see to here; desc(field)
-/// falls. -0.0 and 0.0 are equal, and so are all NaNs, which are larger than infinity.
+/// A field is text, bytes, a whole number of 64 bits with a sign, or a floating-point number, and
+/// has the same type in all keys: keys that are bytes don't tell. desc(field) falls. -0.0 and 0.0
+/// are equal, and so are all NaNs, which are larger than infinity.
 ///
 /// Raises xsort.Unsuitable for other whole numbers, TypeError for other types.
 #[pyfunction]

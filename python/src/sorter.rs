@@ -22,8 +22,9 @@ use xsort::Cancel;
 /// A record is bytes of any length. Its key is bytes too, or what `xsort.key` takes: a text, a
 /// number, or a tuple of fields, of the same types in all keys. Records with equal keys come out in
 /// the order in which they were pushed. Of floating-point numbers -0.0 and 0.0 are equal, and so
-/// are all NaNs, which are larger than infinity. A record with its key may take about an eighth of the memory. The arguments are those of
-/// `sort`; scratch is the system's temporary directory, unless given.
+/// are all NaNs, which are larger than infinity. A record with its key may take about an eighth of
+/// the memory. The arguments are those of `sort`; scratch is the system's temporary directory,
+/// unless given.
 ///
 /// Used as a context, it leaves nothing in memory and on scratch at the end.
 #[pyclass(frozen, module = "xsort")]
