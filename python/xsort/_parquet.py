@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import signal
 import sys
 import urllib.error
@@ -406,7 +407,9 @@ class Range:
         return b"".join(pieces)
 
     def _lost(self, error: OSError) -> Failure:
-        return Failure(f"{self.path}: {error}", lost=self.number)
+        # The URL of a server has a secret in it.
+        shown = re.sub(r"(?<=^http://)([^/]+/)[^/]+", r"\1***", self.path)
+        return Failure(f"{shown}: {error}", lost=self.number)
 
     def close(self) -> None:
         self.file.close()
