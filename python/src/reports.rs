@@ -150,6 +150,8 @@ report! {
         written_bytes: u64,
         /// A sum over all rows with their keys, in hexadecimal.
         checksum: Option<String>,
+        /// Rows with a value that isn't of its column's type; None if these are an error.
+        bad_rows: Option<u64>,
         /// From the first read to the last write.
         seconds: f64,
         /// Bytes a second.
@@ -176,6 +178,7 @@ impl TableReport {
             bytes: report.bytes,
             written_bytes: report.written_bytes,
             checksum: report.checksum,
+            bad_rows: report.bad_rows,
             seconds: report.seconds,
             bytes_per_second: report.bytes_per_second,
             threads: report.threads,

@@ -122,12 +122,16 @@ def test_bad_values_and_keys_are_errors(tmp_path):
     data.write_text("n\n2\nx\n1\n")
     with pytest.raises(xsort.Unsuitable, match="no column"):
         xsort.sort_table(data, out, by="m")
+    for header in [True, False]:
+        with pytest.raises(xsort.Unsuitable, match="no column #9"):
+            xsort.sort_table(data, out, by="#9", header=header)
     with pytest.raises(xsort.Unsuitable):
         xsort.sort_table(data, out, by="n:colour")
     with pytest.raises(xsort.Error, match="x"):
         xsort.sort_table(data, out, by="n:int")
     assert not out.exists()
-    xsort.sort_table(data, out, by="n:int", on_bad="first")
+    report = xsort.sort_table(data, out, by="n:int", on_bad="first")
+    assert report.bad_rows == 1
     assert out.read_text() == "n\nx\n1\n2\n"
     for arguments in [{"unique": "some"}, {"on_bad": "no"}, {"format": "xml"}, {"delimiter": ",,"}]:
         with pytest.raises(xsort.Unsuitable):

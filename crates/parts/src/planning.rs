@@ -45,6 +45,6 @@ pub fn plan_job(
     let slices = cut_slices(&inputs, sizes.slice_bytes, cut)?;
     let by_bytes = || bytes.div_ceil(sizes.part_bytes.max(1)) as usize;
     let parts = sizes.parts.unwrap_or_else(by_bytes).max(1);
-    let header = steps.header(files.first().map(PathBuf::as_path), means)?;
+    let header = steps.header(&inputs, means)?;
     Ok(Job::new(command, (locale, header), slices, parts))
 }

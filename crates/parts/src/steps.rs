@@ -25,12 +25,12 @@ pub trait Steps {
         Ok(())
     }
 
-    /// What each part begins with, from the first input.
+    /// What each part begins with, from the first of the inputs.
     ///
     /// # Errors
     /// If it can't be read, or isn't of the kind.
-    fn header(&self, first: Option<&Path>, means: &Means<'_>) -> Result<Option<Hex>, Error> {
-        let _ = (first, means);
+    fn header(&self, inputs: &[JobInput], means: &Means<'_>) -> Result<Option<Hex>, Error> {
+        let _ = (inputs, means);
         Ok(None)
     }
 

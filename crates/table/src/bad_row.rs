@@ -18,6 +18,26 @@ pub(crate) enum BadRow {
     )]
     OpenQuote { row: u64, offset: u64 },
     #[error(
+        "row {row}: the quoted field from byte {open} on is closed before byte {offset}, where \
+         neither a delimiter nor a line end comes: a quote in a quoted field is doubled, or comes \
+         behind --escape (--quote '' takes quotes as other bytes)"
+    )]
+    AfterQuote { row: u64, open: u64, offset: u64 },
+    #[error(
+        "row {row}: blanks come before the quote at byte {offset}, whose field ends within quotes: \
+         remove the blanks (--quote '' takes quotes as other bytes)"
+    )]
+    BlankBeforeQuote { row: u64, offset: u64 },
+    #[error(
+        "row {row}: its lines end in CR alone, as at byte {offset}: change them before \
+         (tr '\\r' '\\n' <FILE)"
+    )]
+    CrLineEnds { row: u64, offset: u64 },
+    #[error("it is text in {name}: convert it before (iconv -f {name} -t UTF-8 FILE)")]
+    Encoding { name: &'static str },
+    #[error("there is no column #{number} in its first row, which has {fields}")]
+    NoColumn { number: usize, fields: usize },
+    #[error(
         "row {row}, from byte {offset} on, is longer than {bytes_max} bytes, and before the first \
          row no other may be: is a quote open there?{}", more_for_header(*.bytes_max)
     )]
@@ -45,6 +65,11 @@ pub(crate) enum BadRow {
     #[error("row {row}, byte {offset} is no JSON: {what}")]
     Json { row: u64, offset: u64, what: &'static str },
     #[error(
+        "row {row}, byte {offset}: arrays and objects are nested deeper than 512 there, which is \
+         the most: flatten the row, or sort lines ('xsort lines')"
+    )]
+    DeepJson { row: u64, offset: u64 },
+    #[error(
         "row {row}: the value at {column} has {bytes} bytes, and arrays and objects of up to \
          {bytes_max} can be keys: sort by values in it"
     )]
@@ -65,14 +90,25 @@ impl BadRow {
     /// The same of a text that begins `bytes` bytes later.
     pub(crate) fn behind(mut self, bytes: u64) -> BadRow {
         match &mut self {
+            BadRow::AfterQuote { open, offset, .. } => {
+                *open += bytes;
+                *offset += bytes;
+            }
             BadRow::OpenQuote { offset, .. }
+            | BadRow::BlankBeforeQuote { offset, .. }
+            | BadRow::CrLineEnds { offset, .. }
             | BadRow::LongHeader { offset, .. }
             | BadRow::TooLong { offset, .. }
             | BadRow::Endless { offset, .. }
             | BadRow::LongKey { offset, .. }
             | BadRow::Json { offset, .. }
+            | BadRow::DeepJson { offset, .. }
             | BadRow::Value { offset, .. } => *offset += bytes,
-            BadRow::NestedKey { .. } | BadRow::LongText { .. } | BadRow::Header { .. } => {}
+            BadRow::NestedKey { .. }
+            | BadRow::LongText { .. }
+            | BadRow::Header { .. }
+            | BadRow::Encoding { .. }
+            | BadRow::NoColumn { .. } => {}
         }
         self
     }

@@ -30,7 +30,7 @@ pub fn check_table(
 ) -> Result<Option<Disorder>, Error> {
     let path = input.path.clone();
     observer.phase("check", input.bytes.unwrap_or(0));
-    let mut table = Table::open(options, engine, vec![input], observer)?;
+    let mut table = Table::open(options, engine, vec![input], false, observer)?;
     let Some(rows) = table.inputs.pop() else { return Ok(None) };
     let observed = ObservedRows { rows: rows.into_bytes(), observer };
     let found = first_disorder(&ByKey, observed, RECORD_END, options.unique.is_some(), || 1);

@@ -7,11 +7,13 @@ use crate::key::KeyColumn;
 use crate::on_bad::OnBad;
 use crate::row_rules::RowRules;
 use crate::rows::Rows;
-use crate::split::{Dialect, Row};
-use crate::value::{FieldWork, push_value, refuse_long};
+use crate::rows_read::Values;
+use crate::split::Dialect;
+use crate::value::{FieldWork, Pushed, push_value, refuse_long};
 use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use xsort_extsort::keyed::{Cut, InputRest, KeyWriter, Keying, Piece};
 use xsort_extsort::variable::InputBytes;
 
@@ -26,6 +28,9 @@ pub(crate) struct FieldKeying {
     pub(crate) dialect: Dialect,
     /// The columns by their indices, with what they are called in errors.
     pub(crate) columns: Vec<(usize, KeyColumn, String)>,
+    /// Whether a row has shown that the columns are there. Without a header, the first row of all
+    /// must have them.
+    pub(crate) has_columns: AtomicBool,
 }
 
 impl Keying for FieldKeying {
@@ -41,11 +46,10 @@ impl Keying for FieldKeying {
     ) -> io::Result<Cut> {
         match index.fill(&self.dialect, bytes, is_last, records_max) {
             Ok((bytes, records)) => Ok(Cut::Records { bytes, records }),
-            Err(Row::OpenQuote(quote)) => {
-                let (row, offset) = (at.record, at.offset + quote as u64);
-                Err(BadRow::OpenQuote { row, offset }.into())
-            }
-            Err(_) => Ok(Cut::Part { bytes_max: self.rules.room.record_bytes_max }),
+            Err(row) => match row.error(at.record, at.offset) {
+                Some(bad) => Err(bad.into()),
+                None => Ok(Cut::Part { bytes_max: self.rules.room.record_bytes_max }),
+            },
         }
     }
 
@@ -56,6 +60,7 @@ impl Keying for FieldKeying {
     fn key(&self, bytes: &[u8], index: &Index, at: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {
         let fields_max = self.columns.iter().map(|(index, ..)| index + 1).max().unwrap_or(0);
         let (mut rows, mut work) = (0, FieldWork::new(&self.rules.collator));
+        let mut values = Values::new(self.columns.len());
         let mut random = self.rules.random_keys(at);
         let has_zeros = memchr::memchr(0, bytes).is_some();
         index.for_each_row(bytes, fields_max, |row, fields| {
@@ -64,7 +69,7 @@ impl Keying for FieldKeying {
             RowRules::make_room(keyed, &bytes[row.clone()]);
             if !self.push_comment_key(keyed, &bytes[row.clone()], at.input, place.0) {
                 random.push_key(keyed);
-                self.push_key(keyed, bytes, fields, place, &mut work)
+                self.push_key(keyed, bytes, fields, place, (&mut work, &mut values))
                     .map_err(|bad| bad.behind(at.offset))?;
             }
             self.rules.push_row(keyed, &bytes[row.clone()], has_zeros);
@@ -72,7 +77,7 @@ impl Keying for FieldKeying {
             let refused = self.rules.refuse_long(keyed.len() - before, row.len(), place);
             refused.map_err(|bad| bad.behind(at.offset))
         })?;
-        self.rules.count(rows, bytes);
+        self.rules.read.add(rows, bytes, &self.rules.line_end, &values);
         Ok(())
     }
 }
@@ -88,14 +93,31 @@ impl FieldKeying {
     ) -> io::Result<InputRest<'d>> {
         let mut rows = Rows::new(from);
         rows.take_mark()?;
-        let Some(names) = names else { return Ok(rows.into_rest(input)) };
+        let row_bytes_max = self.rules.room.record_bytes_max;
+        let Some(names) = names else {
+            let fields = rows.first_fields(&self.dialect, row_bytes_max)?;
+            self.refuse_missing(fields)?;
+            return Ok(rows.into_rest(input));
+        };
         let header::Header { mut comments, comment_count, .. } =
-            header::take_same(&mut rows, &self.dialect, self.rules.room.record_bytes_max, names)?;
+            header::take_same(&mut rows, &self.dialect, row_bytes_max, names)?;
         let mut rest = rows.into_rest(input);
         rest.at.record -= comment_count;
         rest.at.offset -= comments.len() as u64;
         comments.append(&mut rest.read);
         Ok(InputRest { read: comments, ..rest })
+    }
+
+    /// Refuses a first row of so many fields, if it is the first of all and lacks a column.
+    fn refuse_missing(&self, fields: Option<usize>) -> Result<(), BadRow> {
+        let Some(fields) = fields.filter(|_| !self.has_columns.swap(true, Relaxed)) else {
+            return Ok(());
+        };
+        let numbers = self.columns.iter().map(|(index, ..)| index + 1);
+        match numbers.into_iter().find(|&number| number > fields) {
+            Some(number) => Err(BadRow::NoColumn { number, fields }),
+            None => Ok(()),
+        }
     }
 
     /// If there are comments, appends the field that puts them before all rows, in the order of
@@ -123,15 +145,17 @@ impl FieldKeying {
         bytes: &[u8],
         fields: &[Range<usize>],
         (row, begin): (u64, usize),
-        work: &mut FieldWork<'_>,
+        (work, values): (&mut FieldWork<'_>, &mut Values),
     ) -> Result<(), BadRow> {
         let on_bad = self.rules.on_bad;
-        for (index, key, name) in &self.columns {
+        values.begin_row();
+        for (number, (index, key, name)) in self.columns.iter().enumerate() {
             let field = fields.get(*index);
             let value = field.map(|field| self.dialect.value(&bytes[field.clone()]));
             refuse_long(&key.kind, value.as_deref().unwrap_or_default(), row, name)?;
-            let is_good = push_value(keyed, key, value.as_deref(), on_bad, work);
-            if !is_good && on_bad == OnBad::Refuse {
+            let pushed = push_value(keyed, key, value.as_deref(), on_bad, work);
+            values.count(number, pushed);
+            if pushed == Pushed::Bad && on_bad == OnBad::Refuse {
                 return Err(BadRow::Value {
                     row,
                     offset: field.map_or(begin, |field| field.start) as u64,

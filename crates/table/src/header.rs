@@ -7,6 +7,7 @@ use crate::rows::Rows;
 use crate::split::Dialect;
 use std::io;
 use xsort_extsort::Error;
+use xsort_extsort::units::Count;
 
 /// The header of a table.
 #[derive(Default)]
@@ -68,7 +69,7 @@ pub(crate) fn resolve(
 ) -> Result<Vec<(usize, KeyColumn, String)>, Error> {
     let resolve = |key: &KeyColumn| {
         let (index, shown) = match &key.column {
-            Column::Number(number) => (number - 1, format!("#{number}")),
+            &Column::Number(number) => (index_of_number(number, header)?, format!("#{number}")),
             Column::Name(name) => (index_of(name, header)?, format!("'{name}'")),
             Column::Path(path) => {
                 return Err(Error::Settings(format!(
@@ -101,6 +102,33 @@ pub(crate) fn paths(keys: &Keys) -> Result<Vec<(JsonPath, KeyColumn)>, Error> {
     keys.0.iter().map(path).collect()
 }
 
+/// The index of a column that is named by its number, which a header must have.
+fn index_of_number(number: usize, header: Option<&Header>) -> Result<usize, Error> {
+    match header {
+        Some(Header { names, .. }) if number > names.len() => {
+            let columns = Count(names.len() as u64, "column");
+            Err(Error::Settings(format!(
+                "there is no column #{number}; the header has {columns}: {}",
+                shown(all_names(names).as_bytes())
+            )))
+        }
+        _ => Ok(number - 1),
+    }
+}
+
+/// The column that is named by a number that a row of so many fields doesn't have.
+pub(crate) fn missing_number(keys: &Keys, fields: usize) -> Option<usize> {
+    let numbers = keys.0.iter().filter_map(|key| match key.column {
+        Column::Number(number) => Some(number),
+        Column::Name(_) | Column::Path(_) => None,
+    });
+    numbers.into_iter().find(|&number| number > fields)
+}
+
+fn all_names(names: &[Vec<u8>]) -> String {
+    names.iter().map(|name| shown(name)).collect::<Vec<_>>().join(", ")
+}
+
 fn index_of(name: &str, header: Option<&Header>) -> Result<usize, Error> {
     let Some(Header { names, .. }) = header else {
         return Err(Error::Settings(format!(
@@ -116,12 +144,9 @@ fn index_of(name: &str, header: Option<&Header>) -> Result<usize, Error> {
             a + 1,
             b + 1
         ))),
-        (None, _) => {
-            let all: Vec<_> = names.iter().map(|name| shown(name)).collect();
-            Err(Error::Settings(format!(
-                "there is no column '{name}'; the header has: {}",
-                shown(all.join(", ").as_bytes())
-            )))
-        }
+        (None, _) => Err(Error::Settings(format!(
+            "there is no column '{name}'; the header has: {}",
+            shown(all_names(names).as_bytes())
+        ))),
     }
 }

@@ -3,7 +3,8 @@
 //! Quotes that are doubled cancel out, so whether a byte is in quotes is the parity of the quotes
 //! before it: a prefix of exclusive ors over the mask of quotes (G. Langdale and D. Lemire,
 //! "Parsing gigabytes of JSON per second", VLDB Journal 2019). That holds while a quote opens only
-//! where a field begins. A row that has it elsewhere is left to [`Dialect::row`], as is a comment.
+//! where a field begins, and closes only where one ends. A row that has it elsewhere is left to
+//! [`Dialect::row`], as is a comment.
 
 use crate::split::{Dialect, Fields, Row};
 use std::ops::Range;
@@ -56,7 +57,8 @@ impl Index {
             };
             match row {
                 Row::Whole(_) if self.bytes < text.len() && self.rows < rows_max as u64 => {}
-                Row::Part | Row::OpenQuote(_) if self.rows == 0 => return Err(row),
+                Row::Whole(_) => break,
+                unfinished if self.rows == 0 => return Err(unfinished),
                 _ => break,
             }
         }
@@ -68,8 +70,9 @@ impl Index {
     fn fill_regular(&mut self, dialect: &Dialect, text: &[u8], rows_max: usize) -> bool {
         let from = self.bytes;
         // Of the bytes before: whether they end in quotes, whether a field or a row begins behind
-        // them, and whether their last one closes a quote. Masks of 64 or one bit.
-        let (mut inside, mut is_closed) = (0, 0);
+        // them, whether their last one closes a quote, and whether it is a CR behind such a one.
+        // Masks of 64 or one bit.
+        let (mut inside, mut is_closed, mut is_cr) = (0, 0, 0);
         let mut is_begin = 1 << (from % MASK_BYTES);
         let mut is_row_begin = is_begin;
         let mut valid = u64::MAX << (from % MASK_BYTES);
@@ -88,11 +91,19 @@ impl Index {
                 let (opening, closing) = (quotes & in_quotes, quotes & !in_quotes);
                 row_ends &= !in_quotes;
                 delimiters &= !in_quotes;
-                let begins = (row_ends | delimiters) << 1 | is_begin;
-                irregular = opening & !begins & !(closing << 1 | is_closed);
+                let ends = row_ends | delimiters;
+                let begins = ends << 1 | is_begin;
+                let after_quote = closing << 1 | is_closed;
+                irregular = opening & !begins & !after_quote;
+                // Behind a closing quote comes a delimiter, a line end, or the second of two.
+                let after_quote = after_quote & !opening & !ends;
+                let cr = after_quote & mask(&block, b'\r');
+                let after_cr = cr << 1 | is_cr;
+                irregular |= (after_quote & !cr | after_cr & !row_ends) & valid;
                 inside = ((in_quotes as i64) >> 63) as u64;
-                is_begin = (row_ends | delimiters) >> 63;
+                is_begin = ends >> 63;
                 is_closed = closing >> 63;
+                is_cr = cr >> 63;
             }
             if let Some(comment) = dialect.comment {
                 irregular |= mask(&block, comment) & (row_ends << 1 | is_row_begin);
@@ -360,6 +371,7 @@ mod tests {
             pieces in proptest::collection::vec(
                 prop::sample::select(vec![
                     "\"", "\"\"", ",", "\n", "\r\n", "a", "\\", ",\"", "\",", "\n\"", "\"\n",
+                    " ", "\r", ", \"", "\" ,", "\"\r\n", "\"\r",
                     "a longer piece without any quotes at all", ",\"quoted, and\nwith a line\",",
                 ]),
                 0..60,

@@ -1,13 +1,14 @@
 //! Rows of JSON on their way in: where they end, and the keys that are made of them.
 
 use crate::bad_row::{BadRow, beginning};
-use crate::json::{JqMemory, JsonPath, Paths, push_json_key};
+use crate::json::{JqMemory, JsonPath, Paths, TOO_DEEP, push_json_key};
 use crate::key::{KeyColumn, KeyKind};
 use crate::on_bad::OnBad;
 use crate::row_rules::RowRules;
 use crate::rows::Rows;
+use crate::rows_read::Values;
 use crate::split::Dialect;
-use crate::value::{FieldWork, push_json_value, refuse_long};
+use crate::value::{FieldWork, Pushed, push_json_value, refuse_long};
 use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ struct Memory<'c> {
     jq: JqMemory,
     text: Vec<u8>,
     work: FieldWork<'c>,
+    values: Values,
 }
 
 impl JsonKeying {
@@ -53,33 +55,37 @@ impl JsonKeying {
         number: u64,
         memory: &mut Memory<'_>,
     ) -> Result<(), BadRow> {
-        let Memory { found, jq, text, work } = memory;
+        let Memory { found, jq, text, work, values } = memory;
         match row.trim_ascii() {
             // A blank row has no values.
             [] => {
                 found.clear();
                 found.resize(self.keys.len(), None);
             }
-            _ => self.paths.find(row, found).map_err(|invalid| BadRow::Json {
-                row: number,
-                offset: invalid.offset as u64,
-                what: invalid.what,
+            _ => self.paths.find(row, found).map_err(|invalid| {
+                let (row, offset) = (number, invalid.offset as u64);
+                match invalid.what {
+                    TOO_DEEP => BadRow::DeepJson { row, offset },
+                    what => BadRow::Json { row, offset, what },
+                }
             })?,
         }
         let on_bad = self.rules.on_bad;
-        for ((key, name), range) in self.keys.iter().zip(&*found) {
+        values.begin_row();
+        for (at, ((key, name), range)) in self.keys.iter().zip(&*found).enumerate() {
             let value = range.clone().map(|range| &row[range]);
             refuse_long(&key.kind, value.unwrap_or_default(), number, name)?;
-            let is_good = match &key.kind {
+            let pushed = match &key.kind {
                 KeyKind::Json => {
                     let is_descending = key.is_descending;
                     let mut writer = KeyWriter { out: keyed, is_descending };
                     push_json_key(&mut writer, value, key.nulls, jq);
-                    true
+                    Pushed::Value
                 }
                 _ => push_json_value(keyed, key, value, on_bad, text, work),
             };
-            if !is_good && on_bad == OnBad::Refuse {
+            values.count(at, pushed);
+            if pushed == Pushed::Bad && on_bad == OnBad::Refuse {
                 return Err(BadRow::Value {
                     row: number,
                     offset: range.as_ref().map_or(0, |range| range.start) as u64,
@@ -127,6 +133,7 @@ impl Keying for JsonKeying {
             jq: JqMemory::default(),
             text: Vec::new(),
             work: FieldWork::new(&self.rules.collator),
+            values: Values::new(self.keys.len()),
         };
         let mut random = self.rules.random_keys(at);
         let has_zeros = memchr::memchr(0, bytes).is_some();
@@ -146,7 +153,7 @@ impl Keying for JsonKeying {
             rows += 1;
             begin = end;
         }
-        self.rules.count(rows, bytes);
+        self.rules.read.add(rows, bytes, &self.rules.line_end, &memory.values);
         Ok(())
     }
 }

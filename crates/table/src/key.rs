@@ -5,6 +5,8 @@
 //! ```
 
 use crate::json::JsonPath;
+use crate::time_format::TimeFormat;
+use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -36,6 +38,16 @@ pub enum Column {
     Path(JsonPath),
 }
 
+impl Display for Column {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Column::Name(name) => write!(f, "column '{name}'"),
+            Column::Number(number) => write!(f, "column #{number}"),
+            Column::Path(path) => write!(f, "the value at {path}"),
+        }
+    }
+}
+
 /// What the values of a column are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyKind {
@@ -62,7 +74,7 @@ pub enum KeyKind {
     Date,
     /// Points in time (2026-11-22T17:00:00.5+01:00; UTC without an offset), or what the format
     /// says.
-    DateTime(Option<String>),
+    DateTime(Option<TimeFormat>),
     /// The number of bytes.
     Length,
     /// Addresses, version 4 before version 6.
@@ -155,7 +167,14 @@ fn column(text: &str) -> Result<(Column, &str), BadKeys> {
 fn word_bytes(text: &str) -> usize {
     let end = text.find([':', ',', '(']).unwrap_or(text.len());
     match text[end..].starts_with('(') {
-        true => text[end..].rfind(')').map_or(text.len(), |close| end + close + 1),
+        true => {
+            let closes = text[end..].match_indices(')').map(|(close, _)| end + close + 1);
+            // A format may have parentheses of its own.
+            let is_end =
+                |&end: &usize| text[end..].is_empty() || text[end..].starts_with([':', ',']);
+            let mut ends = closes.filter(is_end);
+            ends.next().unwrap_or(text.len())
+        }
         false => end,
     }
 }
@@ -168,7 +187,7 @@ impl KeyColumn {
     fn apply(&mut self, word: &str) -> Result<(), BadKeys> {
         let format = word.strip_prefix("datetime(").and_then(|rest| rest.strip_suffix(')'));
         self.kind = match (word, format) {
-            (_, Some(format)) => KeyKind::DateTime(Some(format.into())),
+            (_, Some(format)) => KeyKind::DateTime(Some(format.parse().map_err(BadKeys)?)),
             ("str", _) => KeyKind::Text,
             ("nocase", _) => KeyKind::NoCase,
             ("locale", _) => KeyKind::Locale,
@@ -243,8 +262,11 @@ mod tests {
         ];
         assert_eq!(keys.0, expected);
         let keys: Keys = "t:datetime(%d/%m/%Y, %H:%M):desc,b".parse().unwrap();
-        assert_eq!(keys.0[0].kind, KeyKind::DateTime(Some("%d/%m/%Y, %H:%M".into())));
+        let format = |text: &str| KeyKind::DateTime(Some(text.parse().unwrap()));
+        assert_eq!(keys.0[0].kind, format("%d/%m/%Y, %H:%M"));
         assert!(keys.0[0].is_descending && keys.0[1] == key(name("b"), KeyKind::Text));
+        let keys: Keys = "a:datetime(%d (%m)):desc,b:datetime(%H)".parse().unwrap();
+        assert_eq!((&keys.0[0].kind, &keys.0[1].kind), (&format("%d (%m)"), &format("%H")));
         let keys: Keys = ".user.\"a:b\":int:desc, .time,.".parse().unwrap();
         let shown = |key: &KeyColumn| match &key.column {
             Column::Path(path) => format!("{path} {}", key.kind.name()),
@@ -265,6 +287,8 @@ mod tests {
             ("\"a", "closed"),
             ("\"a\"b", "expected"),
             (".a[]", "in brackets"),
+            ("a:datetime(%Q)", "time zone"),
+            ("a:datetime(%Y", "none of"),
         ] {
             let error = bad.parse::<Keys>().unwrap_err().to_string();
             assert!(error.contains(why), "{bad}: {error}");

@@ -20,7 +20,8 @@ pub struct KeyedRows {
 
 /// Reads the header of the first input, and finds what to sort by. The other inputs are refused,
 /// once they are read, if they have another header. `options` want all rows, and nothing of the
-/// output.
+/// output. `has_columns`: the first input is the header of a job, of whose rows these are some: so
+/// the columns are known to be there.
 ///
 /// # Errors
 /// [`Error::Settings`] if there is no input or no such column; a disk's error that names the input
@@ -29,9 +30,10 @@ pub fn keyed_rows(
     options: &TableOptions,
     engine: &LinesOptions,
     inputs: Vec<LinesInput>,
+    has_columns: bool,
     observer: &dyn Observer,
 ) -> Result<KeyedRows, Error> {
-    let Table { inputs, header, .. } = Table::open(options, engine, inputs, observer)?;
+    let Table { inputs, header, .. } = Table::open(options, engine, inputs, has_columns, observer)?;
     let engine = RowRoom::of(options).engine_options(engine);
     Ok(KeyedRows { inputs, header, engine })
 }

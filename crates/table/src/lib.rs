@@ -21,7 +21,9 @@
 //! | `split`, `rows`, `header` | where one row ends, and its fields; the first rows; their names |
 //! | `key`, `value` | what to sort by, as bytes that compare as values do |
 //! | `number`, `time`, `natural` | the bytes of values of these kinds |
-//! | `on_bad` | what becomes of values that are of another type |
+//! | `time_format` | how points in time may be written |
+//! | `on_bad`, `rows_read` | what becomes of values that are of another type; how many there were |
+//! | `encoding` | texts whose rows can't be found: UTF-16, line ends of CR alone |
 //! | `row_room`, `row_end` | how much memory long rows take; where one ends that is too long |
 //! | `language` | which language orders text |
 //! | `json` | rows of JSON: values at paths, in the order of jq |
@@ -30,6 +32,7 @@
 
 mod bad_row;
 mod check;
+mod encoding;
 mod field_keying;
 mod format;
 mod header;
@@ -50,9 +53,11 @@ mod row_end;
 mod row_room;
 mod row_rules;
 mod rows;
+mod rows_read;
 mod sort;
 mod split;
 mod time;
+mod time_format;
 mod value;
 
 pub use check::{Disorder, check_table};
@@ -66,5 +71,6 @@ pub use options::{TableOptions, TableOutput};
 pub use parts::PartNames;
 pub use sort::{plan_table, sort_table};
 pub use split::Dialect;
+pub use time_format::TimeFormat;
 pub use xsort_extsort::keyed::Keep;
 pub use xsort_gnu::Collator;

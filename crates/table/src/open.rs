@@ -1,19 +1,23 @@
 //! Inputs whose header is read and whose keys are known.
 
+use crate::bad_row::BadRow;
 use crate::field_keying::FieldKeying;
 use crate::format::RowFormat;
 use crate::header::{self, Header};
 use crate::input_error::of_read;
 use crate::json_keying::JsonKeying;
+use crate::key::Keys;
 use crate::options::TableOptions;
 use crate::row_room::RowRoom;
 use crate::row_rules::RowRules;
 use crate::rows::{BYTE_ORDER_MARK, Rows};
+use crate::rows_read::RowsRead;
 use crate::split::Dialect;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::AtomicBool;
+use xsort_disk::DisplayPath;
 use xsort_extsort::keyed::{
     InputRest, Keying, KeyingMemory, KeyingThreads, Piece, ToFirstRecord, to_keyed,
 };
@@ -31,11 +35,13 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Reads the header of the first input, and finds what to sort by.
+    /// Reads the header of the first input, and finds what to sort by. `has_columns`: without a
+    /// header, the columns are known to be there.
     pub(crate) fn open(
         options: &TableOptions,
         engine: &LinesOptions,
         inputs: Vec<LinesInput>,
+        has_columns: bool,
         observer: &dyn Observer,
     ) -> Result<Table, Error> {
         let mut inputs = inputs.into_iter();
@@ -58,8 +64,7 @@ impl Table {
                 room,
                 row_room,
                 shuffle: options.shuffle,
-                rows: AtomicU64::new(0),
-                bytes: AtomicU64::new(0),
+                read: RowsRead::new(options.keys.0.len()),
             })
         };
         match options.format {
@@ -77,6 +82,13 @@ impl Table {
                     before.extend(line_end.bytes());
                 }
                 let keyed = (Arc::clone(&rules), dialect);
+                let has_columns = match has_columns || options.has_header {
+                    true => true,
+                    false => first
+                        .has_columns(&options.keys, &dialect, row_bytes_max)
+                        .map_err(|error| of_first(&first.path, error))??,
+                };
+                let header = (header, has_columns);
                 let inputs = fields(options, engine, header, keyed, first, inputs)?;
                 Ok(Table { inputs, header: before, rules })
             }
@@ -109,11 +121,11 @@ fn read_header(
     }
 }
 
-/// Inputs of fields.
+/// Inputs of fields. `has_columns`: the columns are known to be there.
 fn fields(
     options: &TableOptions,
     engine: &LinesOptions,
-    header: Header,
+    (header, has_columns): (Header, bool),
     (rules, dialect): (Arc<RowRules>, Dialect),
     first: First,
     others: impl Iterator<Item = LinesInput>,
@@ -124,7 +136,8 @@ fn fields(
         true => Vec::new(),
         false => header::resolve(&options.keys, has_header.then_some(&header))?,
     };
-    let keying = Arc::new(FieldKeying { rules, dialect, columns });
+    let has_columns = AtomicBool::new(has_columns);
+    let keying = Arc::new(FieldKeying { rules, dialect, columns, has_columns });
     let names = Arc::new(header.names);
     let others = (1..).zip(others).map(|(number, input)| {
         let names = has_header.then(|| Arc::clone(&names));
@@ -169,6 +182,26 @@ impl First {
             None => (Rows::new(input.into_bytes()), None),
         };
         First { path, rows, head: Vec::new(), file }
+    }
+
+    /// Whether there is a first row, which has the columns that are named by numbers. The errors
+    /// are those of the input, and that it lacks one.
+    fn has_columns(
+        &mut self,
+        keys: &Keys,
+        dialect: &Dialect,
+        row_bytes_max: usize,
+    ) -> io::Result<Result<bool, Error>> {
+        let Some(fields) = self.rows.first_fields(dialect, row_bytes_max)? else {
+            return Ok(Ok(false));
+        };
+        Ok(match header::missing_number(keys, fields) {
+            None => Ok(true),
+            Some(number) => {
+                let bad = BadRow::NoColumn { number, fields };
+                Err(Error::Settings(format!("{}: {bad}", DisplayPath(&self.path))))
+            }
+        })
     }
 
     /// The input, with the way to its first row.

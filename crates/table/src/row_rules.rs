@@ -5,11 +5,11 @@ use crate::format::RowFormat;
 use crate::on_bad::OnBad;
 use crate::row_end::RowEnd;
 use crate::row_room::RowRoom;
+use crate::rows_read::RowsRead;
 use crate::split::Dialect;
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use std::io::{self, Read};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use xsort_extsort::keyed::{
     KeyWriter, MoreMemory, Piece, RecordRoom, end_key, push_plain_record, push_record,
 };
@@ -50,10 +50,8 @@ pub(crate) struct RowRules {
     pub(crate) row_room: RowRoom,
     /// Rows come in the random order of this number.
     pub(crate) shuffle: Option<u64>,
-    /// Rows that were read.
-    pub(crate) rows: AtomicU64,
-    /// Their bytes, with the line ends that were missing.
-    pub(crate) bytes: AtomicU64,
+    /// What was read.
+    pub(crate) read: RowsRead,
 }
 
 impl RowRules {
@@ -136,13 +134,6 @@ impl RowRules {
             true => push_record(keyed, row, missing.as_bytes()),
             false => push_plain_record(keyed, row, missing.as_bytes()),
         }
-    }
-
-    /// Counts the rows of a piece that have their keys.
-    pub(crate) fn count(&self, rows: u64, bytes: &[u8]) {
-        let missing = if bytes.ends_with(b"\n") { 0 } else { self.line_end.len() };
-        self.rows.fetch_add(rows, Relaxed);
-        self.bytes.fetch_add((bytes.len() + missing) as u64, Relaxed);
     }
 }
 

@@ -1,7 +1,9 @@
 //! The first rows of an input, a window of which is in memory.
 
 use crate::bad_row::BadRow;
+use crate::encoding::{MARK_BYTES, cr_line_end, wide_encoding};
 use crate::split::{Dialect, Row};
+use memchr::memchr;
 use std::io::{self, Read};
 use std::ops::Range;
 use xsort_extsort::keyed::{InputRest, Piece};
@@ -38,9 +40,15 @@ impl<'d> Rows<'d> {
 
     /// Takes the byte order mark that the input may begin with, before its first row. Returns
     /// whether there is one.
+    ///
+    /// # Errors
+    /// If the input can't be read, or is in UTF-16 or UTF-32.
     pub(crate) fn take_mark(&mut self) -> io::Result<bool> {
-        while !self.is_at_end && self.unread.len() < BYTE_ORDER_MARK.len() {
+        while !self.is_at_end && self.unread.len() < MARK_BYTES {
             self.read_more()?;
+        }
+        if let Some(name) = wide_encoding(&self.window[self.unread.clone()]) {
+            return Err(BadRow::Encoding { name }.into());
         }
         let is_there = self.window[self.unread.clone()].starts_with(BYTE_ORDER_MARK);
         if is_there {
@@ -72,24 +80,99 @@ impl<'d> Rows<'d> {
             };
             match row {
                 Row::Whole(bytes) => {
+                    self.refuse_cr_line_ends(dialect, 0, bytes, fields)?;
                     let begin = self.unread.start;
                     self.unread.start += bytes;
                     self.row += 1;
                     self.offset += bytes as u64;
                     return Ok(Some(&self.window[begin..begin + bytes]));
                 }
-                Row::OpenQuote(at) => {
-                    let (row, offset) = (self.row, self.offset + at as u64);
-                    return Err(BadRow::OpenQuote { row, offset }.into());
-                }
                 Row::Part if text.len() > row_bytes_max => {
+                    self.refuse_cr_alone(0)?;
                     let (row, offset) = (self.row, self.offset);
                     let bytes_max = row_bytes_max;
                     return Err(BadRow::LongHeader { row, offset, bytes_max }.into());
                 }
                 Row::Part => self.read_more()?,
+                bad => return Err(self.bad_row(bad, 0, 0)),
             }
         }
+    }
+
+    /// Looks at the first row that is no comment, and takes nothing. Returns how many fields it
+    /// has; `None` if there is none, or if it is longer than `row_bytes_max`.
+    ///
+    /// # Errors
+    /// If the input can't be read, or that is no row.
+    pub(crate) fn first_fields(
+        &mut self,
+        dialect: &Dialect,
+        row_bytes_max: usize,
+    ) -> io::Result<Option<usize>> {
+        let (mut at, mut comments, mut fields) = (0, 0, Vec::new());
+        loop {
+            let text = &self.window[self.unread.clone()][at..];
+            let row = match text {
+                [] if self.is_at_end => return Ok(None),
+                [] => Row::Part,
+                text => dialect.row(text, self.is_at_end, usize::MAX, &mut fields),
+            };
+            match row {
+                Row::Whole(bytes) => {
+                    let is_comment = dialect.is_comment(text);
+                    self.refuse_cr_line_ends(dialect, at, bytes, &fields)?;
+                    if !is_comment {
+                        return Ok(Some(fields.len()));
+                    }
+                    (at, comments) = (at + bytes, comments + 1);
+                }
+                Row::Part if self.unread.len() > row_bytes_max => {
+                    self.refuse_cr_alone(at)?;
+                    return Ok(None);
+                }
+                Row::Part => self.read_more()?,
+                bad => return Err(self.bad_row(bad, at, comments)),
+            }
+        }
+    }
+
+    /// Refuses an input that ends with the row from `at` on of the window, if CR alone ends lines
+    /// in it.
+    fn refuse_cr_line_ends(
+        &self,
+        dialect: &Dialect,
+        at: usize,
+        bytes: usize,
+        fields: &[Range<usize>],
+    ) -> io::Result<()> {
+        let row = &self.window[self.unread.start + at..][..bytes];
+        cr_line_end(dialect, row, fields).map_or(Ok(()), |cr| Err(self.cr_line_ends(at + cr)))
+    }
+
+    /// Refuses a text without any LF that has a CR, from `at` on in the window.
+    fn refuse_cr_alone(&self, at: usize) -> io::Result<()> {
+        let text = &self.window[self.unread.clone()][at..];
+        match memchr(b'\r', text) {
+            Some(cr) if memchr(b'\n', text).is_none() => Err(self.cr_line_ends(at + cr)),
+            _ => Ok(()),
+        }
+    }
+
+    fn cr_line_ends(&self, at: usize) -> io::Error {
+        BadRow::CrLineEnds { row: self.row, offset: self.offset + at as u64 }.into()
+    }
+
+    /// What is wrong with the row from `at` on of the window, behind so many comments.
+    fn bad_row(&self, bad: Row, at: usize, comments: u64) -> io::Error {
+        let text = &self.window[self.unread.clone()][at..];
+        if let Row::AfterQuote { at: after, .. } = bad
+            && text[after] == b'\r'
+            && memchr(b'\n', text).is_none()
+        {
+            return self.cr_line_ends(at + after);
+        }
+        let error = bad.error(self.row + comments, self.offset + at as u64);
+        error.expect("a row that is whole or begun isn't bad").into()
     }
 
     /// Reads more of the row that the window begins with.

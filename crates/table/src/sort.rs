@@ -1,17 +1,21 @@
 //! The outline of a sort of tables.
 
 use crate::input_error::of_input;
+use crate::on_bad::OnBad;
 use crate::open::Table;
 use crate::options::{TableOptions, TableOutput};
 use crate::parts::{PartNames, PartsOutput};
 use crate::row_room::RowRoom;
 use crate::row_rules::push_counted;
+use crate::rows_read::RowsRead;
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Disk;
 use xsort_extsort::keyed::{
     ByKey, Counted, GroupedOutput, Keep, KeyedReport, RestoredOutput, plan_keyed, sort_keyed,
 };
+use xsort_extsort::units::Count;
 use xsort_extsort::variable::{
     CompressedOutput, CompressionThreads, LinesDryRun, LinesInput, SortedOutput,
 };
@@ -32,7 +36,43 @@ pub fn sort_table(
     observer: &dyn Observer,
 ) -> Result<KeyedReport, Error> {
     let expected_bytes = inputs.iter().filter_map(|input| input.bytes).sum();
-    let table = Table::open(options, engine, inputs, observer)?;
+    let table = Table::open(options, engine, inputs, false, observer)?;
+    let rules = Arc::clone(&table.rules);
+    let report = sort_opened((options, engine), table, output, expected_bytes, disk, observer)?;
+    Ok(with_bad_rows(report, options, &rules.read, observer))
+}
+
+/// The report with the count of bad rows, if they are no errors and all rows were read here. If all
+/// values of a column are bad, `observer` has a notice: its rows are in no order of values.
+fn with_bad_rows(
+    report: KeyedReport,
+    options: &TableOptions,
+    read: &RowsRead,
+    observer: &dyn Observer,
+) -> KeyedReport {
+    if options.on_bad == OnBad::Refuse || read.rows.load(Relaxed) != report.counted.count() {
+        return report;
+    }
+    for (at, values) in read.all_bad() {
+        let key = &options.keys.0[at];
+        let (column, kind, values) = (&key.column, key.kind.name(), Count(values, "value"));
+        observer.notice(&format!(
+            "{column}: not one of its {values} is of the type {kind}: the rows are in the order \
+             of the bytes of these; is the type right?"
+        ));
+    }
+    KeyedReport { bad_rows: Some(read.bad_rows.load(Relaxed)), ..report }
+}
+
+/// Sorts the rows of inputs that are open, of which `expected_bytes` are known.
+fn sort_opened(
+    (options, engine): (&TableOptions, &LinesOptions),
+    table: Table,
+    output: TableOutput<'_>,
+    expected_bytes: u64,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<KeyedReport, Error> {
     let threads = CompressionThreads::of_budget(engine.budget_bytes, engine.threads);
     let engine = LinesOptions {
         is_unique: options.unique == Some(Keep::First) && !options.counts,
@@ -98,8 +138,8 @@ impl TableJob<'_> {
         let Table { inputs, header, rules } = table;
         let report = sort_keyed(engine, &header, inputs, output, disk, observer);
         let report = report.map_err(|error| of_input(error, observer))?;
-        let bytes = if rules.rows.load(Relaxed) == report.lines {
-            rules.bytes.load(Relaxed)
+        let bytes = if rules.read.rows.load(Relaxed) == report.lines {
+            rules.read.bytes.load(Relaxed)
         } else if engine.is_unique {
             // An earlier process has read rows, and some were dropped: with their keys.
             report.bytes
@@ -170,7 +210,7 @@ impl TableJob<'_> {
             (report, written_bytes)
         };
         let report = report.map_err(|error| of_input(error, observer))?;
-        let bytes = rules.bytes.load(Relaxed);
+        let bytes = rules.read.bytes.load(Relaxed);
         Ok(KeyedReport {
             written_bytes,
             ..KeyedReport::new(Counted::Rows(report.lines), bytes, &report)

@@ -3,10 +3,14 @@
 //! - A field is quoted if its first byte is the quote; a quote in the middle of a field is a byte
 //!   as any other. In a quoted field the quote is doubled, or comes behind the escape if there is
 //!   one.
-//! - What comes between the closing quote and the next delimiter belongs to the field.
+//! - Between the closing quote and the next delimiter or line end there may be blanks, which belong
+//!   to the field. Anything else there is an error: nobody knows where such a field ends.
+//! - Blanks before the quote make a field that isn't quoted, which is an error if it has an odd
+//!   number of quotes: then the quoted part goes on behind the delimiter or the line end.
 //! - A row ends with LF or CR LF outside quotes; a row may have any number of fields.
 
-use memchr::{memchr, memchr2};
+use crate::bad_row::BadRow;
+use memchr::{memchr, memchr_iter, memchr2};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -40,6 +44,27 @@ pub(crate) enum Row {
     Part,
     /// The quote at this byte is never closed.
     OpenQuote(usize),
+    /// The quoted field at `open` is closed before the byte at `at`, which is none that may follow.
+    AfterQuote { open: usize, at: usize },
+    /// Blanks come before the quote at this byte, and the field ends within quotes.
+    BlankBeforeQuote(usize),
+}
+
+impl Row {
+    /// Why the row of this number, from byte `offset` on, is none; `None` if nothing is wrong.
+    pub(crate) fn error(self, row: u64, offset: u64) -> Option<BadRow> {
+        match self {
+            Row::Whole(_) | Row::Part => None,
+            Row::OpenQuote(at) => Some(BadRow::OpenQuote { row, offset: offset + at as u64 }),
+            Row::AfterQuote { open, at } => {
+                let (open, offset) = (offset + open as u64, offset + at as u64);
+                Some(BadRow::AfterQuote { row, open, offset })
+            }
+            Row::BlankBeforeQuote(at) => {
+                Some(BadRow::BlankBeforeQuote { row, offset: offset + at as u64 })
+            }
+        }
+    }
 }
 
 /// Takes the fields of a row.
@@ -102,39 +127,54 @@ impl Dialect {
         let mut begin = 0;
         loop {
             let mut at = begin;
-            if self.quote.is_some() && text.get(at).copied() == self.quote {
+            let is_quoted = self.quote.is_some() && text.get(at).copied() == self.quote;
+            if is_quoted {
                 match self.closing_quote(text, at, is_last) {
-                    Ok(behind) => at = behind,
+                    Ok(behind) => at = self.blanks_end(text, behind),
                     Err(row) => return row,
                 }
             }
-            if fields.count() == fields_max {
-                match self.skip(text, at) {
-                    Skipped::Row(end) => return Row::Whole(end),
-                    Skipped::Field(next) => {
-                        begin = next;
-                        continue;
-                    }
-                    Skipped::All if is_last => return Row::Whole(text.len()),
-                    Skipped::All => return Row::Part,
-                }
+            let found = memchr2(self.delimiter, b'\n', &text[at..]).map(|found| at + found);
+            if is_quoted && let Err(row) = may_follow(text, (begin, at), found, is_last) {
+                return row;
             }
-            match memchr2(self.delimiter, b'\n', &text[at..]) {
-                Some(found) if text[at + found] == self.delimiter => {
-                    fields.take(begin..at + found);
-                    begin = at + found + 1;
-                }
-                Some(found) => {
-                    fields.take(begin..without_cr(text, begin, at + found));
-                    return Row::Whole(at + found + 1);
-                }
-                None if is_last => {
-                    fields.take(begin..without_cr(text, begin, text.len()));
-                    return Row::Whole(text.len());
-                }
-                None => return Row::Part,
+            let field_end = match found {
+                None if !is_last => return Row::Part,
+                None => text.len(),
+                Some(found) => found,
+            };
+            if !is_quoted && let Some(quote) = self.quote_behind_blanks(&text[begin..field_end]) {
+                return Row::BlankBeforeQuote(begin + quote);
             }
+            let is_row_end = found.is_none_or(|found| text[found] == b'\n');
+            if fields.count() < fields_max {
+                let end = if is_row_end { without_cr(text, begin, field_end) } else { field_end };
+                fields.take(begin..end);
+            }
+            if is_row_end {
+                return Row::Whole(text.len().min(field_end + 1));
+            }
+            begin = field_end + 1;
         }
+    }
+
+    /// Whether a byte is a blank between a field's quotes and its delimiter.
+    fn is_blank(&self, byte: u8) -> bool {
+        matches!(byte, b' ' | b'\t') && byte != self.delimiter && Some(byte) != self.quote
+    }
+
+    /// The first byte from `at` on that is no blank.
+    fn blanks_end(&self, text: &[u8], at: usize) -> usize {
+        let blanks = text[at..].iter().take_while(|byte| self.is_blank(**byte)).count();
+        at + blanks
+    }
+
+    /// The quote that blanks are before, in a field that ends within quotes by mistake.
+    fn quote_behind_blanks(&self, field: &[u8]) -> Option<usize> {
+        let quote = self.quote?;
+        let at = self.blanks_end(field, 0);
+        let is_behind_blanks = at > 0 && field.get(at) == Some(&quote);
+        (is_behind_blanks && memchr_iter(quote, &field[at..]).count() % 2 == 1).then_some(at)
     }
 
     /// Where the rest of a field begins whose opening quote is at `open`.
@@ -155,27 +195,6 @@ impl Dialect {
                 None if !is_last => return Err(Row::Part),
                 _ => return Ok(at + 1),
             }
-        }
-    }
-
-    /// Goes on from inside a field to the end of the row, or to the next field that is quoted.
-    fn skip(&self, text: &[u8], mut at: usize) -> Skipped {
-        let from = at;
-        loop {
-            let rest = &text[at..];
-            let found = match self.quote {
-                Some(quote) => memchr2(b'\n', quote, rest),
-                None => memchr(b'\n', rest),
-            };
-            let Some(found) = found else { return Skipped::All };
-            at += found;
-            if text[at] == b'\n' {
-                return Skipped::Row(at + 1);
-            }
-            if at > from && text[at - 1] == self.delimiter {
-                return Skipped::Field(at);
-            }
-            at += 1;
         }
     }
 
@@ -209,14 +228,23 @@ impl Dialect {
     }
 }
 
-/// Where [`Dialect::skip`] came to.
-enum Skipped {
-    /// The row ends before this byte.
-    Row(usize),
-    /// A quoted field begins here.
-    Field(usize),
-    /// There is nothing more.
-    All,
+/// Checks what comes at `at`, behind a closing quote and blanks: the delimiter or line end that was
+/// `found`, CR LF, or the end of the text. The field begins at `open`.
+fn may_follow(
+    text: &[u8],
+    (open, at): (usize, usize),
+    found: Option<usize>,
+    is_last: bool,
+) -> Result<(), Row> {
+    match &text[at..] {
+        _ if found == Some(at) => Ok(()),
+        [] if is_last => Ok(()),
+        [] => Err(Row::Part),
+        [b'\r'] if is_last => Ok(()),
+        [b'\r'] => Err(Row::Part),
+        [b'\r', b'\n', ..] => Ok(()),
+        _ => Err(Row::AfterQuote { open, at }),
+    }
 }
 
 /// The end of a field before a line end, without its CR.
@@ -231,53 +259,100 @@ mod tests {
 
     type Fields = Vec<Vec<u8>>;
 
-    /// A state machine over bytes: the fields of each row with its bytes, and the open quote.
-    fn model(dialect: Dialect, text: &[u8]) -> (Vec<(Fields, usize)>, Option<usize>) {
+    /// Where a byte of a field is.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Place {
+        Begin,
+        /// Behind blanks, of a field that begins with them.
+        Blanks,
+        Plain,
+        /// In quotes that this byte opened.
+        Quoted(usize),
+        /// Behind the quotes that this byte opened.
+        Closed(usize),
+    }
+
+    /// A state machine over bytes: the fields of each row with its bytes, and why there are no
+    /// more, if not for the end of the text.
+    fn model(dialect: Dialect, text: &[u8]) -> (Vec<(Fields, usize)>, Option<Row>) {
         let (mut rows, mut fields, mut field) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut open, mut is_start, mut at, mut row_begin) = (None, true, 0, 0);
-        while at < text.len() {
-            let byte = text[at];
-            if open.is_some() {
-                if Some(byte) == dialect.escape && Some(byte) != dialect.quote {
+        let (mut place, mut at, mut row_begin) = (Place::Begin, 0, 0);
+        // Of a field that begins with blanks and a quote: that, and how many there are.
+        let (mut blank_quote, mut quotes) = (0, 0);
+        loop {
+            let byte = text.get(at).copied();
+            let is_quote = byte.is_some() && byte == dialect.quote;
+            let is_end = byte.is_none_or(|byte| byte == dialect.delimiter || byte == b'\n');
+            if is_end && quotes % 2 == 1 {
+                return (rows, Some(Row::BlankBeforeQuote(blank_quote)));
+            }
+            match (place, byte) {
+                (Place::Quoted(open), None) => return (rows, Some(Row::OpenQuote(open))),
+                (_, None) if row_begin == at => return (rows, None),
+                (Place::Quoted(_), Some(byte))
+                    if Some(byte) == dialect.escape && Some(byte) != dialect.quote =>
+                {
                     field.extend(text.get(at + 1));
-                    at += 2;
-                    continue;
+                    at += 1;
                 }
-                if Some(byte) == dialect.quote {
-                    if text.get(at + 1) == Some(&byte) {
-                        field.push(byte);
-                        at += 2;
-                        continue;
+                (Place::Quoted(_), Some(byte)) if is_quote && text.get(at + 1) == Some(&byte) => {
+                    field.push(byte);
+                    at += 1;
+                }
+                (Place::Quoted(open), Some(_)) if is_quote => place = Place::Closed(open),
+                (Place::Quoted(_), Some(byte)) => field.push(byte),
+                (_, byte) if is_end => {
+                    fields.push(std::mem::take(&mut field));
+                    (place, quotes) = (Place::Begin, 0);
+                    if byte != Some(dialect.delimiter) {
+                        let end = text.len().min(at + 1);
+                        rows.push((std::mem::take(&mut fields), end - row_begin));
+                        row_begin = end;
                     }
-                    open = None;
-                } else {
+                    if byte.is_none() {
+                        return (rows, None);
+                    }
+                }
+                (Place::Begin, Some(_)) if is_quote => place = Place::Quoted(at),
+                (Place::Closed(open), Some(byte)) => {
+                    let is_cr = byte == b'\r' && matches!(text.get(at + 1), None | Some(b'\n'));
+                    if byte != b' ' && !is_cr {
+                        return (rows, Some(Row::AfterQuote { open, at }));
+                    }
                     field.push(byte);
                 }
-            } else if is_start && Some(byte) == dialect.quote {
-                open = Some(at);
-                is_start = false;
-            } else if byte == dialect.delimiter {
-                fields.push(std::mem::take(&mut field));
-                is_start = true;
-            } else if byte == b'\n' {
-                fields.push(std::mem::take(&mut field));
-                rows.push((std::mem::take(&mut fields), at + 1 - row_begin));
-                (row_begin, is_start) = (at + 1, true);
-            } else {
-                field.push(byte);
-                is_start = false;
+                (_, None) => unreachable!("it is an end"),
+                (_, Some(byte)) => {
+                    if place == Place::Blanks && is_quote {
+                        blank_quote = at;
+                        quotes = 1;
+                    } else if quotes > 0 && is_quote {
+                        quotes += 1;
+                    }
+                    let may_begin = matches!(place, Place::Begin | Place::Blanks);
+                    place = match byte == b' ' && may_begin {
+                        true => Place::Blanks,
+                        false => Place::Plain,
+                    };
+                    field.push(byte);
+                }
             }
             at += 1;
         }
-        if open.is_none() && row_begin < text.len() {
-            fields.push(field);
-            rows.push((fields, text.len() - row_begin));
+    }
+
+    /// The same row of a text that begins `bytes` bytes later.
+    fn behind(row: Row, bytes: usize) -> Row {
+        match row {
+            Row::OpenQuote(at) => Row::OpenQuote(at - bytes),
+            Row::AfterQuote { open, at } => Row::AfterQuote { open: open - bytes, at: at - bytes },
+            Row::BlankBeforeQuote(at) => Row::BlankBeforeQuote(at - bytes),
+            other => other,
         }
-        (rows, open)
     }
 
     fn check(dialect: Dialect, text: &[u8]) {
-        let (expected, open) = model(dialect, text);
+        let (expected, bad) = model(dialect, text);
         let (mut at, mut fields) = (0, Vec::new());
         for (values, bytes) in expected {
             for fields_max in 0..4 {
@@ -289,7 +364,9 @@ mod tests {
                 for (field, value) in fields.iter().zip(&values) {
                     let mut value = &value[..];
                     let is_last = field.end + at + 2 == at + bytes && text[at + field.end] == b'\r';
-                    if is_last || (at + bytes == text.len() && value.ends_with(b"\r")) {
+                    let is_end = text.get(at + field.end) == Some(&b'\r');
+                    let is_end = is_end && at + field.end + 1 == text.len();
+                    if is_last || is_end {
                         value = value.strip_suffix(b"\r").unwrap_or(value);
                     }
                     assert_eq!(*dialect.value(&text[at..][field.clone()]), *value, "{text:?}");
@@ -302,8 +379,9 @@ mod tests {
             }
             at += bytes;
         }
-        if let Some(open) = open {
-            assert_eq!(dialect.row(&text[at..], true, 9, &mut fields), Row::OpenQuote(open - at));
+        if let Some(bad) = bad {
+            let found = dialect.row(&text[at..], true, 9, &mut fields);
+            assert_eq!(found, behind(bad, at), "{text:?}");
         }
     }
 
@@ -311,12 +389,25 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
         #[test]
         fn rows_are_those_of_a_state_machine(
-            text in proptest::collection::vec(prop::sample::select(b"\",\na\\".to_vec()), 0..24)
+            text in proptest::collection::vec(prop::sample::select(b"\",\na\\ \r".to_vec()), 0..24)
         ) {
             check(Dialect::CSV, &text);
             check(Dialect { escape: Some(b'\\'), ..Dialect::CSV }, &text);
             check(Dialect { quote: None, ..Dialect::CSV }, &text);
         }
+    }
+
+    /// Such rows came out torn, or with their fields in other columns.
+    #[test]
+    fn what_follows_a_closing_quote_is_its_end() {
+        let mut fields = Vec::new();
+        let mut of = |text: &[u8]| Dialect::CSV.row(text, true, 9, &mut fields);
+        assert_eq!(of(b"2,\"A \"B\"\nC\"\n"), Row::AfterQuote { open: 2, at: 6 });
+        assert_eq!(of(b"\"a\"\rb\n"), Row::AfterQuote { open: 0, at: 3 });
+        assert_eq!(of(b"1, \"a\nb\"\n"), Row::BlankBeforeQuote(3));
+        assert_eq!(of(b"1, \"a,b\"\n"), Row::BlankBeforeQuote(3));
+        assert_eq!(of(b"\"a\" ,\"b\"\t\r\n"), Row::Whole(11));
+        assert_eq!(of(b"5\" pipe, \"x\",\"\"\n"), Row::Whole(16));
     }
 
     #[test]

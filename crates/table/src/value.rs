@@ -7,6 +7,7 @@ use crate::natural::{push_natural, push_version};
 use crate::number::{is_whole, push_decimal};
 use crate::on_bad::OnBad;
 use crate::time::{push_date, push_time};
+use icu_casemap::CaseMapper;
 use std::net::IpAddr;
 use xsort_extsort::keyed::KeyWriter;
 use xsort_gnu::{Collator, CollatorScratch};
@@ -60,21 +61,32 @@ impl<'c> FieldWork<'c> {
     }
 }
 
-/// Appends a value's field. Returns whether it is of the column's type; if not, what becomes of it
-/// is `on_bad`.
+/// What a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pushed {
+    /// One of the column's type.
+    Value,
+    /// An empty or missing one.
+    Nothing,
+    /// One of another type.
+    Bad,
+}
+
+/// Appends a value's field. Returns what it is; if it isn't of the column's type, what becomes of
+/// it is `on_bad`.
 pub(crate) fn push_value(
     out: &mut Vec<u8>,
     key: &KeyColumn,
     value: Option<&[u8]>,
     on_bad: OnBad,
     work: &mut FieldWork<'_>,
-) -> bool {
+) -> Pushed {
     let mut writer = KeyWriter { out, is_descending: key.is_descending };
     let is_text = is_text(&key.kind);
     if is_text && key.nulls.is_none() {
         // An empty text is a text, and so is one that isn't there.
         push_text(&mut writer, &key.kind, value.unwrap_or_default(), work);
-        return true;
+        return Pushed::Value;
     }
     let value = value.map(|value| if is_text { value } else { value.trim_ascii() });
     let Some(value) = value.filter(|value| !value.is_empty()) else {
@@ -82,12 +94,12 @@ pub(crate) fn push_value(
             Some(Place::First) => NULL_FIRST,
             Some(Place::Last) | None => NULL_LAST,
         });
-        return true;
+        return Pushed::Nothing;
     };
     if is_text {
         writer.mark(VALUE);
         push_text(&mut writer, &key.kind, value, work);
-        return true;
+        return Pushed::Value;
     }
     push_typed(&mut writer, &key.kind, value, on_bad, &mut work.field)
 }
@@ -106,23 +118,23 @@ pub(crate) fn push_json_value(
     on_bad: OnBad,
     text: &mut Vec<u8>,
     work: &mut FieldWork<'_>,
-) -> bool {
+) -> Pushed {
     let mut writer = KeyWriter { out, is_descending: key.is_descending };
     let is_first = key.nulls == Some(Place::First);
     let Some(value) = value else {
         writer.mark(if is_first { MISSING_FIRST } else { MISSING_LAST });
-        return true;
+        return Pushed::Nothing;
     };
     match json_text(value, text) {
         JsonValue::Null => {
             writer.mark(if is_first { NULL_FIRST } else { NULL_LAST });
-            true
+            Pushed::Nothing
         }
         JsonValue::Nested => push_bad(&mut writer, value, on_bad),
         JsonValue::Text(text) | JsonValue::Scalar(text) if is_text(&key.kind) => {
             writer.mark(VALUE);
             push_text(&mut writer, &key.kind, text, work);
-            true
+            Pushed::Value
         }
         JsonValue::Text(text) | JsonValue::Scalar(text) => {
             push_typed(&mut writer, &key.kind, text, on_bad, &mut work.field)
@@ -137,7 +149,7 @@ fn push_typed(
     value: &[u8],
     on_bad: OnBad,
     buffer: &mut Vec<u8>,
-) -> bool {
+) -> Pushed {
     buffer.clear();
     if field(kind, value, buffer).is_none() {
         return push_bad(writer, value, on_bad);
@@ -147,20 +159,20 @@ fn push_typed(
         KeyKind::Version => writer.text(buffer),
         _ => writer.fixed(buffer),
     }
-    true
+    Pushed::Value
 }
 
 /// Appends a value that isn't of the type, unless the sort fails of it. Different ones are no
 /// duplicates of each other.
-fn push_bad(writer: &mut KeyWriter<'_>, value: &[u8], on_bad: OnBad) -> bool {
+fn push_bad(writer: &mut KeyWriter<'_>, value: &[u8], on_bad: OnBad) -> Pushed {
     let mark = match on_bad {
         OnBad::Put(Place::First) => BAD_FIRST,
         OnBad::Put(Place::Last) => BAD_LAST,
-        OnBad::Refuse => return false,
+        OnBad::Refuse => return Pushed::Bad,
     };
     writer.mark(mark);
     writer.text(value);
-    false
+    Pushed::Bad
 }
 
 /// Appends a text, or what is made of it.
@@ -170,13 +182,7 @@ fn push_text(writer: &mut KeyWriter<'_>, kind: &KeyKind, value: &[u8], work: &mu
     match kind {
         KeyKind::Length => writer.fixed(&(value.len() as u64).to_be_bytes()),
         KeyKind::NoCase => {
-            for part in value.utf8_chunks() {
-                let mut bytes = [0; 4];
-                for lower in part.valid().chars().flat_map(char::to_lowercase) {
-                    field.extend(lower.encode_utf8(&mut bytes).bytes());
-                }
-                field.extend(part.invalid());
-            }
+            push_folded(field, value);
             writer.text(field);
         }
         KeyKind::Locale => {
@@ -188,6 +194,18 @@ fn push_text(writer: &mut KeyWriter<'_>, kind: &KeyKind, value: &[u8], work: &mu
             writer.text(field);
         }
         _ => writer.text(value),
+    }
+}
+
+/// Appends a text without its case: by the full case folding of Unicode, by which texts are equal
+/// that differ in case only, whatever their languages. Bytes that aren't UTF-8 stay as they are.
+fn push_folded(out: &mut Vec<u8>, text: &[u8]) {
+    if text.is_ascii() {
+        return out.extend(text.iter().map(u8::to_ascii_lowercase));
+    }
+    for part in text.utf8_chunks() {
+        out.extend_from_slice(CaseMapper::new().fold_string(part.valid()).as_bytes());
+        out.extend_from_slice(part.invalid());
     }
 }
 
@@ -212,7 +230,7 @@ fn field(kind: &KeyKind, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
         }
         KeyKind::Bool => out.push(u8::from(truth(value)?)),
         KeyKind::Date => push_date(out, value)?,
-        KeyKind::DateTime(format) => push_time(out, value, format.as_deref())?,
+        KeyKind::DateTime(format) => push_time(out, value, format.as_ref())?,
         KeyKind::Ip => match text()?.parse().ok()? {
             IpAddr::V4(address) => {
                 out.push(4);
@@ -246,9 +264,9 @@ mod tests {
         let keys: Keys = format!("a:{key}").parse().unwrap();
         let (mut out, collator) = (Vec::new(), Collator::default());
         let work = &mut FieldWork::new(&collator);
-        let is_good =
-            push_value(&mut out, &keys.0[0], Some(value.as_bytes()), OnBad::Put(Place::Last), work);
-        (out, is_good)
+        let value = Some(value.as_bytes());
+        let pushed = push_value(&mut out, &keys.0[0], value, OnBad::Put(Place::Last), work);
+        (out, pushed != Pushed::Bad)
     }
 
     #[test]
@@ -283,6 +301,37 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A final sigma, a long s, a micro sign and an iota below a vowel were others than their
+    /// capitals, for these have several small letters.
+    #[test]
+    fn texts_that_differ_in_case_only_are_equal() {
+        for (small, capital) in [
+            ("\u{3bb}\u{3cc}\u{3b3}\u{3bf}\u{3c2}", "\u{39b}\u{38c}\u{393}\u{39f}\u{3a3}"),
+            ("\u{17f}ee", "SEE"),
+            ("\u{b5}m", "\u{39c}M"),
+            ("\u{1fb3}", "\u{391}\u{399}"),
+            ("stra\u{df}e", "STRASSE"),
+            ("stra\u{df}e", "STRA\u{1e9e}E"),
+            ("\u{fb01}n", "FIN"),
+            ("\u{e9}t\u{e9}", "\u{c9}T\u{c9}"),
+            ("\u{13a0}", "\u{ab70}"),
+        ] {
+            assert_eq!(encoded("nocase", small), encoded("nocase", capital), "{small} {capital}");
+        }
+        // Each character whose case can be changed, but for the Turkish dotted capital and the
+        // dotless small i, whose case depends on the language.
+        for one in (0..=u32::from(char::MAX)).filter_map(char::from_u32) {
+            if one == '\u{130}' || one == '\u{131}' {
+                continue;
+            }
+            let upper: String = one.to_uppercase().collect();
+            assert_eq!(encoded("nocase", &one.to_string()), encoded("nocase", &upper), "{one}");
+        }
+        let mut broken = Vec::new();
+        push_folded(&mut broken, b"\xffA\xc3");
+        assert_eq!(broken, b"\xffa\xc3");
     }
 
     #[test]

@@ -20,6 +20,10 @@ pub struct KeyedReport {
     /// dropped: of records with their prefixes, as the verifier has it; of rows with their keys.
     /// Not known of records that only an interrupted process has read.
     pub checksum: Option<String>,
+    /// Rows with a value that isn't of its column's type, where such rows go to one end. Not known
+    /// if an interrupted process has read some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bad_rows: Option<u64>,
     /// From the first read to the last write.
     pub seconds: f64,
     /// What that is for `bytes`.
@@ -67,6 +71,7 @@ impl KeyedReport {
             bytes,
             written_bytes: report.written_bytes,
             checksum: report.checksum.map(|sum| format!("{sum:x}")),
+            bad_rows: None,
             seconds: report.seconds,
             bytes_per_second: bytes as f64 / report.seconds.max(1e-9),
             threads: report.plan.threads,
@@ -96,6 +101,9 @@ impl fmt::Display for KeyedReport {
             checksum: self.checksum.as_deref(),
         };
         writeln!(f, "{summary}")?;
+        if let Some(bad @ 1..) = self.bad_rows {
+            writeln!(f, "bad      {}", Count(bad, "row"))?;
+        }
         if f.alternate() {
             writeln!(f, "threads  {}", self.threads)?;
             writeln!(f, "memory   {}", Bytes(self.memory_bytes))?;

@@ -6,7 +6,7 @@ use crate::means::Means;
 use crate::places::read_places;
 use std::io::Read;
 use std::path::Path;
-use xsort_extsort::variable::{Content, LinesInput, RangeRead, Recognised, recognise};
+use xsort_extsort::variable::{Content, LinesInput, RangeRead, Recognised, recognise, unreadable};
 use xsort_records::Compression;
 
 /// Blocks with which a range is read, and bytes of each: as those of a file at a URL.
@@ -42,7 +42,7 @@ pub(crate) fn slice_inputs(
         }
         let Recognised { inputs: mut plain, taken_bytes, .. } =
             recognise(vec![opened], false, || means.budget_bytes)
-                .map_err(|(path, error)| xsort_disk::Error::of_read(path, error))?;
+                .map_err(|(path, error)| unreadable(path, error))?;
         taken = taken.max(taken_bytes);
         inputs.append(&mut plain);
     }

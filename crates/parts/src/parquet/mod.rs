@@ -123,12 +123,11 @@ fn scratch(means: &Means<'_>, output: &Path) -> Vec<PathBuf> {
 impl Steps for Parquet {
     /// Parts have none of their own. The first input's columns are looked at, so that a wrong one
     /// is found before anything is done.
-    fn header(&self, first: Option<&Path>, means: &Means<'_>) -> Result<Option<Hex>, Error> {
-        let Some(path) = first else {
+    fn header(&self, inputs: &[JobInput], means: &Means<'_>) -> Result<Option<Hex>, Error> {
+        let Some(JobInput { path, .. }) = inputs.first() else {
             return Err(Error::settings("there is no input, which says what the columns are"));
         };
-        let path = crate::job::path_text(path)?;
-        let _: Value = self.ask(&self.request("look", &path, means, Value::Null), means)?;
+        let _: Value = self.ask(&self.request("look", path, means, Value::Null), means)?;
         Ok(None)
     }
 

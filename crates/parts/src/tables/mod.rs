@@ -55,6 +55,6 @@ impl Tables {
         };
         let inputs = std::iter::once(head).chain(inputs).collect();
         let engine = means.engine(NO_DELIMITER, taken_bytes, output);
-        Ok(keyed_rows(&self.options, &engine, inputs, means.observer)?)
+        Ok(keyed_rows(&self.options, &engine, inputs, true, means.observer)?)
     }
 }

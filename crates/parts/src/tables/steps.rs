@@ -16,23 +16,27 @@ use crate::summary::{Merged, Summary};
 use std::cmp::Ordering;
 use std::path::Path;
 use xsort_extsort::keyed::{ByKey, RECORD_END};
-use xsort_extsort::variable::{LineOrder, LinesInput, Recognised, recognise};
+use xsort_extsort::variable::{LineOrder, LinesInput, Recognised, recognise, unreadable};
 use xsort_records::Checksum;
 use xsort_table::{KeyedRows, keyed_rows, of_rows};
 
 impl Steps for Tables {
-    fn header(&self, first: Option<&Path>, means: &Means<'_>) -> Result<Option<Hex>, Error> {
-        let Some(path) = first else {
+    fn header(&self, inputs: &[JobInput], means: &Means<'_>) -> Result<Option<Hex>, Error> {
+        // Without a header, the first row says whether the columns are there.
+        let has_rows = |input: &&JobInput| self.options.has_header || input.bytes > 0;
+        let Some(JobInput { path, .. }) = inputs.iter().find(has_rows).or(inputs.first()) else {
             return Err(Error::settings(
                 "there is no input, whose header says what the columns are",
             ));
         };
+        let path = Path::new(path);
         let input = LinesInput::on(&means.disk, path)?;
         let Recognised { inputs, taken_bytes, .. } =
             recognise(vec![input], false, || means.budget_bytes)
-                .map_err(|(path, error)| xsort_disk::Error::of_read(path, error))?;
+                .map_err(|(path, error)| unreadable(path, error))?;
         let engine = means.engine(NO_DELIMITER, taken_bytes, path);
-        let KeyedRows { header, .. } = keyed_rows(&self.options, &engine, inputs, means.observer)?;
+        let KeyedRows { header, .. } =
+            keyed_rows(&self.options, &engine, inputs, false, means.observer)?;
         Ok(Some(Hex(header)))
     }
 

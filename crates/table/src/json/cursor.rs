@@ -9,6 +9,8 @@
 
 /// How deep arrays and objects may be nested.
 pub(crate) const DEPTH_MAX: usize = 512;
+/// What is wrong with a row in which they are nested deeper.
+pub(crate) const TOO_DEEP: &str = "arrays and objects are nested deeper than 512";
 
 /// Why a row isn't JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

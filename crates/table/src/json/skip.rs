@@ -3,7 +3,7 @@
 //! A loop and not a recursion: what is open is a bit for each level, so no row can overflow the
 //! stack.
 
-use super::cursor::{Cursor, DEPTH_MAX, InvalidJson};
+use super::cursor::{Cursor, DEPTH_MAX, InvalidJson, TOO_DEEP};
 
 /// Which of the open levels are objects; the others are arrays.
 struct Levels {
@@ -54,7 +54,7 @@ fn nested_end(row: &[u8], at: usize, outer: usize) -> Result<usize, InvalidJson>
         match cursor.space() {
             opening @ (b'{' | b'[') => {
                 if !levels.open(opening == b'{') {
-                    return Err(cursor.invalid("arrays and objects are nested too deeply"));
+                    return Err(cursor.invalid(TOO_DEEP));
                 }
                 cursor.at += 1;
                 if cursor.space() != levels.closing() {

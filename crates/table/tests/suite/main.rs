@@ -300,6 +300,13 @@ fn what_is_no_table_is_named_and_the_old_output_stays() {
         ("a", &["a\n", "a,b\n"], &["in1", "'b'", "nothing"]),
         ("c", &["a,b\n"], &["no column 'c'", "a, b"]),
         ("a", &["a,a\n"], &["several", "#1, #2"]),
+        ("#3:int", &["a,b\n2,1\n"], &["no column #3", "2 columns: a, b"]),
+        ("a", &["a,b\n2,\"A\nB\"\n1,\"A \"B\"\nC\"\n"], &["in0", "row 3", "byte 14", "byte 18"]),
+        ("a", &["a,b\n1, \"A\nB\"\n"], &["row 2", "byte 7", "blanks"]),
+        ("a", &["a,b\r2,x\r1,y\r"], &["in0: row 1", "CR alone", "byte 3", "tr '\\r' '\\n'"]),
+        ("a", &["\"a\",\"b\"\r\"2\",\"x\"\r"], &["CR alone", "byte 7"]),
+        ("a", &["a\n1\n", "a\r2\r"], &["in1: row 1", "CR alone"]),
+        ("a", &["i\0d\0,\0a\0\n\0"], &["in0: it is text in UTF-16LE", "iconv -f UTF-16LE"]),
     ];
     for (keys, texts, said) in cases {
         let disk = SimDisk::new(SimOptions::default());
@@ -311,6 +318,68 @@ fn what_is_no_table_is_named_and_the_old_output_stays() {
         assert!(matches!(error, Error::Input { .. } | Error::Settings(_)), "{error:?}");
         assert_eq!(disk.get("/out/sorted").unwrap(), b"old");
         assert_eq!((disk.open_files(), disk.paths().len()), (0, 1));
+    }
+}
+
+/// The input's order was left, and with `unique` one row of all.
+#[test]
+fn a_column_that_the_first_row_lacks_is_an_error() {
+    let headless = |keys: &str| TableOptions { has_header: false, ..options(keys) };
+    let run = |options: &TableOptions, texts: &[&str]| {
+        let disk = SimDisk::new(SimOptions::default());
+        let texts: Vec<Vec<u8>> = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
+        let checked =
+            check_table(options, &engine(8 << 20, 1), input("in", texts[0].clone()), &Unobserved);
+        let sorted = sort(options, 8 << 20, &texts, &disk);
+        assert!(texts.len() > 1 || checked.is_err() == sorted.is_err(), "{checked:?}");
+        sorted.map(|_| String::from_utf8(disk.get("/out/sorted").unwrap()).unwrap())
+    };
+    for texts in [&["2,x\n1\n"][..], &["", "2,x\n1\n"]] {
+        let error = run(&headless("#3"), texts).unwrap_err().to_string();
+        assert!(error.contains("no column #3 in its first row, which has 2"), "{error}");
+        assert_eq!(run(&headless("#2,#1:int"), texts).unwrap(), "1\n2,x\n");
+    }
+    // Rows that lack a column which the first has are no error, nor are those that have more.
+    assert_eq!(run(&headless("#2"), &["2,x\n1\n3,a,b\n"]).unwrap(), "1\n3,a,b\n2,x\n");
+    assert_eq!(run(&options("#2"), &["a,b\n2,x\n1\n"]).unwrap(), "a,b\n1\n2,x\n");
+    assert_eq!(run(&headless("#9"), &[""]).unwrap(), "");
+    let comments = RowFormat::Delimited(Dialect { comment: Some(b'#'), ..Dialect::CSV });
+    let commented = TableOptions { format: comments, ..headless("#3") };
+    run(&commented, &["# a,b,c\n2,x\n"]).unwrap_err();
+    let text = "# no\n2,x,b\n1,y,a\n";
+    assert_eq!(run(&commented, &[text]).unwrap(), "# no\n1,y,a\n2,x,b\n");
+}
+
+/// Notices of a job.
+#[derive(Default)]
+struct Notices(std::sync::Mutex<Vec<String>>);
+
+impl xsort_extsort::Observer for Notices {
+    fn phase(&self, _: &str, _: u64) {}
+    fn advance(&self, _: u64) {}
+    fn notice(&self, line: &str) {
+        self.0.lock().unwrap().push(line.into());
+    }
+}
+
+#[test]
+fn bad_rows_are_counted_and_a_column_without_any_good_value_is_said() {
+    let on_bad = OnBad::Put(Place::Last);
+    for (keys, on_bad, text, bad_rows, notice) in [
+        ("a:int,b:date", on_bad, "a,b\nx,y\n1,\n2,z\n,\n", Some(2), "column 'b': not one of its 2"),
+        ("a:int", on_bad, "a\n1\nx\n", Some(1), ""),
+        ("#1:datetime(%H:%M)", on_bad, "a\nx\n\n", Some(1), "column #1: not one of its 1 value"),
+        ("a:int", on_bad, "a\n1\n\n", Some(0), ""),
+        ("a:int", OnBad::Refuse, "a\n1\n\n", None, ""),
+    ] {
+        let options = TableOptions { on_bad, ..options(keys) };
+        let (disk, notices) = (SimDisk::new(SimOptions::default()), Notices::default());
+        let output = TableOutput::File { path: "/out/sorted".as_ref(), sync: true };
+        let inputs = vec![input("in", text.as_bytes().to_vec())];
+        let report = sort_table(&options, &engine(8 << 20, 2), inputs, output, &disk, &notices);
+        assert_eq!(report.unwrap().bad_rows, bad_rows, "{keys} {text:?}");
+        let said = notices.0.into_inner().unwrap().concat();
+        assert!(said.contains(notice) && said.is_empty() == notice.is_empty(), "{said}");
     }
 }
 
