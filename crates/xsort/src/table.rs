@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use xsort_disk::STANDARD_OUTPUT;
 use xsort_extsort::keyed::KeyedReport;
-use xsort_extsort::variable::{LinesInput, OutputCodec, Recognised, recognise};
+use xsort_extsort::variable::{LinesInput, OutputCodec, Recognised, recognise, unreadable};
 use xsort_extsort::{Error, LinesOptions};
 use xsort_table::{
     BadKeys, Collator, Dialect, Keep, Keys, OnBad, RowFormat, TableOptions, TableOutput, collator,
@@ -170,7 +170,7 @@ impl Table {
         let inputs = LinesInput::all_on(&disk, &self.inputs)?;
         let Recognised { inputs, taken_bytes, .. } =
             recognise(inputs, false, || engine.budget_bytes)
-                .map_err(|(path, error)| xsort_disk::Error::of_read(path, error))?;
+                .map_err(|(path, error)| unreadable(path, error))?;
         let engine = LinesOptions { taken_bytes, ..engine };
         let collator = collator(&self.options.keys)?;
         let options = TableOptions { compression, collator, ..self.options.clone() };

@@ -6,6 +6,7 @@ use crate::inputs::names_memory::TooManyNames;
 use std::ffi::OsStr;
 use std::io;
 use xsort_disk::public_text;
+use xsort_extsort::variable::PackingError;
 use xsort_gnu::Refusal;
 
 const DISORDER: u8 = 1;
@@ -85,6 +86,12 @@ impl Failure {
 
 /// An input that can't be opened or read.
 pub(super) fn of_read(file: &OsStr, error: &io::Error) -> Failure {
+    let packing = error.get_ref().and_then(|inner| inner.downcast_ref::<PackingError>());
+    if let Some(packing) = packing {
+        let advice = "--no-decompress takes its bytes as they are";
+        let text = packing.text("xsort lines", Some(advice));
+        return Failure::of_file("read failed", file, &io::Error::other(text));
+    }
     if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
         return of_disk(error);
     }

@@ -32,7 +32,10 @@ impl Display for SortReport {
 impl SortReport {
     fn write_summary(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (records, bytes) = (Count(self.records, "record"), Decimal(self.bytes as f64));
-        writeln!(f, "sorted   {records}, {bytes}, in {:.2} s", self.seconds)?;
+        // Nobody has said how long they are if the format is assumed.
+        let size = self.bytes.checked_div(self.records);
+        let size = size.map(|bytes| format!(" of {}", Count(bytes, "byte"))).unwrap_or_default();
+        writeln!(f, "sorted   {records}{size}, {bytes}, in {:.2} s", self.seconds)?;
         write!(f, "speed    {}", Rate(self.bytes_per_second))?;
         if let (Some(share), Some(floor)) = (self.share_of_drive, self.floor_seconds) {
             let percent = 100.0 * share;

@@ -221,12 +221,13 @@ impl<'a> Scratch<'a> {
         }
         let shown = self.directories.iter().map(|directory| DisplayPath(directory).to_string());
         let shown = shown.collect::<Vec<_>>().join(", ");
+        let used_bytes: u64 = self.drives.iter().map(|drive| drive.lock().end).sum();
         let file = if self.is_in_output() { "the output's file in " } else { "" };
         Err(Error::Space {
             directory: self.directories[0].clone(),
             purpose: format!("scratch in {file}{shown}"),
-            needed_bytes: bytes,
-            free_bytes: 0,
+            needed_bytes: self.expected_bytes.max(used_bytes + bytes),
+            free_bytes: used_bytes,
             way_out: "free some, or add a directory on another drive with -T".into(),
         })
     }

@@ -10,6 +10,7 @@
 //! bounded: a Zstandard window beyond an eighth of the budget is refused, or beyond 128 MiB, the
 //! limit of `zstd -d` without `--long`; one of 8 MiB never is.
 
+use super::packing_error::{PackingError, WINDOW_SHARE, Window, window_bytes};
 use super::{Content, InputBytes, LinesInput};
 use flate2::bufread::GzDecoder;
 use lz4_flex::frame::FrameDecoder;
@@ -31,8 +32,8 @@ const FREE_DECODERS: usize = 2;
 /// Bytes read at once.
 const READ_BYTES: usize = 256 << 10;
 
-/// What may be tried instead, in errors.
-const WAY_OUT: &str = "--no-decompress takes its bytes as they are";
+/// What Zstandard's library says of a window that is too large.
+const WINDOW_REFUSED: &str = "Frame requires too much memory for decoding";
 
 /// What decoders may take of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,18 +43,21 @@ pub struct Decoders {
     /// Bytes of the budget that they take.
     pub taken_bytes: u64,
     window_log_max: u32,
+    /// The largest with more memory.
+    window_log_max_of_any: u32,
 }
 
 impl Decoders {
     /// For inputs that are read one after the other.
     pub fn for_sort(budget_bytes: u64) -> Decoders {
         let window_log_max =
-            (budget_bytes / 8).max(1).ilog2().clamp(WINDOW_LOG_SMALL, WINDOW_LOG_MAX);
+            (budget_bytes / WINDOW_SHARE).max(1).ilog2().clamp(WINDOW_LOG_SMALL, WINDOW_LOG_MAX);
         let is_small = window_log_max == WINDOW_LOG_SMALL;
         Decoders {
             inputs_max: usize::MAX,
             taken_bytes: if is_small { 0 } else { 1 << window_log_max },
             window_log_max,
+            window_log_max_of_any: WINDOW_LOG_MAX,
         }
     }
 
@@ -63,14 +67,16 @@ impl Decoders {
         let inputs_max = fitting.min(inputs).max(FREE_DECODERS);
         let taken_bytes =
             if inputs_max > FREE_DECODERS { inputs_max as u64 * DECODER_BYTES } else { 0 };
-        Decoders { inputs_max, taken_bytes, window_log_max: WINDOW_LOG_SMALL }
+        let window_log_max = WINDOW_LOG_SMALL;
+        let window_log_max_of_any = window_log_max;
+        Decoders { inputs_max, taken_bytes, window_log_max, window_log_max_of_any }
     }
 
     /// The input with what its bytes decompress to. How much that will be is unknown.
     #[must_use]
     pub fn decompressed(&self, input: LinesInput) -> LinesInput {
         let bytes = input.content.into_bytes();
-        let content = Content::Stream(Box::new(Sniffer::New(bytes, self.window_log_max)));
+        let content = Content::Stream(Box::new(Sniffer::New(bytes, *self)));
         LinesInput { path: input.path, bytes: None, content }
     }
 }
@@ -80,7 +86,7 @@ type Whole = Chain<Cursor<Vec<u8>>, InputBytes<'static>>;
 
 /// Recognises the compression of its input at the first read.
 enum Sniffer {
-    New(InputBytes<'static>, u32),
+    New(InputBytes<'static>, Decoders),
     Known(InputBytes<'static>),
     /// The beginning couldn't be read or is refused.
     Broken,
@@ -89,11 +95,10 @@ enum Sniffer {
 impl Read for Sniffer {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let Sniffer::New(..) = self {
-            let Sniffer::New(bytes, window_log_max) = std::mem::replace(self, Sniffer::Broken)
-            else {
+            let Sniffer::New(bytes, decoders) = std::mem::replace(self, Sniffer::Broken) else {
                 unreachable!()
             };
-            *self = Sniffer::Known(sniff(bytes, window_log_max)?);
+            *self = Sniffer::Known(sniff(bytes, decoders)?);
         }
         match self {
             Sniffer::Known(bytes) => bytes.read(buffer),
@@ -103,15 +108,21 @@ impl Read for Sniffer {
 }
 
 /// Reads the beginning of an input, and decompresses the rest accordingly.
-fn sniff(mut bytes: InputBytes<'static>, window_log_max: u32) -> io::Result<InputBytes<'static>> {
-    let (head, found) = read_head(&mut bytes)?;
+fn sniff(mut bytes: InputBytes<'static>, decoders: Decoders) -> io::Result<InputBytes<'static>> {
+    let Decoders { window_log_max: log_max, window_log_max_of_any: log_max_of_any, .. } = decoders;
+    let (mut head, found) = read_head(&mut bytes)?;
+    if found == Some(Compression::Zstandard) {
+        let missing = HEAD_BYTES.saturating_sub(head.len()) as u64;
+        bytes.by_ref().take(missing).read_to_end(&mut head)?;
+    }
+    let window = Window { bytes: window_bytes(&head), log_max, log_max_of_any };
     let whole = Cursor::new(head).chain(bytes);
     let Some(compression) = found else { return Ok(Box::new(whole)) };
     let decoder: InputBytes<'static> = match compression {
         Compression::Gzip => Box::new(Gzip { member: Some(GzDecoder::new(buffered(whole))) }),
         Compression::Zstandard => {
             let mut decoder = zstd::stream::read::Decoder::with_buffer(buffered(whole))?;
-            decoder.window_log_max(window_log_max)?;
+            decoder.window_log_max(log_max)?;
             Box::new(decoder)
         }
         // `read_head` refuses all others.
@@ -120,7 +131,7 @@ fn sniff(mut bytes: InputBytes<'static>, window_log_max: u32) -> io::Result<Inpu
             Box::new(Lz4 { decoder: FrameDecoder::new(counted) })
         }
     };
-    Ok(Box::new(Decoder { decoder, name: compression.name() }))
+    Ok(Box::new(Decoder { decoder, name: compression.name(), window }))
 }
 
 /// Reads the first bytes of an input: no more than it takes to tell its compression, so that a pipe
@@ -150,24 +161,13 @@ pub(super) fn read_head(
         && is_whole
         && let Some(compression) = Compression::detect_truncated(&head)
     {
-        let name = compression.name();
-        let what = format!(
-            "it is cut off: so far it is the beginning of a file compressed by {name} ({WAY_OUT})"
-        );
-        return Err(io::Error::new(ErrorKind::UnexpectedEof, what));
+        return Err(PackingError::cut_off(compression));
     }
     match found {
         None | Some(Compression::Gzip | Compression::Zstandard | Compression::Lz4) => {
             Ok((head, found))
         }
-        Some(other) => {
-            let (name, command) = (other.name(), other.decompress_command());
-            let what = format!(
-                "it is compressed by {name}, which isn't read here: \
-                 decompress it first ({command} FILE | xsort lines); {WAY_OUT}"
-            );
-            Err(io::Error::new(ErrorKind::InvalidData, what))
-        }
+        Some(other) => Err(PackingError::foreign(other)),
     }
 }
 
@@ -175,17 +175,21 @@ pub(super) fn read_head(
 struct Decoder {
     decoder: InputBytes<'static>,
     name: &'static str,
+    /// The window of the first frame of Zstandard.
+    window: Window,
 }
 
 impl Read for Decoder {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.decoder.read(buffer).map_err(|error| match error.raw_os_error() {
             Some(_) => error,
-            None => {
-                let name = self.name;
-                let what = format!("it isn't valid {name} to its end: {error} ({WAY_OUT})");
-                io::Error::new(error.kind(), what)
+            None if error.to_string() == WINDOW_REFUSED => {
+                // Later frames may have larger ones.
+                let Window { bytes, log_max, .. } = self.window;
+                let bytes = bytes.filter(|&bytes| bytes > 1 << log_max);
+                PackingError::window(Window { bytes, ..self.window })
             }
+            None => PackingError::invalid(self.name, &error),
         })
     }
 }
@@ -386,7 +390,7 @@ mod tests {
             (b"\x1f", "cut off"),
         ] {
             let error = read(head.to_vec()).unwrap_err().to_string();
-            assert!(error.contains(expected) && error.contains("--no-decompress"), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
         for text in
             [&b""[..], b"(", b"BZh9", b"BZh9 is a line\n", b"PK\n", b"7z\n", b"\xfd", b"]\0"]
@@ -400,8 +404,33 @@ mod tests {
         let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
         encoder.window_log(28).unwrap();
         encoder.write_all(b"a\n").unwrap();
-        let error = read(encoder.finish().unwrap()).unwrap_err();
-        assert!(error.to_string().contains("memory"), "{error}");
+        let packed = encoder.finish().unwrap();
+        for packed in [packed.clone(), [zstd(b"b\n"), packed].concat()] {
+            let error = read(packed).unwrap_err().to_string();
+            assert!(error.contains("the most that is read here"), "{error}");
+            assert!(error.contains("zstd -dc --long=28 FILE"), "{error}");
+        }
+    }
+
+    /// Such a file was called damaged.
+    #[test]
+    fn the_memory_that_the_refusal_of_a_window_names_is_enough() {
+        let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.window_log(25).unwrap();
+        encoder.write_all(b"a\n").unwrap();
+        let packed = encoder.finish().unwrap();
+        let read = |budget_bytes| {
+            let content = Content::Stream(Box::new(Cursor::new(packed.clone())));
+            let input = LinesInput { path: "file".into(), bytes: Some(1), content };
+            let decoders = Decoders::for_sort(budget_bytes);
+            let mut text = Vec::new();
+            decoders.decompressed(input).into_bytes().read_to_end(&mut text).map(|_| text)
+        };
+        let error = read(64 << 20).unwrap_err().to_string();
+        let (before, _) = error.split_once(" MiB of it is enough").expect("it names the memory");
+        let enough: u64 = before.rsplit(' ').next().unwrap().parse().unwrap();
+        assert_eq!(read(enough << 20).unwrap(), b"a\n");
+        read((enough << 20) / 2).unwrap_err();
     }
 
     #[test]

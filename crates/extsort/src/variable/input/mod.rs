@@ -9,6 +9,7 @@
 //! | `sorted` | one input whose lines are in order, a block at a time |
 //! | `recognise` | which inputs are compressed, before anything is planned |
 //! | `decompress` | inputs that are compressed, by their first bytes |
+//! | `packing_error` | why one that is compressed can't be read |
 //! | `header` | lines that stay at the top |
 //! | `long_line` | the refusal of a line that doesn't fit the budget |
 
@@ -16,6 +17,7 @@ mod decompress;
 mod header;
 mod long_line;
 mod morsels;
+mod packing_error;
 mod range;
 mod reader;
 mod recognise;
@@ -27,6 +29,7 @@ pub use header::{Header, take_header};
 pub(crate) use long_line::rest_of_line;
 pub(super) use long_line::too_long;
 pub(super) use morsels::Morsels;
+pub use packing_error::{PackingError, unreadable};
 pub use range::RangeRead;
 pub(super) use reader::{Bypass, InputReader};
 pub use recognise::{Recognised, recognise};
@@ -95,6 +98,28 @@ pub struct MapLines {
     pub map: Arc<dyn Fn() -> MapInput + Send + Sync>,
     /// Called if the parts that were mapped don't count: the input is read once more, as a whole.
     pub forget: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl MapLines {
+    /// What `then` makes of what this one makes. This one leaves lines as long as they are.
+    fn and_then(self, then: MapLines) -> MapLines {
+        let (map, then_map) = (self.map, then.map);
+        let (forget, then_forget) = (self.forget, then.forget);
+        MapLines {
+            delimiter: self.delimiter,
+            parts_max: self.parts_max.min(then.parts_max),
+            map: Arc::new(move || one_map(map(), then_map())),
+            forget: Arc::new(move || {
+                forget();
+                then_forget();
+            }),
+        }
+    }
+}
+
+/// One map after the other.
+fn one_map(first: MapInput, then: MapInput) -> MapInput {
+    Box::new(move |bytes| then(first(bytes)))
 }
 
 /// An input of lines.
@@ -210,8 +235,8 @@ impl LinesInput {
         LinesInput { content, ..self }
     }
 
-    /// The input of what `map` makes of this one's bytes: `bytes` of them, if that is known.
-    /// Nothing is opened yet.
+    /// The input of what `map` makes of this one's bytes: `bytes` of them, if that is known. One
+    /// that is mapped already has both maps, one after the other. Nothing is opened yet.
     #[must_use]
     pub fn mapped(self, bytes: Option<u64>, map: MapInput) -> LinesInput {
         self.mapped_by_lines(bytes, map, None)
@@ -232,6 +257,10 @@ impl LinesInput {
             (Content::Url(file), Some(file_bytes)) => {
                 let open = OpenInput::new(move || open_url(&file));
                 Content::Mapped { file_bytes, open, map, lines }
+            }
+            (Content::Mapped { file_bytes, open, map: first, lines: of_first }, _) => {
+                let lines = of_first.zip(lines).map(|(first, then)| first.and_then(then));
+                Content::Mapped { file_bytes, open, map: one_map(first, map), lines }
             }
             (content, _) => Content::Stream(map(content.into_bytes())),
         };

@@ -196,6 +196,6 @@ mod tests {
         let (path, error) = recognise(inputs, false, || 1 << 30).unwrap_err();
         assert_eq!(path, PathBuf::from("stream"));
         let text = error.to_string();
-        assert!(text.contains("(xz -dc FILE | xsort lines)"), "{text}");
+        assert!(text.contains("(xz -dc FILE | ...)"), "{text}");
     }
 }
