@@ -21,6 +21,8 @@ pub enum Content {
     Compressed(Compression),
     /// Something else that has a name.
     Other(&'static str),
+    /// Records whose fields come again after this many bytes, and not after 100.
+    Period(usize),
 }
 
 /// From this length on, lines without control characters are text in whatever encoding: random
@@ -106,9 +108,43 @@ impl Content {
         } else if is_block(head, is_whole) {
             Some(Content::Records(Format::Block4k))
         } else {
-            text(head, is_whole)
+            text(head, is_whole).or_else(|| other_period(head).map(Content::Period))
         }
     }
+}
+
+/// Bytes in which a period is looked for, at most and at least, and the shortest and longest one.
+const PERIOD_HEAD_BYTES: usize = 2048;
+const PERIOD_HEAD_BYTES_MIN: usize = 1024;
+const PERIOD_MIN: usize = 4;
+const PERIOD_MAX: usize = 256;
+/// By how much more of the bytes must be equal a period later than 100 bytes later. Of random bytes
+/// one in 256 is.
+const PERIOD_SHARE: f64 = 0.1;
+
+/// The number of bytes after which fields come again, if that is no divisor of 100, and they don't
+/// after 100 bytes. Runs of equal bytes are no period: the least is longer.
+fn other_period(head: &[u8]) -> Option<usize> {
+    let head = &head[..head.len().min(PERIOD_HEAD_BYTES)];
+    if head.len() < PERIOD_HEAD_BYTES_MIN {
+        return None;
+    }
+    let equal_share = |period: usize| {
+        let later = &head[period..];
+        let equal = head.iter().zip(later).filter(|(a, b)| a == b).count();
+        equal as f64 / later.len() as f64
+    };
+    let needed = equal_share(100) + PERIOD_SHARE;
+    let periods = (PERIOD_MIN..=PERIOD_MAX).filter(|period| 100 % period != 0 && period % 100 != 0);
+    let shares: Vec<(f64, usize)> =
+        periods.map(|period| (equal_share(period).min(equal_share(2 * period)), period)).collect();
+    let best = shares.iter().fold(0.0, |best, (share, _)| share.max(best));
+    // Multiples of a period may be a little better than that, and its neighbours nearly as good.
+    let is_near =
+        |&&(share, _): &&(f64, usize)| share > needed && share > best - PERIOD_SHARE / 2.0;
+    let &(_, first) = shares.iter().find(is_near)?;
+    let around = shares.iter().filter(|(_, period)| (first..first + PERIOD_MIN).contains(period));
+    around.max_by(|a, b| a.0.total_cmp(&b.0)).map(|&(_, period)| period)
 }
 
 /// Whether it consists of letters and digits, and may go on like that to the end of a block.
@@ -186,6 +222,11 @@ impl fmt::Display for Content {
                 )
             }
             Content::Other(name) => write!(out, "it looks like {name}, which a sort would destroy"),
+            Content::Period(bytes) => write!(
+                out,
+                "its bytes come again every {bytes} bytes, and not every 100: if these are its \
+                 records, say so with --record {bytes}"
+            ),
         }?;
         out.write_str("; if it holds 100-byte records nevertheless, say so with -f gensort")
     }

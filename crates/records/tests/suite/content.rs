@@ -112,14 +112,52 @@ fn bytes_of_any_kind_may_be_records() {
     let padded: Vec<u8> =
         (0..50).flat_map(|n| format!("name{n:-<6}{}", "\0".repeat(90)).into_bytes()).collect();
     assert_eq!(of(&padded), None);
-    let numbers: Vec<u8> = (0..500u64).flat_map(|n| (n * n).to_be_bytes()).collect();
-    assert_eq!(of(&numbers), None);
+    let numbered: Vec<u8> =
+        (0..50u64).flat_map(|n| [&(n * n).to_be_bytes()[..], &[7; 92]].concat()).collect();
+    assert_eq!(of(&numbered), None);
     let mut random = Random::new(1);
     for round in 0..20_000 {
         let bytes = [100, 100, 200, 300, 600, 1000, 4096][round % 7];
         let file = random.bytes(bytes);
         assert_eq!(of(&file), None, "{}", file.escape_ascii());
     }
+}
+
+/// Records of 24 bytes were sorted as such of 100, without a word.
+#[test]
+fn records_of_another_size_are_known_by_their_fields() {
+    let mut random = Random::new(3);
+    let mut records = |bytes: usize, random_bytes: usize| -> Vec<u8> {
+        let record = |n: u64| {
+            let mut record = random.bytes(random_bytes);
+            record.extend((n * n).to_le_bytes());
+            record.resize(bytes, 0);
+            record
+        };
+        (0..4000 / bytes as u64 * 10).flat_map(record).collect()
+    };
+    for (bytes, random_bytes) in [(8, 0), (24, 8), (32, 16), (64, 8), (12, 4), (128, 40)] {
+        let found = of(&records(bytes, random_bytes));
+        assert_eq!(found, Some(Content::Period(bytes)));
+    }
+    for random_bytes in [0, 10, 50, 92] {
+        assert_eq!(of(&records(100, random_bytes)), None, "{random_bytes}");
+    }
+    // As the older generator of the Sort Benchmark makes them.
+    let old = |n: u32| -> Vec<u8> {
+        let digits: String =
+            random.bytes(12).iter().map(|byte| format!("{:X}", byte % 16)).collect();
+        let filler = digits.bytes().flat_map(|digit| [digit; 4]);
+        let mut record = n.wrapping_mul(2_654_435_761).to_le_bytes().repeat(3)[..10].to_vec();
+        record.extend([0, 0x11]);
+        record.extend(format!("{n:032X}").bytes());
+        record.extend([0x88, 0x99, 0xaa, 0xbb]);
+        record.extend(filler);
+        record.extend([0xcc, 0xdd, 0xee, 0xff]);
+        record
+    };
+    let old: Vec<u8> = (0..50).flat_map(old).collect();
+    assert_eq!((old.len(), of(&old)), (5000, None));
 }
 
 /// What `gzip`, `zstd`, `lz4`, `xz`, `bzip2`, `lzip`, `lzma`, `zip` and `7z` begin files with.
@@ -208,6 +246,7 @@ fn refusals_say_what_to_do() {
         (Content::Records(Format::Block4k), "-f block4k"),
         (Content::Compressed(Compression::Xz), "xz -dc"),
         (Content::Other("a Parquet file"), "a Parquet file"),
+        (Content::Period(24), "--record 24"),
     ] {
         let text = content.to_string();
         assert!(
