@@ -28,8 +28,8 @@ pub(super) fn print_dry_run<O: LineOrder>(
     let result = LinesPlan {
         inputs: inputs.count(),
         output: output.map(|name| public_text(&name.to_string_lossy()).into_owned()),
+        scratch: LinesPlan::scratch_of(&figures, options.scratch),
         figures,
-        scratch: options.scratch,
     };
     let json = command.extras.json;
     let progress = ProgressStyle::None;

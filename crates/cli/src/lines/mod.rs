@@ -13,6 +13,7 @@
 //! | `dry_run` | what a sort would do |
 //! | `short_stream` | a few lines from a pipe, read before anything is set up for more |
 //! | `prepare` | inputs held to the limits and decompressed |
+//! | `torn_rows` | CSV whose rows have several lines |
 //! | `progress` | who watches, and the report |
 //! | `lines_disk` | the disk, and which names are URLs |
 //! | `inputs` | which files, inspected before anything is read; opened when they are |
@@ -49,6 +50,7 @@ mod resumable;
 mod short_stream;
 mod sort;
 mod target;
+mod torn_rows;
 
 use crate::gnu_commands::{base_name, is_called_as_gnu, is_message_lost, say, say_hint};
 use crate::output::choose_colour;

@@ -59,6 +59,7 @@ pub(super) fn sort_resumably<O: LineOrder>(
     let nowhere = &mut io::sink();
     let report = sort_lines(&options, by, prepared.inputs, nowhere, &**disk.get(), &*observer)
         .map_err(|error| Failure::Message(error.to_string().into()))?;
+    prepared.torn_rows.say(lines);
     print_report(command, &report, OtherFigures::default())
 }
 

@@ -87,6 +87,7 @@ pub(super) fn sort_or_merge<O: LineOrder>(
         target.go_to_end().map_err(|error| target.failed(&error))?;
     }
     target.publish()?;
+    prepared.torn_rows.say(lines);
     let report = if shuffle.is_some() { Shuffle::report(report) } else { report };
     let written_bytes = (!has_path).then(|| target.written_bytes());
     print_report(command, &report, OtherFigures { written_bytes, ..figures })

@@ -159,6 +159,8 @@ pub struct Extras {
     /// `--decompress`, `--no-decompress`: whether inputs that are compressed are decompressed as
     /// they are read; `None`: as is usual for the name by which the program was called.
     pub decompress: Option<bool>,
+    /// `--no-quotes`: lines of CSV may end within quotes.
+    pub no_quotes: bool,
     /// `--check-output`: compare checksums of the lines read and written.
     pub check_output: bool,
     /// `--recursive`: a directory among the inputs is all regular files below it, in the order of

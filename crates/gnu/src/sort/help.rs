@@ -134,6 +134,10 @@ What GNU sort doesn't have:
       --no-clobber              with -o, refuse to replace a file or an object
       --no-decompress           take compressed inputs as they are; sort always
                                 does
+      --no-quotes               sort lines of .csv files that end within quotes,
+                                onto the file itself, too; xsort lines (not
+                                sort) says that their rows are torn, and refuses
+                                that: 'xsort table' keeps rows whole
       --no-sync                 don't wait until -o's file is safe against a power
                                 cut; sort never does
       --progress[=WHEN]         show progress on standard error: auto (if it is

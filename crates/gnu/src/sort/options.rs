@@ -31,6 +31,7 @@ pub(super) enum Meaning {
     Memory,
     InPlace,
     NoClobber,
+    NoQuotes,
     NoSync,
     Parallel,
     Progress,
@@ -99,7 +100,7 @@ const GNU: [Long<Meaning>; 30] = {
 };
 
 /// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
-const OURS: [Long<Meaning>; 34] = [
+const OURS: [Long<Meaning>; 35] = [
     long("allow-empty", Takes::Nothing, Meaning::AllowEmpty),
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
@@ -118,6 +119,7 @@ const OURS: [Long<Meaning>; 34] = [
     long("memory", Takes::Argument, Meaning::Memory),
     long("no-clobber", Takes::Nothing, Meaning::NoClobber),
     long("no-decompress", Takes::Nothing, Meaning::Decompress(false)),
+    long("no-quotes", Takes::Nothing, Meaning::NoQuotes),
     long("no-sync", Takes::Nothing, Meaning::NoSync),
     long("progress", Takes::Perhaps, Meaning::Progress),
     long("quiet", Takes::Nothing, Meaning::Quiet),

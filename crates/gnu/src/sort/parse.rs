@@ -207,6 +207,7 @@ impl<'a> Parser<'a> {
             Meaning::InPlace => extras.in_place = true,
             Meaning::Json => extras.json = true,
             Meaning::NoClobber => extras.no_clobber = true,
+            Meaning::NoQuotes => extras.no_quotes = true,
             Meaning::NoSync => extras.no_sync = true,
             Meaning::VerifyOutput => extras.verify_output = true,
             Meaning::Memory => extras.memory = Some(text()),
