@@ -16,9 +16,16 @@ pub(crate) struct LinesPlan {
     pub(crate) output: Option<String>,
     #[serde(flatten)]
     pub(crate) figures: LinesDryRun,
-    /// Directories.
+    /// Directories; none if nothing goes there.
     #[serde(serialize_with = "crate::output::lossy_all")]
     pub(crate) scratch: Vec<PathBuf>,
+}
+
+impl LinesPlan {
+    /// Those of these directories that are used.
+    pub(crate) fn scratch_of(figures: &LinesDryRun, directories: Vec<PathBuf>) -> Vec<PathBuf> {
+        if figures.scratch_bytes == Some(0) { Vec::new() } else { directories }
+    }
 }
 
 impl fmt::Display for LinesPlan {

@@ -22,7 +22,7 @@ pub(crate) use part::{
 pub(crate) use shared::{RecordForm, Records, Report, Resources, connections, part_size};
 pub(crate) use sort::{Checkpoints, SortArgs};
 pub(crate) use status::StatusArgs;
-pub(crate) use table::TableArgs;
+pub(crate) use table::{Quote, TableArgs};
 pub(crate) use verify::VerifyArgs;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueHint};

@@ -54,8 +54,8 @@ pub(crate) struct TableArgs {
 
     /// The byte around fields that contain delimiters or line ends; none if it is empty [default:
     /// a double quote for csv, none for tsv]
-    #[arg(long, value_name = "BYTE", value_parser = byte_or_none)]
-    pub(crate) quote: Option<Option<u8>>,
+    #[arg(long, value_name = "BYTE", value_parser = quote)]
+    pub(crate) quote: Option<Quote>,
 
     /// The byte before a quote inside a quoted field, such as a backslash; it may be doubled, too
     #[arg(long, value_name = "BYTE", value_parser = byte)]
@@ -87,7 +87,8 @@ pub(crate) struct TableArgs {
     pub(crate) shuffle: bool,
 
     /// With --shuffle: the same number gives the same order
-    #[arg(long, value_name = "N", requires = "shuffle", value_parser = whole::<u64>)]
+    #[arg(long, value_name = "N", requires = "shuffle", conflicts_with = "by")]
+    #[arg(value_parser = whole::<u64>)]
     pub(crate) seed: Option<u64>,
 
     /// Write only the first N rows, and the header
@@ -176,8 +177,13 @@ fn byte(text: &str) -> Result<u8, String> {
     }
 }
 
-fn byte_or_none(text: &str) -> Result<Option<u8>, String> {
-    if text.is_empty() { Ok(None) } else { byte(text).map(Some) }
+/// The byte around quoted fields, if there is one. Not an `Option`, of which clap would take the
+/// inside for the option's value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quote(pub(crate) Option<u8>);
+
+fn quote(text: &str) -> Result<Quote, String> {
+    if text.is_empty() { Ok(Quote(None)) } else { byte(text).map(|byte| Quote(Some(byte))) }
 }
 
 fn file_size(text: &str) -> Result<u64, String> {

@@ -79,8 +79,8 @@ pub(super) fn print_plan(
     let plan = LinesPlan {
         inputs: files.len(),
         output: output.map(|path| public_path(path).to_string_lossy().into_owned()),
+        scratch: LinesPlan::scratch_of(&figures, engine.scratch),
         figures,
-        scratch: engine.scratch,
     };
     ResultPrinter::of_dry_run(style).print(command, &plan)
 }

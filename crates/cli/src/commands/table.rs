@@ -3,7 +3,7 @@
 use super::keyed_engine::{checkpoint, engine_options, not_resumable, print_plan};
 use super::resources::resources;
 use super::stream_inputs::inputs;
-use crate::args::TableArgs;
+use crate::args::{Quote, TableArgs};
 use crate::exit::Failure;
 use crate::inputs::expand::{ExpandedInputs, expand_one};
 use crate::inputs::names_memory::NamesMemory;
@@ -19,7 +19,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use xsort_disk::{Disk, DisplayPath, ListedFile, Operation, is_standard_output, is_url};
 use xsort_extsort::units::Count;
-use xsort_extsort::variable::{LinesCheckpoint, LinesInput, OutputCodec, Recognised, recognise};
+use xsort_extsort::variable::{
+    LinesCheckpoint, LinesInput, OutputCodec, Recognised, recognise, unreadable,
+};
 use xsort_extsort::{Error, LinesOptions, Observer};
 use xsort_objects::ObjectUse;
 use xsort_table::{
@@ -76,7 +78,7 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     let Recognised { inputs, taken_bytes, .. } = recognise(inputs, false, || limits.budget_bytes)
         .map_err(|(path, error)| match stop.is_set() {
         true => Error::Cancelled,
-        false => xsort_disk::Error::of_read(path, error).into(),
+        false => unreadable(path, error),
     })?;
     if args.check {
         return check(args, &options, &limits, inputs, &console);
@@ -268,7 +270,7 @@ pub(super) fn format(args: &TableArgs, files: &[PathBuf]) -> Result<RowFormat, F
         Some(RowFormat::Delimited(format)) => {
             let dialect = Dialect {
                 delimiter: args.delimiter.unwrap_or(format.delimiter),
-                quote: args.quote.unwrap_or(format.quote),
+                quote: args.quote.map_or(format.quote, |Quote(quote)| quote),
                 escape: args.escape,
                 comment: args.comment,
             };

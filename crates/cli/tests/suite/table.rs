@@ -214,6 +214,15 @@ fn refusals_name_the_way_out_and_leave_the_old_output() {
         ("table bad.ndjson --by .a --no-header -o out.csv", 2, "no header"),
         ("table bad.ndjson --by .a -o out.csv", 3, "bad.ndjson: row 2, byte 13 is no JSON"),
         ("table bad.ndjson --by .a[] -o out.csv", 2, "in brackets"),
+        ("table orders.csv --by #9:int -o out.csv", 2, "no column #9; the header has 4 columns"),
+        ("table orders.csv --by #9 --unique -o orders.csv", 2, "no column #9"),
+        ("table orders.csv --by #9 --check", 2, "no column #9"),
+        ("table orders.csv --by #9 --no-header -o out.csv", 2, "no column #9 in its first row"),
+        ("table orders.csv --by date:datetime(%Q) -o out.csv", 2, "time zone"),
+        ("table orders.csv --by date:datetime(%a) -o out.csv", 2, "a weekday"),
+        ("table orders.csv --by id --delimiter | -o out.csv", 2, "no column 'id'"),
+        ("table orders.csv --by id --quote , -o out.csv", 2, "the quote is the delimiter"),
+        ("table missing.csv --by x:datetime(%E) -o out.csv", 2, "no directive"),
     ] {
         let stderr = sandbox.fails(line, code);
         assert!(stderr.contains(said), "{line}: {stderr}");
@@ -228,6 +237,60 @@ fn refusals_name_the_way_out_and_leave_the_old_output() {
     assert_eq!(ended.code, Some(1));
     assert!(ended.stderr.contains("orders.csv: row 3 is out of order: 1,"), "{}", ended.stderr);
     sandbox.ok("table orders.csv --check --by name:length:desc,#1:int --on-bad=last");
+}
+
+/// Its values ended in a panic: clap was told another type than it was asked for.
+#[test]
+fn a_quote_is_any_byte_or_none() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.csv", "id,n\n'2\n',x\n\"1,'y'\n");
+    for (quote, sorted) in [
+        ("--quote \"'\" --by n", "id,n\n'2\n',x\n\"1,'y'\n"),
+        ("--quote '' --by id", "id,n\n\"1,'y'\n',x\n'2\n"),
+        ("--quote= --by id", "id,n\n\"1,'y'\n',x\n'2\n"),
+        ("--quote '|' --by id", "id,n\n\"1,'y'\n',x\n'2\n"),
+    ] {
+        let (code, printed, said) = shell(&sandbox, &format!("$xsort table a.csv {quote}"));
+        assert_eq!((code, &*printed, &*said), (Some(0), sorted, ""), "{quote}");
+    }
+    for quote in ["ab", "\u{e9}", "$'\\n'"] {
+        let script = format!("$xsort table a.csv --by id --quote {quote}");
+        assert_eq!(shell(&sandbox, &script).0, Some(2), "{quote}");
+    }
+}
+
+/// They had the words of `xsort lines`, and the status of a drive that fails.
+#[test]
+fn compressed_inputs_that_are_not_read_have_a_way_out_for_tables() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.csv.xz", b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4\x46");
+    sandbox.write("b.csv.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03nothing that is packed");
+    for (input, what) in [
+        ("a.csv.xz -f csv", "xz, which isn't read here: decompress it first (xz -dc FILE | ...)"),
+        ("b.csv.gz", "it isn't valid gzip to its end"),
+    ] {
+        let refused = sandbox.fails(&format!("table {input} --by id -o out.csv"), 3);
+        assert!(refused.contains(what), "{refused}");
+        assert!(!refused.contains("lines") && !refused.contains("--no-decompress"), "{refused}");
+    }
+    let deep = format!("{}1{}\n", "[".repeat(600), "]".repeat(600));
+    sandbox.write("deep.ndjson", deep);
+    let refused = sandbox.fails("table deep.ndjson --by . -o out.ndjson", 3);
+    assert!(
+        refused.contains("byte 512: arrays and objects are nested deeper than 512"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn the_report_counts_bad_rows() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.csv", "t\n12:30\nnoon\n");
+    let report = sandbox.json("table a.csv --by t:datetime(%H:%M) --on-bad=last -o out.csv");
+    assert_eq!(report["bad_rows"], 1);
+    let ended = sandbox.run("table a.csv --by t:date --on-bad=last -o out.csv");
+    assert!(ended.stderr.contains("column 't': not one of its 2 values is of the type date"));
+    assert!(ended.stdout.contains("bad      2 rows"), "{}", ended.stdout);
 }
 
 #[test]
