@@ -110,7 +110,7 @@ const ALL: &[Cases] = &[
             REPORT,
             &[
                 HELP,
-                ("summary", &["new", "-"], &[]),
+                ("summary", &["new"], &[]),
                 ("summaries", FLAG, &["=x"]),
                 ("expect", &["0", "ff"], &["x", ""]),
                 ("against", &["in"], &[]),
