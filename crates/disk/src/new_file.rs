@@ -82,7 +82,7 @@ impl NewFile {
             return Ok(Creation::Obstructed(obstacle));
         }
         let place = match OutputPlace::find(path, no_clobber) {
-            Err(error) if error.source.get_ref().is_some_and(|inner| inner.is::<OpenFile>()) => {
+            Err(error) if is_open_file(&error) => {
                 return Ok(Creation::Obstructed(Obstacle::OpenFile));
             }
             place => place?,
@@ -129,6 +129,11 @@ impl NewFile {
         let bytes = file.metadata().map_err(|error| pending.failed(Operation::Inspect, error))?;
         pending.publish(file.as_fd(), bytes.len(), sync)
     }
+}
+
+/// Whether an error says that a path stands for an open file.
+fn is_open_file(error: &Error) -> bool {
+    matches!(error.source.get_ref(), Some(inner) if inner.is::<OpenFile>())
 }
 
 /// An obstacle that can be seen before anything is created.

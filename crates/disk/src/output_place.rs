@@ -119,12 +119,12 @@ impl std::error::Error for OpenFile {}
 /// Whether a symbolic link is one of the kernel's, such as `/proc/self/fd/1`: these lead to open
 /// files, whatever the text of the link says.
 fn is_open_file(link: &Path) -> bool {
-    statfs(&parent_directory(link)).is_ok_and(|system| system.f_type == PROC_SUPER_MAGIC)
+    statfs(parent_directory(link)).is_ok_and(|system| system.f_type == PROC_SUPER_MAGIC)
 }
 
 /// Refuses what another user has put into a directory that all users share.
 fn refuse_planted(path: &Path, what: &str, found: &Stat) -> io::Result<()> {
-    let directory = stat(&parent_directory(path))?;
+    let directory = stat(parent_directory(path))?;
     let is_shared = directory.st_mode & SHARED_DIRECTORY == SHARED_DIRECTORY;
     let is_trusted = [geteuid().as_raw(), directory.st_uid].contains(&found.st_uid);
     if !is_shared || is_trusted {

@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(wide_encoding(&utf16("id,n\n", u16::to_be_bytes)), Some("UTF-16BE"));
         assert_eq!(wide_encoding(&utf32("a\n", u32::to_le_bytes)), Some("UTF-32LE"));
         assert_eq!(wide_encoding(&utf32("a\n", u32::to_be_bytes)), Some("UTF-32BE"));
-        for text in [&marked.as_bytes()[..], b"", b"a", b"id,name\n1,x\n", b"a\0b\0,\n1", &[0; 9]] {
+        for text in [marked.as_bytes(), b"", b"a", b"id,name\n1,x\n", b"a\0b\0,\n1", &[0; 9]] {
             assert_eq!(wide_encoding(text), None, "{text:?}");
         }
     }

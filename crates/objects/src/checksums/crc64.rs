@@ -6,7 +6,7 @@
 /// The polynomial, lowest power first.
 const POLYNOMIAL: u64 = 0x9a6c_9329_ac4b_c9b5;
 
-const TABLES: [[u64; 256]; 16] = tables();
+static TABLES: [[u64; 256]; 16] = tables();
 
 /// `TABLES[n][byte]`: what `byte` adds to the checksum when `n` bytes follow it in the step.
 const fn tables() -> [[u64; 256]; 16] {
@@ -89,7 +89,7 @@ mod tests {
     fn it_is_the_checksum_of_the_catalogue_and_can_be_combined() {
         assert_eq!(hash(b"123456789"), 0xae8b_1486_0a79_9888);
         assert_eq!(hash(b""), 0);
-        let bytes: Vec<u8> = (0..10_000u32).map(|n| (n * n >> 5) as u8).collect();
+        let bytes: Vec<u8> = (0..10_000u32).map(|n| ((n * n) >> 5) as u8).collect();
         for cut in [0, 1, 7, 16, 17, 4096, 9_999, 10_000] {
             let (one, other) = bytes.split_at(cut);
             let combined = combine(hash(one), hash(other), other.len() as u64);

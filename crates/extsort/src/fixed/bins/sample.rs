@@ -144,7 +144,7 @@ fn read_keys<K: Key>(
 pub fn first_sampled(seed: u64, place: u64, stretch: Range<u64>, each: u64) -> u64 {
     let choices = (stretch.end - stretch.start).saturating_sub(each) + 1;
     let random = u128::from(split_mix(seed ^ split_mix(place)));
-    stretch.start + (random * u128::from(choices) >> 64) as u64
+    stretch.start + ((random * u128::from(choices)) >> 64) as u64
 }
 
 /// A number that looks random, from any number (G. L. Steele, D. Lea and C. H. Flood, "Fast

@@ -127,7 +127,10 @@ impl Display for PackingError {
 /// decompressed.
 #[must_use]
 pub fn unreadable(path: PathBuf, error: io::Error) -> Error {
-    match error.get_ref().is_some_and(|inner| inner.is::<PackingError>()) {
+    match error
+        .get_ref()
+        .is_some_and(<dyn std::error::Error + Send + Sync + 'static>::is::<PackingError>)
+    {
         true => Error::Input { path, reason: error.to_string() },
         false => xsort_disk::Error::of_read(path, error).into(),
     }
