@@ -275,7 +275,9 @@ impl Shared {
         for (number, place) in middle.chunks_exact_mut(WORD).enumerate() {
             // SAFETY: `parts` has put whole, aligned words there.
             let word = unsafe { self.word(head + number * WORD) }.load(Relaxed);
-            place.write_copy_of_slice(&word.to_ne_bytes());
+            for (place, byte) in place.iter_mut().zip(word.to_ne_bytes()) {
+                place.write(byte);
+            }
         }
         for (at, place) in last.iter_mut().enumerate() {
             // SAFETY: as above.

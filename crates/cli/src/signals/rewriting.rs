@@ -8,7 +8,6 @@ use signal_hook::consts::SIGXFSZ;
 use signal_hook::flag;
 use std::io;
 use std::sync::Arc;
-use std::thread;
 
 /// What tells the user why the process doesn't end.
 type Say = Box<dyn FnOnce() + Send>;
@@ -44,11 +43,9 @@ impl Drop for Rewriting {
         let mut state = STATE.lock();
         state.is_under_way = false;
         ENDED.notify_all();
-        let is_awaited = state.is_awaited;
-        drop(state);
         // The other thread ends the process, by the signal's status and not by this thread's.
-        while is_awaited {
-            thread::park();
+        while state.is_awaited {
+            ENDED.wait(&mut state);
         }
     }
 }
