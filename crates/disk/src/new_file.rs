@@ -6,8 +6,8 @@
 //!        `--> Obstacle: a new file can't take the old one's place without a loss
 //! ```
 //!
-//! The same steps as for an output of a [`Disk`](crate::Disk), without one: a small file costs a few
-//! system calls.
+//! The same steps as for an output of a [`Disk`](crate::Disk), without one: a small file costs a
+//! few system calls.
 
 use crate::drive::parent_directory;
 use crate::output::{PendingOutput, create_at};

@@ -16,10 +16,10 @@
 //! Decisions. A symbolic link as output is followed, and the file it leads to is replaced. A new
 //! file gets mode 0666 less the umask. A replaced one keeps its mode, its access control list, its
 //! extended attributes, and its owner and group if the system lets us. Its other hard links keep
-//! the old content; for whom that is a loss, [`NewFile`](crate::NewFile) names the obstacle. An existing
-//! file without write permission is an error, as it is for `sort -o`, though a rename could replace
-//! it. So is anything that is not a regular file (a directory, a device, a pipe): a rename can't
-//! replace its contents, but standard output can be redirected there.
+//! the old content; for whom that is a loss, [`NewFile`](crate::NewFile) names the obstacle. An
+//! existing file without write permission is an error, as it is for `sort -o`, though a rename
+//! could replace it. So is anything that is not a regular file (a directory, a device, a pipe): a
+//! rename can't replace its contents, but standard output can be redirected there.
 //!
 //! A file under way is locked (flock), so that `xsort status --clear` leaves it alone. A hidden
 //! file remains only if there is no O_TMPFILE (some network and FUSE file systems) and the process

@@ -7,8 +7,8 @@
 //! Left out are the user and the password before a host, and of a web server's URL all values of
 //! its query: signatures, tokens and keys stand there under many names (`X-Amz-Signature`, `sig`,
 //! `token`). So is the token of a server of sorted slices, with which its paths begin; and whatever
-//! else looks like one, since nothing tells them apart. In the key of a store's object `?` and `&` are ordinary characters, so only the values
-//! after names that signatures have are left out.
+//! else looks like one, since nothing tells them apart. In the key of a store's object `?` and `&`
+//! are ordinary characters, so only the values after names that signatures have are left out.
 //!
 //! Not for what is sent, or read again: a URL can't be restored from this.
 

@@ -164,13 +164,30 @@ impl Reason {
                 ("there is no such bucket", "check its name, its region and the endpoint")
             }
             Reason::NoObject => ("there is no such object", "check its key"),
-            Reason::NoUpload => (
-                "the upload under way is gone",
-                "somebody has aborted it, or a rule of the bucket has: run again",
-            ),
             Reason::Changed => (
                 "it was written to since it was opened",
                 "what was read of it may be neither; run again when nobody writes to it",
+            ),
+            Reason::Unclear => (
+                "what answered is no such store, or says nothing",
+                "check the endpoint, and what stands between (a proxy, a page to sign in)",
+            ),
+            Reason::Untrusted => (
+                "the store's list can't be trusted",
+                "name the objects one by one, or ask the store by another endpoint",
+            ),
+            Reason::Unusable | Reason::Refused => ("", ""),
+            Reason::Stopped => ("stopped on request", ""),
+            _ => self.upload_texts(),
+        }
+    }
+
+    /// The texts of what can become of an output.
+    fn upload_texts(self) -> (&'static str, &'static str) {
+        match self {
+            Reason::NoUpload => (
+                "the upload under way is gone",
+                "somebody has aborted it, or a rule of the bucket has: run again",
             ),
             Reason::Exists => (
                 "there is an object already",
@@ -189,16 +206,7 @@ impl Reason {
                 "the store has taken the whole output, but it couldn't be looked at",
                 "look whether it is there, and how long it is",
             ),
-            Reason::Unclear => (
-                "what answered is no such store, or says nothing",
-                "check the endpoint, and what stands between (a proxy, a page to sign in)",
-            ),
-            Reason::Untrusted => (
-                "the store's list can't be trusted",
-                "name the objects one by one, or ask the store by another endpoint",
-            ),
-            Reason::Unusable | Reason::Refused => ("", ""),
-            Reason::Stopped => ("stopped on request", ""),
+            _ => unreachable!("`texts` has those of all other reasons"),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A command that was understood, and what can be refused or said before anything is read.
 
 use super::failure::Failure;
-use super::{names, resources, target};
+use super::{names, resources};
 use crate::gnu_commands::{is_called_as_gnu, say};
 use crate::inputs::tree::TreeOptions;
 use crate::settings::VERIFIES_NO_OBJECT;
@@ -11,6 +11,7 @@ use xsort_disk::is_url;
 use xsort_extsort::variable::OutputCodec;
 use xsort_gnu::sort::{Check, Command, Environment, OutputCompression};
 use xsort_gnu::{Locale, When};
+use xsort_usage::Identity;
 
 /// A command that was understood.
 pub(super) struct LinesCommand<'a> {
@@ -111,13 +112,16 @@ impl LinesCommand<'_> {
         }
     }
 
-    /// How directories are read, if they are.
-    pub(super) fn rules(&self) -> Option<TreeOptions<'_>> {
+    /// How directories are read, if they are. `identify` says which file the output is now.
+    pub(super) fn rules(
+        &self,
+        identify: impl Fn(Option<&OsStr>) -> Option<Identity>,
+    ) -> Option<TreeOptions<'_>> {
         let Command { extras, output, .. } = &self.command;
         let url = output.as_deref().filter(|name| self.is_url(name));
         extras.recursive.then(|| TreeOptions {
             counts_links: extras.counts_links,
-            output: if url.is_some() { None } else { target::present(output.as_deref()) },
+            output: if url.is_some() { None } else { identify(output.as_deref()) },
             output_url: url.map(Path::new),
             budget_bytes: resources::budget_bytes(&self.command),
             allows_empty: extras.allows_empty,

@@ -7,9 +7,9 @@ use super::failure::{self, Failure};
 use super::inputs::{self, Inputs};
 use super::limits::Limits;
 use super::lines_disk::LinesDisk;
-use super::resources;
 use super::resumable::sort_resumably;
 use super::sort::sort_or_merge;
+use super::{resources, target};
 use crate::gnu_commands::{is_called_as_gnu, say};
 use std::ffi::OsString;
 use xsort::{InOrder, by_fastest_order};
@@ -65,7 +65,7 @@ impl InOrder for LinesTask<'_> {
                 say(format!("{}: {line}\n", lines.program).as_bytes());
             }
         };
-        let inputs = Inputs::inspect(files, lines.rules(), disk, note)?;
+        let inputs = Inputs::inspect(files, lines.rules(target::present), disk, note)?;
         if inputs.names.budget_bytes() > 0 {
             let budget_bytes = resources::budget_bytes(&lines.command);
             inputs.names.check(budget_bytes).map_err(failure::of_names)?;

@@ -1,8 +1,8 @@
 //! A file that is rewritten in place: the one way out where a new file can't take its place.
 //!
 //! ```text
-//!  the old content ---> copied to a hidden name ---> cut off, the new one written ---> copy removed
-//!                                                              \--(an error)--> copied back
+//!  old content --> copied to a hidden name --> cut off, the new one written --> copy removed
+//!                                                         \--(an error)--> copied back
 //! ```
 //!
 //! GNU sort has no such copy, so a command that was called by its name makes none. While the file

@@ -72,7 +72,8 @@ impl Job {
             Job::PackedLines => lines("--compress=lz4"),
             Job::MergedLines => lines("-m"),
             Job::Rows => format!(
-                "table -q -m 2M -j 2 --format csv --no-header --by #1:int {input} -o {output} -T {scratch}"
+                "table -q -m 2M -j 2 --format csv --no-header --by #1:int {input} -o {output} \
+                 -T {scratch}"
             ),
         }
     }

@@ -31,6 +31,7 @@ const RESOURCES: &[Case] = &[
     ("bandwidth-limit", &["1G", "1.5GiB"], &["x", "0", "", "-1"]),
     ("s3-part-size", &["5M"], &["4M", "6G", "x", ""]),
     ("s3-connections", &["16"], &["0", "1025", "x", ""]),
+    ("verify-output", &[], &["=x"]),
 ];
 const REPORT: &[Case] = &[
     ("json", FLAG, &["=x"]),
@@ -54,6 +55,7 @@ const RECORDS: &[Case] = &[
     ("record", &["100", "prefixed:u8"], &["0", "x", "", "-1", "prefixed:x"]),
     ("key", &["0:4:u32le:desc --record 100"], &["0:4", "x --record 100", " --record 100"]),
     ("count-links", FLAG, &["=x"]),
+    ("allow-empty", FLAG, &["=x"]),
 ];
 
 const ALL: &[Cases] = &[
@@ -148,6 +150,7 @@ const ALL: &[Cases] = &[
                 ("file-size", &["1K"], &["0", "x", ""]),
                 ("on-bad", &["error", "first", "last"], &["x", ""]),
                 ("check", FLAG, &["=x"]),
+                ("allow-empty", FLAG, &["=x"]),
                 ("scratch", &["."], &[]),
                 ("compress", &["none", "lz4", "zstd", "auto"], &["x", ""]),
                 ("output", &["other.csv"], &[]),
@@ -184,6 +187,7 @@ const ALL: &[Cases] = &[
                 ("slice-size", &["1M"], NUMBERS),
                 ("part-size", &["1M"], NUMBERS),
                 ("parts", &["2"], &["0", "x", "", "1000001"]),
+                ("allow-empty", FLAG, &["=x"]),
                 ("output", &["other"], &[]),
             ],
         ],
@@ -253,6 +257,7 @@ const ALL: &[Cases] = &[
                 HELP,
                 ("part", &["0"], NUMBERS),
                 ("from", &["slices"], &[]),
+                ("from-file", &[], &[""]),
                 ("output", &["other"], &[]),
                 ("give-up-after", &["1", "0.5"], &["x", "-1", ""]),
                 ("summary", &["sum"], &[]),

@@ -303,10 +303,8 @@ fn one_who_insists_leaves_nothing_behind() {
     assert_eq!(names(&sandbox.path().join("status")), [""; 0]);
 }
 
-/// What a job at any moment of its life leaves when a signal comes: everything as it was, or its
-/// result, whole.
-#[test]
-fn at_any_moment_nothing_is_left_but_the_old_output_or_the_new() {
+/// Records, lines and rows, with what becomes of them, and places for what may be left behind.
+fn with_inputs() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q -f gensort-ascii 8MB in");
     sandbox.ok("sort -q in -o sorted");
@@ -316,6 +314,14 @@ fn at_any_moment_nothing_is_left_but_the_old_output_or_the_new() {
     for place in ["status", "scratch"] {
         fs::create_dir(sandbox.path().join(place)).unwrap();
     }
+    sandbox
+}
+
+/// What a job at any moment of its life leaves when a signal comes: everything as it was, or its
+/// result, whole.
+#[test]
+fn at_any_moment_nothing_is_left_but_the_old_output_or_the_new() {
+    let sandbox = with_inputs();
     let jobs = [
         ("sort -q -m 2M -T scratch --method merge in -o out", "sorted"),
         ("sort -q -m 2M -T scratch --method scatter in -o out", "sorted"),

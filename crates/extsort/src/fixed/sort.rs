@@ -118,8 +118,7 @@ fn run<K: Key>(
     observer: &dyn Observer,
     context: &mut FailureContext,
 ) -> Result<SortReport, Error> {
-    let plan = prepared.plan.clone();
-    let output_file = prepared.output_file;
+    let (plan, output_file) = (prepared.plan.clone(), prepared.output_file);
     let gauges = show_gauges(&prepared, observer);
     let checkpoint = prepared.checkpoint.take();
     let (files, bytes) = prepared.take_inputs();

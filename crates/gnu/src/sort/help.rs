@@ -138,8 +138,8 @@ What GNU sort doesn't have:
                                 onto the file itself, too; xsort lines (not
                                 sort) says that their rows are torn, and refuses
                                 that: 'xsort table' keeps rows whole
-      --no-sync                 don't wait until -o's file is safe against a power
-                                cut; sort never does
+      --no-sync                 don't wait until -o's file is safe against a
+                                power cut; sort never does
       --progress[=WHEN]         show progress on standard error: auto (if it is
                                 a terminal), always or never
   -q, --quiet                   print only errors (-q not if called sort)
@@ -162,8 +162,8 @@ What GNU sort doesn't have:
   -v, --verbose                 report on standard error what was sorted, how
                                 fast, and what was checked (-v not if called
                                 sort)
-      --verify-output           read an object that was written back, and compare
-                                it with what was sent
+      --verify-output           read an object that was written, and compare it
+                                with what was sent
 
 Help:
       --help                    print this help

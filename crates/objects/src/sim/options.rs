@@ -47,8 +47,8 @@ pub enum StoreTrouble {
     LosePart,
     /// It loses a part, and puts the others together without a word.
     CompleteWithoutPart,
-    /// It keeps other bytes than it was sent, and computes no checksum. Its tags show it. Where they
-    /// say nothing of the content, only a reader of the bytes can notice it.
+    /// It keeps other bytes than it was sent, and computes no checksum. Its tags show it. Where
+    /// they say nothing of the content, only a reader of the bytes can notice it.
     FlipBit,
     /// The same when it puts parts together.
     FlipWhole,

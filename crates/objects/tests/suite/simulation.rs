@@ -321,8 +321,8 @@ fn what_is_read_back_and_is_another_is_no_success() {
     check_seeds(Trouble::ReadBack);
 }
 
-/// The canary: the store keeps other bytes than it was sent, and says nothing of them. If this passes unnoticed, the tests
-/// above prove nothing.
+/// The canary: the store keeps other bytes than it was sent, and says nothing of them. If this
+/// passes unnoticed, the tests above prove nothing.
 #[test]
 fn the_canary_is_caught() {
     let broken = simulate(1, Trouble::Canary);
