@@ -139,8 +139,8 @@ fn read_keys<K: Key>(
 }
 
 /// The first of `each` records that a sample with this seed takes from stretch number `place`,
-/// which has these records. All places at which they lie within the stretch are equally likely, over all
-/// seeds. Public for tests that mislead a sample on purpose.
+/// which has these records. All places at which they lie within the stretch are equally likely,
+/// over all seeds. Public for tests that mislead a sample on purpose.
 pub fn first_sampled(seed: u64, place: u64, stretch: Range<u64>, each: u64) -> u64 {
     let choices = (stretch.end - stretch.start).saturating_sub(each) + 1;
     let random = u128::from(split_mix(seed ^ split_mix(place)));
