@@ -91,12 +91,13 @@ fn a_store_that_never_answers_is_asked_for_a_while_and_the_error_says_how_long()
     );
     let seconds: u64 =
         text.split(" seconds)").next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
-    assert!((50..=100).contains(&seconds) && text.contains("(asked "), "{text}");
+    // All of the time is used, and the last attempt takes its own beyond that.
+    assert!((100..=105).contains(&seconds) && text.contains("(asked "), "{text}");
     // Nobody was ever there: that is most likely a wrong name.
     let text = fault(StoreCall::Head, Reason::Unreachable);
     let seconds: u64 =
         text.split(" seconds)").next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
-    assert!(seconds <= 15 && text.contains("AWS_ENDPOINT_URL"), "{text}");
+    assert!((15..=20).contains(&seconds) && text.contains("AWS_ENDPOINT_URL"), "{text}");
     // What is for good is not asked again.
     let text = fault(StoreCall::Head, Reason::NoCredentials);
     assert!(text.contains("AWS_PROFILE") && !text.contains("asked"), "{text}");
