@@ -21,6 +21,8 @@ const LINE_END: u8 = b'\n';
 const QUOTE: u8 = b'"';
 /// Bytes read at once of a file that is looked at before a merge.
 const READ_BYTES: usize = 256 << 10;
+/// What is wrong with a file.
+const WHAT: &str = "a line ends within quotes, and a row of several lines is torn";
 /// What to do about it.
 const WAY_OUT: &str = "'xsort table' keeps rows whole; --no-quotes sorts lines without a word";
 
@@ -86,7 +88,7 @@ impl TornRows {
     /// Says what was found, once the lines are sorted.
     pub(super) fn say(&self, lines: &LinesCommand<'_>) {
         if let Some(path) = self.0.lock().as_deref().filter(|_| !lines.command.extras.quiet) {
-            say(format!("{}: {}\n", lines.program, what(path)).as_bytes());
+            say(format!("{}: {}: {WHAT}: {WAY_OUT}\n", lines.program, DisplayPath(path)).as_bytes());
         }
     }
 }
@@ -111,11 +113,6 @@ fn is_same(output: &OsStr, input: &Path) -> bool {
     let found = || Some(identity(&fs::metadata(input).ok()?));
     output == input.as_os_str()
         || target::present(Some(output)).is_some_and(|own| Some(own) == found())
-}
-
-fn what(path: &Path) -> String {
-    let path = DisplayPath(path);
-    format!("{path}: a line ends within quotes, and a row of several lines is torn: {WAY_OUT}")
 }
 
 /// What becomes of a line that ends within quotes.
@@ -158,7 +155,8 @@ impl Read for Watched<'_> {
         if quotes.tear(&buffer[..bytes]) {
             let Watch { path, is_output, found } = &self.watch;
             if *is_output {
-                let what = format!("it is the output, too, and nothing is written: {}", what(path));
+                let what =
+                    format!("it is the output, too, and nothing is written: {WHAT}: {WAY_OUT}");
                 return Err(io::Error::new(ErrorKind::InvalidData, what));
             }
             found.0.lock().get_or_insert_with(|| path.clone());
