@@ -208,8 +208,9 @@ fn too_few_addresses_are_an_error_with_a_line() {
     };
     // Below it the kernel or the loader ends the process before it runs.
     let starts = |kibibytes: &u64| run(*kibibytes, "--version").0.is_some_and(|code| code != 127);
-    let mut first = (10_000..400_000).step_by(100);
-    let first = first.find(starts).expect("it starts at some limit");
+    let limits: Vec<u64> = (10_000..400_000).step_by(100).collect();
+    let first = limits.partition_point(|limit| !starts(limit));
+    let first = *limits.get(first).expect("it starts at some limit");
     let commands = [
         ("sort -q -m 1M -j 4 in -o out", 4),
         ("sort -q --io sync -m 1M -j 2 --method scatter in -o out", 4),
@@ -224,7 +225,7 @@ fn too_few_addresses_are_an_error_with_a_line() {
     ];
     let mut refused = [0; 10];
     for (number, (line, status)) in commands.into_iter().enumerate() {
-        let step = quick_or_long(450, 50);
+        let step = quick_or_long(1_150, 50);
         // Another place for each command.
         for kibibytes in (first + 40 * number as u64..first + 22_000).step_by(step) {
             let (code, said) = run(kibibytes, line);

@@ -17,7 +17,8 @@ use xsort_parts::Server;
 
 pub(super) fn run(args: &ServeArgs, stop: &Stop) -> Result<(), Failure> {
     let token = match &args.token_file {
-        Some(path) => fs::read_to_string(path).map(|text| text.trim().to_owned()),
+        // What isn't UTF-8 is refused as any other token that isn't plain.
+        Some(path) => fs::read(path).map(|text| String::from_utf8_lossy(&text).trim().to_owned()),
         None => random_bytes::<16>().map(|bytes| format!("{:032x}", u128::from_ne_bytes(bytes))),
     };
     let of_token = |source| {
