@@ -83,7 +83,7 @@ impl fmt::Debug for RecordRoom {
 }
 
 fn keyed_bytes_max(engine: &LinesOptions) -> usize {
-    stream_line_bytes_max::<ByKey>(engine).min(KEYED_SHARE * record_bytes_max(engine.budget_bytes))
+    stream_line_bytes_max(engine, &ByKey).min(KEYED_SHARE * record_bytes_max(engine.budget_bytes))
 }
 
 /// What to do about a record that is too long, if there is a budget in which it isn't.

@@ -2,7 +2,7 @@
 
 use super::encode::{CODE, END_BYTES, KEY_END, PLAIN, RECORD_END, key_bytes};
 use super::stuffing::{Unstuffing, unstuff};
-use crate::variable::SegmentForm;
+use crate::variable::{PutLine, SegmentForm};
 
 /// Takes keys away, and the stuffing of records. It begins before a record, and takes bytes in
 /// pieces of any length.
@@ -22,7 +22,7 @@ enum State {
     Stuffed(Unstuffing),
 }
 
-impl SegmentForm for Restore {
+impl PutLine for Restore {
     #[inline]
     fn put(&mut self, keyed: &[u8], out: &mut [u8]) -> usize {
         let behind = keyed.get(key_bytes(keyed) + END_BYTES..);
@@ -30,7 +30,9 @@ impl SegmentForm for Restore {
         out[..record.len()].copy_from_slice(record);
         if *kind == PLAIN { record.len() } else { unstuff(&mut out[..record.len()]) }
     }
+}
 
+impl SegmentForm for Restore {
     fn put_piece(&mut self, out: &mut [u8], piece_bytes: usize) -> usize {
         let mut all = u64::MAX;
         self.apply(&mut out[..piece_bytes], &mut all)

@@ -30,7 +30,7 @@ pub fn of_keyed(engine: &LinesOptions) -> LinesOptions {
 /// # Errors
 /// [`Error::Memory`] if the budget is too small.
 pub fn plan_keyed(options: &LinesOptions, bytes: Option<u64>) -> Result<LinesDryRun, Error> {
-    let plan = dry_run_lines::<ByKey>(options, bytes, None)?;
+    let plan = dry_run_lines(options, &ByKey, bytes, None)?;
     Ok(LinesDryRun { scratch_bytes: plan.scratch_bytes.filter(|&bytes| bytes == 0), ..plan })
 }
 

@@ -9,7 +9,7 @@ use super::line_keys::{ByKeyAndLine, ByKeyThenJudged, ByLineKey, LineKeys, LineT
 use super::line_sum::LineSum;
 use super::restore_lines::RestoreLines;
 use crate::variable::{
-    LineOrder, LinesInput, LinesOptions, LinesReport, MapLines, OutputForm, SegmentForm,
+    LineKernels, LinesInput, LinesOptions, LinesReport, MapLines, OutputForm, PutLine, SegmentForm,
     SortedOutput, sort_formed, sort_lines_to,
 };
 use crate::{Error, Observer};
@@ -37,9 +37,9 @@ const AGAIN_INPUTS_MAX: usize = 1 << 14;
 ///
 /// # Errors
 /// As [`sort_lines`](crate::sort_lines).
-pub fn sort_lines_by_keys<K: LineKeys, O: LineOrder>(
+pub fn sort_lines_by_keys<K: LineKeys>(
     options: &LinesOptions,
-    (keys, order): (&Arc<K>, &O),
+    (keys, order): (&Arc<K>, &dyn LineKernels),
     inputs: Vec<LinesInput>,
     mut output: SortedOutput<'_>,
     disk: &dyn Disk,
@@ -116,16 +116,13 @@ fn sort_keyed<K: LineKeys>(
     // Only the engine knows what was dropped, or read before a checkpoint.
     let has_sums = !options.is_unique && options.checkpoint.is_none();
     let form = OutputForm { head: &[], segment: &segment, sums: has_sums.then_some(&sums) };
-    let report = match keys.ties() {
-        LineTies::Equal => sort_formed(&engine, &ByLineKey, inputs, output, form, disk, observer),
-        LineTies::Bytes => {
-            sort_formed(&engine, &ByKeyAndLine, inputs, output, form, disk, observer)
-        }
-        LineTies::Judged => {
-            let order = ByKeyThenJudged(&**keys);
-            sort_formed(&engine, &order, inputs, output, form, disk, observer)
-        }
+    let by_judge = ByKeyThenJudged(&**keys);
+    let order: &dyn LineKernels = match keys.ties() {
+        LineTies::Equal => &ByLineKey,
+        LineTies::Bytes => &ByKeyAndLine,
+        LineTies::Judged => &by_judge,
     };
+    let report = sort_formed(&engine, order, inputs, output, form, disk, observer);
     let report = report.map_err(|error| too_long(error, budget_bytes))?;
     let (bytes, sum) = (keying.keyed.bytes.load(Relaxed), keying.keyed.sum.load(Relaxed));
     Ok(LinesReport { bytes, checksum: Some(sum), ..report })
@@ -137,13 +134,15 @@ struct SummedLines {
     written: LineSum,
 }
 
-impl SegmentForm for SummedLines {
+impl PutLine for SummedLines {
     fn put(&mut self, keyed: &[u8], out: &mut [u8]) -> usize {
         let bytes = self.restore.put(keyed, out);
         self.written.take_line(out, bytes - 1);
         bytes
     }
+}
 
+impl SegmentForm for SummedLines {
     fn put_piece(&mut self, out: &mut [u8], piece_bytes: usize) -> usize {
         let bytes = self.restore.apply(out, piece_bytes);
         self.written.take(&out[..bytes]);

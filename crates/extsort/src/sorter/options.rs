@@ -69,7 +69,7 @@ impl Shares {
         Shares {
             buffer_bytes: buffer as usize,
             pushers_bytes: pushers as usize,
-            keyed_bytes_max: stream_line_bytes_max::<ByKey>(&engine).min(long as usize),
+            keyed_bytes_max: stream_line_bytes_max(&engine, &ByKey).min(long as usize),
             taken_bytes,
         }
     }

@@ -12,9 +12,8 @@ use super::options::LinesOptions;
 use std::ops::Range;
 use xsort_disk::{Lease, align_up};
 use xsort_kernels::lines::{
-    Arranged, Bound, Deduplicated, Entry, Gathered, LineOrder, Lines, SameBytes, Sorted, Words,
-    arrange, bound_in_entries, bound_in_text, dedup, gather, gather_text, line_end, sort,
-    sort_only,
+    Arranged, Bound, Deduplicated, Entries, Entry, Gathered, LineComparer, LineKernels, Lines,
+    SameBytes, SortSettings, Sorted, arrange_entries, gather_entries, gather_text, line_end,
 };
 
 /// Lines of so many bytes take longer to copy than to find.
@@ -32,13 +31,13 @@ pub(super) enum Layout {
 impl Layout {
     /// The layout of so many lines of so many bytes in all, which a sort buffer of `buffer_bytes`
     /// bytes has room for.
-    pub(super) fn new<O: LineOrder>(
-        order: &O,
+    pub(super) fn new(
+        order: &dyn LineKernels,
         text_bytes: usize,
         lines: usize,
         buffer_bytes: usize,
     ) -> Layout {
-        let entry_bytes = size_of::<Entry<O::Words>>();
+        let entry_bytes = order.entry_bytes();
         let line_bytes = text_bytes / lines.max(1);
         let is_arranged = order.arranged_from().is_some_and(|least| line_bytes >= least)
             && line_bytes < ARRANGED_BYTES_MAX
@@ -78,19 +77,19 @@ pub(super) struct Chunk {
 
 /// Lines of a sorted chunk, in their order.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum ChunkSlice<'a, W> {
+pub(super) enum ChunkSlice<'a> {
     /// A text; as an array, because a merge takes several.
     Arranged([&'a [u8]; 1]),
     /// The order of some lines of a text.
-    Entries { text: &'a [u8], entries: &'a [Entry<W>] },
+    Entries { text: &'a [u8], entries: Entries<'a> },
 }
 
-impl<'a, W: Words> ChunkSlice<'a, W> {
+impl<'a> ChunkSlice<'a> {
     /// As a merge takes them.
-    pub(super) fn lines(&self) -> Lines<'_, W> {
+    pub(super) fn lines(&self) -> Lines<'_> {
         match self {
             ChunkSlice::Arranged(texts) => Lines::Blocks(texts),
-            ChunkSlice::Entries { text, entries } => Lines::Ordered { text, entries },
+            &ChunkSlice::Entries { text, entries } => Lines::Ordered { text, entries },
         }
     }
 
@@ -110,8 +109,8 @@ impl<'a, W: Words> ChunkSlice<'a, W> {
                 gathered
             }
             ChunkSlice::Entries { text, entries } => {
-                let gathered = gather(text, delimiter, entries, out);
-                *entries = &entries[gathered.lines..];
+                let gathered = gather_entries(text, delimiter, *entries, out);
+                *entries = entries.slice(gathered.lines..entries.len());
                 gathered
             }
         }
@@ -126,9 +125,9 @@ impl<'a, W: Words> ChunkSlice<'a, W> {
                 Some(line)
             }
             ChunkSlice::Entries { text, entries } => {
-                let (first, rest) = entries.split_first()?;
-                *entries = rest;
-                Some(first.line(text, delimiter))
+                let line = (!entries.is_empty()).then(|| entries.line(0, text, delimiter))?;
+                *entries = entries.slice(1..entries.len());
+                Some(line)
             }
         }
     }
@@ -167,16 +166,16 @@ impl Chunk {
     /// layout asked for. If there is memory of [`arranged_bytes`](Chunk::arranged_bytes) in `to`,
     /// lines may move there, and the memory that they were in is in its place then; the result says
     /// whether they have.
-    pub(super) fn sort<O: LineOrder>(
+    pub(super) fn sort(
         &mut self,
-        order: &O,
+        order: &dyn LineKernels,
         options: &LinesOptions,
         needs_hashes: bool,
         sort_buffer: &mut Lease,
         mut to: Option<&mut Lease>,
     ) -> (HashSums, bool) {
         let LinesOptions { delimiter, is_unique, caches, .. } = *options;
-        let bytes = self.lines * size_of::<Entry<O::Words>>();
+        let bytes = self.lines * order.entry_bytes();
         let own = entries_from(self.text_bytes);
         match self.layout {
             Layout::Arranged => {
@@ -193,27 +192,21 @@ impl Chunk {
             Layout::Arranged => sort_buffer.split_at_mut(bytes),
             Layout::Entries(_) => (&mut behind[own - text.len()..][..bytes], &mut sort_buffer[..]),
         };
-        let entries: &mut [Entry<O::Words>] = bytemuck::cast_slice_mut(entries);
-        let entry_buffer = bytemuck::cast_slice_mut(&mut buffer[..bytes]);
-        let Sorted { sum: read, same } = match self.layout {
-            Layout::Arranged => {
-                sort_only(order, text, delimiter, entries, entry_buffer, caches, needs_hashes)
-            }
-            Layout::Entries(_) => {
-                let sum = sort(order, text, delimiter, entries, entry_buffer, caches, needs_hashes);
-                Sorted { sum, same: None }
-            }
-        };
+        let keeps_words = self.layout != Layout::Arranged;
+        let settings = SortSettings { delimiter, caches, needs_hashes, keeps_words };
+        let Sorted { sum: read, same } = order.sort(text, entries, &mut buffer[..bytes], settings);
         self.same = same;
         let Deduplicated { lines, dropped_sum } = if is_unique {
-            dedup(order, text, delimiter, entries)
+            order.dedup(text, delimiter, entries)
         } else {
             Deduplicated { lines: self.lines, dropped_sum: 0 }
         };
         self.sorted_lines = lines;
         let (sorted_bytes, has_moved) = match self.layout {
             Layout::Arranged => {
-                put_in_order(text, delimiter, &entries[..lines], buffer, to.as_deref_mut())
+                let entry_bytes = order.entry_bytes();
+                let entries = Entries::from_bytes(&entries[..lines * entry_bytes], entry_bytes);
+                put_in_order(text, delimiter, entries, buffer, to.as_deref_mut())
             }
             Layout::Entries(_) => (self.text_bytes, false),
         };
@@ -286,44 +279,44 @@ impl Chunk {
     }
 
     /// The position of a bound that isn't before `from`, but about `expected` bytes behind it.
-    pub(super) fn find<O: LineOrder>(
+    pub(super) fn find(
         &self,
-        order: &O,
+        comparer: &mut dyn LineComparer,
         delimiter: u8,
         from: usize,
-        (bound, expected): (Bound<'_>, usize),
-        scratch: &mut O::Scratch,
+        bound: Bound<'_>,
+        expected: usize,
     ) -> usize {
-        from + match self.slice::<O::Words>(from..self.end()) {
+        from + match self.slice(from..self.end()) {
             ChunkSlice::Arranged([text]) => {
-                bound_in_text(order, text, delimiter, bound, expected, scratch)
+                comparer.bound_in_text(text, delimiter, bound, expected)
             }
             ChunkSlice::Entries { text, entries } => {
-                bound_in_entries(order, text, delimiter, entries, bound, scratch)
+                comparer.bound_in_entries(text, delimiter, entries, bound)
             }
         }
     }
 
     /// The line before a position, which isn't 0.
-    pub(super) fn line_before<W: Words>(&self, position: usize, delimiter: u8) -> &[u8] {
-        match self.slice::<W>(0..position) {
+    pub(super) fn line_before(&self, position: usize, delimiter: u8) -> &[u8] {
+        match self.slice(0..position) {
             ChunkSlice::Arranged([text]) => {
                 let text = &text[..text.len() - 1];
                 &text[memchr::memrchr(delimiter, text).map_or(0, |end| end + 1)..]
             }
-            ChunkSlice::Entries { text, entries } => entries[position - 1].line(text, delimiter),
+            ChunkSlice::Entries { text, entries } => entries.line(position - 1, text, delimiter),
         }
     }
 
-    /// The lines between two positions. `W` is that of the order that the chunk was sorted by.
-    pub(super) fn slice<W: Words>(&self, range: Range<usize>) -> ChunkSlice<'_, W> {
+    /// The lines between two positions.
+    pub(super) fn slice(&self, range: Range<usize>) -> ChunkSlice<'_> {
         let text = self.text();
         match self.layout {
             Layout::Arranged => ChunkSlice::Arranged([&text[range]]),
             Layout::Entries(entry_bytes) => {
                 let from = entries_from(text.len());
                 let bytes = range.start * entry_bytes..range.end * entry_bytes;
-                let entries = bytemuck::cast_slice(&self.area[from..][bytes]);
+                let entries = Entries::from_bytes(&self.area[from..][bytes], entry_bytes);
                 ChunkSlice::Entries { text, entries }
             }
         }
@@ -344,18 +337,18 @@ impl Chunk {
 
 /// Puts the lines of `entries` in their order: in `to`, if there is that, else in `text` by way of
 /// `buffer`, which is as large. Returns how many bytes they have, and whether they are in `to`.
-fn put_in_order<W: Words>(
+fn put_in_order(
     text: &mut [u8],
     delimiter: u8,
-    entries: &[Entry<W>],
+    entries: Entries<'_>,
     buffer: &mut [u8],
     to: Option<&mut Lease>,
 ) -> (usize, bool) {
     let arranged = match to {
-        None => arrange(text, delimiter, entries, buffer),
+        None => arrange_entries(text, delimiter, entries, buffer),
         Some(to) => {
             to.populate(0..to.len());
-            let arranged = arrange(text, delimiter, entries, to);
+            let arranged = arrange_entries(text, delimiter, entries, to);
             return (arranged.bytes(), matches!(arranged, Arranged::Moved(_)));
         }
     };

@@ -6,7 +6,7 @@
 //! counted, and the beginning of the next one where a write ends within it.
 
 use std::io::{self, ErrorKind, Write};
-use xsort_kernels::lines::LineOrder;
+use xsort_kernels::lines::{LineComparer, LineKernels};
 
 /// Most bytes of a line. Two such lines are part of what the program takes beyond the budget.
 const LINE_BYTES_MAX: usize = 8 << 20;
@@ -14,11 +14,10 @@ const LINE_BYTES_MAX: usize = 8 << 20;
 const WRITE_BYTES: usize = 64 << 10;
 
 /// Writes the first of neighbours with the same key, behind how many there are.
-pub struct CountedOutput<'a, O: LineOrder, W> {
+pub struct CountedOutput<'a, W> {
     to: W,
-    order: &'a O,
+    comparer: Box<dyn LineComparer + 'a>,
     delimiter: u8,
-    scratch: O::Scratch,
     /// The first line of the group, without delimiter; how many lines the group has so far.
     first: Vec<u8>,
     lines: u64,
@@ -27,14 +26,13 @@ pub struct CountedOutput<'a, O: LineOrder, W> {
     counted: Vec<u8>,
 }
 
-impl<'a, O: LineOrder, W: Write> CountedOutput<'a, O, W> {
+impl<'a, W: Write> CountedOutput<'a, W> {
     /// An output to `to`, of lines in the given order.
-    pub fn new(to: W, order: &'a O, delimiter: u8) -> Self {
+    pub fn new(to: W, order: &'a dyn LineKernels, delimiter: u8) -> Self {
         CountedOutput {
             to,
-            order,
+            comparer: order.comparer(),
             delimiter,
-            scratch: O::Scratch::default(),
             first: Vec::new(),
             lines: 0,
             begun: Vec::new(),
@@ -44,7 +42,7 @@ impl<'a, O: LineOrder, W: Write> CountedOutput<'a, O, W> {
 
     /// Takes the next line.
     fn count(&mut self, line: &[u8]) -> io::Result<()> {
-        if self.lines > 0 && self.order.same(&self.first, line, &mut self.scratch) {
+        if self.lines > 0 && self.comparer.same(&self.first, line) {
             self.lines += 1;
             return Ok(());
         }
@@ -83,7 +81,7 @@ fn append(line: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-impl<O: LineOrder, W: Write> Write for CountedOutput<'_, O, W> {
+impl<W: Write> Write for CountedOutput<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut rest = bytes;
         while let Some(end) = memchr::memchr(self.delimiter, rest) {

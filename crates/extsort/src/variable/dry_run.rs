@@ -5,7 +5,7 @@ use super::plan::Plan;
 use crate::Error;
 use crate::store::compression::Codec;
 use serde::Serialize;
-use xsort_kernels::lines::{Entry, LineOrder};
+use xsort_kernels::lines::LineKernels;
 
 /// What a sort or merge of lines would use.
 #[derive(Clone, Debug, Serialize)]
@@ -27,12 +27,13 @@ pub struct LinesDryRun {
 ///
 /// # Errors
 /// [`Error::Memory`] if the budget is too small for the inputs.
-pub fn dry_run_lines<O: LineOrder>(
+pub fn dry_run_lines(
     options: &LinesOptions,
+    order: &dyn LineKernels,
     input_bytes: Option<u64>,
     merged_inputs: Option<usize>,
 ) -> Result<LinesDryRun, Error> {
-    let entry_bytes = size_of::<Entry<O::Words>>();
+    let entry_bytes = order.entry_bytes();
     let plan = match merged_inputs {
         Some(inputs) => Plan::for_merge(options, inputs, input_bytes),
         None => Plan::new(options, input_bytes, entry_bytes, options.checkpoint.is_some()),

@@ -16,16 +16,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use xsort_disk::Disk;
+use xsort_kernels::lines::{LineKernels, PutLine};
 
-/// What is written of the lines of a segment, which come in order.
-pub trait SegmentForm {
-    /// Writes what becomes of a line to the front of `out`, which has room for the line and its
-    /// delimiter. Returns how many bytes that is.
-    fn put(&mut self, line: &[u8], out: &mut [u8]) -> usize;
-
-    /// The same of a line that is longer than any `out`: it comes in pieces, its delimiter behind
-    /// the last one. A piece is the first `piece_bytes` bytes of `out`, which has
-    /// [`PIECE_ROOM`] more, and is changed in place. Returns how many bytes become of it.
+/// What is written of the lines of a segment, which come in order: [`PutLine`] writes a line that
+/// fits in the output buffer.
+pub trait SegmentForm: PutLine {
+    /// Writes one piece of a line longer than the output buffer. The last piece includes the
+    /// delimiter. The piece is the first `piece_bytes` bytes of `out`, which has [`PIECE_ROOM`]
+    /// more, and is changed in place. Returns the number of bytes written.
     fn put_piece(&mut self, out: &mut [u8], piece_bytes: usize) -> usize;
 }
 
@@ -52,8 +50,8 @@ pub struct OutputForm<'f> {
 }
 
 /// A sort or merge of lines under way.
-pub(super) struct LinesJob<'a, O> {
-    pub(super) order: &'a O,
+pub(super) struct LinesJob<'a> {
+    pub(super) order: &'a dyn LineKernels,
     pub(super) options: &'a LinesOptions,
     pub(super) plan: Plan,
     pub(super) disk: &'a dyn Disk,
@@ -82,10 +80,10 @@ pub(super) struct LinesJob<'a, O> {
     pub(super) form: Option<OutputForm<'a>>,
 }
 
-impl<'a, O> LinesJob<'a, O> {
+impl<'a> LinesJob<'a> {
     /// A job without a checkpoint.
     pub(super) fn new(
-        order: &'a O,
+        order: &'a dyn LineKernels,
         options: &'a LinesOptions,
         plan: Plan,
         disk: &'a dyn Disk,

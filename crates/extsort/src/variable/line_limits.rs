@@ -3,7 +3,7 @@
 use super::options::LinesOptions;
 use super::plan::{Plan, sorted_input_blocks};
 use xsort_disk::align_down;
-use xsort_kernels::lines::{Entry, LineOrder};
+use xsort_kernels::lines::LineKernels;
 
 /// Sorted inputs that may have long lines at the same time: the more, the shorter these must be.
 pub(super) const LONG_INPUTS_MAX: usize = 4;
@@ -32,8 +32,8 @@ pub(super) fn line_bytes_max(plan: &Plan) -> usize {
 /// The longest line, its delimiter included, of a stream that is sorted with these options,
 /// whatever other lines there are.
 #[must_use]
-pub fn stream_line_bytes_max<O: LineOrder>(options: &LinesOptions) -> usize {
-    line_bytes_max(&Plan::new(options, None, size_of::<Entry<O::Words>>(), false))
+pub fn stream_line_bytes_max(options: &LinesOptions, order: &dyn LineKernels) -> usize {
+    line_bytes_max(&Plan::new(options, None, order.entry_bytes(), false))
 }
 
 /// The longest line of so many sorted inputs that can be merged, if not too many of them have such

@@ -79,4 +79,6 @@ pub use sequential::{
 };
 pub use shuffle::{Shuffle, WithoutKeys};
 pub use sort::{merge_lines, sort_formed, sort_lines, sort_lines_to};
-pub use xsort_kernels::lines::{ByBytes, ByBytesReversed, LineOrder, Words};
+pub use xsort_kernels::lines::{
+    ByBytes, ByBytesReversed, LineComparer, LineKernels, LineOrder, PutLine, Words,
+};

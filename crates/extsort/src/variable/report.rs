@@ -77,8 +77,8 @@ pub(super) struct FormTotals {
 impl LinesReport {
     /// The report of a job whose output is complete. `is_checked`: all lines were hashed when they
     /// were read, and the sums are compared.
-    pub(super) fn new<O>(
-        job: &LinesJob<'_, O>,
+    pub(super) fn new(
+        job: &LinesJob<'_>,
         formed: FormTotals,
         is_checked: bool,
         written_bytes: u64,

@@ -28,14 +28,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use xsort_disk::{Disk, FileId};
-use xsort_kernels::lines::{Entry, LineOrder};
+use xsort_kernels::lines::LineKernels;
 
 /// Sorts all lines of `inputs` to the output of `checkpoint`. Continues an interrupted sort if that
 /// is asked for.
-pub(super) fn sort<O: LineOrder>(
+pub(super) fn sort(
     options: &LinesOptions,
     checkpoint: &LinesCheckpoint,
-    order: &O,
+    order: &dyn LineKernels,
     inputs: Vec<LinesInput>,
     form: Option<OutputForm<'_>>,
     disk: &dyn Disk,
@@ -43,7 +43,7 @@ pub(super) fn sort<O: LineOrder>(
 ) -> Result<LinesReport, Error> {
     let begun = Instant::now();
     let bytes = total_bytes(&inputs);
-    let entry_bytes = size_of::<Entry<O::Words>>();
+    let entry_bytes = order.entry_bytes();
     let request = SortRequest {
         output: &checkpoint.output,
         meaning: &format!(
@@ -148,9 +148,9 @@ fn resume<'a>(
 
 impl ResumableSort<'_> {
     /// Sorts to the hidden output, and publishes that.
-    fn run<O: LineOrder>(
+    fn run(
         mut self,
-        order: &O,
+        order: &dyn LineKernels,
         inputs: Vec<LinesInput>,
         form: Option<OutputForm<'_>>,
         observer: &dyn Observer,

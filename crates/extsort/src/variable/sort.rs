@@ -16,15 +16,15 @@ use parking_lot::Mutex;
 use std::io::Write;
 use std::time::Instant;
 use xsort_disk::{Disk, Lease};
-use xsort_kernels::lines::{Entry, LineOrder};
+use xsort_kernels::lines::LineKernels;
 
 /// Sorts all lines of `inputs`, and writes them to `output`.
 ///
 /// # Errors
 /// If an input, the output or scratch fails, or if a line is too long for the budget.
-pub fn sort_lines<O: LineOrder>(
+pub fn sort_lines(
     options: &LinesOptions,
-    order: &O,
+    order: &dyn LineKernels,
     inputs: Vec<LinesInput>,
     output: &mut (dyn Write + Send),
     disk: &dyn Disk,
@@ -39,9 +39,9 @@ pub fn sort_lines<O: LineOrder>(
 ///
 /// # Errors
 /// As [`sort_lines`]. What a file that is written named before is then still there.
-pub fn sort_formed<O: LineOrder>(
+pub fn sort_formed(
     options: &LinesOptions,
-    order: &O,
+    order: &dyn LineKernels,
     inputs: Vec<LinesInput>,
     output: SortedOutput<'_>,
     form: OutputForm<'_>,
@@ -56,9 +56,9 @@ pub fn sort_formed<O: LineOrder>(
 ///
 /// # Errors
 /// As [`sort_lines`]. What a file that is written named before is then still there.
-pub fn sort_lines_to<O: LineOrder>(
+pub fn sort_lines_to(
     options: &LinesOptions,
-    order: &O,
+    order: &dyn LineKernels,
     inputs: Vec<LinesInput>,
     output: SortedOutput<'_>,
     disk: &dyn Disk,
@@ -68,9 +68,9 @@ pub fn sort_lines_to<O: LineOrder>(
 }
 
 /// Sorts to the output of the checkpoint, or else to this one.
-fn sort_to<O: LineOrder>(
+fn sort_to(
     options: &LinesOptions,
-    order: &O,
+    order: &dyn LineKernels,
     inputs: Vec<LinesInput>,
     output: SortedOutput<'_>,
     form: Option<OutputForm<'_>>,
@@ -108,9 +108,9 @@ fn while_given_back<R>(memory: Lease, work: impl FnOnce() -> R) -> R {
 
 /// Sorts without a checkpoint. Returns with the report a lease of no bytes: the mapping lives as
 /// long.
-fn sort_once<O: LineOrder>(
+fn sort_once(
     options: &LinesOptions,
-    order: &O,
+    order: &dyn LineKernels,
     inputs: Vec<LinesInput>,
     output: LinesOutput<'_>,
     form: Option<OutputForm<'_>>,
@@ -120,7 +120,7 @@ fn sort_once<O: LineOrder>(
     let begun = Instant::now();
     let bytes = total_bytes(&inputs);
     let needs_bypass = output.needs_bypass() || inputs.iter().any(LinesInput::needs_bypass);
-    let plan = Plan::new(options, bytes, size_of::<Entry<O::Words>>(), needs_bypass);
+    let plan = Plan::new(options, bytes, order.entry_bytes(), needs_bypass);
     plan.refuse_index(options, bytes)?;
     let known_bytes: u64 = inputs.iter().map(LinesInput::known_bytes).sum();
     let mut memory = plan.map_memory(known_bytes >= options.budget_bytes)?;
@@ -137,9 +137,9 @@ fn sort_once<O: LineOrder>(
 ///
 /// # Errors
 /// As [`sort_lines`].
-pub fn merge_lines<O: LineOrder>(
+pub fn merge_lines(
     options: &LinesOptions,
-    order: &O,
+    order: &dyn LineKernels,
     inputs: Vec<LinesInput>,
     output: &mut (dyn Write + Send),
     disk: &dyn Disk,

@@ -17,12 +17,12 @@ use crate::store::seal::seal;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{Completion, Lease, align_up};
-use xsort_kernels::lines::{Gathered, LineOrder, Merge};
+use xsort_kernels::lines::{Gathered, LineComparer, LineMerge};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Takes lines in order, and writes blocks of them to scratch.
-pub(super) struct Spiller<'a, 'j, O: LineOrder> {
-    job: &'j LinesJob<'a, O>,
+pub(super) struct Spiller<'a, 'j> {
+    job: &'j LinesJob<'a>,
     free: Vec<Lease>,
     in_flight: usize,
     done_to: Sender<Completion>,
@@ -44,7 +44,7 @@ pub(super) struct Spiller<'a, 'j, O: LineOrder> {
     long: Option<LongLine>,
     /// The end of the write buffer, which is too small for a block.
     rest: Lease,
-    scratch: O::Scratch,
+    comparer: Box<dyn LineComparer + 'j>,
 }
 
 /// A block that is being filled, or a piece of a long line.
@@ -86,9 +86,9 @@ struct LongLine {
     first_key: Option<[u64; KEY_WORDS]>,
 }
 
-impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
+impl<'a, 'j> Spiller<'a, 'j> {
     /// A spiller with the memory of a write buffer.
-    pub(super) fn new(job: &'j LinesJob<'a, O>, mut write_buffer: Lease) -> Self {
+    pub(super) fn new(job: &'j LinesJob<'a>, mut write_buffer: Lease) -> Self {
         let block_bytes = job.plan.block_bytes;
         let blocks = write_buffer.len() / block_bytes;
         let free = (0..blocks).map(|_| write_buffer.split_off_front(block_bytes)).collect();
@@ -108,17 +108,14 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
             left: 0,
             long: None,
             rest: write_buffer,
-            scratch: O::Scratch::default(),
+            comparer: job.order.comparer(),
         };
         spiller.choose_codec();
         spiller
     }
 
     /// Writes lines of a sorted chunk.
-    pub(super) fn spill(
-        &mut self,
-        slice: ChunkSlice<'_, O::Words>,
-    ) -> Result<Vec<SpilledBlock>, Error> {
+    pub(super) fn spill(&mut self, slice: ChunkSlice<'_>) -> Result<Vec<SpilledBlock>, Error> {
         let delimiter = self.job.options.delimiter;
         let spill_busy = &self.job.gauges.stage_times.spill_busy;
         let mut rest = slice;
@@ -135,7 +132,7 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
     /// Writes the lines of a merge.
     pub(super) fn spill_merged(
         &mut self,
-        merge: &mut Merge<'_, O>,
+        merge: &mut dyn LineMerge<'_>,
     ) -> Result<Vec<SpilledBlock>, Error> {
         let spill_busy = &self.job.gauges.stage_times.spill_busy;
         while !merge.is_done() {
@@ -456,8 +453,6 @@ impl<'a, 'j, O: LineOrder> Spiller<'a, 'j, O> {
 
     fn first_key(&mut self, text: &[u8]) -> [u64; KEY_WORDS] {
         let end = xsort_kernels::lines::line_end(text, self.job.options.delimiter);
-        std::array::from_fn(|number| {
-            self.job.order.word_of(text, end, 8 * number, &mut self.scratch)
-        })
+        std::array::from_fn(|number| self.comparer.word(text, end, 8 * number))
     }
 }

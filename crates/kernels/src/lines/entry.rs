@@ -6,6 +6,7 @@ use crate::words::Word;
 use bytemuck::{Pod, Zeroable};
 use std::cmp::Ordering;
 use std::fmt::Debug;
+use std::ops::Range;
 
 /// Bits for a line's length in its entry.
 const LENGTH_BITS: u32 = 24;
@@ -27,6 +28,12 @@ pub trait Words: sealed::Sealed + Pod + Ord + Default + Debug + Send + Sync {
 
     /// The same with another first word.
     fn with_first(self, word: u64) -> Self;
+
+    /// The entries themselves.
+    ///
+    /// # Panics
+    /// If they hold another number of words.
+    fn typed(entries: Entries<'_>) -> &[Entry<Self>];
 }
 
 /// Only arrays of words implement [`Words`], so that entries have no padding.
@@ -53,6 +60,14 @@ impl Words for [u64; 1] {
     fn with_first(self, word: u64) -> Self {
         [word]
     }
+
+    #[inline(always)]
+    fn typed(entries: Entries<'_>) -> &[Entry<Self>] {
+        match entries {
+            Entries::OneWord(entries) => entries,
+            Entries::TwoWords(_) => panic!("entries of another order"),
+        }
+    }
 }
 
 impl Words for [u64; 2] {
@@ -71,6 +86,14 @@ impl Words for [u64; 2] {
     #[inline(always)]
     fn with_first(self, word: u64) -> Self {
         [word, self[1]]
+    }
+
+    #[inline(always)]
+    fn typed(entries: Entries<'_>) -> &[Entry<Self>] {
+        match entries {
+            Entries::TwoWords(entries) => entries,
+            Entries::OneWord(_) => panic!("entries of another order"),
+        }
     }
 }
 
@@ -189,5 +212,62 @@ impl<W: Words> Word for Entry<W> {
     #[inline(always)]
     fn bits(self) -> u64 {
         self.word()
+    }
+}
+
+/// Entries of lines, with as many words as their order has.
+#[derive(Clone, Copy, Debug)]
+pub enum Entries<'a> {
+    /// With one word each.
+    OneWord(&'a [Entry<[u64; 1]>]),
+    /// With two words each.
+    TwoWords(&'a [Entry<[u64; 2]>]),
+}
+
+impl<'a> Entries<'a> {
+    /// The entries that these bytes are, of `entry_bytes` bytes each.
+    ///
+    /// # Panics
+    /// If `bytes` aren't aligned, don't hold whole entries, or entries aren't of that size.
+    #[must_use]
+    pub fn from_bytes(bytes: &'a [u8], entry_bytes: usize) -> Entries<'a> {
+        if entry_bytes == size_of::<Entry<[u64; 1]>>() {
+            return Entries::OneWord(bytemuck::cast_slice(bytes));
+        }
+        assert_eq!(entry_bytes, size_of::<Entry<[u64; 2]>>(), "bytes of an entry");
+        Entries::TwoWords(bytemuck::cast_slice(bytes))
+    }
+
+    /// Number of entries.
+    #[must_use]
+    pub fn len(self) -> usize {
+        match self {
+            Entries::OneWord(entries) => entries.len(),
+            Entries::TwoWords(entries) => entries.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The entries in `range`.
+    #[must_use]
+    pub fn slice(self, range: Range<usize>) -> Entries<'a> {
+        match self {
+            Entries::OneWord(entries) => Entries::OneWord(&entries[range]),
+            Entries::TwoWords(entries) => Entries::TwoWords(&entries[range]),
+        }
+    }
+
+    /// The line of the entry at `index`, without its delimiter.
+    #[must_use]
+    pub fn line(self, index: usize, text: &'a [u8], delimiter: u8) -> &'a [u8] {
+        match self {
+            Entries::OneWord(entries) => entries[index].line(text, delimiter),
+            Entries::TwoWords(entries) => entries[index].line(text, delimiter),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Copying lines together in a new order.
 
-use super::{Entry, Words, count_lines, whole_lines_bytes};
+use super::{Entries, Entry, Words, count_lines, whole_lines_bytes};
 use crate::prefetch;
 
 /// How many lines ahead are prefetched.
@@ -44,7 +44,20 @@ pub fn gather<W: Words>(
     gathered
 }
 
-/// The same of a text whose lines are in order.
+/// Copies lines to `out` as [`gather`] does, whatever words their entries hold.
+pub fn gather_entries(
+    text: &[u8],
+    delimiter: u8,
+    entries: Entries<'_>,
+    out: &mut [u8],
+) -> Gathered {
+    match entries {
+        Entries::OneWord(entries) => gather(text, delimiter, entries, out),
+        Entries::TwoWords(entries) => gather(text, delimiter, entries, out),
+    }
+}
+
+/// Copies the first lines of `text`, which are in order, to `out`: as many as fit whole.
 pub fn gather_text(text: &[u8], delimiter: u8, out: &mut [u8]) -> Gathered {
     let bytes = whole_lines_bytes(&text[..text.len().min(out.len())], delimiter);
     let lines = &text[..bytes];
@@ -93,6 +106,19 @@ pub fn arrange<W: Words>(
     let Gathered { lines, bytes, .. } = gather(text, delimiter, entries, to);
     assert_eq!(lines, entries.len(), "all lines of a text fit where it fits");
     Arranged::Moved(bytes)
+}
+
+/// Puts lines in order as [`arrange`] does, whatever words their entries hold.
+pub fn arrange_entries(
+    text: &[u8],
+    delimiter: u8,
+    entries: Entries<'_>,
+    to: &mut [u8],
+) -> Arranged {
+    match entries {
+        Entries::OneWord(entries) => arrange(text, delimiter, entries, to),
+        Entries::TwoWords(entries) => arrange(text, delimiter, entries, to),
+    }
 }
 
 #[cfg(test)]

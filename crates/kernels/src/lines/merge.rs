@@ -6,7 +6,7 @@
 use super::columns::{Columns, SameBytes};
 use super::hash::word_hash;
 use super::scan::begin_with_same;
-use super::{Entry, Gathered, LineOrder, Words, line_end, line_hash};
+use super::{Entries, Entry, Gathered, LineOrder, Words, line_end, line_hash};
 use crate::loser_tree::{self, HeadKey, Node};
 use crate::prefetch;
 
@@ -31,7 +31,7 @@ const SHARED_MAX: usize = 256;
 
 /// A sorted run of lines, or a slice of one.
 #[derive(Clone, Copy, Debug)]
-pub enum Lines<'a, W = [u64; 1]> {
+pub enum Lines<'a> {
     /// Lines in order, each with its delimiter, in consecutive slices (some may be empty).
     Blocks(&'a [&'a [u8]]),
     /// Lines in any order in memory, and the order in which to take them.
@@ -39,8 +39,15 @@ pub enum Lines<'a, W = [u64; 1]> {
         /// The lines.
         text: &'a [u8],
         /// In order.
-        entries: &'a [Entry<W>],
+        entries: Entries<'a>,
     },
+}
+
+/// Writes what becomes of a line.
+pub trait PutLine {
+    /// Writes what becomes of a line to the front of `out`, which has room for the line and its
+    /// delimiter. Returns how many bytes that is.
+    fn put(&mut self, line: &[u8], out: &mut [u8]) -> usize;
 }
 
 /// What [`Merge::fill_with`] has written.
@@ -96,7 +103,7 @@ pub struct Merge<'a, O: LineOrder> {
     is_deep: bool,
     /// Whether lines are hashed.
     needs_hashes: bool,
-    runs: &'a [Lines<'a, O::Words>],
+    runs: &'a [Lines<'a>],
     nodes: Vec<Node<Cursor<'a, O::Words>>>,
     winner: HeadKey,
     live: usize,
@@ -126,7 +133,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         order: &'a O,
         delimiter: u8,
         is_unique: bool,
-        runs: &'a [Lines<'a, O::Words>],
+        runs: &'a [Lines<'a>],
         ends: Option<(&'a [u8], &'a [u8])>,
         same: Option<&SameBytes>,
     ) -> Self {
@@ -187,11 +194,10 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         merge
     }
 
-    /// The same without the sum of written lines' hashes, for lines that are merged again. Those of
+    /// Leaves out the sum of written lines' hashes, for lines that are merged again. Those of
     /// dropped lines are summed all the same.
-    #[must_use]
-    pub fn without_written_sum(self) -> Self {
-        Merge { needs_hashes: self.is_unique, ..self }
+    pub fn omit_written_sum(&mut self) {
+        self.needs_hashes = self.is_unique;
     }
 
     /// Writes the next bytes of the merged lines to `out`. Returns how many: fewer than fit only at
@@ -208,14 +214,9 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         at
     }
 
-    /// Writes what `put` makes of the next lines to `out`: as many as would fit as they are. `put`
-    /// gets a line without its delimiter and the rest of `out`, which has room for both, and
-    /// returns how many bytes it wrote. Nothing may be left of a line that was written in part.
-    pub fn fill_with(
-        &mut self,
-        out: &mut [u8],
-        mut put: impl FnMut(&[u8], &mut [u8]) -> usize,
-    ) -> Filled {
+    /// Writes what `put` makes of the next lines to `out`: as many as would fit as they are. Nothing
+    /// may be left of a line that was written in part.
+    pub fn fill_with(&mut self, out: &mut [u8], put: &mut dyn PutLine) -> Filled {
         debug_assert_eq!(self.pending_bytes(), 0);
         let mut filled = Filled::default();
         while self.live > 0 {
@@ -226,7 +227,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
                 break;
             }
             if self.count(run) {
-                filled.bytes += put(line, to);
+                filled.bytes += put.put(line, to);
                 filled.line_bytes += line.len() + 1;
             }
             self.advance(run);
@@ -412,7 +413,8 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         let cursor = &mut self.nodes[run].cursor;
         match self.runs[run] {
             Lines::Ordered { text, entries } => {
-                let entries = if cursor.is_live { cursor.entries } else { entries };
+                let entries =
+                    if cursor.is_live { cursor.entries } else { O::Words::typed(entries) };
                 let Some((&head, behind)) = entries.split_first() else { return self.run_dry(run) };
                 prefetch::line(behind.as_ptr().wrapping_add(ENTRIES_AHEAD).cast());
                 if let Some(later) = behind.get(AHEAD)
@@ -508,7 +510,7 @@ fn words_tie<O: LineOrder>(
     order: &O,
     delimiter: u8,
     skip: usize,
-    runs: &[Lines<'_, O::Words>],
+    runs: &[Lines<'_>],
     scratch: &mut O::Scratch,
 ) -> bool {
     let (mut pairs, mut ties) = (0, 0);
@@ -520,7 +522,8 @@ fn words_tie<O: LineOrder>(
             last = Some(word);
         };
         match run {
-            Lines::Ordered { text, entries } => {
+            &Lines::Ordered { text, entries } => {
+                let entries = O::Words::typed(entries);
                 let from = entries.len() / 2;
                 for entry in entries[from..].iter().take(SAMPLED_LINES) {
                     take(match skip {

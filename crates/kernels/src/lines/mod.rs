@@ -11,8 +11,12 @@
 //! | `merge` | the k-way merge of sorted runs of lines |
 //! | `hash` | hashes of lines, whose sum doesn't depend on the order |
 //! | `search` | where a line belongs in a sorted run |
+//! | `check` | the first line that is smaller than the one before it |
+//! | `dispatch` | an order as an object, for code that is compiled once |
 
+mod check;
 mod columns;
+mod dispatch;
 mod entry;
 mod gather;
 mod hash;
@@ -22,11 +26,15 @@ mod scan;
 mod search;
 mod sort;
 
+pub use check::CheckedLines;
 pub use columns::SameBytes;
-pub use entry::{Entry, Words};
-pub use gather::{Arranged, Gathered, arrange, gather, gather_text};
+pub use dispatch::{LineComparer, LineKernels, LineMerge, SortSettings};
+pub use entry::{Entries, Entry, Words};
+pub use gather::{
+    Arranged, Gathered, arrange, arrange_entries, gather, gather_entries, gather_text,
+};
 pub use hash::line_hash;
-pub use merge::{Filled, Lines, Merge};
+pub use merge::{Filled, Lines, Merge, PutLine};
 pub use order::{ByBytes, ByBytesReversed, LineOrder};
 pub use scan::{
     MASK_BYTES, count_lines, for_each_line, line_end, mask, shared_bytes, whole_lines_bytes,

@@ -7,18 +7,15 @@
 //! | file | idea |
 //! |---|---|
 //! | `window` | a part of the input in memory |
-//! | `piece` | its lines, each compared with the one before |
 //! | `threads` | several windows at a time |
 
-mod piece;
 mod threads;
 mod window;
 
-use piece::{Checked, LineCheck};
 use std::io::{self, Read};
 use threads::WindowThreads;
 use window::{Brought, READ_BYTES, WholeLines, Window};
-use xsort_kernels::lines::LineOrder;
+use xsort_kernels::lines::{CheckedLines, LineComparer, LineKernels};
 
 /// Large windows that this thread checks before it starts others.
 const WINDOWS_BEFORE_THREADS: usize = 2;
@@ -33,28 +30,45 @@ type Disorder = (u64, Vec<u8>);
 ///
 /// # Errors
 /// If `bytes` can't be read, or if two neighbouring lines don't fit in memory.
-pub fn first_disorder<O: LineOrder>(
-    order: &O,
+pub fn first_disorder(
+    order: &dyn LineKernels,
     bytes: impl Read,
     delimiter: u8,
     is_unique: bool,
     threads: impl FnOnce() -> usize,
 ) -> io::Result<Option<(u64, Vec<u8>)>> {
-    let check = LineCheck::new(order, delimiter, is_unique);
+    let check = LineCheck { order, delimiter, is_unique };
     let outcomes = crossbeam_channel::unbounded();
     std::thread::scope(|scope| {
         let start = || {
             let threads = Some(threads().min(THREADS_MAX)).filter(|&threads| threads > 1)?;
-            WindowThreads::start(scope, threads, &check, &outcomes)
+            WindowThreads::start(scope, threads, check, &outcomes)
         };
-        let run = Run { check: &check, threads: None, lines: 0, is_first: true };
+        let comparer = order.comparer();
+        let run = Run { check, comparer, threads: None, lines: 0, is_first: true };
         run.check_all(bytes, Window::new(delimiter), start)
     })
 }
 
+/// What is out of order.
+#[derive(Clone, Copy)]
+struct LineCheck<'o> {
+    order: &'o dyn LineKernels,
+    delimiter: u8,
+    /// Whether a line that is equal to the one before is out of order.
+    is_unique: bool,
+}
+
+impl LineCheck<'_> {
+    fn check(self, text: &[u8], comparer: &mut dyn LineComparer) -> CheckedLines {
+        comparer.check(text, self.delimiter, self.is_unique)
+    }
+}
+
 /// A check under way.
-struct Run<'c, 's, O> {
-    check: &'c LineCheck<'c, O>,
+struct Run<'c, 's> {
+    check: LineCheck<'c>,
+    comparer: Box<dyn LineComparer + 'c>,
     threads: Option<WindowThreads<'s>>,
     /// Lines of the windows that were found in order.
     lines: u64,
@@ -62,7 +76,7 @@ struct Run<'c, 's, O> {
     is_first: bool,
 }
 
-impl<'s, O: LineOrder> Run<'_, 's, O> {
+impl<'s> Run<'_, 's> {
     fn check_all(
         mut self,
         mut bytes: impl Read,
@@ -70,7 +84,6 @@ impl<'s, O: LineOrder> Run<'_, 's, O> {
         start: impl FnOnce() -> Option<WindowThreads<'s>>,
     ) -> io::Result<Option<Disorder>> {
         let (mut start, mut large_windows) = (Some(start), 0);
-        let mut scratch = O::Scratch::default();
         loop {
             let lines = match window.read(&mut bytes)? {
                 Brought::Lines(lines) => lines,
@@ -90,7 +103,7 @@ impl<'s, O: LineOrder> Run<'_, 's, O> {
                     threads.give(text, lines.bytes);
                     self.take_findings(false)?
                 }
-                _ => self.check_here(&mut window, lines, &mut scratch)?,
+                _ => self.check_here(&mut window, lines)?,
             };
             if found.is_some() {
                 return Ok(found);
@@ -103,11 +116,10 @@ impl<'s, O: LineOrder> Run<'_, 's, O> {
         &mut self,
         window: &mut Window,
         lines: WholeLines,
-        scratch: &mut O::Scratch,
     ) -> io::Result<Option<Disorder>> {
         let mut found = self.take_findings(true)?;
         if found.is_none() {
-            let checked = self.check.check(&window.text[..lines.bytes], scratch);
+            let checked = self.check.check(&window.text[..lines.bytes], &mut *self.comparer);
             found = self.conclude(checked, &mut window.text);
         }
         if found.is_none() {
@@ -132,7 +144,7 @@ impl<'s, O: LineOrder> Run<'_, 's, O> {
 
     /// Counts the lines of a window. A line out of order is taken out of the window's text, in
     /// place: a copy would be a third line in memory.
-    fn conclude(&mut self, checked: Checked, text: &mut Vec<u8>) -> Option<Disorder> {
+    fn conclude(&mut self, checked: CheckedLines, text: &mut Vec<u8>) -> Option<Disorder> {
         // The first line was the last of the window before.
         self.lines += checked.lines - u64::from(!self.is_first);
         self.is_first = false;

@@ -1,14 +1,14 @@
 //! Threads that check windows of the input. Their findings are taken in the order of the input, so
 //! the first line out of order is the one that is found, however many threads there are.
 
-use super::piece::{Checked, LineCheck};
+use super::LineCheck;
 use crate::Error;
 use crate::job::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, Sender};
 use std::collections::BTreeMap;
 use std::io;
 use std::thread::Scope;
-use xsort_kernels::lines::LineOrder;
+use xsort_kernels::lines::CheckedLines;
 
 /// A window to be checked.
 pub(super) struct Task {
@@ -19,7 +19,7 @@ pub(super) struct Task {
 }
 
 /// A window that was checked, with its text.
-pub(super) type Outcome = Result<(usize, Checked, Vec<u8>), Error>;
+pub(super) type Outcome = Result<(usize, CheckedLines, Vec<u8>), Error>;
 
 /// Both ends of the way back from the threads.
 pub(super) type Outcomes = (Sender<Outcome>, Receiver<Outcome>);
@@ -33,26 +33,26 @@ pub(super) struct WindowThreads<'s> {
     given: usize,
     taken: usize,
     /// Findings whose turn hasn't come.
-    later: BTreeMap<usize, (Checked, Vec<u8>)>,
+    later: BTreeMap<usize, (CheckedLines, Vec<u8>)>,
     /// Memory for windows.
     free: Vec<Vec<u8>>,
 }
 
 impl<'s> WindowThreads<'s> {
     /// Starts up to `threads` threads; `None` if the system allows none.
-    pub(super) fn start<'e: 's, O: LineOrder>(
+    pub(super) fn start<'e: 's>(
         scope: &'s Scope<'s, 'e>,
         threads: usize,
-        check: &'s LineCheck<'_, O>,
+        check: LineCheck<'e>,
         (done, outcomes): &'s Outcomes,
     ) -> Option<Self> {
         let (tasks, tasks_from) = crossbeam_channel::unbounded::<Task>();
         let work = |_| {
             let tasks_from = tasks_from.clone();
             move || {
-                let mut scratch = O::Scratch::default();
+                let mut comparer = check.order.comparer();
                 for Task { number, text, bytes } in tasks_from {
-                    let checked = check.check(&text[..bytes], &mut scratch);
+                    let checked = check.check(&text[..bytes], &mut *comparer);
                     // The reading thread may have given up.
                     drop(done.send(Ok((number, checked, text))));
                 }
@@ -78,7 +78,7 @@ impl<'s> WindowThreads<'s> {
 
     /// The finding of the next window in the order of the input, if it is there; waits for it with
     /// `waits`, or if there are enough windows under way.
-    pub(super) fn take(&mut self, waits: bool) -> io::Result<Option<(Checked, Vec<u8>)>> {
+    pub(super) fn take(&mut self, waits: bool) -> io::Result<Option<(CheckedLines, Vec<u8>)>> {
         let waits = waits || self.given - self.taken >= 2 * self.threads;
         while self.given > self.taken && !self.later.contains_key(&self.taken) {
             let outcome = match waits {

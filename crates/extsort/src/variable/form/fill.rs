@@ -7,7 +7,7 @@ use super::super::plan::Plan;
 use crate::Error;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Lease;
-use xsort_kernels::lines::{LineOrder, count_lines, whole_lines_bytes};
+use xsort_kernels::lines::{count_lines, whole_lines_bytes};
 
 /// Bytes read at once.
 const READ_BYTES: usize = 1 << 20;
@@ -41,8 +41,8 @@ pub(crate) struct Divided {
 }
 
 /// Reads lines into areas.
-pub(crate) struct ChunkReader<'a, 'j, O> {
-    job: &'j LinesJob<'a, O>,
+pub(crate) struct ChunkReader<'a, 'j> {
+    job: &'j LinesJob<'a>,
     pub(crate) reader: InputReader<'j>,
     /// Bytes still to be read, if that is known.
     pub(crate) remaining: Option<u64>,
@@ -54,9 +54,9 @@ pub(crate) struct ChunkReader<'a, 'j, O> {
     is_of_morsel: bool,
 }
 
-impl<'a, 'j, O: LineOrder> ChunkReader<'a, 'j, O> {
+impl<'a, 'j> ChunkReader<'a, 'j> {
     pub(crate) fn new(
-        job: &'j LinesJob<'a, O>,
+        job: &'j LinesJob<'a>,
         reader: InputReader<'j>,
         remaining: Option<u64>,
     ) -> Self {
@@ -65,7 +65,7 @@ impl<'a, 'j, O: LineOrder> ChunkReader<'a, 'j, O> {
     }
 
     /// For a morsel, of which a chunk is made.
-    pub(crate) fn of_morsel(job: &'j LinesJob<'a, O>, reader: InputReader<'j>) -> Self {
+    pub(crate) fn of_morsel(job: &'j LinesJob<'a>, reader: InputReader<'j>) -> Self {
         ChunkReader { is_of_morsel: true, ..ChunkReader::new(job, reader, None) }
     }
 

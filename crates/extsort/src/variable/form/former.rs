@@ -28,7 +28,6 @@ use crate::store::journal::Step;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::collections::{BTreeMap, VecDeque};
 use xsort_disk::Lease;
-use xsort_kernels::lines::LineOrder;
 
 /// Parts of a run for each thread, so that all are done at about the same time.
 const PARTS_PER_THREAD: usize = 2;
@@ -53,18 +52,18 @@ impl FormTasks {
 }
 
 /// Does tasks: other threads, or this one if there are none.
-pub(crate) struct FormWorkers<'a, 'j, 'w, O: LineOrder> {
-    pub(crate) worker: &'w FormWorker<'a, 'j, O>,
+pub(crate) struct FormWorkers<'a, 'j, 'w> {
+    pub(crate) worker: &'w FormWorker<'a, 'j>,
     /// Tasks for other threads.
     pub(crate) tasks: Option<FormTasks>,
     pub(crate) outcomes: Receiver<Result<FormOutcome, Error>>,
 }
 
 /// Forms runs.
-pub(crate) struct Former<'a, 'j, 'w, O: LineOrder> {
-    job: &'j LinesJob<'a, O>,
-    workers: FormWorkers<'a, 'j, 'w, O>,
-    reader: ChunkReader<'a, 'j, O>,
+pub(crate) struct Former<'a, 'j, 'w> {
+    job: &'j LinesJob<'a>,
+    workers: FormWorkers<'a, 'j, 'w>,
+    reader: ChunkReader<'a, 'j>,
     free: Areas,
     /// An area with the beginning of a long line.
     next: Option<Filling>,
@@ -94,11 +93,11 @@ pub(crate) struct Formed {
     pub(crate) bytes: u64,
 }
 
-impl<'a, 'j, 'w, O: LineOrder> Former<'a, 'j, 'w, O> {
+impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
     pub(crate) fn new(
-        job: &'j LinesJob<'a, O>,
-        workers: FormWorkers<'a, 'j, 'w, O>,
-        reader: ChunkReader<'a, 'j, O>,
+        job: &'j LinesJob<'a>,
+        workers: FormWorkers<'a, 'j, 'w>,
+        reader: ChunkReader<'a, 'j>,
         free: Areas,
     ) -> Self {
         Former {

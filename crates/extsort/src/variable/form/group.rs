@@ -12,7 +12,7 @@
 //! side of a cut: so parts may differ in size, but never in order.
 
 use super::super::chunk::{Chunk, ChunkSlice};
-use xsort_kernels::lines::{Bound, LineOrder, SameBytes, Words};
+use xsort_kernels::lines::{Bound, LineKernels, SameBytes};
 
 /// Lines of each chunk from which cuts are chosen, for each part.
 const SAMPLES_PER_PART: usize = 4;
@@ -26,30 +26,30 @@ pub(crate) struct ChunkGroup {
 
 impl ChunkGroup {
     /// Cuts `chunks` into at most `parts` parts.
-    pub(crate) fn new<O: LineOrder>(
-        order: &O,
+    pub(crate) fn new(
+        order: &dyn LineKernels,
         delimiter: u8,
         chunks: Vec<Chunk>,
         parts: usize,
     ) -> ChunkGroup {
-        let mut scratch = O::Scratch::default();
+        let mut comparer = order.comparer();
         let mut sample: Vec<&[u8]> = Vec::new();
         for chunk in chunks.iter().filter(|_| parts > 1) {
             let samples = SAMPLES_PER_PART * parts;
             let bytes = chunk.bytes_between(0, chunk.end());
             sample.extend((1..samples).map(|at| {
                 let position = chunk.ahead(0, at * (bytes / samples), delimiter);
-                chunk.line_before::<O::Words>(position, delimiter)
+                chunk.line_before(position, delimiter)
             }));
         }
-        sample.sort_unstable_by(|a, b| order.compare(a, b, &mut scratch));
+        sample.sort_unstable_by(|a, b| comparer.compare(a, b));
         let mut cuts = vec![vec![0; chunks.len()]];
         for part in 1..parts {
             let Some(line) = sample.get(part * sample.len() / parts) else { break };
             let bound = Bound { line, include_equal: true };
             let before = |chunk: &Chunk| {
                 let expected = chunk.bytes_between(0, chunk.end()) / parts * part;
-                chunk.find(order, delimiter, 0, (bound, expected), &mut scratch)
+                chunk.find(&mut *comparer, delimiter, 0, bound, expected)
             };
             cuts.push(chunks.iter().map(before).collect());
         }
@@ -63,7 +63,7 @@ impl ChunkGroup {
     }
 
     /// What each chunk has of a part, if it has anything.
-    pub(crate) fn part<W: Words>(&self, part: usize) -> Vec<ChunkSlice<'_, W>> {
+    pub(crate) fn part(&self, part: usize) -> Vec<ChunkSlice<'_>> {
         let ranges = self.cuts[part].iter().zip(&self.cuts[part + 1]).map(|(&from, &to)| from..to);
         let slices = self.chunks.iter().zip(ranges).map(|(chunk, range)| chunk.slice(range));
         slices.filter(|slice| !slice.is_empty()).collect()

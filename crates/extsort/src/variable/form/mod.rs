@@ -38,7 +38,6 @@ use former::{FormTasks, FormWorkers, Formed, Former};
 use std::sync::Arc;
 use worker::FormWorker;
 use xsort_disk::BlockPool;
-use xsort_kernels::lines::LineOrder;
 
 /// What phase one leaves to phase two.
 pub(super) struct FormedRuns {
@@ -58,8 +57,8 @@ pub(super) struct FormedRuns {
 
 /// Forms runs of all lines of `inputs`. If there is a journal, all runs are on scratch when this
 /// returns.
-pub(super) fn form_runs<O: LineOrder>(
-    job: &LinesJob<'_, O>,
+pub(super) fn form_runs(
+    job: &LinesJob<'_>,
     inputs: Vec<LinesInput>,
     memory: LinesMemory,
 ) -> Result<FormedRuns, Error> {
@@ -88,8 +87,8 @@ pub(super) fn form_runs<O: LineOrder>(
 }
 
 /// What was formed, with the memory for a merge of it.
-fn to_merge<O: LineOrder>(
-    worker: FormWorker<'_, '_, O>,
+fn to_merge(
+    worker: FormWorker<'_, '_>,
     formed: Formed,
     bypass: Option<Arc<BlockPool>>,
     is_replayed: bool,
@@ -103,10 +102,10 @@ fn to_merge<O: LineOrder>(
 }
 
 /// Returns what was formed, and whether an earlier process had read all inputs.
-fn form_on_threads<'a, 'j, O: LineOrder>(
-    job: &'j LinesJob<'a, O>,
-    worker: &FormWorker<'a, 'j, O>,
-    reader: ChunkReader<'a, 'j, O>,
+fn form_on_threads<'a, 'j>(
+    job: &'j LinesJob<'a>,
+    worker: &FormWorker<'a, 'j>,
+    reader: ChunkReader<'a, 'j>,
     areas: Areas,
 ) -> Result<(Formed, bool), Error> {
     let (sorts, sorts_from) = unbounded();

@@ -20,7 +20,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Lease;
-use xsort_kernels::lines::LineOrder;
 
 /// All lines must be expected to take at most this share of the memory.
 const MEMORY_SHARE: u64 = 2;
@@ -28,8 +27,8 @@ const MEMORY_SHARE: u64 = 2;
 const EIGHTHS_MAX: u64 = 7;
 
 /// The morsels of these inputs, if each thread should read its own.
-pub(crate) fn cut<O: LineOrder>(
-    job: &LinesJob<'_, O>,
+pub(crate) fn cut(
+    job: &LinesJob<'_>,
     inputs: &[LinesInput],
     input_bytes: Option<u64>,
 ) -> Option<Morsels> {
@@ -52,9 +51,9 @@ pub(crate) fn cut<O: LineOrder>(
 }
 
 /// Forms chunks of all morsels. If that can't be done, returns all memory.
-pub(crate) fn form<'a, O: LineOrder>(
-    job: &LinesJob<'a, O>,
-    worker: &FormWorker<'a, '_, O>,
+pub(crate) fn form<'a>(
+    job: &LinesJob<'a>,
+    worker: &FormWorker<'a, '_>,
     morsels: &Morsels,
     areas: Areas,
 ) -> Result<Formed, Areas> {
@@ -99,9 +98,9 @@ struct FormedChunks {
     is_given_up: bool,
 }
 
-struct Forming<'f, 'a, 'j, O: LineOrder> {
-    job: &'f LinesJob<'a, O>,
-    worker: &'f FormWorker<'a, 'j, O>,
+struct Forming<'f, 'a, 'j> {
+    job: &'f LinesJob<'a>,
+    worker: &'f FormWorker<'a, 'j>,
     morsels: &'f Morsels,
     memory_bytes: u64,
     /// The number of the next morsel.
@@ -109,7 +108,7 @@ struct Forming<'f, 'a, 'j, O: LineOrder> {
     formed: Mutex<FormedChunks>,
 }
 
-impl<O: LineOrder> Forming<'_, '_, '_, O> {
+impl Forming<'_, '_, '_> {
     /// Forms chunks of morsels until there are no more.
     fn run(&self) {
         let next = || self.next.fetch_add(1, Relaxed);

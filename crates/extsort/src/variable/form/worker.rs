@@ -11,7 +11,6 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{Lease, Prefault};
-use xsort_kernels::lines::{LineOrder, Merge};
 
 /// Work on chunks.
 pub(crate) enum FormTask {
@@ -58,15 +57,15 @@ pub(crate) struct SpilledPart {
 }
 
 /// Does tasks, on as many threads as there are buffers.
-pub(crate) struct FormWorker<'a, 'j, O: LineOrder> {
-    job: &'j LinesJob<'a, O>,
+pub(crate) struct FormWorker<'a, 'j> {
+    job: &'j LinesJob<'a>,
     sort_buffers: Mutex<Vec<Lease>>,
     write_buffers: Mutex<Vec<Lease>>,
 }
 
-impl<'a, 'j, O: LineOrder> FormWorker<'a, 'j, O> {
+impl<'a, 'j> FormWorker<'a, 'j> {
     pub(crate) fn new(
-        job: &'j LinesJob<'a, O>,
+        job: &'j LinesJob<'a>,
         sort_buffers: Vec<Lease>,
         write_buffers: Vec<Lease>,
     ) -> Self {
@@ -143,16 +142,16 @@ impl<'a, 'j, O: LineOrder> FormWorker<'a, 'j, O> {
             buffer.renew();
         }
         let mut spiller = Spiller::new(self.job, buffer);
-        let slices = group.part::<O::Words>(part);
+        let slices = group.part(part);
         let (blocks, dropped_sum) = if let [slice] = slices[..] {
             (spiller.spill(slice)?, 0)
         } else {
             let lines: Vec<_> = slices.iter().map(ChunkSlice::lines).collect();
             let (delimiter, is_unique) = (options.delimiter, options.is_unique);
             let same = group.same_bytes();
-            let merge = Merge::new(*order, delimiter, is_unique, &lines, None, same.as_ref());
-            let mut merge = merge.without_written_sum();
-            (spiller.spill_merged(&mut merge)?, merge.sums().1)
+            let mut merge = order.merge(delimiter, is_unique, &lines, None, same.as_ref());
+            merge.omit_written_sum();
+            (spiller.spill_merged(&mut *merge)?, merge.sums().1)
         };
         balance.dropped(dropped_sum);
         self.write_buffers.lock().push(spiller.into_write_buffer());

@@ -7,7 +7,6 @@ use crate::Error;
 use crate::store::compression::{BlockCodec, BlockDecompressor, broken_block};
 use crate::store::seal::check_seal;
 use xsort_disk::Lease;
-use xsort_kernels::lines::LineOrder;
 
 /// A block that was read and has to be decompressed.
 pub(crate) struct CompressedBlock<'r> {
@@ -31,9 +30,9 @@ pub(crate) struct DecompressedBlock {
 
 impl CompressedBlock<'_> {
     /// Checks the block's seal and decompresses it.
-    pub(crate) fn decompress<O: LineOrder>(
+    pub(crate) fn decompress(
         mut self,
-        job: &LinesJob<'_, O>,
+        job: &LinesJob<'_>,
         decompressor: &mut BlockDecompressor,
     ) -> Result<DecompressedBlock, Error> {
         let (scratch, address) = (job.scratch()?, self.block.address);

@@ -14,7 +14,6 @@ use super::worker::{MergeOutcome, MergeTask};
 use crate::Error;
 use crate::job::failure::STOP_INTERVAL;
 use crossbeam_channel::{Receiver, select};
-use xsort_kernels::lines::LineOrder;
 
 /// Where a merge starts.
 #[derive(Default)]
@@ -26,10 +25,10 @@ pub(crate) struct MergeStart {
 }
 
 /// Does tasks, at once or later.
-pub(crate) trait MergeWorkers<'r, W> {
+pub(crate) trait MergeWorkers<'r> {
     /// Has a task done. Returns the outcome if that is known already; else it comes through
     /// [`outcomes`](MergeWorkers::outcomes).
-    fn give(&mut self, task: MergeTask<'r, W>) -> Result<Option<MergeOutcome>, Error>;
+    fn give(&mut self, task: MergeTask<'r>) -> Result<Option<MergeOutcome>, Error>;
 
     fn outcomes(&self) -> &Receiver<Result<MergeOutcome, Error>>;
 
@@ -37,21 +36,21 @@ pub(crate) trait MergeWorkers<'r, W> {
 }
 
 /// Coordinates one merge.
-pub(crate) struct Coordinator<'a, 'j, 'r, O: LineOrder, T> {
-    job: &'j LinesJob<'a, O>,
+pub(crate) struct Coordinator<'a, 'j, 'r, T> {
+    job: &'j LinesJob<'a>,
     runs: &'r [Run],
     cursors: Vec<RunCursor<'r>>,
-    reader: Reader<'a, 'j, O>,
-    cutter: Cutter<'j, 'r, O>,
+    reader: Reader<'a, 'j>,
+    cutter: Cutter<'j, 'r>,
     workers: T,
     segments_merged: usize,
     lines_merged: u64,
 }
 
-impl<'a, 'j, 'r, O: LineOrder, T: MergeWorkers<'r, O::Words>> Coordinator<'a, 'j, 'r, O, T> {
+impl<'a, 'j, 'r, T: MergeWorkers<'r>> Coordinator<'a, 'j, 'r, T> {
     /// For a merge of `runs` from `start` on, in segments of about `segment_bytes`.
     pub(crate) fn new(
-        job: &'j LinesJob<'a, O>,
+        job: &'j LinesJob<'a>,
         runs: &'r [Run],
         start: &MergeStart,
         memory: &'j MergeMemory,

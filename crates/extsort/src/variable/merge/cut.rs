@@ -12,7 +12,7 @@ use super::cursor::RunCursor;
 use super::segment::{CutLine, RunSlice, Segment};
 use std::cmp::Ordering;
 use std::sync::Arc;
-use xsort_kernels::lines::{Bound, LineOrder, Words, bound_in_text, line_end};
+use xsort_kernels::lines::{Bound, LineComparer, LineKernels, line_end};
 
 /// A segment may be so many times as large as it should be: where all runs are in memory, and
 /// where blocks are, since runs on scratch differ in length, and each cut searches all of them.
@@ -32,36 +32,34 @@ struct CutPosition {
 type Cut = (usize, CutPosition);
 
 /// Cuts a merge into segments.
-pub(crate) struct Cutter<'j, 'r, O: LineOrder> {
-    order: &'j O,
+pub(crate) struct Cutter<'j, 'r> {
+    comparer: Box<dyn LineComparer + 'j>,
     delimiter: u8,
     is_unique: bool,
     segment_bytes: usize,
     /// Whether segments say where runs stand behind them.
     needs_positions: bool,
     segments: usize,
-    scratch: O::Scratch,
     last_cut_line: Option<CutLine<'r>>,
 }
 
-impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
+impl<'j, 'r> Cutter<'j, 'r> {
     /// Segments will have about `segment_bytes` bytes. If lines are `is_unique`, equal lines of all
     /// runs are in one segment.
     pub(crate) fn new(
-        order: &'j O,
+        order: &'j dyn LineKernels,
         delimiter: u8,
         is_unique: bool,
         segment_bytes: usize,
         needs_positions: bool,
     ) -> Self {
         Cutter {
-            order,
+            comparer: order.comparer(),
             delimiter,
             is_unique,
             segment_bytes,
             needs_positions,
             segments: 0,
-            scratch: O::Scratch::default(),
             last_cut_line: None,
         }
     }
@@ -72,7 +70,7 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
     }
 
     /// Cuts the next segment; `None` if a block must be read first, or if nothing is left.
-    pub(crate) fn next(&mut self, cursors: &mut [RunCursor<'r>]) -> Option<Segment<'r, O::Words>> {
+    pub(crate) fn next(&mut self, cursors: &mut [RunCursor<'r>]) -> Option<Segment<'r>> {
         let latest = self.latest_cut(cursors)?;
         let mut cut = self.preferred_cut(cursors)?;
         if let Some(latest) = latest {
@@ -168,7 +166,7 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
         cursors: &[RunCursor<'r>],
         (run, position): Cut,
     ) -> (CutLine<'r>, Vec<CutPosition>) {
-        let cut_line = cut_line::<O::Words>(&cursors[run], position, self.delimiter);
+        let cut_line = cut_line(&cursors[run], position, self.delimiter);
         let line = cut_line.bytes();
         // If all runs are alike.
         let expected = bytes_up_to(&cursors[run], position);
@@ -191,31 +189,30 @@ impl<'j, 'r, O: LineOrder> Cutter<'j, 'r, O> {
 
     /// Whether cut `a` comes before cut `b`.
     fn is_before(&mut self, cursors: &[RunCursor<'_>], a: Cut, b: Cut) -> bool {
-        let line =
-            |(run, position): Cut| last_line::<O::Words>(&cursors[run], position, self.delimiter);
-        let order = self.order.compare(line(a), line(b), &mut self.scratch);
+        let line = |(run, position): Cut| last_line(&cursors[run], position, self.delimiter);
+        let order = self.comparer.compare(line(a), line(b));
         order.then(a.0.cmp(&b.0)) == Ordering::Less
     }
 
     /// Where a cut falls in a run, about `expected` bytes ahead.
     fn find(&mut self, cursor: &RunCursor<'_>, bound: Bound<'_>, expected: usize) -> CutPosition {
-        let (order, delimiter, scratch) = (self.order, self.delimiter, &mut self.scratch);
+        let (comparer, delimiter) = (&mut *self.comparer, self.delimiter);
         if let Run::InMemory(chunk) = cursor.run {
-            let offset = chunk.find(order, delimiter, cursor.offset, (bound, expected), scratch);
+            let offset = chunk.find(comparer, delimiter, cursor.offset, bound, expected);
             return CutPosition { blocks: 0, offset };
         }
         let (mut from, mut expected) = (cursor.offset, expected);
         if let Some(text) = cursor.loaded.front().map(|loaded| &loaded.text()[from..]) {
             // Of many runs, most have no line before the cut.
             let next = &text[..line_end(text, delimiter)];
-            if !bound.is_after(order.compare(next, bound.line, scratch)) {
+            if !bound.is_after(comparer.compare(next, bound.line)) {
                 return CutPosition { blocks: 0, offset: from };
             }
         }
         for (blocks, loaded) in cursor.loaded.iter().enumerate() {
-            if !bound.is_after(order.compare(loaded.last_line(), bound.line, scratch)) {
+            if !bound.is_after(comparer.compare(loaded.last_line(), bound.line)) {
                 let text = &loaded.text()[from..];
-                let bytes = bound_in_text(order, text, delimiter, bound, expected, scratch);
+                let bytes = comparer.bound_in_text(text, delimiter, bound, expected);
                 return CutPosition { blocks, offset: from + bytes };
             }
             expected = expected.saturating_sub(loaded.text().len() - from);
@@ -248,15 +245,11 @@ fn bytes_up_to(cursor: &RunCursor<'_>, position: CutPosition) -> usize {
 }
 
 /// The line that ends at a position.
-fn cut_line<'r, W: Words>(
-    cursor: &RunCursor<'r>,
-    position: CutPosition,
-    delimiter: u8,
-) -> CutLine<'r> {
+fn cut_line<'r>(cursor: &RunCursor<'r>, position: CutPosition, delimiter: u8) -> CutLine<'r> {
     if let Run::InMemory(chunk) = cursor.run {
-        return CutLine::InMemory(chunk.line_before::<W>(position.offset, delimiter));
+        return CutLine::InMemory(chunk.line_before(position.offset, delimiter));
     }
-    let bytes = last_line::<W>(cursor, position, delimiter).len();
+    let bytes = last_line(cursor, position, delimiter).len();
     let (block, end) = match position.offset {
         0 => (position.blocks - 1, cursor.loaded[position.blocks - 1].text().len() - 1),
         offset => (position.blocks, offset - 1),
@@ -265,13 +258,9 @@ fn cut_line<'r, W: Words>(
 }
 
 /// The bytes of the line that ends at a position.
-fn last_line<'c, W: Words>(
-    cursor: &'c RunCursor<'_>,
-    position: CutPosition,
-    delimiter: u8,
-) -> &'c [u8] {
+fn last_line<'c>(cursor: &'c RunCursor<'_>, position: CutPosition, delimiter: u8) -> &'c [u8] {
     match cursor.run {
-        Run::InMemory(chunk) => chunk.line_before::<W>(position.offset, delimiter),
+        Run::InMemory(chunk) => chunk.line_before(position.offset, delimiter),
         Run::OnScratch(_) | Run::Sorted(_) if position.offset == 0 => {
             cursor.loaded[position.blocks - 1].last_line()
         }
@@ -283,10 +272,7 @@ fn last_line<'c, W: Words>(
 }
 
 /// Moves a run's cursor to a position, and returns what lies between, if anything does.
-fn advance<'r, W: Words>(
-    cursor: &mut RunCursor<'r>,
-    position: CutPosition,
-) -> Option<RunSlice<'r, W>> {
+fn advance<'r>(cursor: &mut RunCursor<'r>, position: CutPosition) -> Option<RunSlice<'r>> {
     if let Run::InMemory(chunk) = cursor.run {
         let slice = chunk.slice(cursor.offset..position.offset);
         cursor.offset = position.offset;

@@ -50,11 +50,10 @@ use crate::store::write_behind::WriteBehind;
 use coordinator::MergeStart;
 use sink::{MergedOutput, OutputProgress, OutputTarget, Sink};
 use std::time::Instant;
-use xsort_kernels::lines::LineOrder;
 
 /// Merges all runs into the output. Returns the report, and what the output is.
-pub(super) fn merge_all<O: LineOrder>(
-    job: &LinesJob<'_, O>,
+pub(super) fn merge_all(
+    job: &LinesJob<'_>,
     begun: Instant,
     formed: FormedRuns,
     output: LinesOutput<'_>,
@@ -67,8 +66,8 @@ pub(super) fn merge_all<O: LineOrder>(
     Ok((LinesReport::new(job, totals, is_checked, output.bytes, begun)?, output))
 }
 
-fn merge_to_output<O: LineOrder>(
-    job: &LinesJob<'_, O>,
+fn merge_to_output(
+    job: &LinesJob<'_>,
     runs: Vec<Run>,
     memory: LinesMemory,
     expected_bytes: u64,

@@ -13,11 +13,10 @@ use crate::store::journal::Step;
 use crate::store::merge_groups::merge_groups;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{Lease, align_down};
-use xsort_kernels::lines::LineOrder;
 
 /// Merges neighbouring runs until the memory has blocks for those that are left.
-pub(crate) fn reduce<O: LineOrder>(
-    job: &LinesJob<'_, O>,
+pub(crate) fn reduce(
+    job: &LinesJob<'_>,
     mut runs: Vec<Run>,
     mut areas: Areas,
     write_buffers: &mut Vec<Lease>,
@@ -33,8 +32,8 @@ pub(crate) fn reduce<O: LineOrder>(
 }
 
 /// Spills runs until there is memory for blocks of all that are on scratch.
-fn spill_for_blocks<O: LineOrder>(
-    job: &LinesJob<'_, O>,
+fn spill_for_blocks(
+    job: &LinesJob<'_>,
     runs: &mut [Run],
     areas: &mut Areas,
     write_buffers: &mut Vec<Lease>,
@@ -55,14 +54,14 @@ fn spill_for_blocks<O: LineOrder>(
     Ok(())
 }
 
-struct Passes<'a, 'j, O> {
-    job: &'j LinesJob<'a, O>,
+struct Passes<'a, 'j> {
+    job: &'j LinesJob<'a>,
     /// Merges of all passes so far.
     merges: u64,
     areas: Areas,
 }
 
-impl<O: LineOrder> Passes<'_, '_, O> {
+impl Passes<'_, '_> {
     /// One pass: merges groups of neighbours, each as many runs as the memory has blocks for.
     fn run(&mut self, runs: Vec<Run>, write_buffers: &mut Vec<Lease>) -> Result<Vec<Run>, Error> {
         let fan_in_max = fan_in_max(&runs, &self.job.plan, &self.areas);

@@ -24,14 +24,13 @@ use crate::store::seal::check_seal;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Completion;
-use xsort_kernels::lines::LineOrder;
 
 /// Bytes of reads in flight, at most.
 const FLIGHT_BYTES: usize = 32 << 20;
 
 /// Reads blocks.
-pub(crate) struct Reader<'a, 'j, O: LineOrder> {
-    job: &'j LinesJob<'a, O>,
+pub(crate) struct Reader<'a, 'j> {
+    job: &'j LinesJob<'a>,
     memory: &'j MergeMemory,
     /// Blocks, as run and number, in the order in which they should be needed.
     forecast: Vec<(u32, u32)>,
@@ -42,8 +41,8 @@ pub(crate) struct Reader<'a, 'j, O: LineOrder> {
     pub(crate) done_from: Receiver<Completion>,
 }
 
-impl<'a, 'j, O: LineOrder> Reader<'a, 'j, O> {
-    pub(crate) fn new(job: &'j LinesJob<'a, O>, memory: &'j MergeMemory, runs: &[Run]) -> Self {
+impl<'a, 'j> Reader<'a, 'j> {
+    pub(crate) fn new(job: &'j LinesJob<'a>, memory: &'j MergeMemory, runs: &[Run]) -> Self {
         let mut forecast = Vec::with_capacity(runs.iter().map(|run| run.blocks().len()).sum());
         for (number, run) in runs.iter().enumerate() {
             forecast.extend((0..run.blocks().len()).map(|block| (number as u32, block as u32)));

@@ -5,22 +5,22 @@ use super::super::chunk::ChunkSlice;
 use super::cursor::RunPosition;
 use std::ops::Range;
 use std::sync::Arc;
-use xsort_kernels::lines::{Lines, Words};
+use xsort_kernels::lines::Lines;
 
 /// What a segment has of one run.
-pub(crate) enum RunSlice<'r, W> {
+pub(crate) enum RunSlice<'r> {
     /// Blocks, and the range of each that belongs to the segment.
     Blocks(Vec<(Arc<LoadedBlock>, Range<usize>)>),
     /// Lines of a run in memory.
-    InMemory(ChunkSlice<'r, W>),
+    InMemory(ChunkSlice<'r>),
 }
 
 /// What lies between two cuts.
-pub(crate) struct Segment<'r, W> {
+pub(crate) struct Segment<'r> {
     /// Segments are numbered from 0 in the order of the output.
     pub(crate) number: usize,
     /// In the order of the runs. Runs that have nothing in the segment are left out.
-    pub(crate) slices: Vec<RunSlice<'r, W>>,
+    pub(crate) slices: Vec<RunSlice<'r>>,
     /// Where each run stands behind the segment, if the journal records that.
     pub(crate) positions: Vec<RunPosition>,
     /// The lines of the cuts on both sides; `None` where the segment is the first.
@@ -44,7 +44,7 @@ impl CutLine<'_> {
     }
 }
 
-impl<W: Words> Segment<'_, W> {
+impl Segment<'_> {
     /// The lines between which all lines of the segment lie, if both are known.
     pub(crate) fn ends(&self) -> Option<(&[u8], &[u8])> {
         self.cut_lines.as_ref().map(|(low, high)| (low.bytes(), high.bytes()))
@@ -52,7 +52,7 @@ impl<W: Words> Segment<'_, W> {
 
     /// For each run the text of its blocks, which [`lines`](Segment::lines) borrows.
     pub(crate) fn texts(&self) -> Vec<Vec<&[u8]>> {
-        fn texts<'s, W>(slice: &'s RunSlice<'_, W>) -> Vec<&'s [u8]> {
+        fn texts<'s>(slice: &'s RunSlice<'_>) -> Vec<&'s [u8]> {
             match slice {
                 RunSlice::Blocks(blocks) => {
                     blocks.iter().map(|(block, range)| &block.text()[range.clone()]).collect()
@@ -64,8 +64,8 @@ impl<W: Words> Segment<'_, W> {
     }
 
     /// The slices as the merge kernel takes them.
-    pub(crate) fn lines<'s>(&'s self, texts: &'s [Vec<&'s [u8]>]) -> Vec<Lines<'s, W>> {
-        let lines = |(slice, texts): (&'s RunSlice<'_, W>, &'s Vec<&'s [u8]>)| match slice {
+    pub(crate) fn lines<'s>(&'s self, texts: &'s [Vec<&'s [u8]>]) -> Vec<Lines<'s>> {
+        let lines = |(slice, texts): (&'s RunSlice<'_>, &'s Vec<&'s [u8]>)| match slice {
             RunSlice::Blocks(_) => Lines::Blocks(texts),
             RunSlice::InMemory(slice) => slice.lines(),
         };

@@ -13,7 +13,6 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
 use xsort_disk::BlockPool;
-use xsort_kernels::lines::LineOrder;
 
 /// Where merged lines go.
 pub(crate) trait Sink: Send {
@@ -31,7 +30,7 @@ pub(crate) trait Sink: Send {
     }
 }
 
-impl<O: LineOrder> Sink for Spiller<'_, '_, O> {
+impl Sink for Spiller<'_, '_> {
     const IS_OUTPUT: bool = false;
 
     fn write(&mut self, bytes: &[u8], _: Option<u32>, to_come: usize) -> Result<(), Error> {
@@ -98,8 +97,8 @@ pub(crate) enum OutputTarget<'o> {
 impl<'o> OutputTarget<'o> {
     /// The output of a job without a checkpoint: its file past the page cache if possible, else the
     /// stream.
-    pub(crate) fn open<O: LineOrder>(
-        job: &'o LinesJob<'_, O>,
+    pub(crate) fn open(
+        job: &'o LinesJob<'_>,
         output: &'o mut (dyn Write + Send),
         block_pool: Arc<BlockPool>,
         expected_bytes: u64,

@@ -13,7 +13,7 @@ use crate::Error;
 use crate::job::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, Sender, never, unbounded};
 use xsort_disk::Lease;
-use xsort_kernels::lines::{LineOrder, SameBytes};
+use xsort_kernels::lines::SameBytes;
 
 /// Least bytes of a segment where all runs are in memory: it stays in a core's cache on its way to
 /// the page cache, and threads wait less for their turn to write.
@@ -23,8 +23,8 @@ const RUN_BYTES_IN_MEMORY: usize = 32 << 10;
 
 /// Merges `runs` into `sink`, with a thread for each write buffer. Returns the sink, and the memory
 /// of `areas`.
-pub(crate) fn merge_runs<O: LineOrder, S: Sink>(
-    job: &LinesJob<'_, O>,
+pub(crate) fn merge_runs<S: Sink>(
+    job: &LinesJob<'_>,
     runs: &[Run],
     start: &MergeStart,
     areas: Areas,
@@ -46,8 +46,8 @@ pub(crate) fn merge_runs<O: LineOrder, S: Sink>(
 }
 
 /// What a merge has, however many threads do it.
-struct OneMerge<'a, 'j, O, S> {
-    job: &'j LinesJob<'a, O>,
+struct OneMerge<'a, 'j, S> {
+    job: &'j LinesJob<'a>,
     runs: &'j [Run],
     /// Bytes that are the same in all keys, if that is known.
     same: Option<&'j SameBytes>,
@@ -56,7 +56,7 @@ struct OneMerge<'a, 'j, O, S> {
     writer: &'j OrderedWriter<S>,
 }
 
-impl<'j, O: LineOrder, S: Sink> OneMerge<'_, 'j, O, S> {
+impl<'j, S: Sink> OneMerge<'_, 'j, S> {
     fn on_this_thread(&self, write_buffer: &mut Lease) {
         write_buffer.populate(0..write_buffer.len());
         let segment_bytes = segment_bytes(self.runs, write_buffer);
@@ -94,7 +94,7 @@ impl<'j, O: LineOrder, S: Sink> OneMerge<'_, 'j, O, S> {
 
     /// Merges to the end. An error fails the job at once: threads that wait for their turn to write
     /// wait until then.
-    fn coordinate(&self, segment_bytes: usize, workers: impl MergeWorkers<'j, O::Words>) {
+    fn coordinate(&self, segment_bytes: usize, workers: impl MergeWorkers<'j>) {
         let OneMerge { job, runs, start, memory, .. } = *self;
         let merge = Coordinator::new(job, runs, start, memory, segment_bytes, workers);
         if let Err(error) = merge.run() {
@@ -113,14 +113,14 @@ fn segment_bytes(runs: &[Run], write_buffer: &Lease) -> usize {
 }
 
 /// Does tasks at once.
-struct ThisThread<'b, 'a, 'j, O: LineOrder, S> {
-    worker: MergeWorker<'a, 'j, O, S>,
+struct ThisThread<'b, 'a, 'j, S> {
+    worker: MergeWorker<'a, 'j, S>,
     write_buffer: &'b mut Lease,
     outcomes: Receiver<Result<MergeOutcome, Error>>,
 }
 
-impl<'r, O: LineOrder, S: Sink> MergeWorkers<'r, O::Words> for ThisThread<'_, '_, '_, O, S> {
-    fn give(&mut self, task: MergeTask<'r, O::Words>) -> Result<Option<MergeOutcome>, Error> {
+impl<'r, S: Sink> MergeWorkers<'r> for ThisThread<'_, '_, '_, S> {
+    fn give(&mut self, task: MergeTask<'r>) -> Result<Option<MergeOutcome>, Error> {
         self.worker.work(task, self.write_buffer).map(Some)
     }
 
@@ -134,15 +134,15 @@ impl<'r, O: LineOrder, S: Sink> MergeWorkers<'r, O::Words> for ThisThread<'_, '_
 }
 
 /// Sends tasks to threads.
-struct Threads<'r, W> {
-    blocks: Sender<MergeTask<'r, W>>,
-    segments: Sender<MergeTask<'r, W>>,
+struct Threads<'r> {
+    blocks: Sender<MergeTask<'r>>,
+    segments: Sender<MergeTask<'r>>,
     outcomes: Receiver<Result<MergeOutcome, Error>>,
     threads: usize,
 }
 
-impl<'r, W> MergeWorkers<'r, W> for Threads<'r, W> {
-    fn give(&mut self, task: MergeTask<'r, W>) -> Result<Option<MergeOutcome>, Error> {
+impl<'r> MergeWorkers<'r> for Threads<'r> {
+    fn give(&mut self, task: MergeTask<'r>) -> Result<Option<MergeOutcome>, Error> {
         match task {
             MergeTask::Merge(_) => self.segments.send(task),
             MergeTask::Decompress(_) => self.blocks.send(task),

@@ -1,6 +1,7 @@
 //! What the threads of a merge do: merge segments, and decompress blocks for the next ones.
 
 use super::super::job::{LinesJob, PIECE_ROOM, SegmentForm};
+use super::super::options::LinesOptions;
 use super::compressed::{CompressedBlock, DecompressedBlock};
 use super::ordered_writer::OrderedWriter;
 use super::segment::Segment;
@@ -10,11 +11,11 @@ use crate::store::compression::BlockDecompressor;
 use crossbeam_channel::{Receiver, Sender, select};
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Lease;
-use xsort_kernels::lines::{Filled, LineOrder, Merge, SameBytes};
+use xsort_kernels::lines::{Filled, LineMerge, SameBytes};
 
 /// A task for a thread that merges.
-pub(crate) enum MergeTask<'r, W> {
-    Merge(Segment<'r, W>),
+pub(crate) enum MergeTask<'r> {
+    Merge(Segment<'r>),
     Decompress(CompressedBlock<'r>),
 }
 
@@ -26,17 +27,17 @@ pub(crate) enum MergeOutcome {
 }
 
 /// Does tasks.
-pub(crate) struct MergeWorker<'a, 'j, O: LineOrder, S> {
-    job: &'j LinesJob<'a, O>,
+pub(crate) struct MergeWorker<'a, 'j, S> {
+    job: &'j LinesJob<'a>,
     /// Bytes that are the same in all keys, if that is known.
     same: Option<&'j SameBytes>,
     writer: &'j OrderedWriter<S>,
     decompressor: BlockDecompressor,
 }
 
-impl<'a, 'j, O: LineOrder, S: Sink> MergeWorker<'a, 'j, O, S> {
+impl<'a, 'j, S: Sink> MergeWorker<'a, 'j, S> {
     pub(crate) fn new(
-        job: &'j LinesJob<'a, O>,
+        job: &'j LinesJob<'a>,
         same: Option<&'j SameBytes>,
         writer: &'j OrderedWriter<S>,
     ) -> Self {
@@ -47,8 +48,8 @@ impl<'a, 'j, O: LineOrder, S: Sink> MergeWorker<'a, 'j, O, S> {
     pub(crate) fn run(
         mut self,
         write_buffer: &mut Lease,
-        blocks: &Receiver<MergeTask<'_, O::Words>>,
-        segments: &Receiver<MergeTask<'_, O::Words>>,
+        blocks: &Receiver<MergeTask<'_>>,
+        segments: &Receiver<MergeTask<'_>>,
         done: &Sender<Result<MergeOutcome, Error>>,
     ) {
         write_buffer.populate(0..write_buffer.len());
@@ -73,7 +74,7 @@ impl<'a, 'j, O: LineOrder, S: Sink> MergeWorker<'a, 'j, O, S> {
     /// Does one task. Its memory has been returned when this returns.
     pub(crate) fn work(
         &mut self,
-        task: MergeTask<'_, O::Words>,
+        task: MergeTask<'_>,
         write_buffer: &mut [u8],
     ) -> Result<MergeOutcome, Error> {
         match task {
@@ -88,31 +89,21 @@ impl<'a, 'j, O: LineOrder, S: Sink> MergeWorker<'a, 'j, O, S> {
     }
 
     /// Merges a segment. Returns how many lines it had.
-    fn merge(
-        &self,
-        segment: &Segment<'_, O::Words>,
-        write_buffer: &mut [u8],
-    ) -> Result<u64, Error> {
+    fn merge(&self, segment: &Segment<'_>, write_buffer: &mut [u8]) -> Result<u64, Error> {
         let LinesJob { order, options, failure, form, .. } = self.job;
         let stage_times = &self.job.gauges.stage_times;
         let texts = segment.texts();
         let lines = segment.lines(&texts);
-        let mut merge = Merge::new(
-            *order,
-            options.delimiter,
-            options.is_unique,
-            &lines,
-            segment.ends(),
-            self.same,
-        );
+        let LinesOptions { delimiter, is_unique, .. } = **options;
+        let mut merge = order.merge(delimiter, is_unique, &lines, segment.ends(), self.same);
         if !self.job.needs_hashes() {
-            merge = merge.without_written_sum();
+            merge.omit_written_sum();
         }
         let mut form = form.filter(|_| S::IS_OUTPUT).map(|form| (form.segment)());
         let has_crc = S::IS_OUTPUT && self.job.journal.is_recording();
         loop {
             let Filled { bytes, line_bytes } = stage_times.output_busy.time(|| match &mut form {
-                Some(form) => fill_formed(&mut merge, &mut **form, write_buffer),
+                Some(form) => fill_formed(&mut *merge, &mut **form, write_buffer),
                 None => {
                     let bytes = merge.fill(write_buffer);
                     Filled { bytes, line_bytes: bytes }
@@ -145,14 +136,14 @@ impl<'a, 'j, O: LineOrder, S: Sink> MergeWorker<'a, 'j, O, S> {
 }
 
 /// Writes what becomes of the next lines to `out`: whole ones, or a piece of one that is longer.
-fn fill_formed<O: LineOrder>(
-    merge: &mut Merge<'_, O>,
+fn fill_formed(
+    merge: &mut dyn LineMerge<'_>,
     form: &mut dyn SegmentForm,
     out: &mut [u8],
 ) -> Filled {
     let pending = merge.pending_bytes();
     if pending == 0 {
-        let filled = merge.fill_with(out, |line, out| form.put(line, out));
+        let filled = merge.fill_with(out, form);
         if filled.line_bytes > 0 || merge.is_done() {
             return filled;
         }

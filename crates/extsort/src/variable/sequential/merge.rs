@@ -14,7 +14,7 @@ use crate::{Compressed, Error, Observer};
 use std::cmp::Ordering;
 use std::io::Write;
 use std::time::Instant;
-use xsort_kernels::lines::LineOrder;
+use xsort_kernels::lines::{LineComparer, LineKernels};
 
 /// What an input takes besides its buffer: itself, and the names of its file.
 const INPUT_BYTES: u64 = 1 << 10;
@@ -35,9 +35,9 @@ pub fn sequential_inputs_max(options: &LinesOptions) -> usize {
 ///
 /// # Errors
 /// If an input or the output fails, or if the next lines of all inputs are too long for the budget.
-pub fn merge_sequential<O: LineOrder>(
+pub fn merge_sequential(
     options: &LinesOptions,
-    order: &O,
+    order: &dyn LineKernels,
     inputs: Vec<LinesInput>,
     output: &mut (dyn Write + Send),
     observer: &dyn Observer,
@@ -47,9 +47,9 @@ pub fn merge_sequential<O: LineOrder>(
 }
 
 /// Merges some inputs of a merge in passes, or all.
-pub(super) fn merge_part<O: LineOrder>(
+pub(super) fn merge_part(
     (options, whole): (&LinesOptions, &WholeMerge),
-    order: &O,
+    order: &dyn LineKernels,
     inputs: Vec<LinesInput>,
     output: &mut (dyn Write + Send),
     observer: &dyn Observer,
@@ -64,7 +64,7 @@ pub(super) fn merge_part<O: LineOrder>(
     let free_bytes = budget_bytes.saturating_sub(taken_bytes) as usize;
     let mut tree = InputTree::new(order, (options, whole), inputs, buffer_bytes, free_bytes)?;
     let mut output = LineWriter::new(output, options.delimiter, observer);
-    let mut duplicates = Duplicates { order, scratch: O::Scratch::default(), word: 0, last: None };
+    let mut duplicates = Duplicates { comparer: order.comparer(), word: 0, last: None };
     let (mut lines, mut bytes) = (0, 0);
     while let Some((word, line)) = tree.first() {
         lines += 1;
@@ -106,19 +106,18 @@ fn plan(buffer_bytes: usize) -> Plan {
 }
 
 /// Finds lines that are equal to the one before.
-struct Duplicates<'a, O: LineOrder> {
-    order: &'a O,
-    scratch: O::Scratch,
+struct Duplicates<'a> {
+    comparer: Box<dyn LineComparer + 'a>,
     /// The last line that was no duplicate, and its word.
     word: u64,
     last: Option<Vec<u8>>,
 }
 
-impl<O: LineOrder> Duplicates<'_, O> {
+impl Duplicates<'_> {
     fn is_duplicate(&mut self, word: u64, line: &[u8]) -> bool {
         if let Some(last) = &self.last
             && self.word == word
-            && self.order.compare(last, line, &mut self.scratch) == Ordering::Equal
+            && self.comparer.compare(last, line) == Ordering::Equal
         {
             return true;
         }

@@ -14,7 +14,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
-use xsort_kernels::lines::LineOrder;
+use xsort_kernels::lines::LineKernels;
 
 /// Why a merge pass failed.
 #[derive(Debug)]
@@ -46,9 +46,9 @@ impl std::fmt::Debug for TemporaryFiles<'_> {
 ///
 /// # Errors
 /// If an input or a temporary file fails.
-pub fn merge_passes<O: LineOrder>(
+pub fn merge_passes(
     options: &LinesOptions,
-    order: &O,
+    order: &dyn LineKernels,
     mut inputs: Vec<LinesInput>,
     inputs_max: usize,
     temporary: TemporaryFiles<'_>,

@@ -6,7 +6,7 @@ use super::super::options::LinesOptions;
 use super::cursor::{InputCursor, Standing};
 use crate::Error;
 use std::cmp::Ordering;
-use xsort_kernels::lines::{ByBytes, LineOrder, Words};
+use xsort_kernels::lines::{ByBytes, LineComparer, LineKernels, LineOrder};
 
 /// Bytes of an input's buffer, unless a line is longer or memory is scarce.
 pub(crate) const BUFFER_BYTES_MAX: u64 = 64 << 10;
@@ -33,11 +33,10 @@ impl WholeMerge {
 
 /// All inputs. Two of them meet at each node: the smaller goes on to the node at half its number,
 /// the other stays.
-pub(crate) struct InputTree<'a, O: LineOrder> {
-    order: &'a O,
+pub(crate) struct InputTree<'a> {
+    comparer: Box<dyn LineComparer + 'a>,
     options: &'a LinesOptions,
     whole: &'a WholeMerge,
-    scratch: O::Scratch,
     /// Bytes of the budget that are left for long lines.
     free_bytes: usize,
     /// Bytes of an input's buffer that holds no long line.
@@ -52,25 +51,24 @@ pub(crate) struct InputTree<'a, O: LineOrder> {
     nodes: Vec<usize>,
 }
 
-impl<'a, O: LineOrder> InputTree<'a, O> {
+impl<'a> InputTree<'a> {
     /// Reads the first line of each input.
     pub(crate) fn new(
-        order: &'a O,
+        order: &'a dyn LineKernels,
         (options, whole): (&'a LinesOptions, &'a WholeMerge),
         inputs: Vec<LinesInput>,
         buffer_bytes: usize,
         free_bytes: usize,
     ) -> Result<Self, Error> {
         let mut tree = InputTree {
-            order,
+            comparer: order.comparer(),
             options,
             whole,
-            scratch: O::Scratch::default(),
             free_bytes,
             buffer_bytes,
             inputs: Vec::new(),
-            has_words: order.is_exact() || O::Words::COUNT == 1,
-            has_keys: order.has_dear_keys(),
+            has_words: order.has_cheap_words(),
+            has_keys: order.has_costly_keys(),
             nodes: Vec::new(),
         };
         for (number, input) in inputs.into_iter().enumerate() {
@@ -151,11 +149,12 @@ impl<'a, O: LineOrder> InputTree<'a, O> {
         input.key.clear();
         if self.has_keys && input.line().len() <= KEYED_LINE_BYTES_MAX {
             let mut key = std::mem::take(&mut input.key);
-            self.order.push_key(input.line(), &mut self.scratch, &mut key);
+            self.comparer.push_key(input.line(), &mut key);
             input.word = ByBytes.word(&key, 0, &mut ());
             input.key = key;
         } else if self.has_words {
-            input.word = self.order.word(input.line(), 0, &mut self.scratch);
+            let line = input.line();
+            input.word = self.comparer.word(line, line.len(), 0);
         }
     }
 
@@ -207,9 +206,7 @@ impl<'a, O: LineOrder> InputTree<'a, O> {
         let by_word = first.word.cmp(&second.word);
         by_word
             .then_with(|| match (&first.key[..], &second.key[..]) {
-                ([], _) | (_, []) => {
-                    self.order.compare(first.line(), second.line(), &mut self.scratch)
-                }
+                ([], _) | (_, []) => self.comparer.compare(first.line(), second.line()),
                 (first, second) => first.cmp(second),
             })
             .then(a.cmp(&b))
