@@ -5,7 +5,7 @@
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 use xsort_kernels::Caches;
-use xsort_kernels::lines::{ByBytes, Entry, Lines, Merge, for_each_line, sort};
+use xsort_kernels::lines::{ByBytes, Entries, Entry, Lines, Merge, for_each_line, sort};
 
 const LINES: usize = 1_000_000;
 const RUNS: usize = 8;
@@ -79,7 +79,7 @@ fn benches(criterion: &mut Criterion) {
         let runs: Vec<Lines<'_>> = texts
             .iter()
             .zip(&entries)
-            .map(|(text, entries)| Lines::Ordered { text, entries })
+            .map(|(text, entries)| Lines::Ordered { text, entries: Entries::OneWord(entries) })
             .collect();
         let mut out = vec![0; 1 << 20];
         group.bench_function("merge 8 runs", |bencher| {

@@ -2,33 +2,23 @@
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
-use xsort_extsort::variable::{ByBytes, ByBytesReversed, LineOrder, Words};
+use xsort_extsort::variable::{ByBytes, ByBytesReversed, LineKernels, LineOrder, Words};
 use xsort_gnu::sort::{Order, Scratch};
 
-/// Something to do with lines in an order of any type. It takes a trait, because a closure can't
-/// have a type parameter.
-pub trait InOrder {
-    /// What comes of it.
-    type Output;
-
-    /// Does it.
-    fn run<O: LineOrder>(self, order: &O) -> Self::Output;
-}
-
-/// Does `task` by the fastest form of `order`, with comparisons inlined.
-pub fn by_fastest_order<T: InOrder>(order: &Order, task: T) -> T::Output {
+/// The fastest kernels of `order`.
+pub fn kernels_for(order: &Order) -> Box<dyn LineKernels + '_> {
     if order.is_bytes() {
-        task.run(&ByBytes)
+        Box::new(ByBytes)
     } else if order.is_bytes_reversed() {
-        task.run(&ByBytesReversed)
+        Box::new(ByBytesReversed)
     } else if order.is_decided_by_one_word() {
-        task.run(&GnuOrder::<[u64; 1]>::new(order))
+        Box::new(GnuOrder::<[u64; 1]>::new(order))
     } else {
-        task.run(&GnuOrder::<[u64; 2]>::new(order))
+        Box::new(GnuOrder::<[u64; 2]>::new(order))
     }
 }
 
-/// Any order, with so many words of the key beside each line. That of the lines' bytes is faster as
+/// Any order, with `W` words of the key beside each line. The order of the lines' bytes is faster as
 /// the engine's own.
 pub struct GnuOrder<'a, W> {
     order: &'a Order,

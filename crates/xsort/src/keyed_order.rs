@@ -1,6 +1,6 @@
 //! GNU sort's order of lines, by keys that are made once and travel before them.
 
-use crate::gnu_order::GnuOrder;
+use crate::gnu_order::{GnuOrder, kernels_for};
 use std::cmp::Ordering;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -10,7 +10,7 @@ use xsort_extsort::keyed::{
     KeyPlace, LineKeys, LineTies, can_begin_again, refused_with_room_for_keys, sort_lines_by_keys,
 };
 use xsort_extsort::variable::{
-    LineOrder, LinesInput, SMALL_INPUT_BYTES, SortedOutput, sort_lines_to, total_bytes,
+    LinesInput, SMALL_INPUT_BYTES, SortedOutput, sort_lines_to, total_bytes,
 };
 use xsort_extsort::{Error, LinesOptions, LinesReport, Observer};
 use xsort_gnu::sort::{self as gnu, Order, Scratch, Ties};
@@ -72,19 +72,21 @@ impl LineKeys for GnuKeys {
     }
 }
 
-/// Sorts lines to `output` in `order`, of which `by` is the engine's form: by keys that are made
-/// once, where these cost less than they save.
+/// Sorts lines to `output` in `order`: by keys that are made once, where these cost less than they
+/// save.
 ///
 /// # Errors
 /// As [`sort_lines`](xsort_extsort::sort_lines).
-pub fn sort_in_order<O: LineOrder>(
+pub fn sort_in_order(
     options: &LinesOptions,
-    (order, by): (&Order, &O),
+    order: &Order,
     mut inputs: Vec<LinesInput>,
     output: SortedOutput<'_>,
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
+    let kernels = kernels_for(order);
+    let by = &*kernels;
     let bytes = total_bytes(&inputs);
     let is_small = bytes.is_some_and(|bytes| bytes <= SMALL_INPUT_BYTES);
     let has_room = options.budget_bytes >= BUDGET_BYTES_MIN && options.checkpoint.is_none();

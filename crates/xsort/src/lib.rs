@@ -98,7 +98,7 @@ mod verify;
 
 pub use du::{Du, TreeUsage};
 pub use generate::Generate;
-pub use gnu_order::{GnuOrder, InOrder, by_fastest_order};
+pub use gnu_order::{GnuOrder, kernels_for};
 pub use keyed_order::sort_in_order;
 pub use lines::Lines;
 pub use merge_sorted::{MergeSorted, merge_sorted};

@@ -1,14 +1,13 @@
 //! Sorting lines of text.
 
-use crate::gnu_order::{InOrder, by_fastest_order};
 use crate::keyed_order::sort_in_order;
-use crate::resources::{JobResources, Resources, output_setters, resource_setters};
+use crate::resources::{Resources, output_setters, resource_setters};
 use std::ffi::OsString;
 use std::io::Write;
 use std::iter;
 use std::path::{Path, PathBuf};
 use xsort_disk::STANDARD_OUTPUT;
-use xsort_extsort::variable::{LineOrder, LinesInput, SortedOutput};
+use xsort_extsort::variable::{LinesInput, SortedOutput};
 use xsort_extsort::{Error, LinesOptions, LinesReport};
 use xsort_gnu::sort::{Command, Environment, Order, Request, parse};
 use xsort_gnu::{Locale, Refusal};
@@ -141,8 +140,11 @@ impl Lines {
         };
         // Random orders, which need a seed, are refused.
         let order = Order::new(&command, &locale, [0; 16]);
-        let task = SortTask { lines: self, job: &job, options, order: &order, output };
-        by_fastest_order(&order, task).map_err(|error| job.add_to(error))
+        let disk = job.lazy_disk();
+        let inputs = LinesInput::all_on(&disk, &self.inputs)?;
+        let observer = self.resources.observer();
+        sort_in_order(&options, &order, inputs, output, &*disk, &observer)
+            .map_err(|error| job.add_to(error))
     }
 
     /// What the options mean. Those that say where lines come from and go to, or with which means,
@@ -176,26 +178,6 @@ impl Lines {
             return Err(Error::Settings(reason.into()));
         }
         Ok(command)
-    }
-}
-
-/// The sort, by the engine's form of the order.
-struct SortTask<'l, 'w> {
-    lines: &'l Lines,
-    job: &'l JobResources<'l>,
-    options: LinesOptions,
-    order: &'l Order,
-    output: SortedOutput<'w>,
-}
-
-impl InOrder for SortTask<'_, '_> {
-    type Output = Result<LinesReport, Error>;
-
-    fn run<O: LineOrder>(self, by: &O) -> Result<LinesReport, Error> {
-        let SortTask { lines: Lines { inputs, resources, .. }, job, options, order, output } = self;
-        let disk = job.lazy_disk();
-        let inputs = LinesInput::all_on(&disk, inputs)?;
-        sort_in_order(&options, (order, by), inputs, output, &*disk, &resources.observer())
     }
 }
 

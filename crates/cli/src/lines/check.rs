@@ -10,13 +10,13 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use xsort_disk::public_path;
-use xsort_extsort::variable::{LineOrder, first_disorder, recognise};
+use xsort_extsort::variable::{LineKernels, first_disorder, recognise};
 use xsort_gnu::sort::Check;
 
 /// Fails if the first of `files` isn't sorted.
-pub(super) fn check<O: LineOrder>(
+pub(super) fn check(
     lines: &LinesCommand<'_>,
-    by: &O,
+    by: &dyn LineKernels,
     kind: Check,
     files: Vec<OsString>,
     limits: &Limits,

@@ -12,8 +12,8 @@ use super::sort::sort_or_merge;
 use super::{resources, target};
 use crate::gnu_commands::{is_called_as_gnu, say};
 use std::ffi::OsString;
-use xsort::{InOrder, by_fastest_order};
-use xsort_extsort::variable::{ByBytes, LineOrder};
+use xsort::kernels_for;
+use xsort_extsort::variable::{ByBytes, LineKernels};
 use xsort_gnu::sort::Order;
 
 /// Does what the command says. `has_locale`: the locale is the one that the environment asks
@@ -35,7 +35,7 @@ pub(super) fn run(lines: &LinesCommand<'_>, has_locale: bool) -> Result<(), Fail
     let task = LinesTask { lines, order: &order, files, limits: &limits, disk: &disk };
     // What is shuffled is sorted by the bytes of random keys.
     let shuffles = lines.command.extras.shuffles;
-    let done = if shuffles { task.run(&ByBytes) } else { by_fastest_order(&order, task) };
+    let done = if shuffles { task.run(&ByBytes) } else { task.run(&*kernels_for(&order)) };
     if !lines.command.extras.quiet {
         let notices = disk.notices_of_objects();
         notices.iter().for_each(|line| say(format!("{}: {line}\n", lines.program).as_bytes()));
@@ -43,7 +43,7 @@ pub(super) fn run(lines: &LinesCommand<'_>, has_locale: bool) -> Result<(), Fail
     done
 }
 
-/// The command, by an order of any type.
+/// The command, and what it does it with.
 struct LinesTask<'a> {
     lines: &'a LinesCommand<'a>,
     order: &'a Order,
@@ -52,10 +52,9 @@ struct LinesTask<'a> {
     disk: &'a LinesDisk<'a>,
 }
 
-impl InOrder for LinesTask<'_> {
-    type Output = Result<(), Failure>;
-
-    fn run<O: LineOrder>(self, by: &O) -> Result<(), Failure> {
+impl LinesTask<'_> {
+    /// Checks, plans, sorts or merges by these kernels of the order.
+    fn run(self, by: &dyn LineKernels) -> Result<(), Failure> {
         let LinesTask { lines, order, files, limits, disk } = self;
         if let Some(kind) = lines.command.check {
             return check(lines, by, kind, files, limits, disk);
@@ -71,7 +70,7 @@ impl InOrder for LinesTask<'_> {
             inputs.names.check(budget_bytes).map_err(failure::of_names)?;
         }
         if lines.command.extras.dry_run {
-            return print_dry_run::<O>(lines, &inputs);
+            return print_dry_run(lines, by, &inputs);
         }
         match lines.command.extras.checkpoint {
             Some(checkpoint) => sort_resumably(lines, checkpoint, by, inputs, limits, disk),

@@ -10,11 +10,12 @@ use crate::output::ResultPrinter;
 use crate::settings::{ProgressStyle, ReportStyle};
 use xsort_disk::public_text;
 use xsort_extsort::LinesOptions;
-use xsort_extsort::variable::{LineOrder, dry_run_lines};
+use xsort_extsort::variable::{LineKernels, dry_run_lines};
 
 /// Prints what would be done.
-pub(super) fn print_dry_run<O: LineOrder>(
+pub(super) fn print_dry_run(
     lines: &LinesCommand<'_>,
+    by: &dyn LineKernels,
     inputs: &Inputs,
 ) -> Result<(), Failure> {
     let command = &lines.command;
@@ -22,7 +23,7 @@ pub(super) fn print_dry_run<O: LineOrder>(
     let options = resources::options(command, bytes);
     let options = LinesOptions { taken_bytes: inputs.names.budget_bytes(), ..options };
     let merged_inputs = command.merge.then(|| inputs.count());
-    let figures = dry_run_lines::<O>(&options, bytes, merged_inputs)
+    let figures = dry_run_lines(&options, by, bytes, merged_inputs)
         .map_err(|error| job_failure::of_plan(&error))?;
     let output = command.output.as_ref();
     let result = LinesPlan {

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::sync::Arc;
 use xsort_extsort::LinesOptions;
 use xsort_extsort::variable::{
-    CompressedOutput, CompressionThreads, CountedOutput, LineOrder, OutputCodec, WithoutKeys,
+    CompressedOutput, CompressionThreads, CountedOutput, LineKernels, OutputCodec, WithoutKeys,
 };
 use xsort_gnu::sort::{Command, Order};
 
@@ -54,11 +54,11 @@ impl Outgoing {
     }
 
     /// The way to the target, of lines in the order `by`, which is `order` for the engine.
-    pub(super) fn to<'o, O: LineOrder>(
+    pub(super) fn to<'o>(
         self,
         target: &'o mut Target<'_>,
         lines: &'o LinesCommand<'_>,
-        by: &'o O,
+        by: &'o dyn LineKernels,
         order: &'o Order,
         limits: &Limits,
     ) -> Box<dyn Write + Send + 'o> {

@@ -11,7 +11,7 @@ use super::resources;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
-use xsort_extsort::variable::{LineOrder, LinesCheckpoint};
+use xsort_extsort::variable::{LineKernels, LinesCheckpoint};
 use xsort_extsort::{Begin, Checkpoint, LinesOptions, sort_lines};
 use xsort_gnu::sort::{Checkpoint as CheckpointOption, Command};
 
@@ -19,10 +19,10 @@ use xsort_gnu::sort::{Checkpoint as CheckpointOption, Command};
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 
 /// Sorts `inputs` with a checkpoint.
-pub(super) fn sort_resumably<O: LineOrder>(
+pub(super) fn sort_resumably(
     lines: &LinesCommand<'_>,
     checkpoint: CheckpointOption,
-    by: &O,
+    by: &dyn LineKernels,
     inputs: Inputs,
     limits: &Limits,
     disk: &LinesDisk<'_>,

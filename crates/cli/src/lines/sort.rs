@@ -15,7 +15,7 @@ use super::target::Target;
 use std::path::Path;
 use xsort::sort_in_order;
 use xsort_extsort::variable::{
-    LineOrder, LinesInput, PassError, Shuffle, SortedOutput, TemporaryFiles, merge_passes,
+    LineKernels, LinesInput, PassError, Shuffle, SortedOutput, TemporaryFiles, merge_passes,
     merge_sequential, sequential_inputs_max, total_bytes,
 };
 use xsort_extsort::{LinesOptions, Observer, merge_lines, sort_lines};
@@ -25,9 +25,9 @@ use xsort_gnu::sort::{Command, Order};
 const SEQUENTIAL_BYTES_MAX: u64 = 64 << 20;
 
 /// Sorts or merges `inputs` by the order `by`, which is `order` for the engine.
-pub(super) fn sort_or_merge<O: LineOrder>(
+pub(super) fn sort_or_merge(
     lines: &LinesCommand<'_>,
-    by: &O,
+    by: &dyn LineKernels,
     order: &Order,
     inputs: Inputs,
     limits: &Limits,
@@ -76,7 +76,7 @@ pub(super) fn sort_or_merge<O: LineOrder>(
         }
         (false, _) => {
             let out = SortedOutput::Stream(&mut out);
-            sort_in_order(&options, (order, by), inputs, out, disk, &*observer)
+            sort_in_order(&options, order, inputs, out, disk, &*observer)
         }
         (true, false) => merge_lines(&options, by, inputs, &mut out, disk, &*observer),
         (true, true) => merge_sequential(&options, by, inputs, &mut out, &*observer),
@@ -109,9 +109,9 @@ fn open(
 }
 
 /// Merges neighbouring inputs until at most `inputs_max` are left.
-fn reduce<O: LineOrder>(
+fn reduce(
     options: &LinesOptions,
-    by: &O,
+    by: &dyn LineKernels,
     inputs: Vec<LinesInput>,
     inputs_max: usize,
     observer: &dyn Observer,

@@ -157,7 +157,7 @@ fn records_and_rows_are_taken_with_the_memory_that_is_named() {
         // Through a pipe, too: what comes from a stream is planned otherwise.
         for script in [format!("$xsort {command} -m $memory"), piped(command)] {
             for memory in ["1", "300K", "2M"] {
-                trials.push((command, script.clone(), memory));
+                trials.push((command.to_owned(), script.clone(), memory));
             }
         }
     }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::keyed::{KeyPlace, LineKeys, LineTies, sort_lines_by_keys};
 use xsort_extsort::variable::{
-    ByBytes, Content, LineOrder, LinesInput, OpenInput, OutputForm, SegmentForm, SortedOutput,
-    sort_formed,
+    ByBytes, Content, LineOrder, LinesInput, OpenInput, OutputForm, PutLine, SegmentForm,
+    SortedOutput, sort_formed,
 };
 use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Unobserved};
 use xsort_kernels::lines::line_hash;
@@ -185,13 +185,15 @@ fn lines(texts: &[Vec<u8>], delimiter: u8) -> Vec<&[u8]> {
 /// Writes lines as they are.
 struct AsTheyAre;
 
-impl SegmentForm for AsTheyAre {
+impl PutLine for AsTheyAre {
     fn put(&mut self, line: &[u8], out: &mut [u8]) -> usize {
         out[..line.len()].copy_from_slice(line);
         out[line.len()] = b'\n';
         line.len() + 1
     }
+}
 
+impl SegmentForm for AsTheyAre {
     fn put_piece(&mut self, _: &mut [u8], piece_bytes: usize) -> usize {
         piece_bytes
     }

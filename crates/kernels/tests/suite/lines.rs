@@ -187,9 +187,9 @@ fn check_merge<O: LineOrder>(
         .collect();
     let slices: Vec<Vec<&[u8]>> =
         spilled.iter().map(|blocks| blocks.iter().map(Vec::as_slice).collect()).collect();
-    let as_runs: Vec<Lines<'_, O::Words>> = (0..parts.len())
+    let as_runs: Vec<Lines<'_>> = (0..parts.len())
         .map(|run| match run % 2 {
-            0 => Lines::Ordered { text: &texts[run], entries: &sorted[run] },
+            0 => Lines::Ordered { text: &texts[run], entries: O::Words::untyped(&sorted[run]) },
             _ => Lines::Blocks(&slices[run]),
         })
         .collect();
@@ -210,7 +210,8 @@ fn check_merge<O: LineOrder>(
     assert_eq!(written.wrapping_add(dropped), sum_of(lines));
     let wanted = text_of(&expected(order, lines, is_unique), delimiter);
     assert_eq!(String::from_utf8_lossy(&merged), String::from_utf8_lossy(&wanted));
-    let merge = Merge::new(order, delimiter, is_unique, &as_runs, ends, None).without_written_sum();
+    let mut merge = Merge::new(order, delimiter, is_unique, &as_runs, ends, None);
+    merge.omit_written_sum();
     check_gathered(merge, delimiter, &wanted, dropped, &mut out);
 }
 

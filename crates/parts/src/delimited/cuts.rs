@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use xsort_disk::Operation;
 use xsort_extsort::LinesReport;
-use xsort_extsort::variable::LineOrder;
+use xsort_extsort::variable::LineKernels;
 
 /// Bytes that are read at once.
 const LOOK_BYTES: usize = 4 << 10;
@@ -26,10 +26,10 @@ struct Data {
 }
 
 /// Finds the splitters in a sorted slice, and sums what lies between them.
-pub(crate) fn cut_data<O: LineOrder>(
+pub(crate) fn cut_data(
     (job, splitters): (&Job, &Splitters),
     slice: &Slice,
-    (data, end, order): (&Path, u8, &O),
+    (data, end, order): (&Path, u8, &dyn LineKernels),
     means: &Means<'_>,
 ) -> Result<Ranges, Error> {
     let cuts = || -> io::Result<Vec<u64>> {
@@ -61,7 +61,7 @@ pub(crate) fn check_written(report: &LinesReport, cut: &Ranges, data: &Path) -> 
 
 impl Data {
     /// Where the records begin that don't lie below a splitter.
-    fn cut<O: LineOrder>(&self, splitter: &Splitter, slice: &Slice, order: &O) -> io::Result<u64> {
+    fn cut(&self, splitter: &Splitter, slice: &Slice, order: &dyn LineKernels) -> io::Result<u64> {
         let below = self.bound(order, &splitter.key.0, Ordering::is_lt)?;
         let up_to = self.bound(order, &splitter.key.0, Ordering::is_le)?;
         let wanted = splitter.position(slice.index, slice.bytes, below, up_to);
@@ -69,13 +69,13 @@ impl Data {
     }
 
     /// Where the records begin that aren't before `key`, as `is_before` has it.
-    fn bound<O: LineOrder>(
+    fn bound(
         &self,
-        order: &O,
+        order: &dyn LineKernels,
         key: &[u8],
         is_before: fn(Ordering) -> bool,
     ) -> io::Result<u64> {
-        let mut scratch = O::Scratch::default();
+        let mut comparer = order.comparer();
         // A record begins at `low`, and all before it are; none that begins from `high` on is.
         let (mut low, mut high) = (0, self.bytes);
         while low < high {
@@ -86,7 +86,7 @@ impl Data {
                 continue;
             }
             let record = self.record(begin)?;
-            match is_before(order.compare(&record, key, &mut scratch)) {
+            match is_before(comparer.compare(&record, key)) {
                 true => low = begin + record.len() as u64 + 1,
                 false => high = middle,
             }

@@ -15,7 +15,8 @@ use std::path::Path;
 use std::sync::Arc;
 use xsort_disk::Disk;
 use xsort_extsort::variable::{
-    Content, FileOutput, LineOrder, LinesInput, RangeRead, merge_sequential, sequential_inputs_max,
+    Content, FileOutput, LineKernels, LinesInput, RangeRead, merge_sequential,
+    sequential_inputs_max,
 };
 use xsort_extsort::{LinesOptions, merge_lines};
 use xsort_records::Checksum;
@@ -165,9 +166,9 @@ impl MergePlan {
 }
 
 /// Merges ranges of records that end with `end` to a writer, for the file `output`.
-pub(crate) fn merge_ranges<O: LineOrder>(
+pub(crate) fn merge_ranges(
     ranges: &[MergeRange],
-    (end, order): (u8, &O),
+    (end, order): (u8, &dyn LineKernels),
     to: &mut (dyn Write + Send),
     output: &Path,
     means: &Means<'_>,

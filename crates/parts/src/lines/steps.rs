@@ -17,8 +17,8 @@ use crate::steps::Steps;
 use crate::summary::{Merged, Summary};
 use std::cmp::Ordering;
 use std::path::Path;
-use xsort::{InOrder, by_fastest_order, sort_in_order};
-use xsort_extsort::variable::{FileOutput, LineOrder, SortedOutput};
+use xsort::{kernels_for, sort_in_order};
+use xsort_extsort::variable::{FileOutput, SortedOutput};
 use xsort_gnu::sort::Scratch;
 use xsort_records::Checksum;
 
@@ -51,7 +51,17 @@ impl Steps for Lines {
         files: &SliceFiles,
         means: &Means<'_>,
     ) -> Result<Vec<PartRange>, Error> {
-        by_fastest_order(&self.order, MapTask { lines: self, job, slice, files, means })
+        let Lines { order, delimiter } = self;
+        let slice = &job.0.slices[slice];
+        let (inputs, taken_bytes) = slice_inputs(slice, means)?;
+        let options = means.engine(*delimiter, taken_bytes, &files.data);
+        let output = SortedOutput::File { path: &files.data, sync: means.sync };
+        let (disk, observer) = (&*means.disk, means.observer);
+        let report = sort_in_order(&options, order, inputs, output, disk, observer)?;
+        let by = kernels_for(order);
+        let cut = cut_data(job, slice, (&files.data, *delimiter, &*by), means)?;
+        check_written(&report, &cut, &files.data)?;
+        Ok(cut.ranges)
     }
 
     fn merge(
@@ -61,8 +71,13 @@ impl Steps for Lines {
         output: &Path,
         means: &Means<'_>,
     ) -> Result<Merged, Error> {
-        let task = MergeTask { lines: self, ranges, output, means };
-        by_fastest_order(&self.order, task)
+        let bytes = ranges.iter().map(|range| range.entry.bytes).sum();
+        let mut file = FileOutput::create(&*means.disk, output, bytes)?;
+        let by = kernels_for(&self.order);
+        let MergedRecords { checksum, ends } =
+            merge_ranges(ranges, (self.delimiter, &*by), &mut file, output, means)?;
+        file.publish(means.sync)?;
+        Ok(Merged { checksum, bytes, keys: ends.map(|(first, last)| (Hex(first), Hex(last))) })
     }
 
     fn verify(
@@ -80,53 +95,5 @@ impl Steps for Lines {
             records_of: |inputs, _| Ok(inputs),
         };
         verify_records(reading, job, summaries, validated, means)
-    }
-}
-
-/// A slice to sort, by the fastest form of the order.
-struct MapTask<'t, 'm> {
-    lines: &'t Lines,
-    job: (&'t Job, &'t Splitters),
-    slice: usize,
-    files: &'t SliceFiles,
-    means: &'t Means<'m>,
-}
-
-impl InOrder for MapTask<'_, '_> {
-    type Output = Result<Vec<PartRange>, Error>;
-
-    fn run<O: LineOrder>(self, by: &O) -> Result<Vec<PartRange>, Error> {
-        let MapTask { lines: Lines { order, delimiter }, job, slice, files, means } = self;
-        let slice = &job.0.slices[slice];
-        let (inputs, taken_bytes) = slice_inputs(slice, means)?;
-        let options = means.engine(*delimiter, taken_bytes, &files.data);
-        let output = SortedOutput::File { path: &files.data, sync: means.sync };
-        let (disk, observer) = (&*means.disk, means.observer);
-        let report = sort_in_order(&options, (order, by), inputs, output, disk, observer)?;
-        let cut = cut_data(job, slice, (&files.data, *delimiter, by), means)?;
-        check_written(&report, &cut, &files.data)?;
-        Ok(cut.ranges)
-    }
-}
-
-/// A part to merge.
-struct MergeTask<'t, 'm> {
-    lines: &'t Lines,
-    ranges: &'t [MergeRange],
-    output: &'t Path,
-    means: &'t Means<'m>,
-}
-
-impl InOrder for MergeTask<'_, '_> {
-    type Output = Result<Merged, Error>;
-
-    fn run<O: LineOrder>(self, by: &O) -> Result<Merged, Error> {
-        let MergeTask { lines, ranges, output, means } = self;
-        let bytes = ranges.iter().map(|range| range.entry.bytes).sum();
-        let mut file = FileOutput::create(&*means.disk, output, bytes)?;
-        let MergedRecords { checksum, ends } =
-            merge_ranges(ranges, (lines.delimiter, by), &mut file, output, means)?;
-        file.publish(means.sync)?;
-        Ok(Merged { checksum, bytes, keys: ends.map(|(first, last)| (Hex(first), Hex(last))) })
     }
 }

@@ -1,0 +1,92 @@
+//! The check of lines in memory: each with the one before it.
+
+use super::{LineOrder, Words, for_each_line};
+use std::cmp::Ordering;
+use std::ops::Range;
+
+/// Keys of longer lines aren't made: they would take as much memory.
+const KEYED_LINE_BYTES_MAX: usize = 4 << 10;
+
+/// Lines that were checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedLines {
+    /// Number of lines up to the one that is out of order, which is included.
+    pub lines: u64,
+    /// Where that one is in the text.
+    pub disorder: Option<Range<usize>>,
+}
+
+/// Compares each line of `text` with the one before it, up to the first that is out of order: one
+/// that is smaller, or with `is_unique` one that is equal.
+pub(super) fn check_lines<O: LineOrder>(
+    order: &O,
+    text: &[u8],
+    delimiter: u8,
+    is_unique: bool,
+    scratch: &mut O::Scratch,
+) -> CheckedLines {
+    if order.has_dear_keys() {
+        return check_by_keys(order, text, delimiter, is_unique, scratch);
+    }
+    // Where words don't decide alone, because a language does, they cost more than a comparison,
+    // unless a number comes first.
+    let has_words = order.is_exact() || O::Words::COUNT == 1;
+    let mut word_before = 0;
+    check_pairs(text, delimiter, is_unique, |before, line| {
+        let word = if has_words { order.word(line, 0, scratch) } else { 0 };
+        let by_word = std::mem::replace(&mut word_before, word).cmp(&word);
+        match before {
+            Some(before) => by_word.then_with(|| order.compare(before, line, scratch)),
+            None => Ordering::Less,
+        }
+    })
+}
+
+/// Checks lines whose keys are costly: each key is made once.
+fn check_by_keys<O: LineOrder>(
+    order: &O,
+    text: &[u8],
+    delimiter: u8,
+    is_unique: bool,
+    scratch: &mut O::Scratch,
+) -> CheckedLines {
+    let (mut key_before, mut key) = (Vec::new(), Vec::new());
+    check_pairs(text, delimiter, is_unique, |before, line| {
+        std::mem::swap(&mut key_before, &mut key);
+        key.clear();
+        if line.len() <= KEYED_LINE_BYTES_MAX {
+            order.push_key(line, scratch, &mut key);
+        }
+        match before {
+            Some(before) if before.len().max(line.len()) > KEYED_LINE_BYTES_MAX => {
+                order.compare(before, line, scratch)
+            }
+            Some(_) => key_before.cmp(&key),
+            None => Ordering::Less,
+        }
+    })
+}
+
+/// Checks lines, each with the one before it, as `compare` orders them.
+#[inline(always)]
+fn check_pairs<'t>(
+    text: &'t [u8],
+    delimiter: u8,
+    is_unique: bool,
+    mut compare: impl FnMut(Option<&'t [u8]>, &'t [u8]) -> Ordering,
+) -> CheckedLines {
+    let (mut checked, mut before) = (CheckedLines { lines: 0, disorder: None }, None);
+    for_each_line(text, delimiter, |begin, end| {
+        // Lines after the first disorder don't matter.
+        if checked.disorder.is_none() {
+            let line = &text[begin..end];
+            checked.lines += 1;
+            let by = compare(before, line);
+            if by == Ordering::Greater || (is_unique && by == Ordering::Equal) {
+                checked.disorder = Some(begin..end);
+            }
+            before = Some(line);
+        }
+    });
+    checked
+}

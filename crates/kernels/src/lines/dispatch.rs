@@ -1,0 +1,280 @@
+//! An order of lines as an object, so that what forms, spills, cuts and writes runs is compiled
+//! once. A virtual call covers a chunk, a segment of a merge, or a search. The code that touches
+//! elements is compiled for each order: virtual per block, monomorphic per element, as in STXXL.
+
+use super::check::{CheckedLines, check_lines};
+use super::merge::PutLine;
+use super::{
+    Bound, Deduplicated, Entries, Entry, Filled, Gathered, LineOrder, Lines, Merge, SameBytes,
+    Sorted, Words, bound_in_entries, bound_in_text, dedup, sort, sort_only,
+};
+use crate::caches::Caches;
+use std::cmp::Ordering;
+
+/// How a chunk is sorted.
+#[derive(Clone, Copy, Debug)]
+pub struct SortSettings {
+    /// The byte at the end of each line.
+    pub delimiter: u8,
+    /// The caches that the sort fits its work into.
+    pub caches: Caches,
+    /// Whether the sum of the lines' hashes is wanted.
+    pub needs_hashes: bool,
+    /// Whether entries keep the first words of their keys. Without that, words may be made of the
+    /// bytes that differ.
+    pub keeps_words: bool,
+}
+
+/// The kernels of one order of lines.
+///
+/// Entries lie in memory that other things use, too. So they come as bytes, aligned for [`Entry`],
+/// [`entry_bytes`](LineKernels::entry_bytes) for each line.
+pub trait LineKernels: Sync {
+    /// Bytes of an entry.
+    fn entry_bytes(&self) -> usize;
+
+    /// Average length of lines from which on it is cheaper to put a sorted chunk's lines in order
+    /// than to leave them where they are; see [`LineOrder::arranged_from`].
+    fn arranged_from(&self) -> Option<usize>;
+
+    /// Whether the first word of a line costs less than a comparison.
+    fn has_cheap_words(&self) -> bool;
+
+    /// Whether comparing two prebuilt keys is cheaper than comparing the lines they were built
+    /// from.
+    fn has_costly_keys(&self) -> bool;
+
+    /// Makes an entry of each line of `text`, and sorts them; see [`sort`] and [`sort_only`].
+    fn sort(
+        &self,
+        text: &[u8],
+        entries: &mut [u8],
+        buffer: &mut [u8],
+        settings: SortSettings,
+    ) -> Sorted;
+
+    /// Moves the first of each group of entries with the same key to the front; see [`dedup`].
+    fn dedup(&self, text: &[u8], delimiter: u8, entries: &mut [u8]) -> Deduplicated;
+
+    /// Prepares a merge of runs; see [`Merge::new`].
+    fn merge<'a>(
+        &'a self,
+        delimiter: u8,
+        is_unique: bool,
+        runs: &'a [Lines<'a>],
+        ends: Option<(&'a [u8], &'a [u8])>,
+        same: Option<&SameBytes>,
+    ) -> Box<dyn LineMerge<'a> + 'a>;
+
+    /// Compares lines on one thread, with memory of its own.
+    fn comparer(&self) -> Box<dyn LineComparer + '_>;
+}
+
+/// Compares lines, one pair or one search at a time.
+pub trait LineComparer: Send {
+    /// Compares two lines.
+    fn compare(&mut self, a: &[u8], b: &[u8]) -> Ordering;
+
+    /// Whether two lines have the same key.
+    fn same(&mut self, a: &[u8], b: &[u8]) -> bool;
+
+    /// Eight bytes of the normalised key from byte `skip` on, of the line that is the first `bytes`
+    /// bytes of `tail`.
+    fn word(&mut self, tail: &[u8], bytes: usize, skip: usize) -> u64;
+
+    /// Appends the line's whole normalised key, if the order has costly keys.
+    fn push_key(&mut self, line: &[u8], key: &mut Vec<u8>);
+
+    /// Number of leading entries whose lines come before `bound`.
+    fn bound_in_entries(
+        &mut self,
+        text: &[u8],
+        delimiter: u8,
+        entries: Entries<'_>,
+        bound: Bound<'_>,
+    ) -> usize;
+
+    /// Number of leading bytes of a sorted text whose lines come before `bound`: about `expected`.
+    fn bound_in_text(
+        &mut self,
+        text: &[u8],
+        delimiter: u8,
+        bound: Bound<'_>,
+        expected: usize,
+    ) -> usize;
+
+    /// Compares each line of `text` with the one before it, up to the first that is out of order.
+    /// With `is_unique` a line that is equal to the one before is out of order.
+    fn check(&mut self, text: &[u8], delimiter: u8, is_unique: bool) -> CheckedLines;
+}
+
+/// A merge of runs in progress; see [`Merge`].
+pub trait LineMerge<'a> {
+    /// See [`Merge::omit_written_sum`].
+    fn omit_written_sum(&mut self);
+
+    /// See [`Merge::fill`].
+    fn fill(&mut self, out: &mut [u8]) -> usize;
+
+    /// See [`Merge::fill_with`].
+    fn fill_with(&mut self, out: &mut [u8], put: &mut dyn PutLine) -> Filled;
+
+    /// See [`Merge::gather`].
+    fn gather(&mut self, out: &mut [u8]) -> Gathered;
+
+    /// See [`Merge::take_line`].
+    fn take_line(&mut self) -> Option<&'a [u8]>;
+
+    /// See [`Merge::pending_bytes`].
+    fn pending_bytes(&self) -> usize;
+
+    /// See [`Merge::taken`].
+    fn taken(&self) -> u64;
+
+    /// See [`Merge::sums`].
+    fn sums(&self) -> (u64, u64);
+
+    /// See [`Merge::is_done`].
+    fn is_done(&self) -> bool;
+}
+
+impl<O: LineOrder> LineKernels for O {
+    fn entry_bytes(&self) -> usize {
+        size_of::<Entry<O::Words>>()
+    }
+
+    fn arranged_from(&self) -> Option<usize> {
+        LineOrder::arranged_from(self)
+    }
+
+    fn has_cheap_words(&self) -> bool {
+        self.is_exact() || O::Words::COUNT == 1
+    }
+
+    fn has_costly_keys(&self) -> bool {
+        self.has_dear_keys()
+    }
+
+    fn sort(
+        &self,
+        text: &[u8],
+        entries: &mut [u8],
+        buffer: &mut [u8],
+        settings: SortSettings,
+    ) -> Sorted {
+        let SortSettings { delimiter, caches, needs_hashes, keeps_words } = settings;
+        let entries: &mut [Entry<O::Words>] = bytemuck::cast_slice_mut(entries);
+        let buffer = bytemuck::cast_slice_mut(buffer);
+        if keeps_words {
+            let sum = sort(self, text, delimiter, entries, buffer, caches, needs_hashes);
+            return Sorted { sum, same: None };
+        }
+        sort_only(self, text, delimiter, entries, buffer, caches, needs_hashes)
+    }
+
+    fn dedup(&self, text: &[u8], delimiter: u8, entries: &mut [u8]) -> Deduplicated {
+        dedup(self, text, delimiter, bytemuck::cast_slice_mut(entries))
+    }
+
+    fn merge<'a>(
+        &'a self,
+        delimiter: u8,
+        is_unique: bool,
+        runs: &'a [Lines<'a>],
+        ends: Option<(&'a [u8], &'a [u8])>,
+        same: Option<&SameBytes>,
+    ) -> Box<dyn LineMerge<'a> + 'a> {
+        Box::new(Merge::new(self, delimiter, is_unique, runs, ends, same))
+    }
+
+    fn comparer(&self) -> Box<dyn LineComparer + '_> {
+        Box::new(Comparer { order: self, scratch: O::Scratch::default() })
+    }
+}
+
+/// An order with a thread's memory for it.
+struct Comparer<'o, O: LineOrder> {
+    order: &'o O,
+    scratch: O::Scratch,
+}
+
+impl<O: LineOrder> LineComparer for Comparer<'_, O> {
+    fn compare(&mut self, a: &[u8], b: &[u8]) -> Ordering {
+        self.order.compare(a, b, &mut self.scratch)
+    }
+
+    fn same(&mut self, a: &[u8], b: &[u8]) -> bool {
+        self.order.same(a, b, &mut self.scratch)
+    }
+
+    fn word(&mut self, tail: &[u8], bytes: usize, skip: usize) -> u64 {
+        self.order.word_of(tail, bytes, skip, &mut self.scratch)
+    }
+
+    fn push_key(&mut self, line: &[u8], key: &mut Vec<u8>) {
+        self.order.push_key(line, &mut self.scratch, key);
+    }
+
+    fn bound_in_entries(
+        &mut self,
+        text: &[u8],
+        delimiter: u8,
+        entries: Entries<'_>,
+        bound: Bound<'_>,
+    ) -> usize {
+        let entries = O::Words::typed(entries);
+        bound_in_entries(self.order, text, delimiter, entries, bound, &mut self.scratch)
+    }
+
+    fn bound_in_text(
+        &mut self,
+        text: &[u8],
+        delimiter: u8,
+        bound: Bound<'_>,
+        expected: usize,
+    ) -> usize {
+        bound_in_text(self.order, text, delimiter, bound, expected, &mut self.scratch)
+    }
+
+    fn check(&mut self, text: &[u8], delimiter: u8, is_unique: bool) -> CheckedLines {
+        check_lines(self.order, text, delimiter, is_unique, &mut self.scratch)
+    }
+}
+
+impl<'a, O: LineOrder> LineMerge<'a> for Merge<'a, O> {
+    fn omit_written_sum(&mut self) {
+        Merge::omit_written_sum(self);
+    }
+
+    fn fill(&mut self, out: &mut [u8]) -> usize {
+        Merge::fill(self, out)
+    }
+
+    fn fill_with(&mut self, out: &mut [u8], put: &mut dyn PutLine) -> Filled {
+        Merge::fill_with(self, out, put)
+    }
+
+    fn gather(&mut self, out: &mut [u8]) -> Gathered {
+        Merge::gather(self, out)
+    }
+
+    fn take_line(&mut self) -> Option<&'a [u8]> {
+        Merge::take_line(self)
+    }
+
+    fn pending_bytes(&self) -> usize {
+        Merge::pending_bytes(self)
+    }
+
+    fn taken(&self) -> u64 {
+        Merge::taken(self)
+    }
+
+    fn sums(&self) -> (u64, u64) {
+        Merge::sums(self)
+    }
+
+    fn is_done(&self) -> bool {
+        Merge::is_done(self)
+    }
+}
