@@ -88,7 +88,8 @@ impl TornRows {
     /// Says what was found, once the lines are sorted.
     pub(super) fn say(&self, lines: &LinesCommand<'_>) {
         if let Some(path) = self.0.lock().as_deref().filter(|_| !lines.command.extras.quiet) {
-            say(format!("{}: {}: {WHAT}: {WAY_OUT}\n", lines.program, DisplayPath(path)).as_bytes());
+            let path = DisplayPath(path);
+            say(format!("{}: {path}: {WHAT}: {WAY_OUT}\n", lines.program).as_bytes());
         }
     }
 }

@@ -4,6 +4,7 @@
 mod exceptions;
 mod floors;
 mod modules;
+mod pages;
 mod promises;
 mod source;
 mod style;
