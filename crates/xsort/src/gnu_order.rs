@@ -18,7 +18,7 @@ pub fn kernels_for(order: &Order) -> Box<dyn LineKernels + '_> {
     }
 }
 
-/// Any order, with `W` words of the key beside each line. The order of the lines' bytes is faster as
+/// Any order, with `W` words of the key beside each line. Orders of the lines' bytes are faster as
 /// the engine's own.
 pub struct GnuOrder<'a, W> {
     order: &'a Order,

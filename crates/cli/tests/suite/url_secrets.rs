@@ -44,6 +44,39 @@ fn said(sandbox: &Sandbox, line: &str) -> String {
     said
 }
 
+/// Commands of every kind that are given this URL.
+fn commands(url: &str) -> Vec<String> {
+    vec![
+        format!("sort {url} -o out --verbose"),
+        format!("sort {url} -o out --json"),
+        format!("sort {url} -o out --dry-run"),
+        format!("sort {url} -o out --dry-run --json"),
+        format!("sort {url} -o {url}"),
+        format!("sort {url} -o out --remove-input"),
+        format!("sort {url} -o out --checkpoint -T ."),
+        format!("sort {url} -o out -T {url}"),
+        format!("sort --record prefixed:u8 {url} -o out"),
+        format!("lines {url} -o out --verbose"),
+        format!("lines {url} --json -o out"),
+        format!("lines -c {url}"),
+        format!("lines -c {url} {url}"),
+        format!("lines -o {url} in"),
+        format!("lines --dry-run --json {url} -o {url}"),
+        format!("table {url} --by k:int -o out"),
+        format!("table {url} --by k:int -o out --json --dry-run"),
+        format!("table {url} --by none -o {url}"),
+        format!("verify {url} --json"),
+        format!("verify {url} --against {url}"),
+        format!("verify {url} --summary {url}"),
+        format!("verify --summaries {url}"),
+        format!("gen 1000 {url}"),
+        format!("gen 1000 out {url}"),
+        format!("du {url}"),
+        format!("status {url}"),
+        format!("status --clear {url}"),
+    ]
+}
+
 #[test]
 fn no_message_and_no_report_has_them() {
     let store = store();
@@ -63,35 +96,7 @@ fn no_message_and_no_report_has_them() {
     let mut lines = Vec::new();
     for key in ["records", "denied", "missing", "short", "nameless", "t.csv", "a/../b"] {
         let url = url(&server, key);
-        lines.extend([
-            format!("sort {url} -o out --verbose"),
-            format!("sort {url} -o out --json"),
-            format!("sort {url} -o out --dry-run"),
-            format!("sort {url} -o out --dry-run --json"),
-            format!("sort {url} -o {url}"),
-            format!("sort {url} -o out --remove-input"),
-            format!("sort {url} -o out --checkpoint -T ."),
-            format!("sort {url} -o out -T {url}"),
-            format!("sort --record prefixed:u8 {url} -o out"),
-            format!("lines {url} -o out --verbose"),
-            format!("lines {url} --json -o out"),
-            format!("lines -c {url}"),
-            format!("lines -c {url} {url}"),
-            format!("lines -o {url} in"),
-            format!("lines --dry-run --json {url} -o {url}"),
-            format!("table {url} --by k:int -o out"),
-            format!("table {url} --by k:int -o out --json --dry-run"),
-            format!("table {url} --by none -o {url}"),
-            format!("verify {url} --json"),
-            format!("verify {url} --against {url}"),
-            format!("verify {url} --summary {url}"),
-            format!("verify --summaries {url}"),
-            format!("gen 1000 {url}"),
-            format!("gen 1000 out {url}"),
-            format!("du {url}"),
-            format!("status {url}"),
-            format!("status --clear {url}"),
-        ]);
+        lines.extend(commands(&url));
     }
     // Neither has a multiple of 5 rounds, so each key and each command is tried.
     for line in lines.iter().step_by(quick_or_long(5, 1)) {

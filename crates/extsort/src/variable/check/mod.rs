@@ -7,11 +7,14 @@
 //! | file | idea |
 //! |---|---|
 //! | `window` | a part of the input in memory |
+//! | `piece` | the check of its lines, each with the one before |
 //! | `threads` | several windows at a time |
 
+mod piece;
 mod threads;
 mod window;
 
+use piece::LineCheck;
 use std::io::{self, Read};
 use threads::WindowThreads;
 use window::{Brought, READ_BYTES, WholeLines, Window};
@@ -48,21 +51,6 @@ pub fn first_disorder(
         let run = Run { check, comparer, threads: None, lines: 0, is_first: true };
         run.check_all(bytes, Window::new(delimiter), start)
     })
-}
-
-/// What is out of order.
-#[derive(Clone, Copy)]
-struct LineCheck<'o> {
-    order: &'o dyn LineKernels,
-    delimiter: u8,
-    /// Whether a line that is equal to the one before is out of order.
-    is_unique: bool,
-}
-
-impl LineCheck<'_> {
-    fn check(self, text: &[u8], comparer: &mut dyn LineComparer) -> CheckedLines {
-        comparer.check(text, self.delimiter, self.is_unique)
-    }
 }
 
 /// A check under way.

@@ -1,7 +1,7 @@
 //! Threads that check windows of the input. Their findings are taken in the order of the input, so
 //! the first line out of order is the one that is found, however many threads there are.
 
-use super::LineCheck;
+use super::piece::LineCheck;
 use crate::Error;
 use crate::job::threads::spawn_up_to;
 use crossbeam_channel::{Receiver, Sender};
