@@ -73,6 +73,15 @@ impl ResultPrinter {
             (false, false) if verbose => format!("{result:#}"),
             (false, false) => result.to_string(),
         };
+        self.write(text)
+    }
+
+    /// Prints tables for people, which are no part of JSON.
+    pub(crate) fn print_tables(self, tables: &impl Display) -> Result<(), Failure> {
+        if self.style.json { Ok(()) } else { self.write(tables.to_string()) }
+    }
+
+    fn write(self, text: String) -> Result<(), Failure> {
         if self.is_beside_data {
             let line_end = if text.ends_with('\n') { "" } else { "\n" };
             let _ = io::stderr().write_all((text + line_end).as_bytes());

@@ -1,7 +1,7 @@
 //! Arguments that several commands share.
 
 use super::values::{degrees, formats, io_engines, threads, when, whole};
-use clap::Args;
+use clap::{ArgAction, Args};
 use std::num::NonZeroU64;
 use xsort::size::{self, Memory};
 use xsort_disk::IoChoice;
@@ -198,9 +198,9 @@ pub(crate) struct Report {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// Print everything that is known about the job, in several lines
-    #[arg(short, long, conflicts_with = "quiet")]
-    pub(crate) verbose: bool,
+    /// Print what each phase of the job took; twice, a line for each chunk and bin, too
+    #[arg(short, long, action = ArgAction::Count, conflicts_with = "quiet")]
+    pub(crate) verbose: u8,
 
     #[command(flatten)]
     pub(crate) color: Color,

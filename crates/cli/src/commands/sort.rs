@@ -57,7 +57,9 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
         .map_err(|error| limits.add_to(names.add_to(error)))?;
     disk.notices().iter().for_each(|line| console.notice(line));
     drop(console);
-    ResultPrinter::beside(&args.output, style).print("sort", &report)
+    let printer = ResultPrinter::beside(&args.output, style);
+    printer.print("sort", &report)?;
+    if style.tables { printer.print_tables(&report.tables()) } else { Ok(()) }
 }
 
 /// The requests that a sort makes, if there are objects among its files.

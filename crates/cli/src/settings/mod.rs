@@ -228,8 +228,10 @@ pub(crate) struct ReportStyle {
     pub(crate) json: bool,
     /// Whether neither a result for people nor notices are printed.
     pub(crate) quiet: bool,
-    /// Whether a result for people has all that is known.
+    /// Whether a result for people says what each phase took.
     pub(crate) verbose: bool,
+    /// Whether it has a line for each chunk and bin.
+    pub(crate) tables: bool,
     pub(crate) progress: ProgressStyle,
 }
 
@@ -258,7 +260,8 @@ impl ProgressStyle {
 impl ReportStyle {
     pub(crate) fn decide(report: &Report) -> ReportStyle {
         let Report { json, quiet, verbose, progress, .. } = *report;
-        ReportStyle { json, quiet, verbose, progress: ProgressStyle::decide(progress, !quiet) }
+        let progress = ProgressStyle::decide(progress, !quiet);
+        ReportStyle { json, quiet, verbose: verbose > 0, tables: verbose > 1, progress }
     }
 }
 

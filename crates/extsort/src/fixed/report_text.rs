@@ -11,7 +11,7 @@ use std::fmt::{self, Display, Formatter};
 use xsort_disk::DisplayPath;
 
 /// Three lines: what was done, how fast, and what was checked. The alternate form (`{:#}`) goes on
-/// with all that is known.
+/// with what each phase and stage took.
 impl Display for SortReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.write_summary(f)?;
@@ -22,14 +22,28 @@ impl Display for SortReport {
             self.write_method(f)?;
             self.write_machine(f)?;
             self.write_drive(f)?;
-            self.write_chunks(f)?;
-            self.write_bins(f)?;
         }
         Ok(())
     }
 }
 
+/// A line for each chunk and each bin of a sort.
+struct SortTables<'r>(&'r SortReport);
+
+impl Display for SortTables<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.0.write_chunks(f)?;
+        self.0.write_bins(f)
+    }
+}
+
 impl SortReport {
+    /// A table of the chunks, and one of the bins, as text.
+    #[must_use]
+    pub fn tables(&self) -> impl Display + '_ {
+        SortTables(self)
+    }
+
     fn write_summary(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (records, bytes) = (Count(self.records, "record"), Decimal(self.bytes as f64));
         // Nobody has said how long they are if the format is assumed.
@@ -163,7 +177,7 @@ impl SortReport {
 
     /// A line for each chunk, in seconds.
     fn write_chunks(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "\n\n  chunk    records     read    queue     sort    spill")?;
+        write!(f, "\n  chunk    records     read    queue     sort    spill")?;
         for report in &self.chunks {
             let ChunkReport { chunk, records, read_seconds: read, .. } = report;
             let ChunkReport { queue_seconds: queue, sort_seconds: sort, .. } = report;
