@@ -14,8 +14,9 @@ use crate::by::SortColumn;
 use crate::encode::{Sign, sign};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float16Type, Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
 use arrow_buffer::{ArrowNativeType, NullBuffer, ScalarBuffer};
+use arrow_data::ArrayData;
 use arrow_row::{RowConverter, Rows};
 use arrow_schema::{ArrowError, DataType, Schema, SortOptions};
 use std::sync::Arc;
@@ -92,7 +93,7 @@ trait Part {
 impl KeyColumn {
     fn part(&self, column: &ArrayRef) -> Result<Box<dyn Part>, ArrowError> {
         if let Some(converter) = &self.converter {
-            return Ok(Box::new(converter.convert_columns(&[comparable(column)])?));
+            return Ok(Box::new(converter.convert_columns(&[comparable(column)?])?));
         }
         let signed = sign(column.data_type()) == Some(Sign::Signed);
         Ok(match (column.data_type().primitive_width(), signed) {
@@ -182,9 +183,10 @@ ordered! {
     i128 => i128, u128;
 }
 
-/// The column with one zero and one NaN, which comes behind infinity: so do other programs order
-/// numbers, while the total order of IEEE 754 has NaNs with a sign before all others.
-fn comparable(column: &ArrayRef) -> ArrayRef {
+/// The column with one zero and one NaN, which comes after infinity, also in the values of
+/// dictionaries, runs and nested columns. Other programs order numbers so, while the total order of
+/// IEEE 754 has NaNs with a sign before all others.
+fn comparable(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     fn one<T: ArrowPrimitiveType>(
         column: &ArrayRef,
         is_nan: fn(T::Native) -> bool,
@@ -199,14 +201,37 @@ fn comparable(column: &ArrayRef) -> ArrayRef {
         };
         Arc::new(column.as_primitive::<T>().unary::<_, T>(value))
     }
-    match column.data_type() {
+    Ok(match column.data_type() {
         DataType::Float16 => {
             type Half = <Float16Type as ArrowPrimitiveType>::Native;
             one::<Float16Type>(column, Half::is_nan, Half::NAN)
         }
         DataType::Float32 => one::<Float32Type>(column, f32::is_nan, f32::NAN),
         DataType::Float64 => one::<Float64Type>(column, f64::is_nan, f64::NAN),
+        other if has_floats(other) => {
+            let data = column.to_data();
+            let child = |child: &ArrayData| comparable(&make_array(child.clone()));
+            let children = data.child_data().iter().map(child).collect::<Result<Vec<_>, _>>()?;
+            let children = children.iter().map(|child| child.to_data()).collect();
+            make_array(data.into_builder().child_data(children).build()?)
+        }
         _ => Arc::clone(column),
+    })
+}
+
+/// Whether a type is of floats, or of values that are.
+fn has_floats(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, values) => has_floats(values),
+        DataType::RunEndEncoded(_, values) => has_floats(values.data_type()),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => has_floats(item.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| has_floats(field.data_type())),
+        other => other.is_floating(),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::settings::Settings;
 use crate::sorted::SortedBatches;
 use crate::spill::Spill;
 use arrow_array::RecordBatch;
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{FieldRef, SchemaRef};
 use arrow_select::concat::concat_batches;
 use std::fmt;
 use std::sync::Arc;
@@ -149,16 +149,19 @@ impl BatchSorting {
     }
 }
 
-/// Refuses batches of another schema. What fields are called and noted besides doesn't matter.
+/// Refuses batches of another schema: columns of other names or types, or in another order.
+/// Metadata and nullability may differ.
 pub(crate) fn check(own: &SchemaRef, schema: &SchemaRef) -> Result<(), Error> {
-    let types = |schema: &Schema| {
-        schema.fields().iter().map(|field| field.data_type().clone()).collect::<Vec<_>>()
+    let is_same = |(own, field): (&FieldRef, &FieldRef)| {
+        own.name() == field.name() && own.data_type() == field.data_type()
     };
-    if Arc::ptr_eq(own, schema) || own.fields() == schema.fields() || types(own) == types(schema) {
+    let (fields, others) = (own.fields(), schema.fields());
+    let are_same = || fields.len() == others.len() && fields.iter().zip(others).all(is_same);
+    if Arc::ptr_eq(own, schema) || are_same() {
         return Ok(());
     }
-    let text =
-        "a batch has other columns than the schema says: all batches of a sort have the same";
+    let text = "a batch has other columns than the schema says: all batches of a sort have the \
+                same names and types in the same order";
     Err(Error::Schema(text.into()))
 }
 

@@ -1,7 +1,7 @@
 //! The order of rows, beside a sort of indices by arrow-ord.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{
     ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int8Array, Int64Array,
     RecordBatch, StringArray,
@@ -142,6 +142,22 @@ fn zeros_are_equal_and_nans_come_behind_infinity() {
         ("n", Arc::new(Int64Array::from_iter(0..7)) as ArrayRef),
     ];
     let batch = RecordBatch::try_from_iter(columns).unwrap();
+    // Values of dictionaries and runs compare as what they stand for.
+    let values = Arc::clone(batch.column(0));
+    let dictionary = DictionaryArray::new(Int32Array::from_iter(0..7), Arc::clone(&values));
+    let ends = Int32Array::from_iter(1..=7);
+    let runs = RunArray::<Int32Type>::try_new(&ends, &values).unwrap();
+    let of_dictionary = Arc::new(dictionary) as ArrayRef;
+    for column in [of_dictionary, Arc::new(runs) as ArrayRef] {
+        let columns = [("f", column), ("n", Arc::clone(batch.column(1)))];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        for memory in [1, 1 << 30] {
+            let by = ["f".into()];
+            let (found, _) = sorted(std::slice::from_ref(&batch), &by, memory, 9).unwrap();
+            let order = found.column(1).as_primitive::<Int64Type>();
+            assert_eq!(order.values()[..], [6, 5, 2, 3, 4, 0, 1], "{:?}", batch.schema());
+        }
+    }
     for memory in [1, 1 << 30] {
         let (found, _) = sorted(std::slice::from_ref(&batch), &["f".into()], memory, 9).unwrap();
         assert_eq!(found.column(1).as_primitive::<Int64Type>().values()[..], [6, 5, 2, 3, 4, 0, 1]);
@@ -177,6 +193,11 @@ fn columns_are_named_or_refused_by_words() {
     let mut sorting = BatchSorter::new(schema(["a", "b"])).by(["a"]).unwrap().start().unwrap();
     let other = RecordBatch::try_from_iter([("a", column())]).unwrap();
     assert!(matches!(sorting.push(other), Err(Error::Schema(_))));
+    // Nor may columns of the same types have other names, or come in another order.
+    for names in [["b", "a"], ["a", "c"]] {
+        let other = RecordBatch::try_from_iter(names.map(|name| (name, column()))).unwrap();
+        assert!(matches!(sorting.push(other), Err(Error::Schema(_))), "{names:?}");
+    }
     assert_eq!(sorting.finish().unwrap().count(), 0);
 }
 
