@@ -53,7 +53,8 @@ const SECRET_NAMES: [&str; 14] = [
 
 /// A path as it may be shown; of a URL, without its secrets.
 pub fn public_path(path: &Path) -> Cow<'_, Path> {
-    if !is_url(path) {
+    // `HTTPS://` and `ftp://` are names of files here, and may be typed with secrets all the same.
+    if !path.as_os_str().as_bytes().windows(3).any(|bytes| bytes == b"://") {
         return Cow::Borrowed(path);
     }
     // What is no UTF-8 is no URL that can be asked for.
@@ -83,6 +84,7 @@ pub fn public_text(text: &str) -> Cow<'_, str> {
 
 /// Where the next URL begins.
 fn next_url(text: &str) -> Option<usize> {
+    let text = text.to_ascii_lowercase();
     SCHEMES.iter().filter_map(|scheme| text.find(scheme)).min()
 }
 
@@ -104,7 +106,7 @@ fn public_url(url: &str) -> Cow<'_, str> {
     let Some((scheme, rest)) = url.split_once("://") else { return Cow::Borrowed(url) };
     let host_bytes = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (host, path) = rest.split_at(host_bytes);
-    let is_web = scheme.starts_with("http");
+    let is_web = !["s3", "gs", "az"].iter().any(|store| scheme.eq_ignore_ascii_case(store));
     let (path, query) = path.split_once('?').map_or((path, None), |(path, it)| (path, Some(it)));
     let has_user = host.contains('@');
     let token = slices_token(scheme, host, path);
@@ -141,7 +143,7 @@ fn slices_token<'u>(scheme: &str, host: &str, path: &'u str) -> Option<&'u str> 
     let token = path.strip_prefix('/')?.split('/').next()?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     let is_token = token.len() >= TOKEN_BYTES_MIN && token.bytes().all(is_plain);
-    (scheme == "http" && has_port && is_token).then_some(token)
+    (scheme.eq_ignore_ascii_case("http") && has_port && is_token).then_some(token)
 }
 
 /// A query without the values that are secrets, or without any.

@@ -3,7 +3,7 @@
 
 use crate::ahead::Ahead;
 use crate::client::Client;
-use crate::environment::Environment;
+use crate::environment::{Environment, of_process};
 use crate::failure::{Failure, Reason};
 use crate::input::Input;
 use crate::listing;
@@ -96,7 +96,7 @@ impl ObjectDisk {
     /// # Panics
     /// If a setting is out of its range.
     pub fn new(local: Arc<dyn Disk>, settings: ObjectSettings) -> ObjectDisk {
-        ObjectDisk::with_environment(local, settings, Arc::new(|name| std::env::var(name).ok()))
+        ObjectDisk::with_environment(local, settings, Arc::new(of_process))
     }
 
     /// The same with another environment than the process's.

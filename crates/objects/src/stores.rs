@@ -316,7 +316,8 @@ fn version(headers: &HeaderMap) -> Version {
 fn is_distinct(headers: &HeaderMap) -> bool {
     let second = |name| rfc2822::parse(header(headers, name)?).ok().map(|it| it.timestamp());
     match (second("last-modified"), second("date")) {
-        _ if headers.contains_key("etag") => true,
+        // A weak tag may be that of several versions.
+        _ if header(headers, "etag").is_some_and(|etag| !etag.starts_with("W/")) => true,
         (Some(modified), Some(now)) => modified < now,
         (modified, _) => modified.is_some(),
     }
@@ -327,6 +328,14 @@ fn info(scheme: Scheme, bytes: u64, headers: &HeaderMap) -> Result<ObjectInfo, F
     // An account of Azure's may have directories, which are no objects to anybody.
     if header(headers, "x-ms-meta-hdi_isfolder") == Some("true") {
         return Err(Failure::new(Reason::NoObject, "it is a directory"));
+    }
+    let is_page = header(headers, "content-type").is_some_and(|kind| kind.starts_with("text/html"));
+    let is_store = !matches!(scheme, Scheme::Https | Scheme::Http);
+    if is_store && is_page && !["etag", "last-modified"].iter().any(|it| headers.contains_key(*it))
+    {
+        let text = "a page of HTML came in place of the object, as a proxy answers that wants a \
+                    sign-in: no store answers so";
+        return Err(Failure::new(Reason::Denied, text));
     }
     let mark = [MARK, GOOGLE_MARK, AZURE_MARK].iter().find_map(|name| header(headers, name));
     let mark = mark.map(str::to_owned);

@@ -3,8 +3,8 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{
-    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int8Array, Int64Array,
-    RecordBatch, StringArray,
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float64Array, Int8Array,
+    Int32Array, Int64Array, RecordBatch, RunArray, StringArray,
 };
 use arrow_ord::sort::{SortColumn, lexsort_to_indices};
 use arrow_schema::SortOptions;

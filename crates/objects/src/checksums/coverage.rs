@@ -18,20 +18,27 @@ impl Coverage {
         Coverage { expected, bytes, ranges: Mutex::default() }
     }
 
-    /// Adds what was read at `offset`; what was read before counts once. Returns `false` if the
-    /// object is read whole by that and is another one than the store's checksum says.
+    /// Adds what was read at `offset`. Where ranges were read before that lie in this one as wholes,
+    /// this read takes their place: what is read last is used. What this range shares with another
+    /// that goes beyond it, such as a page at its end, is checked in the one that came first.
+    /// Returns `false` if the object is read whole and is another one than the store's checksum
+    /// says.
     pub(crate) fn add(&self, offset: u64, bytes: &[u8]) -> bool {
         let end = offset + bytes.len() as u64;
         loop {
-            let gaps = gaps(&self.ranges.lock(), offset, end);
-            let Some(&(start, stop)) = gaps.first() else { break };
+            let (start, stop) = own_part(&self.ranges.lock(), offset, end);
+            if start >= stop {
+                break;
+            }
             // Not under the lock: other threads have ranges of their own.
             let new = &bytes[(start - offset) as usize..(stop - offset) as usize];
             let sum = self.expected.hash(new);
             let mut ranges = self.ranges.lock();
             // Another thread may have read a part of it meanwhile.
-            if is_gap(&ranges, start, stop) {
+            if own_part(&ranges, offset, end) == (start, stop) {
+                ranges.retain(|&from, &mut (to, _)| to <= start || from >= stop);
                 self.insert(&mut ranges, start, stop, sum);
+                break;
             }
         }
         match self.ranges.lock().get(&0) {
@@ -63,28 +70,12 @@ impl Coverage {
     }
 }
 
-/// The parts of a range that no range covers.
-fn gaps(ranges: &BTreeMap<u64, (u64, u64)>, start: u64, end: u64) -> Vec<(u64, u64)> {
-    let mut gaps = Vec::new();
-    let mut at = start;
-    if let Some((_, &(before, _))) = ranges.range(..=start).next_back() {
-        at = at.max(before);
-    }
-    for (&next, &(its_end, _)) in ranges.range(start..end) {
-        if at < next {
-            gaps.push((at, next));
-        }
-        at = at.max(its_end);
-    }
-    if at < end {
-        gaps.push((at, end));
-    }
-    gaps
-}
-
-/// Whether nothing of a range is covered.
-fn is_gap(ranges: &BTreeMap<u64, (u64, u64)>, start: u64, end: u64) -> bool {
-    gaps(ranges, start, end) == [(start, end)]
+/// A range without what it shares with ranges that go beyond it: its beginning, its end, or all.
+fn own_part(ranges: &BTreeMap<u64, (u64, u64)>, start: u64, end: u64) -> (u64, u64) {
+    let before = ranges.range(..start).next_back().map_or(start, |(_, &(to, _))| to.max(start));
+    let last = ranges.range(start..end).next_back();
+    let after = last.filter(|&(_, &(to, _))| to > end).map_or(end, |(&from, _)| from);
+    (before, after)
 }
 
 #[cfg(test)]
@@ -119,6 +110,31 @@ mod tests {
                     break;
                 }
                 assert!(is_good, "nothing is known before all is read");
+            }
+        }
+    }
+
+    /// A look at the beginning, and samples, are read again with all that is around them: the last
+    /// read is the one that is used, so it is the one that is checked.
+    #[test]
+    fn what_is_read_again_is_checked_again() {
+        let random = &mut Random::new(6);
+        let bytes = random.bytes(10_000);
+        let expected = Expected::Crc32(crc32fast::hash(&bytes));
+        let mut damaged = bytes.clone();
+        damaged[77] ^= 1;
+        for looks in [vec![0..100], vec![0..100, 100..200, 4000..4100], vec![0..10_000], vec![]] {
+            for (second, is_good) in [(&bytes, true), (&damaged, false)] {
+                let coverage = Coverage::new(expected, 10_000);
+                for look in looks.clone() {
+                    assert!(coverage.add(look.start as u64, &bytes[look]));
+                }
+                assert!(coverage.add(6_000, &bytes[6_000..]));
+                let is_whole_good = coverage.add(0, &second[..6_050]);
+                if looks != [0..10_000] {
+                    assert_eq!(is_whole_good, is_good, "{looks:?}");
+                }
+                assert_eq!(coverage.add(0, second), is_good, "{looks:?}");
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::client::Part;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 /// An error. S3 sends it also with status 200, where an answer takes long.
 #[derive(Debug, Default, Deserialize)]
@@ -60,6 +60,11 @@ pub(crate) struct ObjectPage {
     pub(crate) contents: Vec<ListedObject>,
     pub(crate) is_truncated: Option<bool>,
     pub(crate) next_continuation_token: Option<String>,
+    /// Number of objects on the page, as the store counts them.
+    key_count: Option<usize>,
+    /// Prefixes in place of the objects below them, which nobody asks for.
+    #[serde(default)]
+    common_prefixes: Vec<IgnoredAny>,
 }
 
 /// An object in it.
@@ -145,6 +150,12 @@ impl ObjectPage {
     /// What the next page is called, if there is one; what is wrong if the store contradicts
     /// itself. If it doesn't say whether there is one, the page after the last key is asked for.
     pub(crate) fn next(&mut self) -> Result<Option<String>, &'static str> {
+        if !self.common_prefixes.is_empty() {
+            return Err("it has prefixes in place of objects (CommonPrefixes)");
+        }
+        if self.key_count.is_some_and(|count| count != self.contents.len()) {
+            return Err("it has another number of objects than it says (KeyCount)");
+        }
         let token = self.next_continuation_token.take().filter(|token| !token.is_empty());
         match (self.is_truncated, token) {
             (None, None) => Ok(self.contents.last().map(|last| format!("{AFTER}{}", last.key))),
@@ -211,6 +222,22 @@ pub(crate) fn completion(parts: &[Part], has_checksums: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lists_that_contradict_themselves_are_not_trusted() {
+        let next = |more: &str| {
+            let text = format!(
+                "<ListBucketResult><IsTruncated>false</IsTruncated>{more}\
+                 <Contents><Key>a</Key><Size>5</Size></Contents></ListBucketResult>"
+            );
+            parse::<ObjectPage>(text.as_bytes()).unwrap().next()
+        };
+        assert_eq!(next(""), Ok(None));
+        assert_eq!(next("<KeyCount>1</KeyCount>"), Ok(None));
+        assert!(next("<KeyCount>2</KeyCount>").unwrap_err().contains("KeyCount"));
+        let rolled_up = "<CommonPrefixes><Prefix>b/</Prefix></CommonPrefixes>";
+        assert!(next(rolled_up).unwrap_err().contains("CommonPrefixes"));
+    }
 
     #[test]
     fn answers_are_read_as_amazon_sends_them() {
