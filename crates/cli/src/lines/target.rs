@@ -196,7 +196,7 @@ impl<'d> Target<'d> {
     /// A write that failed.
     pub(super) fn failed(&self, error: &io::Error) -> Failure {
         let what = if self.is_flushing { "fflush failed" } else { "write failed" };
-        let failure = Failure::unwritten(what, &self.name, error);
+        let failure = Failure::unwritten(what, &self.name, error).with_limit_hint(error);
         let is_full = error.raw_os_error() == Some(Errno::NOSPC.raw_os_error());
         if !is_full || !matches!(self.sink, Sink::New(_)) || !Path::new(&self.name).exists() {
             return failure;
