@@ -88,7 +88,7 @@ pub use hidden_name::{abandon_outputs, hidden_name, try_to_abandon_outputs};
 pub use inherited::{Inherited, inherited};
 pub use lazy::LazyDisk;
 pub use lease::Lease;
-pub use new_file::{Creation, NewFile, Obstacle};
+pub use new_file::{Creation, NewFile, Obstacle, open_in_place};
 pub use notices::Notices;
 pub use options::{DiskOptions, IoChoice, UnknownIoChoice};
 pub use os::OsDisk;

@@ -11,13 +11,17 @@
 
 use crate::drive::parent_directory;
 use crate::output::{PendingOutput, create_at};
-use crate::output_place::{OpenFile, OutputPlace, is_mount_point};
+use crate::output_place::{Followed, OutputPlace};
+use crate::place::refuse_url;
 use crate::{Error, Operation};
+use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, openat};
 use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::fmt;
-use std::fs::{self, File};
-use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// A file that appears under its name once it is published. Dropped before, it is gone.
@@ -78,15 +82,14 @@ impl NewFile {
     /// # Errors
     /// If the output can't appear there, and could not be written in place either.
     pub fn create(path: &Path, no_clobber: bool) -> Result<Creation, Error> {
-        if !no_clobber && let Some(obstacle) = known_obstacle(path) {
+        refuse_url(Operation::Create, path)?;
+        let followed = Followed::new(path)?;
+        let obstacle = known_obstacle(&followed, no_clobber)
+            .map_err(|source| Error::new(Operation::Create, path, source))?;
+        if let Some(obstacle) = obstacle {
             return Ok(Creation::Obstructed(obstacle));
         }
-        let place = match OutputPlace::find(path, no_clobber) {
-            Err(error) if is_open_file(&error) => {
-                return Ok(Creation::Obstructed(Obstacle::OpenFile));
-            }
-            place => place?,
-        };
+        let place = OutputPlace::at(path, followed, no_clobber)?;
         place.refuse_old()?;
         let owner = place.old.as_ref().map(|old| (old.st_uid, old.st_gid));
         let (fd, hidden) = match create_at(&place) {
@@ -105,6 +108,21 @@ impl NewFile {
             }
             _ => Creation::Created(NewFile { pending, file: File::from(fd) }),
         })
+    }
+
+    /// Creates the file that is to appear at `path`, where there must be none. Only this user may
+    /// read it.
+    ///
+    /// # Errors
+    /// If the file can't appear there.
+    pub fn create_private(path: &Path) -> Result<NewFile, Error> {
+        let mut place = OutputPlace::find(path, true)?;
+        place.refuse_old()?;
+        place.mode = Mode::RUSR | Mode::WUSR;
+        let (fd, hidden) =
+            create_at(&place).map_err(|errno| Error::new(Operation::Create, path, errno))?;
+        let ((fd, pending), _) = PendingOutput::begin(place, fd, hidden, false)?;
+        Ok(NewFile { pending, file: File::from(fd) })
     }
 
     /// The open file, to be written and read.
@@ -131,24 +149,62 @@ impl NewFile {
     }
 }
 
-/// Whether an error says that a path stands for an open file.
-fn is_open_file(error: &Error) -> bool {
-    matches!(error.source.get_ref(), Some(inner) if inner.is::<OpenFile>())
+/// Opens what is at `path` to be written as it is, or creates a file there: symbolic links are
+/// followed, except those of other users in a directory that all users share. With `reads` it can
+/// also be read, if this user may do that.
+///
+/// # Errors
+/// If it can't be opened, or another user planted it or a link on the way to it.
+pub fn open_in_place(path: &Path, reads: bool) -> Result<File, Error> {
+    let fail = |source: io::Error| Error::new(Operation::Open, path, source);
+    let open = |directory: BorrowedFd<'_>, name: &OsStr, flags: OFlags| {
+        let open = |access| {
+            let flags = flags | access | OFlags::CREATE | OFlags::CLOEXEC;
+            openat(directory, name, flags, Mode::from_raw_mode(0o666))
+        };
+        match open(if reads { OFlags::RDWR } else { OFlags::WRONLY }) {
+            Err(Errno::ACCESS) if reads => open(OFlags::WRONLY),
+            opened => opened,
+        }
+    };
+    let is_name = path.file_name().is_some() && !path.as_os_str().as_bytes().ends_with(b"/");
+    let opened = if is_name {
+        let followed = Followed::new(path)?;
+        followed.refuse_planted_file().map_err(fail)?;
+        let flags = if followed.is_open_file { OFlags::empty() } else { OFlags::NOFOLLOW };
+        let opened = open(followed.directory.as_fd(), &followed.name, flags);
+        if let Ok(file) = &opened {
+            followed.refuse_planted_meanwhile(file).map_err(fail)?;
+        }
+        opened
+    } else {
+        // A directory, or nothing: the kernel says what is wrong with it.
+        open(CWD, path.as_os_str(), OFlags::empty())
+    };
+    opened.map(File::from).map_err(|errno| fail(errno.into()))
 }
 
-/// An obstacle that can be seen before anything is created.
-fn known_obstacle(path: &Path) -> Option<Obstacle> {
-    let old = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    if old.nlink() > 1 {
-        return Some(Obstacle::HardLinks(old.nlink()));
+/// An obstacle that can be seen before anything is created. Fails if another user planted the file.
+fn known_obstacle(followed: &Followed, no_clobber: bool) -> io::Result<Option<Obstacle>> {
+    if followed.is_open_file {
+        return Ok(Some(Obstacle::OpenFile));
     }
-    let is_mounted = fs::canonicalize(path).is_ok_and(|path| is_mount_point(&path));
-    is_mounted.then_some(Obstacle::MountPoint)
+    let is_file = |old: &Stat| FileType::from_raw_mode(old.st_mode) == FileType::RegularFile;
+    let Some(old) = followed.found.filter(is_file).filter(|_| !no_clobber) else {
+        return Ok(None);
+    };
+    followed.refuse_planted_file()?;
+    if old.st_nlink > 1 {
+        #[allow(clippy::useless_conversion, reason = "the field's width differs by architecture")]
+        return Ok(Some(Obstacle::HardLinks(u64::from(old.st_nlink))));
+    }
+    Ok(followed.is_mount_point().then_some(Obstacle::MountPoint))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::io::Write;
 
     fn created(path: &Path) -> NewFile {

@@ -27,10 +27,9 @@
 //! way, first calls [`abandon_outputs`](crate::abandon_outputs).
 
 use crate::attributes::take_over;
-use crate::drive::parent_directory;
 use crate::hidden_name::{create_hidden, hidden_name, register, unregister, with_hidden_name};
 use crate::nameless::{create_linkable, proc_path};
-use crate::output_place::{OutputPlace, follow_links};
+use crate::output_place::{Followed, OutputPlace};
 use crate::{DisplayPath, Error, Operation, persistent};
 use rustix::fs::{
     AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, fsync, ftruncate, linkat,
@@ -70,7 +69,7 @@ pub(crate) fn create(path: &Path, no_clobber: bool) -> Result<(OwnedFd, PendingO
 
 /// Creates a file at a place: without a name, or under the hidden one that is returned.
 pub(crate) fn create_at(place: &OutputPlace<'_>) -> Result<(OwnedFd, Option<OsString>), Errno> {
-    let mode = place.mode();
+    let mode = place.mode;
     if let Some(fd) = create_linkable(place.directory.as_fd(), mode)? {
         return Ok((fd, None));
     }
@@ -89,7 +88,7 @@ pub(crate) fn create_persistent(
     let place = OutputPlace::find(path, no_clobber)?;
     place.refuse_old()?;
     let hidden = hidden_name(&place.name, tag);
-    let fd = persistent::replace_in(place.directory.as_fd(), &hidden, place.mode())
+    let fd = persistent::replace_in(place.directory.as_fd(), &hidden, place.mode)
         .map_err(|errno| Error::new(Operation::Persist, place.sibling(&hidden), errno))?;
     Ok(PendingOutput::begin(place, fd, Some(hidden), true)?.0)
 }
@@ -110,9 +109,9 @@ pub(crate) fn open_persistent(
 
 /// Makes the name of a published output durable.
 pub(crate) fn sync_name(path: &Path) -> Result<(), Error> {
-    let fail = |source| Error::new(Operation::SyncName, path, source);
-    let directory = parent_directory(&follow_links(path).map_err(fail)?);
-    persistent::sync_directory(CWD, &directory)
+    let fail = |Error { source, .. }| Error::new(Operation::SyncName, path, source);
+    let Followed { directory, .. } = Followed::new(path).map_err(fail)?;
+    persistent::sync_directory(directory.as_fd(), Path::new("."))
         .map_err(|errno| Error::new(Operation::SyncName, path, errno))
 }
 
@@ -125,7 +124,7 @@ impl PendingOutput {
         hidden: Option<OsString>,
         is_persistent: bool,
     ) -> Result<((OwnedFd, PendingOutput), bool), Error> {
-        let OutputPlace { path, followed, directory, name, old, no_clobber } = place;
+        let OutputPlace { path, followed, directory, name, old, no_clobber, .. } = place;
         // So that nobody takes the hidden name of a living job for a dead one's. A lock is visible
         // in all containers, a process id is not. Some file systems have no locks.
         let _ = flock(&fd, FlockOperation::NonBlockingLockExclusive);

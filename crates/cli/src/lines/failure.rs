@@ -3,6 +3,7 @@
 use super::names;
 use super::not_opened::opening_error;
 use crate::inputs::names_memory::TooManyNames;
+use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
 use xsort_disk::public_text;
@@ -46,6 +47,16 @@ impl Failure {
             Failure::Message(text) => Failure::Unwritten(text),
             other => other,
         }
+    }
+
+    /// The failure of a write, with what to do if a file would have become larger than is allowed.
+    pub(super) fn with_limit_hint(self, error: &io::Error) -> Failure {
+        if error.raw_os_error() != Some(Errno::FBIG.raw_os_error()) {
+            return self;
+        }
+        let hint = "the file system or a limit (ulimit -f) allows no larger file; use another \
+                    drive, or raise the limit";
+        Failure::Hinted(Box::new(self), hint.to_owned())
     }
 
     /// What goes to standard error.

@@ -1,30 +1,41 @@
 //! A file that is rewritten in place: the one way out where a new file can't take its place.
 //!
 //! ```text
-//!  old content --> copied to a hidden name --> cut off, the new one written --> copy removed
-//!                                                         \--(an error)--> copied back
+//!  old content --> copied to a file without a name --> the copy gets a hidden name
+//!    --> the old content is cut off, the new one written --> copy removed
+//!                                           \--(an error)--> copied back
 //! ```
 //!
-//! GNU sort has no such copy, so a command that was called by its name makes none. While the file
-//! is rewritten, a first signal doesn't end the process. What is left is SIGKILL and power: then
-//! the copy stays, under a name that was printed.
+//! Where no copy can be kept, nothing is written. A file that was empty needs no copy: an error
+//! leaves it empty. GNU sort has no such copy, so a command that was called by its name makes none.
+//! While the file is rewritten, a first signal doesn't end the process. What is left is SIGKILL and
+//! power: then the copy stays, under a name that was printed.
+//!
+//! The file and its copy are read and written by their descriptors. Another process may rename
+//! either meanwhile.
 
+use super::failure::Failure;
 use super::names;
-use crate::gnu_commands::say;
+use crate::gnu_commands::{reason, say};
+use crate::inputs::tree::identity;
 use crate::settings::limited::Limited;
-use crate::signals::{Rewriting, clean_up_when_killed, report_exceeded_sizes_as_errors};
+use crate::signals::{Rewriting, clean_up_when_killed};
+use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fmt;
+use std::fs::{self, File, Metadata};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tempfile::NamedTempFile;
-use xsort_disk::{RateLimit, hidden_name, parent_directory};
+use xsort_disk::{DisplayPath, NewFile, RateLimit, hidden_name, parent_directory};
 
 /// What the old content's copy needs.
 pub(super) struct Keeping {
-    /// Where the copy goes if the file's own directory takes none.
-    pub(super) scratch: PathBuf,
+    /// Directories for the copy, besides the file's own.
+    pub(super) scratch: Vec<PathBuf>,
+    /// Whether the user named them (`-T`). Then they come first: the file's own drive may be full.
+    pub(super) is_scratch_given: bool,
     /// The limit on bytes a second.
     pub(super) rate: Option<Arc<RateLimit>>,
     /// Whether notes are printed.
@@ -33,17 +44,25 @@ pub(super) struct Keeping {
     pub(super) sync: bool,
 }
 
+/// A copy of the old content, under a hidden name.
+struct OldContent {
+    file: File,
+    path: PathBuf,
+}
+
 /// A file that exists, open for writing.
 pub(super) struct InPlace {
     pub(super) file: File,
     /// What the user called it.
     name: OsString,
+    /// The directory that holds it.
+    directory: Option<PathBuf>,
     program: String,
     /// `None`: as GNU sort does it, without a copy.
     keeping: Option<Keeping>,
     /// Set while the file holds neither the old content nor the whole new one.
     rewriting: Option<Rewriting>,
-    copy: Option<NamedTempFile>,
+    copy: Option<OldContent>,
     /// Whether something may have been written, and the new content isn't whole.
     is_begun: bool,
 }
@@ -55,137 +74,187 @@ impl InPlace {
         program: &str,
         keeping: Option<Keeping>,
     ) -> InPlace {
+        let directory = fs::canonicalize(name).ok().map(|path| parent_directory(&path));
         let (name, program) = (name.to_owned(), program.to_owned());
-        InPlace { file, name, program, keeping, rewriting: None, copy: None, is_begun: false }
+        let (rewriting, copy, is_begun) = (None, None, false);
+        InPlace { file, name, directory, program, keeping, rewriting, copy, is_begun }
     }
 
     /// Cuts the old content off, once there is a copy of it.
+    ///
+    /// # Errors
+    /// If there can't be a copy. Then the file is as it was.
     pub(super) fn empty(&mut self) -> io::Result<()> {
         let metadata = self.file.metadata()?;
         // Pipes and devices can't be cut.
         if !metadata.is_file() {
             return Ok(());
         }
-        self.is_begun = true;
-        // An empty file isn't cut, because ext4 writes a file that was truncated to the drive when
-        // it is closed, and close waits for that.
-        if metadata.len() == 0 {
+        let is_empty = metadata.len() == 0;
+        if is_empty && self.keeping.is_none() {
             return Ok(());
-        }
-        if let Some(keeping) = &self.keeping {
-            self.copy = self.keep(keeping);
-            // What fails can be undone.
-            report_exceeded_sizes_as_errors()?;
         }
         // Where the system refuses a thread for signals, they kill as they kill GNU sort.
         let _ = clean_up_when_killed();
+        let copy = match &self.keeping {
+            Some(keeping) if !is_empty => Some(self.copied(keeping)?),
+            _ => None,
+        };
+        // Before the copy has a name: a signal that ended the process then would leave it behind.
+        self.hold_signals();
+        if let Some((new, path)) = copy {
+            let named = self.name_copy(new, path);
+            self.copy = Some(named.inspect_err(|_| self.rewriting = None)?);
+        }
+        self.is_begun = true;
+        // An empty file isn't cut, because ext4 writes a file that was truncated to the drive when
+        // it is closed, and close waits for that.
+        if is_empty { Ok(()) } else { self.file.set_len(0) }
+    }
+
+    /// From now on the first signal waits until the file is whole.
+    fn hold_signals(&mut self) {
         let (program, name) = (self.program.clone(), names::shown(&self.name));
         self.rewriting = Some(Rewriting::begin(move || {
             let text = b": note: a last moment, to end the rewriting of ";
             let way_out = b" (a second signal ends it at once, and loses content)\n";
             say(&[program.as_bytes(), text, &name, way_out].concat());
         }));
-        self.file.set_len(0)
     }
 
-    /// Copies the old content, and says where it is; or that there is no copy, and why.
-    fn keep(&self, keeping: &Keeping) -> Option<NamedTempFile> {
-        let own = fs::canonicalize(&self.name).map(|path| parent_directory(&path));
-        let directories = own.iter().map(PathBuf::as_path).chain([keeping.scratch.as_path()]);
-        let mut refusal = None;
+    /// Copies the old content to the first directory that takes it. The copy has no name yet, or
+    /// one that is removed when a signal ends the process.
+    fn copied(&self, keeping: &Keeping) -> io::Result<(NewFile, PathBuf)> {
+        let mut directories: Vec<&Path> = keeping.scratch.iter().map(PathBuf::as_path).collect();
+        let own = if keeping.is_scratch_given { directories.len() } else { 0 };
+        directories.splice(own..own, self.directory.as_deref());
+        let mut refusals: Vec<String> = Vec::new();
         for directory in directories {
             match self.copied_to(directory, keeping) {
-                Ok(copy) => {
-                    let copied = b"its old content is in ";
-                    let until = b" until it is rewritten";
-                    let path = names::shown(copy.path().as_os_str());
-                    self.note(&[&copied[..], &path, until].concat());
-                    return Some(copy);
+                Ok(copy) => return Ok(copy),
+                Err(error) => {
+                    let refusal = format!("{}: {}", DisplayPath(directory), reason(&error));
+                    if !refusals.contains(&refusal) {
+                        refusals.push(refusal);
+                    }
                 }
-                Err(error) => refusal = refusal.or(Some(error)),
             }
         }
-        let reason = refusal.map_or_else(String::new, |error| error.to_string());
-        let text = format!(
-            "no copy of its old content can be kept ({reason}): SIGKILL or a power failure while \
-             it is rewritten would lose lines"
-        );
-        self.note(text.as_bytes());
-        None
+        Err(no_copy(&refusals.join("; ")))
     }
 
-    fn copied_to(&self, directory: &Path, keeping: &Keeping) -> io::Result<NamedTempFile> {
+    fn copied_to(&self, directory: &Path, keeping: &Keeping) -> io::Result<(NewFile, PathBuf)> {
         let stem = Path::new(&self.name).file_name().unwrap_or_default();
-        let prefix = hidden_name(stem, ".xsort-old-");
-        let copy = tempfile::Builder::new().prefix(&prefix).tempfile_in(directory)?;
-        self.copy_bytes(&mut File::open(&self.name)?, &mut copy.as_file(), keeping)?;
-        copy.as_file().sync_all()?;
-        Ok(copy)
+        let random = RandomState::new().build_hasher().finish();
+        let name = hidden_name(stem, &format!(".xsort-old-{random:016x}"));
+        let path = fs::canonicalize(directory)?.join(name);
+        let copy = NewFile::create_private(&path).map_err(|error| error.source)?;
+        let copied = copy_bytes(&self.file, copy.file(), keeping);
+        copied.map_err(|error| match error.raw_os_error() == Some(Errno::BADF.raw_os_error()) {
+            true => io::Error::other("the old content may not be read"),
+            false => error,
+        })?;
+        // Some file systems find out here that there is no space.
+        copy.file().sync_all()?;
+        (&self.file).rewind()?;
+        Ok((copy, path))
     }
 
-    /// Copies all of one file to another, as fast as is allowed.
-    fn copy_bytes(
-        &self,
-        from: &mut File,
-        mut to: &mut &File,
-        keeping: &Keeping,
-    ) -> io::Result<u64> {
-        match &keeping.rate {
-            None => io::copy(from, &mut to),
-            Some(rate) => {
-                let mut from = Limited::new(from, Arc::clone(rate));
-                io::copy(&mut from, &mut Limited::new(to, Arc::clone(rate)))
-            }
+    /// Makes the copy durable under its name, and says where it is.
+    fn name_copy(&self, new: NewFile, path: PathBuf) -> io::Result<OldContent> {
+        let file = new.file().try_clone()?;
+        new.publish(true)
+            .map_err(|error| no_copy(&format!("{}: {}", DisplayPath(&path), error.source)))?;
+        if self.keeping.as_ref().is_some_and(|keeping| !keeping.is_quiet) {
+            let (copied, until) = (b"its old content is in ", b" until it is rewritten");
+            let text = [&copied[..], &names::shown(path.as_os_str()), until].concat();
+            self.say(b"note: ", &text);
         }
+        Ok(OldContent { file, path })
     }
 
     /// Ends the rewriting: the new content is whole.
-    pub(super) fn finish(&mut self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// If the content can't be made durable: then the old content is put back when this value is
+    /// dropped. If the file lost its name, or its copy can't be removed: then the new content is
+    /// whole, and the failure says so.
+    pub(super) fn finish(&mut self) -> Result<(), Failure> {
         if self.keeping.as_ref().is_some_and(|keeping| keeping.sync) {
-            self.file.sync_all()?;
+            let synced = self.file.sync_all();
+            synced.map_err(|error| Failure::unwritten("fsync failed", &self.name, &error))?;
         }
         self.is_begun = false;
         // Before signals are let through again, which would leave the copy behind.
-        let removed = self.copy.take().map_or(Ok(()), NamedTempFile::close);
+        let copy = self.copy.take().map(|copy| (copy.remove(), copy));
+        let has_its_name = self.keeping.is_none() || self.has_its_name();
         self.rewriting = None;
-        removed
+        let name = names::shown(&self.name);
+        if !has_its_name {
+            let what = b": it was renamed or removed while it was rewritten: the sorted lines are \
+                         whole, in the file that had this name";
+            return Err(Failure::Message([&name[..], what].concat()));
+        }
+        match copy {
+            Some((Err(error), copy)) => {
+                let what = format!(
+                    ": it is whole and new, but its old content's copy can't be removed ({}): ",
+                    reason(&error)
+                );
+                let place = names::shown(copy.path.as_os_str());
+                Err(Failure::Message([&name[..], what.as_bytes(), &place].concat()))
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// Puts the old content back, after an error. Says what is there now.
-    fn restore(&mut self) {
+    /// Whether the file still has the name by which it was opened.
+    fn has_its_name(&self) -> bool {
+        fs::metadata(&self.name).is_ok_and(|named| is_same(&self.file, &named))
+    }
+
+    /// Puts the old content back, after an error. Says what is there now, also where no notes are
+    /// printed: it is a part of the error.
+    fn restore(&self) {
         let Some(keeping) = self.keeping.as_ref().filter(|_| self.is_begun) else { return };
-        let Some(mut copy) = self.copy.take() else {
-            if self.rewriting.is_none() {
-                // It was empty.
-                let _ = self.file.set_len(0);
+        let Some(copy) = &self.copy else {
+            match self.file.set_len(0) {
+                Ok(()) => self.say(b"", b"it is empty again"),
+                Err(error) => {
+                    let text = format!("it was empty, and can't be emptied ({})", reason(&error));
+                    self.say(b"", text.as_bytes());
+                }
             }
             return;
         };
-        let put_back = || {
-            let mut from = copy.reopen()?;
-            self.file.set_len(0)?;
-            (&self.file).rewind()?;
-            self.copy_bytes(&mut from, &mut &self.file, keeping)?;
-            self.file.sync_all()
-        };
-        match put_back() {
-            Ok(()) => self.note(b"its old content was put back"),
-            Err(error) => {
-                copy.disable_cleanup(true);
-                let place = names::shown(copy.path().as_os_str());
-                let reason = format!("its old content can't be put back ({error}), and is in ");
-                self.note(&[reason.as_bytes(), &place].concat());
+        let text = match self.put_back(copy, keeping) {
+            Ok(()) if copy.remove().is_ok() => "its old content was put back".to_owned(),
+            Ok(()) => format!("its old content was put back, and is also in {copy}"),
+            Err(error) if copy.has_its_name() => {
+                let reason = reason(&error);
+                format!("its old content can't be put back ({reason}), and is in {copy}")
             }
-        }
+            Err(error) => {
+                let reason = reason(&error);
+                format!(
+                    "its old content is lost: it can't be put back ({reason}), and another \
+                     process removed its copy {copy}"
+                )
+            }
+        };
+        self.say(b"", text.as_bytes());
+    }
+
+    fn put_back(&self, copy: &OldContent, keeping: &Keeping) -> io::Result<()> {
+        self.file.set_len(0)?;
+        copy_bytes(&copy.file, &self.file, keeping)?;
+        self.file.sync_all()
     }
 
     /// Prints a line about the file.
-    fn note(&self, text: &[u8]) {
-        if self.keeping.as_ref().is_none_or(|keeping| keeping.is_quiet) {
-            return;
-        }
+    fn say(&self, before: &[u8], text: &[u8]) {
         let (program, name) = (self.program.as_bytes(), names::shown(&self.name));
-        say(&[program, b": note: ", &name, b": ", text, b"\n"].concat());
+        say(&[program, b": ", before, &name, b": ", text, b"\n"].concat());
     }
 }
 
@@ -193,4 +262,48 @@ impl Drop for InPlace {
     fn drop(&mut self) {
         self.restore();
     }
+}
+
+impl OldContent {
+    /// Whether its name still leads to it.
+    fn has_its_name(&self) -> bool {
+        fs::symlink_metadata(&self.path).is_ok_and(|named| is_same(&self.file, &named))
+    }
+
+    /// Removes it, if nobody else has.
+    fn remove(&self) -> io::Result<()> {
+        if self.has_its_name() { fs::remove_file(&self.path) } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for OldContent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        DisplayPath(&self.path).fmt(f)
+    }
+}
+
+/// Whether an open file is the one with these properties.
+fn is_same(file: &File, named: &Metadata) -> bool {
+    file.metadata().is_ok_and(|opened| identity(&opened) == identity(named))
+}
+
+/// Copies all of one file to another, from their beginnings and as fast as is allowed.
+fn copy_bytes(mut from: &File, mut to: &File, keeping: &Keeping) -> io::Result<u64> {
+    from.rewind()?;
+    to.rewind()?;
+    match &keeping.rate {
+        None => io::copy(&mut from, &mut to),
+        Some(rate) => {
+            let mut from = Limited::new(from, Arc::clone(rate));
+            io::copy(&mut from, &mut Limited::new(to, Arc::clone(rate)))
+        }
+    }
+}
+
+/// Why nothing is written.
+fn no_copy(reason: &str) -> io::Error {
+    io::Error::other(format!(
+        "it is as it was, because no copy of its old content can be kept while it is rewritten \
+         ({reason}): name a directory that has space for one (-T)"
+    ))
 }

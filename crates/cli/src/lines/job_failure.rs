@@ -23,7 +23,9 @@ pub(super) fn of_job(error: &Error, target: &Target<'_>) -> Failure {
                 failure::of_scratch(directory.as_os_str(), &error.source)
             }
             Operation::Write | Operation::Reserve => {
-                Failure::of_file("write failed", error.path.as_os_str(), &error.source)
+                let failure =
+                    Failure::of_file("write failed", error.path.as_os_str(), &error.source);
+                failure.with_limit_hint(&error.source)
             }
             _ => Failure::Message(error.to_string().into()),
         },

@@ -54,7 +54,7 @@ mod torn_rows;
 
 use crate::gnu_commands::{base_name, is_called_as_gnu, is_message_lost, say, say_hint};
 use crate::output::choose_colour;
-use crate::signals::let_closed_pipes_kill;
+use crate::signals::{let_closed_pipes_kill, report_exceeded_sizes_as_errors};
 use command::LinesCommand;
 use failure::{Failure, TROUBLE};
 use std::ffi::OsString;
@@ -69,6 +69,12 @@ use xsort_gnu::sort::{Environment, Request};
 pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
     // A process that ignores SIGPIPE wants an error message instead.
     let signals = if inherited().ignores_sigpipe { Ok(()) } else { let_closed_pipes_kill() };
+    // GNU sort dies of it.
+    let is_gnu = is_called_as_gnu(program);
+    let signals = signals.and_then(|()| match is_gnu {
+        true => Ok(()),
+        false => report_exceeded_sizes_as_errors(),
+    });
     let result = signals.map_err(|error| Failure::said("signals", &error));
     let status = match result.and_then(|()| answer(program, arguments)) {
         Ok(()) => 0,

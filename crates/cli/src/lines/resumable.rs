@@ -1,7 +1,7 @@
 //! A sort with a checkpoint, which can be resumed: only of files and objects, to one.
 
 use super::command::LinesCommand;
-use super::failure::Failure;
+use super::failure::{self, Failure};
 use super::inputs::Inputs;
 use super::limits::Limits;
 use super::lines_disk::LinesDisk;
@@ -9,8 +9,9 @@ use super::prepare::Prepared;
 use super::progress::{OtherFigures, observer, print_report};
 use super::resources;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use xsort_disk::{Creation, DisplayPath, NewFile};
 use xsort_extsort::variable::{LineKernels, LinesCheckpoint};
 use xsort_extsort::{Begin, Checkpoint, LinesOptions, sort_lines};
 use xsort_gnu::sort::{Checkpoint as CheckpointOption, Command};
@@ -29,6 +30,7 @@ pub(super) fn sort_resumably(
 ) -> Result<(), Failure> {
     let command = &lines.command;
     let output = output_of(lines)?;
+    refuse_obstacle(lines, &output, disk)?;
     let Some(files) = inputs.files() else {
         return Err(refusal("reads files only: what comes from a pipe can't be read again"));
     };
@@ -72,6 +74,7 @@ fn output_of(lines: &LinesCommand<'_>) -> Result<PathBuf, Failure> {
         (command.merge, "is no merge (-m)"),
         (command.debug, "has no --debug"),
         (command.extras.counts, "has no --count"),
+        (command.extras.in_place, "writes a new file, and has no --in-place"),
         (command.extras.shuffles, "has no --shuffle"),
         (command.extras.header_lines > 0, "has no --header"),
         (command.extras.header_prefix.is_some(), "has no --header-prefix"),
@@ -82,6 +85,29 @@ fn output_of(lines: &LinesCommand<'_>) -> Result<PathBuf, Failure> {
     match excluded.into_iter().find(|(is_given, _)| *is_given) {
         Some((_, what)) => Err(refusal(what)),
         None => Ok(output.into()),
+    }
+}
+
+/// Refuses an output that a new file can't replace without a loss: a sort that can be resumed
+/// rewrites none.
+fn refuse_obstacle(
+    lines: &LinesCommand<'_>,
+    output: &Path,
+    disk: &LinesDisk<'_>,
+) -> Result<(), Failure> {
+    if lines.command.extras.no_clobber || disk.of_url(output.as_os_str()).is_some() {
+        return Ok(());
+    }
+    match NewFile::create(output, false).map_err(|error| failure::of_disk(&error))? {
+        Creation::Created(_) => Ok(()),
+        Creation::Obstructed(obstacle) => Err(Failure::Message(
+            format!(
+                "{}: a sort that can be resumed puts a new file in its place, and that would be a \
+                 loss, because {obstacle}: choose another output, or sort without --checkpoint",
+                DisplayPath(output)
+            )
+            .into(),
+        )),
     }
 }
 

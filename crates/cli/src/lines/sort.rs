@@ -125,7 +125,9 @@ fn reduce(
 fn pass_failed(error: PassError, directory: &Path, target: &Target<'_>) -> Failure {
     match error {
         PassError::Create(error) => failure::of_scratch(directory.as_os_str(), &error),
-        PassError::Write(error) => Failure::of_file("write failed", directory.as_os_str(), &error),
+        PassError::Write(error) => {
+            Failure::of_file("write failed", directory.as_os_str(), &error).with_limit_hint(&error)
+        }
         PassError::Merge(error) => of_job(&error, target),
     }
 }

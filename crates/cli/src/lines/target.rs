@@ -25,11 +25,11 @@ use crate::signals::clean_up_when_killed;
 use rustix::fs::{FileType, OFlags, SeekFrom, fcntl_getfl, fstat, seek, tell};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, Metadata, OpenOptions};
+use std::fs::{self, Metadata};
 use std::io::{self, Stdout, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
-use xsort_disk::{Creation, NewFile, inherited};
+use xsort_disk::{Creation, NewFile, inherited, open_in_place};
 use xsort_extsort::variable::FileOutput;
 use xsort_usage::Identity;
 
@@ -166,9 +166,7 @@ impl<'d> Target<'d> {
                 }
                 file.publish(self.sync).map_err(|error| failure::of_disk(&error))
             }
-            Sink::InPlace(mut file) => file
-                .finish()
-                .map_err(|error| Failure::unwritten("fsync failed", &self.name, &error)),
+            Sink::InPlace(mut file) => file.finish(),
             sink => {
                 self.sink = sink;
                 Ok(())
@@ -196,15 +194,15 @@ impl<'d> Target<'d> {
     /// A write that failed.
     pub(super) fn failed(&self, error: &io::Error) -> Failure {
         let what = if self.is_flushing { "fflush failed" } else { "write failed" };
-        let failure = Failure::unwritten(what, &self.name, error);
+        let failure = Failure::unwritten(what, &self.name, error).with_limit_hint(error);
         let is_full = error.raw_os_error() == Some(Errno::NOSPC.raw_os_error());
         if !is_full || !matches!(self.sink, Sink::New(_)) || !Path::new(&self.name).exists() {
             return failure;
         }
         let name = String::from_utf8_lossy(&names::shown(&self.name)).into_owned();
         let hint = format!(
-            "{name} is as it was; with --in-place its space is used for the new content, after a \
-             copy was put elsewhere (-T) if there is space for one"
+            "{name} is as it was; with --in-place -T DIRECTORY, of another drive, its space is \
+             used for the new content, and the old one is kept in that directory meanwhile"
         );
         Failure::Hinted(Box::new(failure), hint)
     }
@@ -282,14 +280,15 @@ fn open_file(
             Err(error) => return Err(fail(&error.source)),
         }
     }
-    let file = OpenOptions::new().write(true).create(true).truncate(false).open(name);
     let keeping = (!is_gnu && !is_special).then(|| Keeping {
-        scratch: resources::scratch(&lines.command).swap_remove(0),
+        scratch: resources::scratch(&lines.command),
+        is_scratch_given: !lines.command.temporary_directories.is_empty(),
         rate: disk.rate(),
         is_quiet: extras.quiet,
         sync: !extras.no_sync,
     });
-    let file = file.map_err(|error| fail(&error))?;
+    let file = open_in_place(Path::new(name), keeping.is_some());
+    let file = file.map_err(|error| fail(&error.source))?;
     Ok(Sink::InPlace(InPlace::new(file, name, lines.program, keeping)))
 }
 

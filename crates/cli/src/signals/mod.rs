@@ -11,7 +11,8 @@
 //! SIGPIPE kills as everywhere else once a command has begun. Before that, closing a pipe doesn't
 //! change the status of a usage error. Threads that write to sockets have it blocked: a store that
 //! breaks a connection kills nobody (`sigpipe` of the crate `disk`). SIGXFSZ (`ulimit -f`) doesn't
-//! kill, so that the write which exceeds the limit fails with a message.
+//! kill, so that the write which exceeds the limit fails with a message. The program called `sort`
+//! dies of it, as GNU sort does.
 //!
 //! | file | idea |
 //! |---|---|

@@ -2,11 +2,11 @@
 //! rewritten in place where that is asked for or can't be otherwise.
 
 use crate::refusals::SmallDisk;
-use crate::sandbox::{Sandbox, names, program};
+use crate::sandbox::{Sandbox, clean, names, program};
 use crate::signals::is_ignored;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -53,6 +53,18 @@ fn wait_for_the_rewriting(sandbox: &Sandbox, child: &mut Child, bytes: usize) {
         assert!(child.try_wait().unwrap().is_none(), "it was over before it was seen to write");
         thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Runs a shell's script with `$xsort` in a sandbox.
+fn script(sandbox: &Sandbox, script: &str) -> Output {
+    let mut shell = clean("bash");
+    shell.args(["-c", script]).env("xsort", program()).env("LC_ALL", "C");
+    shell.env("XSORT_STATUS", "off").current_dir(sandbox.path()).output().unwrap()
+}
+
+/// The names of the copies of an old content in a sandbox.
+fn copies(sandbox: &Sandbox) -> Vec<String> {
+    sandbox.names().into_iter().filter(|name| name.contains("xsort-old")).collect()
 }
 
 #[test]
@@ -208,8 +220,7 @@ fn whoever_kills_the_rewriting_finds_the_old_content() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.signal(), signals.last().map(|signal| signal.as_raw()));
         let said = said(&output);
-        let copies = sandbox.names().into_iter().filter(|name| name.contains("xsort-old"));
-        let copies: Vec<String> = copies.collect();
+        let copies = copies(&sandbox);
         assert!(copies.len() == 1 && said.contains(&copies[0]), "{copies:?}: {said}");
         assert!(sandbox.read(&copies[0]) == text.as_bytes());
         // It is nobody's leftover.
@@ -270,4 +281,238 @@ fn a_rewriting_that_fails_puts_the_old_content_back() {
     assert!(said.contains("File too large") && said.contains("was put back"), "{said}");
     assert_eq!(sandbox.read("F"), b"old\n");
     assert_eq!(sandbox.names(), ["F", "in", "status"]);
+}
+
+/// An output with other names was once written through another user's link, and so was every output
+/// with `--in-place`, which a privileged sort to `/tmp` can't want. The same of a directory's link.
+#[test]
+fn what_another_user_planted_is_written_by_no_way() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: only root can make files of another user");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let at = |name: &str| sandbox.path().join(name);
+    for directory in ["shared", "private"] {
+        fs::create_dir(at(directory)).unwrap();
+    }
+    fs::set_permissions(at("shared"), Permissions::from_mode(0o1777)).unwrap();
+    sandbox.write("in", "b\na\n");
+    for name in ["private/victim", "shared/file"] {
+        sandbox.write(name, "old\n");
+        fs::hard_link(at(name), at(&format!("{name}-2"))).unwrap();
+    }
+    symlink(at("private/victim"), at("shared/link")).unwrap();
+    symlink("/dev/null", at("shared/device")).unwrap();
+    symlink(at("private"), at("shared/way")).unwrap();
+    for name in ["link", "device", "way", "file", "file-2"] {
+        lchown(at("shared").join(name), Some(12_345), None).unwrap();
+    }
+    let table = "table -q --format csv --no-header --by '#1' in";
+    for name in ["link", "device", "file", "way/out", "way/victim"] {
+        for words in ["lines in", "lines --in-place in", "lines --checkpoint in", table] {
+            let line = format!("$xsort {words} -o shared/{name}");
+            let output = script(&sandbox, &line);
+            let said = said(&output);
+            let is_refused = said.contains("belongs to user 12345");
+            assert!(is_refused && output.status.code() == Some(2), "{line}: {said}");
+        }
+        let line = format!("exec -a sort $xsort in -o shared/{name}");
+        let said = said(&script(&sandbox, &line));
+        assert!(said.contains("belongs to user 12345"), "{line}: {said}");
+    }
+    assert_eq!(sandbox.read("private/victim"), b"old\n");
+    assert_eq!(sandbox.read("shared/file"), b"old\n");
+    assert_eq!(names(&at("private")), ["victim", "victim-2"]);
+    assert_eq!(names(&at("shared")), ["device", "file", "file-2", "link", "way"]);
+}
+
+/// The copy was once made of what had the file's name by then: a rotation of logs put another
+/// file's content into the old one.
+#[test]
+fn a_file_that_is_renamed_meanwhile_gets_no_other_content() {
+    let (text, sorted) = unsorted(300_000);
+    for is_limited in [true, false] {
+        let sandbox = with_file("old\n");
+        let at = |name: &str| sandbox.path().join(name);
+        sandbox.write("in", &text);
+        let limit = if is_limited { "ulimit -f 1000;" } else { "" };
+        let line = format!("{limit} exec $xsort lines --in-place in -o F --bandwidth-limit 4M");
+        let mut shell = clean("bash");
+        shell.args(["-c", &line]).env("xsort", program()).env("LC_ALL", "C");
+        shell.env("XSORT_STATUS", "off").current_dir(sandbox.path()).stderr(Stdio::piped());
+        let mut child = shell.spawn().unwrap();
+        let has_opened = |child: &Child| {
+            let opened = fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap();
+            let mut paths = opened.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
+            paths.any(|path| path.file_name() == at("F").file_name())
+        };
+        // Twice: it looks at what is there before it opens that.
+        let mut looks = 0;
+        while looks < 2 {
+            looks = if has_opened(&child) { looks + 1 } else { 0 };
+            assert!(child.try_wait().unwrap().is_none(), "it was over before it was seen to read");
+            thread::sleep(Duration::from_millis(20));
+        }
+        fs::rename(at("F"), at("F.1")).unwrap();
+        sandbox.write("F", "another\n");
+        let output = child.wait_with_output().unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert_eq!(sandbox.read("F"), b"another\n");
+        if is_limited {
+            assert!(said.contains("File too large") && said.contains("was put back"), "{said}");
+            assert_eq!(sandbox.read("F.1"), b"old\n");
+        } else {
+            assert!(said.contains("F: it was renamed or removed"), "{said}");
+            assert!(sandbox.read("F.1") == sorted.as_bytes());
+        }
+        assert_eq!(sandbox.names(), ["F", "F.1", "in", "status"]);
+    }
+}
+
+/// It once went on without a copy, and lost the old content with the first error.
+#[test]
+fn without_a_copy_nothing_is_written() {
+    let (text, _) = unsorted(300_000);
+    let small = Sandbox::new();
+    let Some(_mounted) = SmallDisk::mount(small.path(), 4) else {
+        eprintln!("SKIPPED: mounting is not allowed here");
+        return;
+    };
+    small.write("F", &text);
+    let output = script(&small, "TMPDIR=$PWD $xsort lines --in-place F -o F");
+    let text_said = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{text_said}");
+    let expected = ["F: it is as it was", "No space left on device", "(-T)"];
+    assert!(expected.iter().all(|words| text_said.contains(words)), "{text_said}");
+    assert!(small.read("F") == text.as_bytes());
+    assert_eq!(small.names(), ["F"]);
+    // Nor where the copy would be larger than is allowed.
+    let sandbox = with_file(&text);
+    sandbox.write("in", "b\na\n");
+    let output = script(&sandbox, "ulimit -f 100; exec $xsort lines --in-place in -o F");
+    assert!(output.status.code() == Some(2) && said(&output).contains("File too large"));
+    assert!(sandbox.read("F") == text.as_bytes());
+    assert_eq!(sandbox.names(), ["F", "in", "status"]);
+}
+
+/// `-q` once hid the only line that said where the old content is.
+#[test]
+fn an_error_says_where_the_old_content_is_even_if_quiet() {
+    let sandbox = with_file("old\n");
+    sandbox.write("in", "b\na\n");
+    // The first three are those of the copy and of its directory.
+    let line = "strace -qq -o /dev/null -e trace=fsync -e inject=fsync:error=EIO:when=4+ \
+                $xsort lines -q --in-place in -o F";
+    let output = script(&sandbox, line);
+    if !said(&output).contains("fsync failed") {
+        eprintln!("SKIPPED: there is no strace, or nobody may be traced here");
+        return;
+    }
+    let (said, copies) = (said(&output), copies(&sandbox));
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(copies.len() == 1 && said.contains(&copies[0]), "{copies:?}: {said}");
+    assert!(said.contains("F: its old content can't be put back"), "{said}");
+    assert_eq!(sandbox.read(&copies[0]), b"old\n");
+}
+
+/// A copy that was being made when a signal came once stayed behind.
+#[test]
+fn a_signal_while_the_copy_is_made_leaves_none() {
+    let (text, _) = unsorted(300_000);
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP, Signal::KILL] {
+        if signal != Signal::KILL && is_ignored(signal) {
+            continue;
+        }
+        let sandbox = with_file(&text);
+        sandbox.write("in", "b\na\n");
+        // Several seconds to read the old content and to write it elsewhere.
+        let words = "--in-place in -o F --bandwidth-limit 1M";
+        let child = lines(&sandbox, false, words).env("XSORT_STATUS", "off").spawn().unwrap();
+        thread::sleep(Duration::from_millis(700));
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.signal(), Some(signal.as_raw()), "{}", said(&output));
+        assert!(sandbox.read("F") == text.as_bytes());
+        assert_eq!(sandbox.names(), ["F", "in", "status"], "{signal:?}");
+    }
+}
+
+/// A file that was empty has no copy, and was once left with a part of the lines.
+#[test]
+fn an_empty_file_is_whole_or_empty_after_an_interruption() {
+    let (text, sorted) = unsorted(300_000);
+    let sandbox = with_file("");
+    sandbox.write("in", &text);
+    let line = "ulimit -f 1000; exec $xsort lines -q --in-place in -o F";
+    let text_said = said(&script(&sandbox, line));
+    let is_said = ["File too large", "ulimit -f", "F: it is empty again"];
+    assert!(is_said.iter().all(|words| text_said.contains(words)), "{text_said}");
+    assert_eq!(sandbox.read("F"), b"");
+    let signal = if is_ignored(Signal::INT) { Signal::TERM } else { Signal::INT };
+    let words = "--in-place in -o F --bandwidth-limit 4M";
+    let mut child = lines(&sandbox, false, words).spawn().unwrap();
+    wait_for_the_rewriting(&sandbox, &mut child, 0);
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(signal.as_raw()), "{}", said(&output));
+    assert!(sandbox.read("F") == sorted.as_bytes(), "{}", said(&output));
+    assert_eq!(sandbox.names(), ["F", "in", "status"]);
+}
+
+/// It once replaced them, without a word.
+#[test]
+fn a_sort_that_can_be_resumed_refuses_what_it_would_not_keep() {
+    let sandbox = with_file("old\n");
+    sandbox.write("in", "b\na\n");
+    let refused = |words: &str, reason: &str| {
+        let said = said(&script(&sandbox, &format!("$xsort lines {words} in -o F")));
+        assert!(said.contains(reason), "{words}: {said}");
+        assert_eq!(sandbox.read("F"), b"old\n");
+    };
+    refused("--checkpoint --in-place", "has no --in-place");
+    fs::hard_link(sandbox.path().join("F"), sandbox.path().join("other")).unwrap();
+    for words in ["--checkpoint", "--resume", "--restart"] {
+        refused(words, "it has 2 names (hard links): choose another output");
+    }
+    fs::remove_file(sandbox.path().join("other")).unwrap();
+    sandbox.ok("lines -q --checkpoint in -o F");
+    assert_eq!(sandbox.read("F"), b"a\nb\n");
+}
+
+/// The copy was once put beside the file first, where it took the space that the hint promised.
+#[test]
+fn the_way_out_of_a_full_drive_is_one() {
+    let (text, sorted) = unsorted(400_000);
+    let small = Sandbox::new();
+    let Some(_mounted) = SmallDisk::mount(small.path(), 4) else {
+        eprintln!("SKIPPED: mounting is not allowed here");
+        return;
+    };
+    let elsewhere = Sandbox::new();
+    elsewhere.write("in", &text);
+    small.write("F", &text[..1_200_000]);
+    let line = format!("$xsort lines -q {0}/in -o F -T {0}", elsewhere.path().display());
+    let text_said = said(&script(&small, &line));
+    assert!(text_said.contains("--in-place -T DIRECTORY"), "{text_said}");
+    let output = script(&small, &format!("{line} --in-place"));
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(small.read("F") == sorted.as_bytes());
+    assert_eq!((small.names(), elsewhere.names()), (vec!["F".into()], vec!["in".into()]));
+}
+
+/// The output was whole and new, and yet the status that of an error.
+#[test]
+fn a_copy_that_was_removed_meanwhile_is_no_error() {
+    let (text, sorted) = unsorted(300_000);
+    let sandbox = with_file(&text);
+    let words = "--in-place F -o F --bandwidth-limit 4M";
+    let mut child = lines(&sandbox, false, words).spawn().unwrap();
+    wait_for_the_rewriting(&sandbox, &mut child, text.len());
+    let copies = copies(&sandbox);
+    fs::remove_file(sandbox.path().join(&copies[0])).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(sandbox.read("F") == sorted.as_bytes());
 }

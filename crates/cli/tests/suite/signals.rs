@@ -155,6 +155,27 @@ fn a_limit_on_the_size_of_files_has_its_line() {
     }
 }
 
+/// The signal once killed a sort of lines without a word, except where it rewrote a file.
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error_of_lines() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q -f gensort-ascii 5MB in");
+    fs::create_dir(sandbox.path().join("scratch")).unwrap();
+    for line in ["in -o out", "-m in -o out", "-u in > out", "-S 2M -T scratch in"] {
+        let script = format!("ulimit -f 1000; exec {} lines {line}", program().display());
+        let mut shell = clean("sh");
+        shell.args(["-c", &script]).current_dir(sandbox.path()).stdout(Stdio::piped());
+        let output = shell.output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{line}: {:?} {stderr}", output.status);
+        let is_said = stderr.contains("File too large") && stderr.contains("ulimit -f");
+        assert!(is_said, "{line}: {stderr}");
+        let _ = fs::remove_file(sandbox.path().join("out")).map(|()| assert!(line.contains('>')));
+        assert_eq!(sandbox.names(), ["in", "scratch"], "{line}");
+        assert_eq!(names(&sandbox.path().join("scratch")), [""; 0], "{line}");
+    }
+}
+
 #[test]
 fn a_sort_that_is_killed_leaves_nothing() {
     let sandbox = Sandbox::new();
