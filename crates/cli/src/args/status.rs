@@ -20,10 +20,10 @@ Examples:
 
 /// Show running jobs and their progress, and what killed jobs left behind
 ///
-/// Every gen, sort, lines, verify and du that runs for more than a quarter of a second publishes
-/// its state in shared memory, ten times a second. Only its own user can read it, and watching
-/// doesn't slow the job down. A job also prints one line about its progress to its standard error
-/// when it receives SIGUSR1, as dd does.
+/// Every gen, sort, lines, table, verify and du, and every step of part, that runs for more than a
+/// quarter of a second publishes its state in shared memory, ten times a second. Only its own user
+/// can read it, and watching doesn't slow the job down. A job also prints one line about its
+/// progress to its standard error when it receives SIGUSR1, as dd does.
 #[derive(Debug, Args)]
 #[command(help_template = TEMPLATE, before_help = EXAMPLES)]
 #[command(after_long_help = environment_and_exit_status(DONE))]
