@@ -226,6 +226,17 @@ def test_skewed_keys_make_even_parts(nodes, tmp_path, skew):
     assert max(sizes) < 1.6 * sum(sizes) / len(sizes), sizes
 
 
+def test_a_directory_without_files_is_an_error_or_no_input(nodes, tmp_path):
+    nodes.have(1)
+    data = Data(tmp_path)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    options = {"memory": "300M", "scratch": data.scratch, "part_size": "9MB", "sync": False}
+    with pytest.raises(xsort.Unsuitable, match="no file below it"):
+        xr.sort([data.inputs, empty], tmp_path / "out", **options)
+    data.check(xr.sort([data.inputs, empty], tmp_path / "out", allow_empty=True, **options))
+
+
 @pytest.mark.parametrize("kill", [False, True])
 def test_from_a_store_to_a_store(nodes, store, tmp_path, kill):
     if store is None:

@@ -99,7 +99,7 @@ fn job_code(error: &Error, stopped: u8) -> u8 {
         Error::Cancelled => stopped,
         Error::Settings(_) => USAGE,
         Error::Input { .. } | Error::LongLine { .. } => INPUT,
-        Error::Memory { .. } | Error::Space { .. } => SPACE,
+        Error::Memory { .. } | Error::Space { .. } | Error::ScratchFull { .. } => SPACE,
         Error::Corrupt { .. } | Error::Lost { .. } => CORRUPT,
         Error::Panicked => BUG,
         // A request to a store was given up because a signal came.

@@ -29,14 +29,16 @@ pub(crate) enum BadRow {
     )]
     BlankBeforeQuote { row: u64, offset: u64 },
     #[error(
-        "row {row}: its lines end in CR alone, as at byte {offset}: change them before \
-         (tr '\\r' '\\n' <FILE)"
+        "row {row}: the CR at byte {offset} is outside quotes, and no LF follows it: change lines \
+         that end in CR alone (tr '\\r' '\\n' <FILE), and quote fields that contain CR"
     )]
-    CrLineEnds { row: u64, offset: u64 },
+    BareCr { row: u64, offset: u64 },
     #[error("it is text in {name}: convert it before (iconv -f {name} -t UTF-8 FILE)")]
     Encoding { name: &'static str },
     #[error("there is no column #{number} in its first row, which has {fields}")]
     NoColumn { number: usize, fields: usize },
+    #[error("no input has a column #{number} in its first row; the longest has {fields}")]
+    NoColumnAnywhere { number: usize, fields: usize },
     #[error(
         "row {row}, from byte {offset} on, is longer than {bytes_max} bytes, and before the first \
          row no other may be: is a quote open there?{}", more_for_header(*.bytes_max)
@@ -96,7 +98,7 @@ impl BadRow {
             }
             BadRow::OpenQuote { offset, .. }
             | BadRow::BlankBeforeQuote { offset, .. }
-            | BadRow::CrLineEnds { offset, .. }
+            | BadRow::BareCr { offset, .. }
             | BadRow::LongHeader { offset, .. }
             | BadRow::TooLong { offset, .. }
             | BadRow::Endless { offset, .. }
@@ -108,7 +110,8 @@ impl BadRow {
             | BadRow::LongText { .. }
             | BadRow::Header { .. }
             | BadRow::Encoding { .. }
-            | BadRow::NoColumn { .. } => {}
+            | BadRow::NoColumn { .. }
+            | BadRow::NoColumnAnywhere { .. } => {}
         }
         self
     }

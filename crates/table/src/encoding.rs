@@ -1,9 +1,5 @@
-//! Texts whose rows can't be found: of encodings in which a character has two or four bytes, and
-//! with line ends that are CR alone. Sorted as they are, such a file would be one row, or torn.
-
-use crate::split::Dialect;
-use memchr::memchr;
-use std::ops::Range;
+//! Texts whose rows can't be found: of encodings in which a character has two or four bytes. Sorted
+//! as they are, such a file would be one row, or torn.
 
 /// Bytes at the beginning that tell an encoding by its mark.
 pub(crate) const MARK_BYTES: usize = 4;
@@ -33,19 +29,6 @@ pub(crate) fn wide_encoding(head: &[u8]) -> Option<&'static str> {
     kinds.into_iter().find(|&(bytes, at, _)| are(bytes, at)).map(|(.., name)| name)
 }
 
-/// Where a CR ends a line of a row that has no LF at its end: outside quotes, and with more behind
-/// it. `fields` are all fields of the row.
-pub(crate) fn cr_line_end(dialect: &Dialect, row: &[u8], fields: &[Range<usize>]) -> Option<usize> {
-    if row.ends_with(b"\n") {
-        return None;
-    }
-    let is_plain = |field: &&Range<usize>| {
-        dialect.quote.is_none() || row.get(field.start).copied() != dialect.quote
-    };
-    let cr = |field: &Range<usize>| Some(field.start + memchr(b'\r', &row[field.clone()])?);
-    fields.iter().filter(is_plain).find_map(cr)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,20 +52,6 @@ mod tests {
         assert_eq!(wide_encoding(&utf32("a\n", u32::to_be_bytes)), Some("UTF-32BE"));
         for text in [marked.as_bytes(), b"", b"a", b"id,name\n1,x\n", b"a\0b\0,\n1", &[0; 9]] {
             assert_eq!(wide_encoding(text), None, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn a_cr_ends_lines_where_no_lf_does() {
-        let of = |text: &str| {
-            let mut fields = Vec::new();
-            Dialect::CSV.row(text.as_bytes(), true, usize::MAX, &mut fields);
-            cr_line_end(&Dialect::CSV, text.as_bytes(), &fields)
-        };
-        assert_eq!(of("a,b\r1,2\r"), Some(3));
-        assert_eq!(of("a\r1"), Some(1));
-        for text in ["a,b", "a,b\r", "a,\"b\rc\"", "a,b\rc\n", "a,b\r\n"] {
-            assert_eq!(of(text), None, "{text:?}");
         }
     }
 }

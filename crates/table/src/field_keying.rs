@@ -13,7 +13,7 @@ use crate::value::{FieldWork, Pushed, push_value, refuse_long};
 use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use xsort_extsort::keyed::{Cut, InputRest, KeyWriter, Keying, Piece};
 use xsort_extsort::variable::InputBytes;
 
@@ -28,9 +28,30 @@ pub(crate) struct FieldKeying {
     pub(crate) dialect: Dialect,
     /// The columns by their indices, with what they are called in errors.
     pub(crate) columns: Vec<(usize, KeyColumn, String)>,
-    /// Whether a row has shown that the columns are there. Without a header, the first row of all
-    /// must have them.
-    pub(crate) has_columns: AtomicBool,
+    pub(crate) first_rows: FirstRows,
+}
+
+/// What the first rows of the inputs show. Without a header, one of them must have all columns.
+#[derive(Debug)]
+pub(crate) struct FirstRows {
+    /// The most fields of a first row so far; 0 before there is one.
+    most_fields: AtomicUsize,
+    /// The number of the input that is read last.
+    last_input: u32,
+}
+
+impl FirstRows {
+    pub(crate) fn new(most_fields: usize, last_input: u32) -> FirstRows {
+        FirstRows { most_fields: AtomicUsize::new(most_fields), last_input }
+    }
+
+    /// Takes the first row of an input, of `fields` fields. Inputs come in their order. Returns
+    /// the most fields of all first rows once the last input has come, if there are any.
+    fn take(&self, fields: Option<usize>, input: u32) -> Option<usize> {
+        let fields = fields.unwrap_or(0);
+        let most = self.most_fields.fetch_max(fields, Relaxed).max(fields);
+        (input == self.last_input && most > 0).then_some(most)
+    }
 }
 
 impl Keying for FieldKeying {
@@ -96,7 +117,7 @@ impl FieldKeying {
         let row_bytes_max = self.rules.room.record_bytes_max;
         let Some(names) = names else {
             let fields = rows.first_fields(&self.dialect, row_bytes_max)?;
-            self.refuse_missing(fields)?;
+            self.refuse_missing(self.first_rows.take(fields, input))?;
             return Ok(rows.into_rest(input));
         };
         let header::Header { mut comments, comment_count, .. } =
@@ -108,14 +129,12 @@ impl FieldKeying {
         Ok(InputRest { read: comments, ..rest })
     }
 
-    /// Refuses a first row of so many fields, if it is the first of all and lacks a column.
+    /// Refuses a column that no first row has, if the longest one has `fields` fields.
     fn refuse_missing(&self, fields: Option<usize>) -> Result<(), BadRow> {
-        let Some(fields) = fields.filter(|_| !self.has_columns.swap(true, Relaxed)) else {
-            return Ok(());
-        };
+        let Some(fields) = fields else { return Ok(()) };
         let numbers = self.columns.iter().map(|(index, ..)| index + 1);
         match numbers.into_iter().find(|&number| number > fields) {
-            Some(number) => Err(BadRow::NoColumn { number, fields }),
+            Some(number) => Err(BadRow::NoColumnAnywhere { number, fields }),
             None => Ok(()),
         }
     }

@@ -70,9 +70,9 @@ impl Index {
     fn fill_regular(&mut self, dialect: &Dialect, text: &[u8], rows_max: usize) -> bool {
         let from = self.bytes;
         // Of the bytes before: whether they end in quotes, whether a field or a row begins behind
-        // them, whether their last one closes a quote, and whether it is a CR behind such a one.
-        // Masks of 64 or one bit.
-        let (mut inside, mut is_closed, mut is_cr) = (0, 0, 0);
+        // them, whether their last one closes a quote, whether it is a CR behind such a one, and
+        // whether it is any CR outside quotes. Masks of 64 or one bit.
+        let (mut inside, mut is_closed, mut is_cr, mut is_outer_cr) = (0, 0, 0, 0);
         let mut is_begin = 1 << (from % MASK_BYTES);
         let mut is_row_begin = is_begin;
         let mut valid = u64::MAX << (from % MASK_BYTES);
@@ -84,20 +84,22 @@ impl Index {
             }
             let mut row_ends = mask(&block, b'\n') & valid;
             let mut delimiters = mask(&block, dialect.delimiter) & valid;
-            let mut irregular = 0;
+            let crs = mask(&block, b'\r') & valid;
+            let (mut outer_crs, mut irregular) = (crs, 0);
             if let Some(quote) = dialect.quote {
                 let quotes = mask(&block, quote) & valid;
                 let in_quotes = prefix_xor(quotes) ^ inside;
                 let (opening, closing) = (quotes & in_quotes, quotes & !in_quotes);
                 row_ends &= !in_quotes;
                 delimiters &= !in_quotes;
+                outer_crs &= !in_quotes;
                 let ends = row_ends | delimiters;
                 let begins = ends << 1 | is_begin;
                 let after_quote = closing << 1 | is_closed;
                 irregular = opening & !begins & !after_quote;
                 // Behind a closing quote comes a delimiter, a line end, or the second of two.
                 let after_quote = after_quote & !opening & !ends;
-                let cr = after_quote & mask(&block, b'\r');
+                let cr = after_quote & crs;
                 let after_cr = cr << 1 | is_cr;
                 irregular |= (after_quote & !cr | after_cr & !row_ends) & valid;
                 inside = ((in_quotes as i64) >> 63) as u64;
@@ -105,6 +107,9 @@ impl Index {
                 is_closed = closing >> 63;
                 is_cr = cr >> 63;
             }
+            // Behind a CR comes LF, or another CR before it.
+            irregular |= (outer_crs << 1 | is_outer_cr) & !crs & !row_ends & valid;
+            is_outer_cr = outer_crs >> 63;
             if let Some(comment) = dialect.comment {
                 irregular |= mask(&block, comment) & (row_ends << 1 | is_row_begin);
                 is_row_begin = row_ends >> 63;

@@ -23,7 +23,7 @@
 //! | `number`, `time`, `natural` | the bytes of values of these kinds |
 //! | `time_format` | how points in time may be written |
 //! | `on_bad`, `rows_read` | what becomes of values that are of another type; how many there were |
-//! | `encoding` | texts whose rows can't be found: UTF-16, line ends of CR alone |
+//! | `encoding` | texts whose rows can't be found: UTF-16 and UTF-32 |
 //! | `row_room`, `row_end` | how much memory long rows take; where one ends that is too long |
 //! | `language` | which language orders text |
 //! | `json` | rows of JSON: values at paths, in the order of jq |

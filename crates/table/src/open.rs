@@ -1,7 +1,7 @@
 //! Inputs whose header is read and whose keys are known.
 
 use crate::bad_row::BadRow;
-use crate::field_keying::FieldKeying;
+use crate::field_keying::{FieldKeying, FirstRows};
 use crate::format::RowFormat;
 use crate::header::{self, Header};
 use crate::input_error::of_read;
@@ -16,7 +16,6 @@ use crate::split::Dialect;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use xsort_disk::DisplayPath;
 use xsort_extsort::keyed::{
     InputRest, Keying, KeyingMemory, KeyingThreads, Piece, ToFirstRecord, to_keyed,
@@ -48,9 +47,9 @@ impl Table {
         let Some(first) = inputs.next() else {
             return Err(Error::Settings("there is no input".into()));
         };
-        let mut first = First::new(first);
         let of_first = |path: &Path, error| of_read(path, error, observer);
-        let has_mark = first.rows.take_mark().map_err(|error| of_first(&first.path, error))?;
+        let (mut first, has_mark) = First::with_bytes(first, &mut inputs)
+            .map_err(|(path, error)| of_first(&path, error))?;
         let mark = if has_mark { BYTE_ORDER_MARK } else { &[] };
         first.head.extend(mark);
         let row_room = RowRoom::of(options);
@@ -82,13 +81,14 @@ impl Table {
                     before.extend(line_end.bytes());
                 }
                 let keyed = (Arc::clone(&rules), dialect);
-                let has_columns = match has_columns || options.has_header {
-                    true => true,
+                let keys = (inputs.len() == 0).then_some(&options.keys);
+                let most_fields = match has_columns || options.has_header {
+                    true => usize::MAX,
                     false => first
-                        .has_columns(&options.keys, &dialect, row_bytes_max)
+                        .fields(keys, &dialect, row_bytes_max)
                         .map_err(|error| of_first(&first.path, error))??,
                 };
-                let header = (header, has_columns);
+                let header = (header, most_fields);
                 let inputs = fields(options, engine, header, keyed, first, inputs)?;
                 Ok(Table { inputs, header: before, rules })
             }
@@ -121,14 +121,15 @@ fn read_header(
     }
 }
 
-/// Inputs of fields. `has_columns`: the columns are known to be there.
+/// Inputs of fields. `most_fields` is how many the first input has in its first row; without a
+/// limit if the columns are known to be there.
 fn fields(
     options: &TableOptions,
     engine: &LinesOptions,
-    (header, has_columns): (Header, bool),
+    (header, most_fields): (Header, usize),
     (rules, dialect): (Arc<RowRules>, Dialect),
     first: First,
-    others: impl Iterator<Item = LinesInput>,
+    others: impl ExactSizeIterator<Item = LinesInput>,
 ) -> Result<Vec<LinesInput>, Error> {
     let has_header = options.has_header;
     let columns = match has_header && header.bytes.is_empty() {
@@ -136,8 +137,8 @@ fn fields(
         true => Vec::new(),
         false => header::resolve(&options.keys, has_header.then_some(&header))?,
     };
-    let has_columns = AtomicBool::new(has_columns);
-    let keying = Arc::new(FieldKeying { rules, dialect, columns, has_columns });
+    let first_rows = FirstRows::new(most_fields, others.len() as u32);
+    let keying = Arc::new(FieldKeying { rules, dialect, columns, first_rows });
     let names = Arc::new(header.names);
     let others = (1..).zip(others).map(|(number, input)| {
         let names = has_header.then(|| Arc::clone(&names));
@@ -175,6 +176,31 @@ struct First {
 }
 
 impl First {
+    /// The first input that isn't empty, and whether it begins with a byte order mark. If all are
+    /// empty, the last of them.
+    ///
+    /// # Errors
+    /// The path of an input that can't be read, or is in UTF-16 or UTF-32, and why.
+    fn with_bytes(
+        input: LinesInput,
+        others: &mut impl Iterator<Item = LinesInput>,
+    ) -> Result<(First, bool), (PathBuf, io::Error)> {
+        let mut first = First::new(input);
+        loop {
+            let has_mark = match first.rows.take_mark() {
+                Ok(has_mark) => has_mark,
+                Err(error) => return Err((first.path, error)),
+            };
+            if has_mark || !first.rows.is_over() {
+                return Ok((first, has_mark));
+            }
+            match others.next() {
+                Some(next) => first = First::new(next),
+                None => return Ok((first, false)),
+            }
+        }
+    }
+
     fn new(input: LinesInput) -> First {
         let path = input.path.clone();
         let (rows, file) = match input.first_read() {
@@ -184,19 +210,19 @@ impl First {
         First { path, rows, head: Vec::new(), file }
     }
 
-    /// Whether there is a first row, which has the columns that are named by numbers. The errors
-    /// are those of the input, and that it lacks one.
-    fn has_columns(
+    /// How many fields the first row has; 0 if there is none. The errors are those of the input,
+    /// and that the row lacks a column which one of `keys` names by its number.
+    fn fields(
         &mut self,
-        keys: &Keys,
+        keys: Option<&Keys>,
         dialect: &Dialect,
         row_bytes_max: usize,
-    ) -> io::Result<Result<bool, Error>> {
+    ) -> io::Result<Result<usize, Error>> {
         let Some(fields) = self.rows.first_fields(dialect, row_bytes_max)? else {
-            return Ok(Ok(false));
+            return Ok(Ok(0));
         };
-        Ok(match header::missing_number(keys, fields) {
-            None => Ok(true),
+        Ok(match keys.and_then(|keys| header::missing_number(keys, fields)) {
+            None => Ok(fields),
             Some(number) => {
                 let bad = BadRow::NoColumn { number, fields };
                 Err(Error::Settings(format!("{}: {bad}", DisplayPath(&self.path))))

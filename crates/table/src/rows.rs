@@ -1,9 +1,8 @@
 //! The first rows of an input, a window of which is in memory.
 
 use crate::bad_row::BadRow;
-use crate::encoding::{MARK_BYTES, cr_line_end, wide_encoding};
+use crate::encoding::{MARK_BYTES, wide_encoding};
 use crate::split::{Dialect, Row};
-use memchr::memchr;
 use std::io::{self, Read};
 use std::ops::Range;
 use xsort_extsort::keyed::{InputRest, Piece};
@@ -58,6 +57,11 @@ impl<'d> Rows<'d> {
         Ok(is_there)
     }
 
+    /// Whether the input is at its end, if its beginning was read.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_at_end && self.unread.is_empty()
+    }
+
     /// The next row, and its first `fields_max` fields; `None` at the end of the input.
     pub(crate) fn next(
         &mut self,
@@ -80,7 +84,6 @@ impl<'d> Rows<'d> {
             };
             match row {
                 Row::Whole(bytes) => {
-                    self.refuse_cr_line_ends(dialect, 0, bytes, fields)?;
                     let begin = self.unread.start;
                     self.unread.start += bytes;
                     self.row += 1;
@@ -88,7 +91,6 @@ impl<'d> Rows<'d> {
                     return Ok(Some(&self.window[begin..begin + bytes]));
                 }
                 Row::Part if text.len() > row_bytes_max => {
-                    self.refuse_cr_alone(0)?;
                     let (row, offset) = (self.row, self.offset);
                     let bytes_max = row_bytes_max;
                     return Err(BadRow::LongHeader { row, offset, bytes_max }.into());
@@ -120,57 +122,20 @@ impl<'d> Rows<'d> {
             match row {
                 Row::Whole(bytes) => {
                     let is_comment = dialect.is_comment(text);
-                    self.refuse_cr_line_ends(dialect, at, bytes, &fields)?;
                     if !is_comment {
                         return Ok(Some(fields.len()));
                     }
                     (at, comments) = (at + bytes, comments + 1);
                 }
-                Row::Part if self.unread.len() > row_bytes_max => {
-                    self.refuse_cr_alone(at)?;
-                    return Ok(None);
-                }
+                Row::Part if self.unread.len() > row_bytes_max => return Ok(None),
                 Row::Part => self.read_more()?,
                 bad => return Err(self.bad_row(bad, at, comments)),
             }
         }
     }
 
-    /// Refuses an input that ends with the row from `at` on of the window, if CR alone ends lines
-    /// in it.
-    fn refuse_cr_line_ends(
-        &self,
-        dialect: &Dialect,
-        at: usize,
-        bytes: usize,
-        fields: &[Range<usize>],
-    ) -> io::Result<()> {
-        let row = &self.window[self.unread.start + at..][..bytes];
-        cr_line_end(dialect, row, fields).map_or(Ok(()), |cr| Err(self.cr_line_ends(at + cr)))
-    }
-
-    /// Refuses a text without any LF that has a CR, from `at` on in the window.
-    fn refuse_cr_alone(&self, at: usize) -> io::Result<()> {
-        let text = &self.window[self.unread.clone()][at..];
-        match memchr(b'\r', text) {
-            Some(cr) if memchr(b'\n', text).is_none() => Err(self.cr_line_ends(at + cr)),
-            _ => Ok(()),
-        }
-    }
-
-    fn cr_line_ends(&self, at: usize) -> io::Error {
-        BadRow::CrLineEnds { row: self.row, offset: self.offset + at as u64 }.into()
-    }
-
     /// What is wrong with the row from `at` on of the window, behind so many comments.
     fn bad_row(&self, bad: Row, at: usize, comments: u64) -> io::Error {
-        let text = &self.window[self.unread.clone()][at..];
-        if let Row::AfterQuote { at: after, .. } = bad
-            && text[after] == b'\r'
-            && memchr(b'\n', text).is_none()
-        {
-            return self.cr_line_ends(at + after);
-        }
         let error = bad.error(self.row + comments, self.offset + at as u64);
         error.expect("a row that is whole or begun isn't bad").into()
     }

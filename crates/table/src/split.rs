@@ -8,9 +8,11 @@
 //! - Blanks before the quote make a field that isn't quoted, which is an error if it has an odd
 //!   number of quotes: then the quoted part goes on behind the delimiter or the line end.
 //! - A row ends with LF or CR LF outside quotes; a row may have any number of fields.
+//! - Outside quotes CR comes only before a line end. CR with anything else after it is an error:
+//!   either it is data that needs quotes, or lines end in CR alone.
 
 use crate::bad_row::BadRow;
-use memchr::{memchr, memchr_iter, memchr2};
+use memchr::{memchr, memchr_iter, memchr2, memchr3};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -48,6 +50,8 @@ pub(crate) enum Row {
     AfterQuote { open: usize, at: usize },
     /// Blanks come before the quote at this byte, and the field ends within quotes.
     BlankBeforeQuote(usize),
+    /// The CR at this byte is outside quotes and not before a line end.
+    BareCr(usize),
 }
 
 impl Row {
@@ -63,6 +67,7 @@ impl Row {
             Row::BlankBeforeQuote(at) => {
                 Some(BadRow::BlankBeforeQuote { row, offset: offset + at as u64 })
             }
+            Row::BareCr(at) => Some(BadRow::BareCr { row, offset: offset + at as u64 }),
         }
     }
 }
@@ -100,11 +105,11 @@ impl Dialect {
 
     /// The end of a comment, which is a line of one field.
     fn comment(text: &[u8], is_last: bool, fields_max: usize, fields: &mut impl Fields) -> Row {
-        let line_end = memchr(b'\n', text);
-        if line_end.is_none() && !is_last {
-            return Row::Part;
-        }
-        let end = line_end.unwrap_or(text.len());
+        let end = match unquoted_end(memchr2(b'\n', b'\r', text), text, is_last) {
+            Err(row) => return row,
+            Ok(None) if !is_last => return Row::Part,
+            Ok(line_end) => line_end.unwrap_or(text.len()),
+        };
         if fields_max > 0 {
             fields.take(0..without_cr(text, 0, end));
         }
@@ -134,10 +139,17 @@ impl Dialect {
                     Err(row) => return row,
                 }
             }
-            let found = memchr2(self.delimiter, b'\n', &text[at..]).map(|found| at + found);
-            if is_quoted && let Err(row) = may_follow(text, (begin, at), found, is_last) {
-                return row;
-            }
+            let found = match is_quoted {
+                true => self.quoted_end(text, (begin, at), is_last),
+                false => {
+                    let found = memchr3(self.delimiter, b'\n', b'\r', &text[at..]);
+                    unquoted_end(found.map(|found| at + found), text, is_last)
+                }
+            };
+            let found = match found {
+                Ok(found) => found,
+                Err(row) => return row,
+            };
             let field_end = match found {
                 None if !is_last => return Row::Part,
                 None => text.len(),
@@ -155,6 +167,23 @@ impl Dialect {
                 return Row::Whole(text.len().min(field_end + 1));
             }
             begin = field_end + 1;
+        }
+    }
+
+    /// The delimiter or line end after a closing quote and blanks, which `at` is behind; `None` at
+    /// the end of the text. The field begins at `open`.
+    fn quoted_end(
+        &self,
+        text: &[u8],
+        (open, at): (usize, usize),
+        is_last: bool,
+    ) -> Result<Option<usize>, Row> {
+        match text.get(at) {
+            None if is_last => Ok(None),
+            None => Err(Row::Part),
+            Some(&byte) if byte == self.delimiter || byte == b'\n' => Ok(Some(at)),
+            Some(b'\r') => unquoted_end(Some(at), text, is_last),
+            Some(_) => Err(Row::AfterQuote { open, at }),
         }
     }
 
@@ -228,22 +257,20 @@ impl Dialect {
     }
 }
 
-/// Checks what comes at `at`, behind a closing quote and blanks: the delimiter or line end that was
-/// `found`, CR LF, or the end of the text. The field begins at `open`.
-fn may_follow(
-    text: &[u8],
-    (open, at): (usize, usize),
-    found: Option<usize>,
-    is_last: bool,
-) -> Result<(), Row> {
-    match &text[at..] {
-        _ if found == Some(at) => Ok(()),
-        [] if is_last => Ok(()),
-        [] => Err(Row::Part),
-        [b'\r'] if is_last => Ok(()),
-        [b'\r'] => Err(Row::Part),
-        [b'\r', b'\n', ..] => Ok(()),
-        _ => Err(Row::AfterQuote { open, at }),
+/// The delimiter or line end of a field, if `found` is that or the first CR outside quotes. Returns
+/// `None` at the end of the text, and the LF after one or more CR: CR CR LF, which some programs
+/// write by mistake, ends a row, too.
+///
+/// # Errors
+/// [`Row::BareCr`] if anything else follows CR; [`Row::Part`] if more of the text decides it.
+fn unquoted_end(found: Option<usize>, text: &[u8], is_last: bool) -> Result<Option<usize>, Row> {
+    let Some(at) = found.filter(|&at| text[at] == b'\r') else { return Ok(found) };
+    let behind = at + text[at..].iter().take_while(|byte| **byte == b'\r').count();
+    match text.get(behind) {
+        Some(b'\n') => Ok(Some(behind)),
+        Some(_) => Err(Row::BareCr(at)),
+        None if is_last => Ok(None),
+        None => Err(Row::Part),
     }
 }
 
@@ -283,6 +310,11 @@ mod tests {
             let byte = text.get(at).copied();
             let is_quote = byte.is_some() && byte == dialect.quote;
             let is_end = byte.is_none_or(|byte| byte == dialect.delimiter || byte == b'\n');
+            let behind_crs = text.get(at..).unwrap_or_default().iter().find(|byte| **byte != b'\r');
+            let is_bare_cr = byte == Some(b'\r') && behind_crs.is_some_and(|byte| *byte != b'\n');
+            if is_bare_cr && !matches!(place, Place::Quoted(_)) {
+                return (rows, Some(Row::BareCr(at)));
+            }
             if is_end && quotes % 2 == 1 {
                 return (rows, Some(Row::BlankBeforeQuote(blank_quote)));
             }
@@ -315,8 +347,7 @@ mod tests {
                 }
                 (Place::Begin, Some(_)) if is_quote => place = Place::Quoted(at),
                 (Place::Closed(open), Some(byte)) => {
-                    let is_cr = byte == b'\r' && matches!(text.get(at + 1), None | Some(b'\n'));
-                    if byte != b' ' && !is_cr {
+                    if byte != b' ' && byte != b'\r' {
                         return (rows, Some(Row::AfterQuote { open, at }));
                     }
                     field.push(byte);
@@ -347,6 +378,7 @@ mod tests {
             Row::OpenQuote(at) => Row::OpenQuote(at - bytes),
             Row::AfterQuote { open, at } => Row::AfterQuote { open: open - bytes, at: at - bytes },
             Row::BlankBeforeQuote(at) => Row::BlankBeforeQuote(at - bytes),
+            Row::BareCr(at) => Row::BareCr(at - bytes),
             other => other,
         }
     }
@@ -403,11 +435,34 @@ mod tests {
         let mut fields = Vec::new();
         let mut of = |text: &[u8]| Dialect::CSV.row(text, true, 9, &mut fields);
         assert_eq!(of(b"2,\"A \"B\"\nC\"\n"), Row::AfterQuote { open: 2, at: 6 });
-        assert_eq!(of(b"\"a\"\rb\n"), Row::AfterQuote { open: 0, at: 3 });
         assert_eq!(of(b"1, \"a\nb\"\n"), Row::BlankBeforeQuote(3));
         assert_eq!(of(b"1, \"a,b\"\n"), Row::BlankBeforeQuote(3));
         assert_eq!(of(b"\"a\" ,\"b\"\t\r\n"), Row::Whole(11));
         assert_eq!(of(b"5\" pipe, \"x\",\"\"\n"), Row::Whole(16));
+    }
+
+    /// Rows whose lines end in CR alone were once one row.
+    #[test]
+    fn a_cr_outside_quotes_is_before_a_line_end_or_an_error() {
+        let mut fields = Vec::new();
+        let dialect = Dialect { comment: Some(b'#'), ..Dialect::CSV };
+        let mut of = |text: &str| dialect.row(text.as_bytes(), true, 9, &mut fields);
+        for (text, at) in [
+            ("2,x\r1,y\r", 3),
+            ("2,x\r1,y\r\n", 3),
+            ("2,x\r1,y\n", 3),
+            ("2\r,x\n", 1),
+            ("\r\rx\n", 0),
+            ("\"2\"\r\"1\"\r", 3),
+            ("\"2\" \r\r1\n", 4),
+            ("#2\r1\r", 2),
+        ] {
+            assert_eq!(of(text), Row::BareCr(at), "{text:?}");
+        }
+        for text in ["2,x\r", "2,\"x\ry\"\r\n", "2,x\r\r\n", "\"2\"\r\r\n", "\r\n", "#\r\n", "#\r"]
+        {
+            assert_eq!(of(text), Row::Whole(text.len()), "{text:?}");
+        }
     }
 
     #[test]

@@ -64,6 +64,7 @@ def sort(
     state: str | os.PathLike[str] | None = None,
     sync: bool = True,
     resume: bool = False,
+    allow_empty: bool = False,
     progress: Callable[[dict[str, Any]], None] | None = None,
 ) -> Job:
     """Sorts files, directories, URLs, prefixes or patterns into parts under `output`, on all nodes.
@@ -76,7 +77,8 @@ def sort(
 
     `memory` is that of a node, divided by its `slots`; `scratch` are directories on the nodes,
     which may be patterns ("/nvme*"). `address` is Ray's. With `resume` an attempt that failed, was
-    interrupted or killed is gone on with, and what it has done stays on the nodes till then.
+    interrupted or killed is gone on with, and what it has done stays on the nodes till then. With
+    `allow_empty` a directory or prefix without files is no input instead of an error.
     """
     _need_ray()
     from . import job
@@ -99,6 +101,7 @@ def sort(
         state=state,
         sync=sync,
         resume=resume,
+        allow_empty=allow_empty,
         progress=progress,
     )
     job.connect(address)

@@ -42,6 +42,9 @@ def parser() -> argparse.ArgumentParser:
     sort.add_argument("--part-size", help="bytes of a part, about")
     sort.add_argument("--slice-size", help="bytes that a task sorts, about")
     sort.add_argument("--state", help="directory for the job's state, for outputs in stores")
+    sort.add_argument(
+        "--allow-empty", action="store_true", help="a directory without files is no input"
+    )
     sort.add_argument("--resume", action="store_true", help="go on with what an attempt has left")
     sort.add_argument("--no-sync", action="store_true", help="don't wait for the drives")
     shown = commands.add_parser("status", help="progress of running jobs")
@@ -124,7 +127,7 @@ def _sort(given: Any, command: list[str]) -> int:
         given.inputs, given.output, words, job.suffix_of(words),
         memory=given.memory, slots=given.slots, scratch=given.scratch, parts=given.parts,
         part_size=given.part_size, slice_size=given.slice_size, state=given.state,
-        sync=not given.no_sync, resume=given.resume,
+        sync=not given.no_sync, resume=given.resume, allow_empty=given.allow_empty,
         progress=_show if sys.stderr.isatty() else None,
     )  # fmt: skip
     job.connect(given.address)

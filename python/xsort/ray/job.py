@@ -61,6 +61,7 @@ class Request:
     state: str | None
     sync: bool
     resume: bool
+    allow_empty: bool
     progress: Callable[[dict[str, Any]], None] | None
 
 
@@ -154,6 +155,8 @@ def _plan(children: Children, request: Request) -> tuple[bytes, dict[str, Any]]:
     number = ["--part-size", str(part_bytes)]
     if request.parts is not None:
         number = ["--parts", str(request.parts)]
+    if request.allow_empty:
+        number.append("--allow-empty")
     with tempfile.TemporaryDirectory(prefix="xsort-ray-") as folder:
         path = os.path.join(folder, "job.json")
         ended = children.run(
@@ -313,6 +316,7 @@ def request_of(
     state: Any = None,
     sync: bool = True,
     resume: bool = False,
+    allow_empty: bool = False,
     progress: Callable[[dict[str, Any]], None] | None = None,
 ) -> Request:
     """Arguments as people write them."""
@@ -340,6 +344,7 @@ def request_of(
         None if state is None else os.fspath(state),
         sync,
         resume,
+        allow_empty,
         progress,
     )
 

@@ -171,7 +171,7 @@ objects.";
 
 fn byte(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
-        [byte] if *byte != b'\n' => Ok(*byte),
+        [byte] if !matches!(byte, b'\n' | b'\r') => Ok(*byte),
         _ if text == "\\t" => Ok(b'\t'),
         _ => Err("a single byte is wanted, or \\t for a tab".into()),
     }

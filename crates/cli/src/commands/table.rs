@@ -274,12 +274,28 @@ pub(super) fn format(args: &TableArgs, files: &[PathBuf]) -> Result<RowFormat, F
                 escape: args.escape,
                 comment: args.comment,
             };
-            match dialect.quote == Some(dialect.delimiter) {
-                true => usage("the quote is the delimiter, too"),
-                false => Ok(RowFormat::Delimited(dialect)),
+            match byte_of_two(&dialect) {
+                Some((a, b)) => Err(Failure::Usage(format!("the {a} is the {b}, too"))),
+                None => Ok(RowFormat::Delimited(dialect)),
             }
         }
     }
+}
+
+/// What a byte of the dialect is, if it is two things at once: fields are ambiguous then.
+fn byte_of_two(dialect: &Dialect) -> Option<(&'static str, &'static str)> {
+    let Dialect { delimiter, quote, escape, comment } = *dialect;
+    let delimiter = ("delimiter", Some(delimiter));
+    let (quote, escape, comment) = (("quote", quote), ("escape", escape), ("comment", comment));
+    let pairs = [
+        (quote, delimiter),
+        (escape, delimiter),
+        (escape, quote),
+        (comment, delimiter),
+        (comment, quote),
+    ];
+    let same = pairs.into_iter().find(|((_, a), (_, b))| a.is_some() && a == b);
+    same.map(|((a, _), (b, _))| (a, b))
 }
 
 pub(super) fn format_of_name(path: &Path) -> Option<RowFormat> {

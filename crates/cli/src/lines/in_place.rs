@@ -23,7 +23,7 @@ use crate::signals::{Rewriting, clean_up_when_killed};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ impl InPlace {
     /// Cuts the old content off, once there is a copy of it.
     ///
     /// # Errors
-    /// If there can't be a copy. Then the file is as it was.
+    /// If there can't be a copy, or another process rewrites it. Then the file is as it was.
     pub(super) fn empty(&mut self) -> io::Result<()> {
         let metadata = self.file.metadata()?;
         // Pipes and devices can't be cut.
@@ -93,6 +93,11 @@ impl InPlace {
         let is_empty = metadata.len() == 0;
         if is_empty && self.keeping.is_none() {
             return Ok(());
+        }
+        // Two that rewrite one file would mix their lines. Some file systems have no locks.
+        if self.keeping.is_some() && matches!(self.file.try_lock(), Err(TryLockError::WouldBlock)) {
+            let what = "another process rewrites it at this moment: nothing was written";
+            return Err(io::Error::other(what));
         }
         // Where the system refuses a thread for signals, they kill as they kill GNU sort.
         let _ = clean_up_when_killed();

@@ -12,7 +12,7 @@ use xsort_extsort::units::Bytes;
 pub(super) fn of_job(error: &Error, target: &Target<'_>) -> Failure {
     match error {
         Error::Output(error) => target.failed(error),
-        Error::Space { directory, .. } => {
+        Error::Space { directory, .. } | Error::ScratchFull { directory, .. } => {
             Failure::of_file("write failed", directory.as_os_str(), &Errno::NOSPC.into())
         }
         Error::Disk(error) if target.is_at(&error.path) => target.failed(&error.source),

@@ -5,7 +5,7 @@ use crate::refusals::SmallDisk;
 use crate::sandbox::{Sandbox, clean, names, program};
 use crate::signals::is_ignored;
 use rustix::process::{Pid, Signal, kill_process};
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Output, Stdio};
@@ -515,4 +515,21 @@ fn a_copy_that_was_removed_meanwhile_is_no_error() {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     assert!(sandbox.read("F") == sorted.as_bytes());
+}
+
+/// Two processes that rewrite one file would mix their lines, and both would end with status 0.
+#[test]
+fn a_file_that_another_process_rewrites_is_refused() {
+    let sandbox = with_file("old\n");
+    sandbox.write("in", "b\na\n");
+    let other = File::open(sandbox.path().join("F")).unwrap();
+    other.lock().unwrap();
+    let refused = lines(&sandbox, false, "in -o F --in-place").output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    assert!(said(&refused).contains("another process rewrites it"), "{}", said(&refused));
+    assert_eq!(sandbox.read("F"), b"old\n");
+    drop(other);
+    let done = lines(&sandbox, false, "in -o F --in-place").output().unwrap();
+    assert_eq!(done.status.code(), Some(0), "{}", said(&done));
+    assert_eq!(sandbox.read("F"), b"a\nb\n");
 }

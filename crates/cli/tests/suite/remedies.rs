@@ -2,6 +2,7 @@
 //! with the memory that was named, and must succeed.
 
 use crate::sandbox::{Sandbox, clean, program};
+use std::fs;
 use xsort_testing::quick_or_long;
 
 const MIB: usize = 1 << 20;
@@ -85,6 +86,27 @@ fn a_long_line_is_sorted_with_the_memory_that_is_named() {
     let is_refused = |(script, memory): &(String, &str)| try_remedy(&sandbox, script, memory);
     let refused = tried(trials).filter(is_refused).count();
     assert!(refused > quick_or_long(10, 40), "{refused}");
+}
+
+/// A window of Zstandard takes its share of the larger budget, too. Once that share doubled at 128
+/// MiB, so that a larger budget had less room.
+#[test]
+fn a_long_line_in_zstandard_is_sorted_with_the_memory_that_is_named() {
+    let sandbox = Sandbox::new();
+    for (name, bytes) in [("a", 30 * MIB), ("b", 34 * MIB)] {
+        sandbox.write(name, "1 ".repeat(bytes / 2));
+        let (code, said) = run(&sandbox, &format!("$xsort lines {name} -o {name}.zst"), "");
+        assert_eq!(code, Some(0), "{said}");
+        fs::remove_file(sandbox.path().join(name)).unwrap();
+    }
+    for (file, threads, memory) in [("b", 2, "3M"), ("a", 3, "3M"), ("a", 3, "100M")] {
+        let line = format!("$xsort lines -S $memory -j {threads} -T . {file}.zst -o out");
+        assert!(try_remedy(&sandbox, &line, memory), "{line} {memory}");
+    }
+    let line = "$xsort lines -S $memory -j 3 -T . a.zst -o out";
+    let codes = ["122M", "127M", "128M", "136M"].map(|memory| run(&sandbox, line, memory).0);
+    let is_worse = codes.windows(2).any(|pair| pair[0] == Some(0) && pair[1] != Some(0));
+    assert!(!is_worse, "{codes:?}");
 }
 
 /// One that no end was found of within gigabytes has none to name: the delimiter may be another.

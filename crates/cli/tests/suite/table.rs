@@ -222,6 +222,10 @@ fn refusals_name_the_way_out_and_leave_the_old_output() {
         ("table orders.csv --by date:datetime(%a) -o out.csv", 2, "a weekday"),
         ("table orders.csv --by id --delimiter | -o out.csv", 2, "no column 'id'"),
         ("table orders.csv --by id --quote , -o out.csv", 2, "the quote is the delimiter"),
+        ("table orders.csv --by id --escape , -o out.csv", 2, "the escape is the delimiter"),
+        ("table orders.csv --by id --escape \" -o out.csv", 2, "the escape is the quote"),
+        ("table orders.csv --by id --comment , -o out.csv", 2, "the comment is the delimiter"),
+        ("table orders.csv --by id --comment \" -o out.csv", 2, "the comment is the quote"),
         ("table missing.csv --by x:datetime(%E) -o out.csv", 2, "no directive"),
     ] {
         let stderr = sandbox.fails(line, code);

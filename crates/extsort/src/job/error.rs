@@ -64,6 +64,25 @@ pub enum Error {
         needed_bytes: u64,
     },
 
+    /// The drives of all scratch directories have become full.
+    #[error(
+        "{}: no free space is left after {} of scratch in {place}{}: free some, or add a \
+         directory on another drive with -T",
+        DisplayPath(directory),
+        Decimal(*used_bytes as f64),
+        of_expected(*expected_bytes)
+    )]
+    ScratchFull {
+        /// The first directory.
+        directory: PathBuf,
+        /// All directories.
+        place: String,
+        /// Bytes of scratch there.
+        used_bytes: u64,
+        /// Bytes that scratch was expected to take at most, if that is known.
+        expected_bytes: Option<u64>,
+    },
+
     /// A directory has too little free space.
     #[error(
         "{}: {} of free space needed for {purpose}, {} there: {way_out}",
@@ -214,12 +233,17 @@ pub enum Error {
     Cancelled,
 }
 
+/// How much scratch was expected, if that is known.
+fn of_expected(bytes: Option<u64>) -> String {
+    bytes.map_or_else(String::new, |bytes| format!(", of {} expected", Decimal(round_up(bytes))))
+}
+
 /// Why a line is too long, and what would be enough for it.
 fn long_line(bytes: u64, is_whole: bool, budget_bytes: u64, needed_bytes: Option<u64>) -> String {
     let least = if is_whole { "" } else { "at least " };
     let way_out = match needed_bytes {
         _ if !is_whole => "are its lines ended otherwise (-z)?".to_owned(),
-        Some(needed) => format!("-S {}M is enough", needed.div_ceil(MIB)),
+        Some(needed) => format!("-S {}M is enough for this line", needed.div_ceil(MIB)),
         None => "no budget is enough".to_owned(),
     };
     let budget = Bytes(budget_bytes);

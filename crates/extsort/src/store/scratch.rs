@@ -54,7 +54,8 @@ pub(crate) struct Scratch<'a> {
     files: Vec<FileId>,
     /// The free places in the output's file, if scratch is there.
     places: Option<Mutex<Places>>,
-    /// Bytes that all drives together are expected to hold: no more is reserved in advance.
+    /// Bytes that all drives together are expected to hold, or [`Scratch::UNKNOWN_BYTES`]: no more
+    /// is reserved in advance.
     expected_bytes: u64,
     in_use: Arc<ScratchUse>,
     /// The files may hold blocks of an earlier process that this one doesn't need.
@@ -117,6 +118,9 @@ impl ScratchDrive {
 }
 
 impl<'a> Scratch<'a> {
+    /// How much scratch is expected where the input's size is unknown.
+    pub(crate) const UNKNOWN_BYTES: u64 = u64::MAX;
+
     /// Creates one nameless file in each directory. `in_use` counts what is in them.
     pub(crate) fn create(
         disk: &'a dyn Disk,
@@ -223,12 +227,13 @@ impl<'a> Scratch<'a> {
         let shown = shown.collect::<Vec<_>>().join(", ");
         let used_bytes: u64 = self.drives.iter().map(|drive| drive.lock().end).sum();
         let file = if self.is_in_output() { "the output's file in " } else { "" };
-        Err(Error::Space {
+        let expected_bytes = self.expected_bytes;
+        let is_expected = expected_bytes != Scratch::UNKNOWN_BYTES && expected_bytes > used_bytes;
+        Err(Error::ScratchFull {
             directory: self.directories[0].clone(),
-            purpose: format!("scratch in {file}{shown}"),
-            needed_bytes: self.expected_bytes.max(used_bytes + bytes),
-            free_bytes: used_bytes,
-            way_out: "free some, or add a directory on another drive with -T".into(),
+            place: format!("{file}{shown}"),
+            used_bytes,
+            expected_bytes: is_expected.then_some(expected_bytes),
         })
     }
 

@@ -148,7 +148,7 @@ impl<'a> LinesJob<'a> {
         let scratch = Scratch::create(
             self.disk,
             &self.options.scratch,
-            u64::MAX,
+            Scratch::UNKNOWN_BYTES,
             Arc::clone(&self.gauges.scratch),
         )?;
         Ok(self.scratch.get_or_init(|| scratch))

@@ -163,7 +163,8 @@ impl ResumableSort<'_> {
         job.journal = JournalHandle(Some(journal));
         let in_use = Arc::clone(&job.gauges.scratch);
         let scratch = self.files.scratch.clone();
-        let scratch = Scratch::of(disk, scratch, &options.scratch, u64::MAX, in_use)?;
+        let expected_bytes = Scratch::UNKNOWN_BYTES;
+        let scratch = Scratch::of(disk, scratch, &options.scratch, expected_bytes, in_use)?;
         let data = [scratch.files(), &[output]].concat();
         let file_bytes: u64 = inputs.iter().map(unchanged_file_bytes).sum();
         let job = job.with_scratch(scratch).with_form(form);

@@ -289,7 +289,10 @@ fn is_clear(error: &Error, trouble: Trouble) -> bool {
             let path = error.path.to_string_lossy();
             ["/input-", "/scratch", OUTPUT].iter().any(|start| path.starts_with(start))
         }
-        Error::Space { directory, .. } => directory.to_string_lossy().starts_with("/scratch"),
+        Error::ScratchFull { directory, .. } => {
+            // How much is needed is unknown, and was once said to be 18500000 TB.
+            directory.to_string_lossy().starts_with("/scratch") && !text.contains(" TB")
+        }
         // Whoever has the output knows its name.
         Error::Output(_) => true,
         Error::Cancelled => trouble == Trouble::Cancel,

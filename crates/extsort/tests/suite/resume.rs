@@ -111,7 +111,7 @@ fn sort_interrupted(
                 };
             }
             // Full before anything was done: as it would be without a checkpoint.
-            Err(Error::Space { .. }) if attempt == 0 => return Ok(0),
+            Err(Error::Space { .. } | Error::ScratchFull { .. }) if attempt == 0 => return Ok(0),
             Err(error) if is_last => return Err(format!("attempt {attempt} failed: {error}")),
             Err(_) => interruptions += 1,
         }

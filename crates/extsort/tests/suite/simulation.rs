@@ -194,7 +194,7 @@ fn is_clear(error: &Error, trouble: Trouble) -> bool {
         // Whatever else may fail, damage must be called that.
         _ if trouble == Trouble::Corruption => false,
         Error::Disk(error) => is_ours(&error.path),
-        Error::Space { directory, .. } => is_ours(directory),
+        Error::Space { directory, .. } | Error::ScratchFull { directory, .. } => is_ours(directory),
         Error::Input { path, .. } => trouble == Trouble::Change && is_ours(path),
         Error::Cancelled => trouble == Trouble::Cancel,
         _ => false,

@@ -304,7 +304,7 @@ fn simulate(random: &mut Random, trial: &Trial) -> Result<u64, String> {
                 return Ok(tampered);
             }
             Err(_) if is_interrupted => {}
-            Err(Error::Space { .. }) => return Ok(tampered),
+            Err(Error::Space { .. } | Error::ScratchFull { .. }) => return Ok(tampered),
             Err(error) => match lost {
                 // It can't go on, and whoever asks for that has all that it takes to begin anew.
                 Some(_) if trial.has_all_inputs() => {

@@ -13,7 +13,7 @@ use crate::job::Job;
 use crate::means::Means;
 use std::io::Cursor;
 use std::path::Path;
-use xsort_extsort::variable::{Content, LinesInput};
+use xsort_extsort::variable::{Content, LinesInput, Recognised, recognise, unreadable};
 use xsort_table::{KeyedRows, RowFormat, TableOptions, keyed_rows};
 
 /// What ends a record is decided where its key is made.
@@ -37,6 +37,17 @@ impl Tables {
     /// Whether a row is a line, so that a file may be cut at any.
     fn has_lines(&self) -> bool {
         self.options.format == RowFormat::Ndjson
+    }
+
+    /// The header of an input, which must have the columns to sort by.
+    fn header_of(&self, path: &Path, means: &Means<'_>) -> Result<Vec<u8>, Error> {
+        let input = LinesInput::on(&means.disk, path)?;
+        let Recognised { inputs, taken_bytes, .. } =
+            recognise(vec![input], false, || means.budget_bytes)
+                .map_err(|(path, error)| unreadable(path, error))?;
+        let engine = means.engine(NO_DELIMITER, taken_bytes, path);
+        let rows = keyed_rows(&self.options, &engine, inputs, false, means.observer)?;
+        Ok(rows.header)
     }
 
     /// The rows of inputs behind the job's header, with their keys.

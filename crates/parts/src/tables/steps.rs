@@ -1,6 +1,6 @@
 //! Slices and parts of rows, by the engine of keyed records.
 
-use super::{NO_DELIMITER, Tables};
+use super::Tables;
 use crate::delimited::{Reading, is_compressed, line_begin, slice_inputs, verify_records};
 use crate::error::Error;
 use crate::hex::Hex;
@@ -16,28 +16,26 @@ use crate::summary::{Merged, Summary};
 use std::cmp::Ordering;
 use std::path::Path;
 use xsort_extsort::keyed::{ByKey, RECORD_END};
-use xsort_extsort::variable::{LineOrder, LinesInput, Recognised, recognise, unreadable};
+use xsort_extsort::variable::LineOrder;
 use xsort_records::Checksum;
-use xsort_table::{KeyedRows, keyed_rows, of_rows};
+use xsort_table::{KeyedRows, of_rows};
 
 impl Steps for Tables {
     fn header(&self, inputs: &[JobInput], means: &Means<'_>) -> Result<Option<Hex>, Error> {
-        // Without a header, the first row says whether the columns are there.
-        let has_rows = |input: &&JobInput| self.options.has_header || input.bytes > 0;
-        let Some(JobInput { path, .. }) = inputs.iter().find(has_rows).or(inputs.first()) else {
+        if inputs.is_empty() {
             return Err(Error::settings(
                 "there is no input, whose header says what the columns are",
             ));
-        };
-        let path = Path::new(path);
-        let input = LinesInput::on(&means.disk, path)?;
-        let Recognised { inputs, taken_bytes, .. } =
-            recognise(vec![input], false, || means.budget_bytes)
-                .map_err(|(path, error)| unreadable(path, error))?;
-        let engine = means.engine(NO_DELIMITER, taken_bytes, path);
-        let KeyedRows { header, .. } =
-            keyed_rows(&self.options, &engine, inputs, false, means.observer)?;
-        Ok(Some(Hex(header)))
+        }
+        // Without a header, the first row says whether the columns are there.
+        for JobInput { path, .. } in inputs.iter().filter(|input| input.bytes > 0) {
+            let header = self.header_of(Path::new(path), means)?;
+            // What is empty once it is decompressed has none.
+            if !header.is_empty() || !self.options.has_header {
+                return Ok(Some(Hex(header)));
+            }
+        }
+        Ok(Some(Hex(Vec::new())))
     }
 
     fn cut(&self, input: &JobInput, at: u64, means: &Means<'_>) -> Result<u64, Error> {

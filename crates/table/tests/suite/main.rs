@@ -306,6 +306,12 @@ fn what_is_no_table_is_named_and_the_old_output_stays() {
         ("a", &["a,b\r2,x\r1,y\r"], &["in0: row 1", "CR alone", "byte 3", "tr '\\r' '\\n'"]),
         ("a", &["\"a\",\"b\"\r\"2\",\"x\"\r"], &["CR alone", "byte 7"]),
         ("a", &["a\n1\n", "a\r2\r"], &["in1: row 1", "CR alone"]),
+        ("a:int", &["a,b\n2,x\r1,y\r3,z\r"], &["in0: row 2", "CR alone", "byte 7"]),
+        ("a:int", &["a,b\n2,x\r1,y\r3,z"], &["in0: row 2", "CR alone", "byte 7"]),
+        ("a:int", &["a,b\n2,x\r1,y\r3,z\r\n"], &["in0: row 2", "CR alone", "byte 7"]),
+        ("a:int", &["a,b\n2,x\r1,y\r3,z\n"], &["in0: row 2", "CR alone", "byte 7"]),
+        ("a:int", &["a,b\n7,x\n\"2\",\"x\"\r\"1\",y\r"], &["in0: row 3", "CR alone", "byte 15"]),
+        ("a:int", &["a\n1\n", "a\n3\n2\r1\r"], &["in1: row 3", "CR alone", "byte 5"]),
         ("a", &["i\0d\0,\0a\0\n\0"], &["in0: it is text in UTF-16LE", "iconv -f UTF-16LE"]),
     ];
     for (keys, texts, said) in cases {
@@ -339,6 +345,13 @@ fn a_column_that_the_first_row_lacks_is_an_error() {
         assert!(error.contains("no column #3 in its first row, which has 2"), "{error}");
         assert_eq!(run(&headless("#2,#1:int"), texts).unwrap(), "1\n2,x\n");
     }
+    // Another input may have the column, whichever comes first.
+    for texts in [&["1\n", "2,x\n"][..], &["2,x\n", "1\n"], &["1\n", "", "2,x\n", "", ""]] {
+        assert_eq!(run(&headless("#2"), texts).unwrap(), "1\n2,x\n");
+        let error = run(&headless("#3"), texts).unwrap_err().to_string();
+        assert!(error.contains("no input has a column #3 in its first row"), "{error}");
+    }
+    run(&headless("#2"), &["1\n", ""]).unwrap_err();
     // Rows that lack a column which the first has are no error, nor are those that have more.
     assert_eq!(run(&headless("#2"), &["2,x\n1\n3,a,b\n"]).unwrap(), "1\n3,a,b\n2,x\n");
     assert_eq!(run(&options("#2"), &["a,b\n2,x\n1\n"]).unwrap(), "a,b\n1\n2,x\n");
@@ -348,6 +361,23 @@ fn a_column_that_the_first_row_lacks_is_an_error() {
     run(&commented, &["# a,b,c\n2,x\n"]).unwrap_err();
     let text = "# no\n2,x,b\n1,y,a\n";
     assert_eq!(run(&commented, &[text]).unwrap(), "# no\n1,y,a\n2,x,b\n");
+    assert_eq!(run(&commented, &["# no\n", "# row\n"]).unwrap(), "# no\n# row\n");
+}
+
+/// The header was that of the first file, which had none.
+#[test]
+fn empty_inputs_before_others_change_nothing() {
+    let by_name = TableOptions { has_header: true, ..options("b:int") };
+    let texts = ["a,b\nx,2\n", "", "a,b\ny,1\n"].map(|text| text.as_bytes().to_vec());
+    for empty in 0..3 {
+        let disk = SimDisk::new(SimOptions::default());
+        let inputs = [&vec![Vec::new(); empty][..], &texts].concat();
+        sort(&by_name, 8 << 20, &inputs, &disk).unwrap();
+        assert_eq!(disk.get("/out/sorted").unwrap(), b"a,b\ny,1\nx,2\n");
+    }
+    let disk = SimDisk::new(SimOptions::default());
+    sort(&by_name, 8 << 20, &[Vec::new(), Vec::new()], &disk).unwrap();
+    assert_eq!(disk.get("/out/sorted").unwrap(), b"");
 }
 
 /// Notices of a job.

@@ -52,10 +52,13 @@ impl Decoders {
     pub fn for_sort(budget_bytes: u64) -> Decoders {
         let window_log_max =
             (budget_bytes / WINDOW_SHARE).max(1).ilog2().clamp(WINDOW_LOG_SMALL, WINDOW_LOG_MAX);
-        let is_small = window_log_max == WINDOW_LOG_SMALL;
+        // A window of the small size is beside the budget. The rest is a share of the budget rather
+        // than the largest window itself, which doubles at some budgets: these would leave less to
+        // the sort than smaller ones do.
+        let share = (budget_bytes / WINDOW_SHARE).min(1 << WINDOW_LOG_MAX);
         Decoders {
             inputs_max: usize::MAX,
-            taken_bytes: if is_small { 0 } else { 1 << window_log_max },
+            taken_bytes: share.saturating_sub(1 << WINDOW_LOG_SMALL),
             window_log_max,
             window_log_max_of_any: WINDOW_LOG_MAX,
         }
@@ -437,13 +440,20 @@ mod tests {
     fn decoders_have_their_share_of_the_budget() {
         const MIB: u64 = 1 << 20;
         for (budget_mib, window_log_max, taken_mib) in
-            [(1, 23, 0), (64, 23, 0), (256, 25, 32), (9999, 27, 128)]
+            [(1, 23, 0), (64, 23, 0), (256, 25, 24), (9999, 27, 120)]
         {
             let decoders = Decoders::for_sort(budget_mib * MIB);
             assert_eq!(
                 (decoders.window_log_max, decoders.taken_bytes),
                 (window_log_max, taken_mib * MIB)
             );
+        }
+        // A larger budget leaves more to the sort, and has room for its windows.
+        for budget_mib in 1..2000 {
+            let left = |budget: u64| budget - Decoders::for_sort(budget).taken_bytes;
+            assert!(left((budget_mib + 1) * MIB) > left(budget_mib * MIB), "{budget_mib}");
+            let decoders = Decoders::for_sort(budget_mib * MIB);
+            assert!(1 << decoders.window_log_max <= decoders.taken_bytes + 8 * MIB);
         }
         for (budget_mib, inputs, inputs_max) in
             [(1, 9, 2), (64, 9, 2), (130, 9, 5), (999, 9, 9), (999, 1, 2)]
