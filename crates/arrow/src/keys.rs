@@ -212,7 +212,7 @@ fn comparable(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
             let data = column.to_data();
             let child = |child: &ArrayData| comparable(&make_array(child.clone()));
             let children = data.child_data().iter().map(child).collect::<Result<Vec<_>, _>>()?;
-            let children = children.iter().map(|child| child.to_data()).collect();
+            let children = children.iter().map(Array::to_data).collect();
             make_array(data.into_builder().child_data(children).build()?)
         }
         _ => Arc::clone(column),
