@@ -54,7 +54,7 @@ const SECRET_NAMES: [&str; 14] = [
 /// A path as it may be shown; of a URL, without its secrets.
 pub fn public_path(path: &Path) -> Cow<'_, Path> {
     // `HTTPS://` and `ftp://` are names of files here, and may be typed with secrets all the same.
-    if !path.as_os_str().as_bytes().windows(3).any(|bytes| bytes == b"://") {
+    if !has_scheme(path) {
         return Cow::Borrowed(path);
     }
     // What is no UTF-8 is no URL that can be asked for.
@@ -63,6 +63,14 @@ pub fn public_path(path: &Path) -> Cow<'_, Path> {
         Cow::Borrowed(_) => Cow::Borrowed(path),
         Cow::Owned(public) => Cow::Owned(OsStr::new(&public).into()),
     }
+}
+
+/// Whether a path begins as a URL of any scheme does.
+fn has_scheme(path: &Path) -> bool {
+    let path = path.as_os_str().as_bytes();
+    let is_of_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+    let bytes = path.iter().take_while(|byte| is_of_scheme(byte)).count();
+    path.first().is_some_and(u8::is_ascii_alphabetic) && path[bytes..].starts_with(b"://")
 }
 
 /// A text in which URLs may occur, without their secrets.
@@ -201,6 +209,8 @@ mod tests {
             ("http://node/0123456789abcdef/slice", "http://node/0123456789abcdef/slice"),
             ("s3://id:secret@bucket/key", "s3://***@bucket/key"),
             ("s3://bucket/a?x=1&y#z@", "s3://bucket/a?x=1&y#z@"),
+            ("HTTPS://id:secret@h/k?sig=a", "HTTPS://***@h/k?sig=***"),
+            ("ftp://id:secret@h/k", "ftp://***@h/k"),
             ("az://c/k?sv=1&sig=a%2Fb&se=2", "az://c/k?sv=1&sig=***&se=2"),
             ("gs://b/k?X-Goog-Signature=0a", "gs://b/k?X-Goog-Signature=***"),
             (

@@ -198,7 +198,7 @@ pub(crate) struct Report {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// Print what each phase of the job took; twice, a line for each chunk and bin, too
+    /// Print what each phase took; -vv: each chunk and bin, too
     #[arg(short, long, action = ArgAction::Count, conflicts_with = "quiet")]
     pub(crate) verbose: u8,
 

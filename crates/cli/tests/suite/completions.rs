@@ -43,7 +43,8 @@ pub(crate) fn long_options(help: &str) -> BTreeSet<String> {
     let is_option = |line: &&str| {
         line.trim_start().starts_with('-') && line.len() - line.trim_start().len() < 10
     };
-    let words = help.lines().filter(is_option).flat_map(|line| line.split([' ', ',', '=', '[']));
+    let words =
+        help.lines().filter(is_option).flat_map(|line| line.split([' ', ',', '=', '[', '.']));
     let names = words.filter(|word| word.len() > 2 && word.starts_with("--"));
     names.map(str::to_owned).collect()
 }

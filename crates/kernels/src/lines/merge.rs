@@ -214,8 +214,8 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         at
     }
 
-    /// Writes what `put` makes of the next lines to `out`: as many as would fit as they are. No line
-    /// may have been written in part before.
+    /// Writes what `put` makes of the next lines to `out`, as many as would fit as they are. Not to
+    /// be called while a line is written in part.
     pub fn fill_with(&mut self, out: &mut [u8], put: &mut dyn PutLine) -> Filled {
         debug_assert_eq!(self.pending_bytes(), 0);
         let mut filled = Filled::default();
