@@ -241,7 +241,7 @@ const ALL: &[Cases] = &[
             HELP,
             ("listen", &["127.0.0.1:0"], &["x", "", "127.0.0.1"]),
             ("advertise", &["localhost"], &[]),
-            ("token-file", &["token"], &["missing"]),
+            ("token-file", &["token"], &["missing", "latin1"]),
             ("until-stdin-closes", &[], &["=x"]),
         ]],
         taken: &[0, 2],
@@ -349,6 +349,7 @@ fn prepare(sandbox: &Sandbox) {
     sandbox.ok("sort -q in -o sorted");
     sandbox.write("a.csv", "id,n\n2,x\n1,y\n");
     sandbox.write("token", "0123456789abcdef");
+    sandbox.write("latin1", b"0123456789abcdef\xe9");
     // A copy, for one of the cases removes the other.
     sandbox.ok("gen -q 100r data");
     sandbox.ok("part plan data -q --parts 1 -o plan.json -- sort");

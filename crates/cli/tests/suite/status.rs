@@ -437,8 +437,11 @@ fn a_sort_of_lines_that_dies_of_a_signal_leaves_no_status() {
         while !catches(job.child.id(), signal) {
             thread::sleep(Duration::from_millis(1));
         }
+        // Its input stays open, so that it can't end by itself before the signal ends it.
+        let stdin = job.stdin.take();
         job.signal(signal);
         let (status, stderr) = job.end();
+        drop(stdin);
         assert_eq!((status.signal(), stderr.as_str()), (Some(signal.as_raw()), ""));
         assert_eq!(names(&watched.home()), [""; 0], "{signal:?}");
     }

@@ -103,8 +103,32 @@ fn without_a_tag_and_a_time_the_length_is_compared_again() {
     let server = Server::start(&store, |_| {
         Wrong::Says(&[("etag", ""), ("last-modified", NOW), ("date", NOW)])
     });
-    for (url, disk) in everywhere(&server) {
+    // A weak tag may be that of several versions.
+    let weak = Server::start(&store, |_| {
+        Wrong::Says(&[("etag", "W/\"1\""), ("last-modified", NOW), ("date", NOW)])
+    });
+    for (url, disk) in everywhere(&server).into_iter().chain(everywhere(&weak)) {
         disk.open_input(Path::new(&url)).unwrap();
         assert_eq!(disk.notices().len(), 1, "{url}");
+    }
+}
+
+/// What a proxy answers that wants a sign-in is no object of a store.
+#[test]
+fn a_page_in_place_of_an_object_is_an_error() {
+    let store = store();
+    put(&store, b"<html>sign in</html>");
+    let server = Server::start(&store, |_| {
+        Wrong::Says(&[("etag", ""), ("last-modified", ""), ("content-type", "text/html")])
+    });
+    for (url, disk) in everywhere(&server) {
+        let opened = disk.open_input(Path::new(&url));
+        // A web server may have pages.
+        if url.starts_with("http") {
+            opened.unwrap();
+        } else {
+            let error = opened.expect_err(&url).to_string();
+            assert!(error.contains("a page of HTML came in place of the object"), "{error}");
+        }
     }
 }
