@@ -62,23 +62,25 @@ impl ResultPrinter {
         command: &str,
         result: &T,
     ) -> Result<(), Failure> {
-        let ReportStyle { json: is_json, quiet, verbose, .. } = self.style;
-        let is_silent = quiet || (self.is_beside_data && !verbose);
+        let ReportStyle { json: is_json, quiet, verbosity, .. } = self.style;
+        let is_verbose = verbosity > 0;
+        let is_silent = quiet || (self.is_beside_data && !is_verbose);
         let text = match (is_json, is_silent) {
             (true, _) => {
                 let (version, dry_run) = (JSON_VERSION, self.is_dry_run);
                 json(&JsonResult { command, version, dry_run, result })?
             }
             (false, true) => return Ok(()),
-            (false, false) if verbose => format!("{result:#}"),
+            (false, false) if is_verbose => format!("{result:#}"),
             (false, false) => result.to_string(),
         };
         self.write(text)
     }
 
-    /// Prints tables for people, which are no part of JSON.
+    /// Prints tables for people, if they are asked for (-vv). They are no part of JSON.
     pub(crate) fn print_tables(self, tables: &impl Display) -> Result<(), Failure> {
-        if self.style.json { Ok(()) } else { self.write(tables.to_string()) }
+        let ReportStyle { json: is_json, verbosity, .. } = self.style;
+        if is_json || verbosity < 2 { Ok(()) } else { self.write(tables.to_string()) }
     }
 
     fn write(self, text: String) -> Result<(), Failure> {

@@ -5,7 +5,7 @@
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 use xsort_kernels::Caches;
-use xsort_kernels::lines::{ByBytes, Entries, Entry, Lines, Merge, for_each_line, sort};
+use xsort_kernels::lines::{ByBytes, Entries, Entry, LineMerge, Lines, Merge, for_each_line, sort};
 
 const LINES: usize = 1_000_000;
 const RUNS: usize = 8;

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     drop(console);
     let printer = ResultPrinter::beside(&args.output, style);
     printer.print("sort", &report)?;
-    if style.tables { printer.print_tables(&report.tables()) } else { Ok(()) }
+    printer.print_tables(&report.tables())
 }
 
 /// The requests that a sort makes, if there are objects among its files.

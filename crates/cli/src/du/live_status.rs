@@ -70,7 +70,7 @@ impl LiveStatus {
 
     fn open_console(&self) -> Console {
         let (quiet, progress) = (false, self.progress);
-        let style = ReportStyle { json: false, quiet, verbose: false, tables: false, progress };
+        let style = ReportStyle { json: false, quiet, verbosity: 0, progress };
         let directories = self.directories.iter().map(|path| (path.clone(), "input")).collect();
         let resources = JobResources { directories, ..JobResources::default() };
         let options =

@@ -34,8 +34,7 @@ pub(super) fn print_dry_run(
     };
     let json = command.extras.json;
     let progress = ProgressStyle::None;
-    let style =
-        ReportStyle { json, quiet: command.extras.quiet, verbose: false, tables: false, progress };
+    let style = ReportStyle { json, quiet: command.extras.quiet, verbosity: 0, progress };
     ResultPrinter::of_dry_run(style).print("lines", &result).map_err(|failure| match failure {
         crate::exit::Failure::File { source, .. } => {
             Failure::Message(format!("write failed: standard output: {}", reason(&source)).into())

@@ -38,7 +38,7 @@ pub(super) fn observer(
     let quiet = command.extras.quiet;
     let may_show = !quiet && !is_called_as_gnu(lines.program) && !prints_to_terminal;
     let progress = ProgressStyle::decide(command.extras.progress, may_show);
-    let style = ReportStyle { json: false, quiet, verbose: false, tables: false, progress };
+    let style = ReportStyle { json: false, quiet, verbosity: 0, progress };
     let scratch = resources::scratch(command);
     let mut directories: Vec<_> = scratch.iter().map(|path| (path.clone(), "scratch")).collect();
     if let Some(output) = command.output.as_ref().filter(|name| !lines.is_url(name)) {

@@ -228,10 +228,9 @@ pub(crate) struct ReportStyle {
     pub(crate) json: bool,
     /// Whether neither a result for people nor notices are printed.
     pub(crate) quiet: bool,
-    /// Whether a result for people says what each phase took.
-    pub(crate) verbose: bool,
-    /// Whether it has a line for each chunk and bin.
-    pub(crate) tables: bool,
+    /// How often -v was given: once, a result for people says what each phase took; twice, it has
+    /// a line for each chunk and bin.
+    pub(crate) verbosity: u8,
     pub(crate) progress: ProgressStyle,
 }
 
@@ -259,9 +258,8 @@ impl ProgressStyle {
 
 impl ReportStyle {
     pub(crate) fn decide(report: &Report) -> ReportStyle {
-        let Report { json, quiet, verbose, progress, .. } = *report;
-        let progress = ProgressStyle::decide(progress, !quiet);
-        ReportStyle { json, quiet, verbose: verbose > 0, tables: verbose > 1, progress }
+        let Report { json, quiet, verbose: verbosity, progress, .. } = *report;
+        ReportStyle { json, quiet, verbosity, progress: ProgressStyle::decide(progress, !quiet) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The check of lines in memory: each with the one before it.
 
-use super::{LineOrder, Words, for_each_line};
+use super::{LineOrder, for_each_line};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub struct CheckedLines {
 }
 
 /// Compares each line of `text` with the one before it, up to the first that is out of order: one
-/// that is smaller, or with `is_unique` one that is equal.
+/// that is smaller, or with `is_unique` one that is equal. Costly keys are made once for each line.
 pub(super) fn check_lines<O: LineOrder>(
     order: &O,
     text: &[u8],
@@ -26,42 +26,29 @@ pub(super) fn check_lines<O: LineOrder>(
     scratch: &mut O::Scratch,
 ) -> CheckedLines {
     if order.has_dear_keys() {
-        return check_by_keys(order, text, delimiter, is_unique, scratch);
+        let (mut key_before, mut key) = (Vec::new(), Vec::new());
+        return check_pairs(text, delimiter, is_unique, |before, line| {
+            std::mem::swap(&mut key_before, &mut key);
+            key.clear();
+            if line.len() <= KEYED_LINE_BYTES_MAX {
+                order.push_key(line, scratch, &mut key);
+            }
+            match before {
+                Some(before) if before.len().max(line.len()) > KEYED_LINE_BYTES_MAX => {
+                    order.compare(before, line, scratch)
+                }
+                Some(_) => key_before.cmp(&key),
+                None => Ordering::Less,
+            }
+        });
     }
-    // Where words don't decide alone, because a language does, they cost more than a comparison,
-    // unless a number comes first.
-    let has_words = order.is_exact() || O::Words::COUNT == 1;
+    let has_words = order.has_cheap_words();
     let mut word_before = 0;
     check_pairs(text, delimiter, is_unique, |before, line| {
         let word = if has_words { order.word(line, 0, scratch) } else { 0 };
         let by_word = std::mem::replace(&mut word_before, word).cmp(&word);
         match before {
             Some(before) => by_word.then_with(|| order.compare(before, line, scratch)),
-            None => Ordering::Less,
-        }
-    })
-}
-
-/// Checks lines whose keys are costly: each key is made once.
-fn check_by_keys<O: LineOrder>(
-    order: &O,
-    text: &[u8],
-    delimiter: u8,
-    is_unique: bool,
-    scratch: &mut O::Scratch,
-) -> CheckedLines {
-    let (mut key_before, mut key) = (Vec::new(), Vec::new());
-    check_pairs(text, delimiter, is_unique, |before, line| {
-        std::mem::swap(&mut key_before, &mut key);
-        key.clear();
-        if line.len() <= KEYED_LINE_BYTES_MAX {
-            order.push_key(line, scratch, &mut key);
-        }
-        match before {
-            Some(before) if before.len().max(line.len()) > KEYED_LINE_BYTES_MAX => {
-                order.compare(before, line, scratch)
-            }
-            Some(_) => key_before.cmp(&key),
             None => Ordering::Less,
         }
     })

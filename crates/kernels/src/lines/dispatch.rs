@@ -3,10 +3,9 @@
 //! elements is compiled for each order: virtual per block, monomorphic per element, as in STXXL.
 
 use super::check::{CheckedLines, check_lines};
-use super::merge::PutLine;
 use super::{
-    Bound, Deduplicated, Entries, Entry, Filled, Gathered, LineOrder, Lines, Merge, SameBytes,
-    Sorted, Words, bound_in_entries, bound_in_text, dedup, sort, sort_only,
+    Bound, Deduplicated, Entries, Entry, LineMerge, LineOrder, Lines, Merge, SameBytes, Sorted,
+    Words, bound_in_entries, bound_in_text, dedup, sort, sort_only,
 };
 use crate::caches::Caches;
 use std::cmp::Ordering;
@@ -37,7 +36,8 @@ pub trait LineKernels: Sync {
     /// than to leave them where they are; see [`LineOrder::arranged_from`].
     fn arranged_from(&self) -> Option<usize>;
 
-    /// Whether the first word of a line costs less than a comparison.
+    /// Whether the first word of a line costs less than a comparison; see
+    /// [`LineOrder::has_cheap_words`].
     fn has_cheap_words(&self) -> bool;
 
     /// Whether comparing two prebuilt keys is cheaper than comparing the lines they were built
@@ -108,36 +108,6 @@ pub trait LineComparer: Send {
     fn check(&mut self, text: &[u8], delimiter: u8, is_unique: bool) -> CheckedLines;
 }
 
-/// A merge of runs in progress; see [`Merge`].
-pub trait LineMerge<'a> {
-    /// See [`Merge::omit_written_sum`].
-    fn omit_written_sum(&mut self);
-
-    /// See [`Merge::fill`].
-    fn fill(&mut self, out: &mut [u8]) -> usize;
-
-    /// See [`Merge::fill_with`].
-    fn fill_with(&mut self, out: &mut [u8], put: &mut dyn PutLine) -> Filled;
-
-    /// See [`Merge::gather`].
-    fn gather(&mut self, out: &mut [u8]) -> Gathered;
-
-    /// See [`Merge::take_line`].
-    fn take_line(&mut self) -> Option<&'a [u8]>;
-
-    /// See [`Merge::pending_bytes`].
-    fn pending_bytes(&self) -> usize;
-
-    /// See [`Merge::taken`].
-    fn taken(&self) -> u64;
-
-    /// See [`Merge::sums`].
-    fn sums(&self) -> (u64, u64);
-
-    /// See [`Merge::is_done`].
-    fn is_done(&self) -> bool;
-}
-
 impl<O: LineOrder> LineKernels for O {
     fn entry_bytes(&self) -> usize {
         size_of::<Entry<O::Words>>()
@@ -148,7 +118,7 @@ impl<O: LineOrder> LineKernels for O {
     }
 
     fn has_cheap_words(&self) -> bool {
-        self.is_exact() || O::Words::COUNT == 1
+        LineOrder::has_cheap_words(self)
     }
 
     fn has_costly_keys(&self) -> bool {
@@ -238,43 +208,5 @@ impl<O: LineOrder> LineComparer for Comparer<'_, O> {
 
     fn check(&mut self, text: &[u8], delimiter: u8, is_unique: bool) -> CheckedLines {
         check_lines(self.order, text, delimiter, is_unique, &mut self.scratch)
-    }
-}
-
-impl<'a, O: LineOrder> LineMerge<'a> for Merge<'a, O> {
-    fn omit_written_sum(&mut self) {
-        Merge::omit_written_sum(self);
-    }
-
-    fn fill(&mut self, out: &mut [u8]) -> usize {
-        Merge::fill(self, out)
-    }
-
-    fn fill_with(&mut self, out: &mut [u8], put: &mut dyn PutLine) -> Filled {
-        Merge::fill_with(self, out, put)
-    }
-
-    fn gather(&mut self, out: &mut [u8]) -> Gathered {
-        Merge::gather(self, out)
-    }
-
-    fn take_line(&mut self) -> Option<&'a [u8]> {
-        Merge::take_line(self)
-    }
-
-    fn pending_bytes(&self) -> usize {
-        Merge::pending_bytes(self)
-    }
-
-    fn taken(&self) -> u64 {
-        Merge::taken(self)
-    }
-
-    fn sums(&self) -> (u64, u64) {
-        Merge::sums(self)
-    }
-
-    fn is_done(&self) -> bool {
-        Merge::is_done(self)
     }
 }

@@ -34,9 +34,6 @@ pub trait Words: sealed::Sealed + Pod + Ord + Default + Debug + Send + Sync {
     /// # Panics
     /// If they hold another number of words.
     fn typed(entries: Entries<'_>) -> &[Entry<Self>];
-
-    /// The entries, whatever words they hold.
-    fn untyped(entries: &[Entry<Self>]) -> Entries<'_>;
 }
 
 /// Only arrays of words implement [`Words`], so that entries have no padding.
@@ -71,11 +68,6 @@ impl Words for [u64; 1] {
             Entries::TwoWords(_) => panic!("entries of another order"),
         }
     }
-
-    #[inline(always)]
-    fn untyped(entries: &[Entry<Self>]) -> Entries<'_> {
-        Entries::OneWord(entries)
-    }
 }
 
 impl Words for [u64; 2] {
@@ -102,11 +94,6 @@ impl Words for [u64; 2] {
             Entries::TwoWords(entries) => entries,
             Entries::OneWord(_) => panic!("entries of another order"),
         }
-    }
-
-    #[inline(always)]
-    fn untyped(entries: &[Entry<Self>]) -> Entries<'_> {
-        Entries::TwoWords(entries)
     }
 }
 

@@ -50,13 +50,48 @@ pub trait PutLine {
     fn put(&mut self, line: &[u8], out: &mut [u8]) -> usize;
 }
 
-/// What [`Merge::fill_with`] has written.
+/// What [`LineMerge::fill_with`] has written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filled {
     /// Bytes.
     pub bytes: usize,
     /// Bytes of the lines that they were made of, each with its delimiter.
     pub line_bytes: usize,
+}
+
+/// A merge of runs in progress, resumable at any byte, in an order that its user need not know.
+pub trait LineMerge<'a> {
+    /// Leaves out the sum of written lines' hashes, for lines that are merged again. Those of
+    /// dropped lines are summed all the same.
+    fn omit_written_sum(&mut self);
+
+    /// Writes the next bytes of the merged lines to `out`. Returns how many: fewer than fit only at
+    /// the end.
+    fn fill(&mut self, out: &mut [u8]) -> usize;
+
+    /// Writes what `put` makes of the next lines to `out`, as many as would fit as they are. Not to
+    /// be called while a line is written in part.
+    fn fill_with(&mut self, out: &mut [u8], put: &mut dyn PutLine) -> Filled;
+
+    /// Writes the next lines to `out`: as many as fit whole. Not to be mixed with
+    /// [`fill`](LineMerge::fill), which may leave a part of a line.
+    fn gather(&mut self, out: &mut [u8]) -> Gathered;
+
+    /// Takes the next line, without its delimiter; `None` at the end.
+    fn take_line(&mut self) -> Option<&'a [u8]>;
+
+    /// Bytes that are missing of a line that was written in part, its delimiter included; 0 if
+    /// there is none.
+    fn pending_bytes(&self) -> usize;
+
+    /// Lines taken from the runs so far, duplicates included.
+    fn taken(&self) -> u64;
+
+    /// The sum of the hashes of lines that were written, and of those that were dropped.
+    fn sums(&self) -> (u64, u64);
+
+    /// Whether everything was written.
+    fn is_done(&self) -> bool;
 }
 
 /// Where a merge stands in one run.
@@ -86,7 +121,7 @@ impl<'a, W> Cursor<'a, W> {
     }
 }
 
-/// A merge in progress, resumable at any byte.
+/// A merge in an order of this type; [`LineMerge`] has what it does.
 pub struct Merge<'a, O: LineOrder> {
     order: &'a O,
     delimiter: u8,
@@ -194,81 +229,6 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         merge
     }
 
-    /// Leaves out the sum of written lines' hashes, for lines that are merged again. Those of
-    /// dropped lines are summed all the same.
-    pub fn omit_written_sum(&mut self) {
-        self.needs_hashes = self.is_unique;
-    }
-
-    /// Writes the next bytes of the merged lines to `out`. Returns how many: fewer than fit only at
-    /// the end.
-    pub fn fill(&mut self, out: &mut [u8]) -> usize {
-        let mut at = self.put_pending(out);
-        while self.live > 0 && at < out.len() {
-            let run = self.winner.run();
-            if self.count(run) {
-                at = self.put(out, at, run);
-            }
-            self.advance(run);
-        }
-        at
-    }
-
-    /// Writes what `put` makes of the next lines to `out`, as many as would fit as they are. Not to
-    /// be called while a line is written in part.
-    pub fn fill_with(&mut self, out: &mut [u8], put: &mut dyn PutLine) -> Filled {
-        debug_assert_eq!(self.pending_bytes(), 0);
-        let mut filled = Filled::default();
-        while self.live > 0 {
-            let run = self.winner.run();
-            let line = self.nodes[run].cursor.line();
-            let to = &mut out[filled.bytes..];
-            if line.len() >= to.len() {
-                break;
-            }
-            if self.count(run) {
-                filled.bytes += put.put(line, to);
-                filled.line_bytes += line.len() + 1;
-            }
-            self.advance(run);
-        }
-        filled
-    }
-
-    /// Writes the next lines to `out`: as many as fit whole. Not to be mixed with
-    /// [`fill`](Merge::fill), which may leave a part of a line.
-    pub fn gather(&mut self, out: &mut [u8]) -> Gathered {
-        debug_assert_eq!(self.pending_bytes(), 0);
-        let mut gathered = Gathered::default();
-        while self.live > 0 {
-            let run = self.winner.run();
-            let from = gathered.bytes;
-            if self.nodes[run].cursor.bytes >= out.len() - from {
-                break;
-            }
-            if self.count(run) {
-                let bytes = self.put(out, from, run);
-                gathered = Gathered { lines: gathered.lines + 1, bytes, last_line: from };
-            }
-            self.advance(run);
-        }
-        gathered
-    }
-
-    /// Takes the next line, without its delimiter; `None` at the end.
-    pub fn take_line(&mut self) -> Option<&'a [u8]> {
-        while self.live > 0 {
-            let run = self.winner.run();
-            let line = self.nodes[run].cursor.line();
-            let is_wanted = self.count(run);
-            self.advance(run);
-            if is_wanted {
-                return Some(line);
-            }
-        }
-        None
-    }
-
     /// Counts the head of `run`, which comes next. Returns whether it is to be written.
     #[inline(always)]
     fn count(&mut self, run: usize) -> bool {
@@ -311,27 +271,6 @@ impl<'a, O: LineOrder> Merge<'a, O> {
             return true;
         }
         begin_with_same(cursor.tail, tail, bytes)
-    }
-
-    /// Bytes that are missing of a line that was written in part, its delimiter included; 0 if
-    /// there is none.
-    pub fn pending_bytes(&self) -> usize {
-        self.pending.rest.len() + usize::from(self.pending.has_delimiter)
-    }
-
-    /// Lines taken from the runs so far, duplicates included.
-    pub fn taken(&self) -> u64 {
-        self.taken
-    }
-
-    /// The sum of the hashes of lines that were written, and of those that were dropped.
-    pub fn sums(&self) -> (u64, u64) {
-        (self.written_sum, self.dropped_sum)
-    }
-
-    /// Whether everything was written.
-    pub fn is_done(&self) -> bool {
-        self.live == 0 && self.pending.rest.is_empty() && !self.pending.has_delimiter
     }
 
     #[inline(always)]
@@ -482,6 +421,90 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         let was_live = std::mem::take(&mut self.nodes[run].cursor).is_live;
         self.live -= usize::from(was_live);
         HeadKey::exhausted(run)
+    }
+}
+
+impl<'a, O: LineOrder> LineMerge<'a> for Merge<'a, O> {
+    fn omit_written_sum(&mut self) {
+        self.needs_hashes = self.is_unique;
+    }
+
+    fn fill(&mut self, out: &mut [u8]) -> usize {
+        let mut at = self.put_pending(out);
+        while self.live > 0 && at < out.len() {
+            let run = self.winner.run();
+            if self.count(run) {
+                at = self.put(out, at, run);
+            }
+            self.advance(run);
+        }
+        at
+    }
+
+    fn fill_with(&mut self, out: &mut [u8], put: &mut dyn PutLine) -> Filled {
+        debug_assert_eq!(self.pending_bytes(), 0);
+        let mut filled = Filled::default();
+        while self.live > 0 {
+            let run = self.winner.run();
+            let line = self.nodes[run].cursor.line();
+            let to = &mut out[filled.bytes..];
+            if line.len() >= to.len() {
+                break;
+            }
+            if self.count(run) {
+                filled.bytes += put.put(line, to);
+                filled.line_bytes += line.len() + 1;
+            }
+            self.advance(run);
+        }
+        filled
+    }
+
+    fn gather(&mut self, out: &mut [u8]) -> Gathered {
+        debug_assert_eq!(self.pending_bytes(), 0);
+        let mut gathered = Gathered::default();
+        while self.live > 0 {
+            let run = self.winner.run();
+            let from = gathered.bytes;
+            if self.nodes[run].cursor.bytes >= out.len() - from {
+                break;
+            }
+            if self.count(run) {
+                let bytes = self.put(out, from, run);
+                gathered = Gathered { lines: gathered.lines + 1, bytes, last_line: from };
+            }
+            self.advance(run);
+        }
+        gathered
+    }
+
+    fn take_line(&mut self) -> Option<&'a [u8]> {
+        while self.live > 0 {
+            let run = self.winner.run();
+            let line = self.nodes[run].cursor.line();
+            let is_wanted = self.count(run);
+            self.advance(run);
+            if is_wanted {
+                return Some(line);
+            }
+        }
+        None
+    }
+
+    fn pending_bytes(&self) -> usize {
+        self.pending.rest.len() + usize::from(self.pending.has_delimiter)
+    }
+
+    fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    fn sums(&self) -> (u64, u64) {
+        (self.written_sum, self.dropped_sum)
+    }
+
+    fn is_done(&self) -> bool {
+        self.live == 0 && self.pending.rest.is_empty() && !self.pending.has_delimiter
     }
 }
 

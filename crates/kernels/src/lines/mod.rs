@@ -28,13 +28,13 @@ mod sort;
 
 pub use check::CheckedLines;
 pub use columns::SameBytes;
-pub use dispatch::{LineComparer, LineKernels, LineMerge, SortSettings};
+pub use dispatch::{LineComparer, LineKernels, SortSettings};
 pub use entry::{Entries, Entry, Words};
 pub use gather::{
     Arranged, Gathered, arrange, arrange_entries, gather, gather_entries, gather_text,
 };
 pub use hash::line_hash;
-pub use merge::{Filled, Lines, Merge, PutLine};
+pub use merge::{Filled, LineMerge, Lines, Merge, PutLine};
 pub use order::{ByBytes, ByBytesReversed, LineOrder};
 pub use scan::{
     MASK_BYTES, count_lines, for_each_line, line_end, mask, shared_bytes, whole_lines_bytes,

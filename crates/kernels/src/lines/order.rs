@@ -91,6 +91,12 @@ pub trait LineOrder: Sync {
     /// Whether enough words tell any two different keys apart.
     fn is_exact(&self) -> bool;
 
+    /// Whether the first word of a line costs less than a comparison. Where words don't decide
+    /// alone, because a language does, they cost more, unless a number comes first.
+    fn has_cheap_words(&self) -> bool {
+        self.is_exact() || Self::Words::COUNT == 1
+    }
+
     /// Whether a word is read where it lies. If not, it is made, with all of the key before it.
     fn has_words_at_hand(&self) -> bool {
         true

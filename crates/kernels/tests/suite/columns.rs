@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use std::cmp::Ordering;
 use xsort_kernels::Caches;
 use xsort_kernels::lines::{
-    Arranged, ByBytes, ByBytesReversed, Entry, LineOrder, Lines, Merge, SameBytes, arrange,
-    count_lines, dedup, sort_only,
+    Arranged, ByBytes, ByBytesReversed, Entry, LineMerge, LineOrder, Lines, Merge, SameBytes,
+    arrange, count_lines, dedup, sort_only,
 };
 
 const CACHES: Caches = Caches { l1_bytes: 2 << 10, l2_bytes: 8 << 10 };

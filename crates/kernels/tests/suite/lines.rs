@@ -5,9 +5,9 @@ use std::cmp::{Ordering, Reverse};
 use std::marker::PhantomData;
 use xsort_kernels::Caches;
 use xsort_kernels::lines::{
-    Bound, ByBytes, ByBytesReversed, Entry, Gathered, LineOrder, Lines, Merge, Words,
-    bound_in_entries, bound_in_text, count_lines, dedup, for_each_line, line_end, line_hash, sort,
-    whole_lines_bytes,
+    Bound, ByBytes, ByBytesReversed, Entries, Entry, Gathered, LineMerge, LineOrder, Lines, Merge,
+    Words, bound_in_entries, bound_in_text, count_lines, dedup, for_each_line, line_end, line_hash,
+    sort, whole_lines_bytes,
 };
 
 /// Caches so small that every path is taken with few lines.
@@ -97,6 +97,11 @@ fn sorted_entries<O: LineOrder>(order: &O, text: &[u8], delimiter: u8) -> Vec<En
     let sum = sort(order, text, delimiter, &mut unsummed, &mut spare, TINY, false);
     assert_eq!((sum, &unsummed), (0, &entries));
     entries
+}
+
+/// Entries as memory that isn't typed holds them.
+fn untyped<W: Words>(entries: &[Entry<W>]) -> Entries<'_> {
+    Entries::from_bytes(bytemuck::cast_slice(entries), size_of::<Entry<W>>())
 }
 
 fn lines_of<W: Words>(text: &[u8], delimiter: u8, entries: &[Entry<W>]) -> Vec<Vec<u8>> {
@@ -189,7 +194,7 @@ fn check_merge<O: LineOrder>(
         spilled.iter().map(|blocks| blocks.iter().map(Vec::as_slice).collect()).collect();
     let as_runs: Vec<Lines<'_>> = (0..parts.len())
         .map(|run| match run % 2 {
-            0 => Lines::Ordered { text: &texts[run], entries: O::Words::untyped(&sorted[run]) },
+            0 => Lines::Ordered { text: &texts[run], entries: untyped(&sorted[run]) },
             _ => Lines::Blocks(&slices[run]),
         })
         .collect();
