@@ -60,6 +60,15 @@ impl From<xsort_disk::Error> for Error {
 }
 
 impl Error {
+    /// An error about the memory that objects leave, as one about all memory.
+    #[must_use]
+    pub fn beside_objects(self, job: &xsort::Job) -> Error {
+        match self {
+            Error::Engine(error) => Error::Engine(job.beside_objects(error)),
+            other => other,
+        }
+    }
+
     /// A file that isn't what it should be.
     pub(crate) fn input(path: &std::path::Path, reason: impl Into<String>) -> Error {
         let (path, reason) = (path.to_owned(), reason.into());

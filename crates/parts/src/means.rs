@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use xsort::Job;
 use xsort_disk::Disk;
 use xsort_extsort::{Caches, LinesOptions, Observer, scratch_directories};
 
@@ -23,7 +24,20 @@ pub struct Means<'m> {
     pub observer: &'m dyn Observer,
 }
 
-impl Means<'_> {
+impl<'m> Means<'m> {
+    /// What a job has, watched by `observer`, with scratch beside its output.
+    pub fn new(job: &Job, observer: &'m dyn Observer) -> Means<'m> {
+        Means {
+            disk: Arc::clone(&job.disk),
+            budget_bytes: job.budget_bytes,
+            threads: job.threads,
+            caches: job.caches,
+            scratch: Vec::new(),
+            sync: true,
+            observer,
+        }
+    }
+
     /// The settings of the engine of lines for records that end with `delimiter`, sorted or merged
     /// to `output`; `taken_bytes` of the budget are used elsewhere.
     pub(crate) fn engine(&self, delimiter: u8, taken_bytes: u64, output: &Path) -> LinesOptions {

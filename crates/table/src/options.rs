@@ -34,6 +34,24 @@ pub struct TableOptions {
     pub compression: Option<OutputCodec>,
 }
 
+impl TableOptions {
+    /// Rows of this format by these keys, all of them, with a header where the format has one.
+    pub fn new(format: RowFormat, keys: Keys) -> TableOptions {
+        TableOptions {
+            format,
+            has_header: true,
+            keys,
+            collator: Collator::default(),
+            on_bad: OnBad::Refuse,
+            unique: None,
+            counts: false,
+            shuffle: None,
+            rows_max: None,
+            compression: None,
+        }
+    }
+}
+
 /// Where rows go.
 pub enum TableOutput<'o> {
     /// A new file, which appears whole or not at all.

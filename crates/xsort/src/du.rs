@@ -1,6 +1,6 @@
 //! Counting the disk usage of trees.
 
-use crate::resources::Cancel;
+use crate::cancel::Cancel;
 use parking_lot::Mutex;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

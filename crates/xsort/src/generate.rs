@@ -1,6 +1,6 @@
 //! Generating benchmark data.
 
-use crate::resources::{Resources, output_setters, resource_setters};
+use crate::setup::{Setup, output_setters, resource_setters};
 use std::path::Path;
 use xsort_extsort::{Error, GenerateOptions, GenerateReport, generate};
 use xsort_records::{Format, GenerateSpec, Generator, Pattern};
@@ -16,7 +16,7 @@ use xsort_records::{Format, GenerateSpec, Generator, Pattern};
 #[derive(Clone, Debug)]
 pub struct Generate {
     spec: GenerateSpec,
-    resources: Resources,
+    setup: Setup,
 }
 
 impl Generate {
@@ -30,7 +30,7 @@ impl Generate {
             seed: 0,
             total: records,
         };
-        Generate { spec, resources: Resources::default() }
+        Generate { spec, setup: Setup::default() }
     }
 
     resource_setters!();
@@ -65,16 +65,15 @@ impl Generate {
         let generator =
             Generator::new(self.spec).map_err(|error| Error::Settings(error.to_string()))?;
         let output = output.as_ref();
-        let job = self.resources.of_job([output; 0], Some(output))?;
+        let (job, observer) = self.setup.begin([output; 0], Some(output))?;
         let options = GenerateOptions {
             generator,
             output: output.to_owned(),
-            budget_bytes: job.budget_bytes.min(BUDGET_BYTES_MAX),
-            threads: self.resources.threads(),
+            budget_bytes: job.data_bytes().min(BUDGET_BYTES_MAX),
+            threads: job.threads,
             sync: true,
         };
-        generate(&options, &*job.disk()?, &self.resources.observer())
-            .map_err(|error| job.add_to(error))
+        generate(&options, &*job.disk, &observer).map_err(|error| job.beside_all(error))
     }
 }
 

@@ -78,16 +78,21 @@
 //! that ends while a job runs.
 #![forbid(unsafe_code)]
 
+mod cancel;
 mod du;
 mod generate;
 mod gnu_order;
+mod job;
 mod keyed_order;
+mod limited;
 mod lines;
 pub mod machine;
 mod merge_sorted;
 mod objects;
 mod prefixed;
+mod progress;
 mod resources;
+mod setup;
 pub mod size;
 mod sort;
 mod sort_key;
@@ -96,14 +101,20 @@ mod sorter;
 mod table;
 mod verify;
 
+pub use cancel::Cancel;
 pub use du::{Du, TreeUsage};
 pub use generate::Generate;
 pub use gnu_order::{GnuOrder, kernels_for};
+pub use job::{Job, Share};
 pub use keyed_order::sort_in_order;
+pub use limited::{Limited, limited_input};
 pub use lines::Lines;
 pub use merge_sorted::{MergeSorted, merge_sorted};
+#[cfg(feature = "objects")]
+pub use objects::VERIFIES_NO_OBJECT;
 pub use prefixed::Prefixed;
-pub use resources::{Cancel, Progress};
+pub use progress::Progress;
+pub use resources::Resources;
 pub use size::Memory;
 pub use sort::Sort;
 pub use sort_key::SortKey;

@@ -1,7 +1,7 @@
 //! Sorting lines of text.
 
 use crate::keyed_order::sort_in_order;
-use crate::resources::{Resources, output_setters, resource_setters};
+use crate::setup::{Setup, output_setters, resource_setters};
 use std::ffi::OsString;
 use std::io::Write;
 use std::iter;
@@ -33,7 +33,7 @@ pub struct Lines {
     arguments: Vec<OsString>,
     scratch: Vec<PathBuf>,
     has_locale: bool,
-    resources: Resources,
+    setup: Setup,
 }
 
 impl Lines {
@@ -44,7 +44,7 @@ impl Lines {
             arguments: Vec::new(),
             scratch: Vec::new(),
             has_locale: false,
-            resources: Resources::default(),
+            setup: Setup::default(),
         }
     }
 
@@ -132,7 +132,7 @@ impl Lines {
             false => Locale::c(),
         };
         let command = self.command(&locale)?;
-        let job = self.resources.of_job(&self.inputs, Some(path))?;
+        let (job, observer) = self.setup.begin(&self.inputs, Some(path))?;
         let options = LinesOptions {
             delimiter: command.terminator(),
             is_unique: command.unique,
@@ -140,11 +140,9 @@ impl Lines {
         };
         // Random orders, which need a seed, are refused.
         let order = Order::new(&command, &locale, [0; 16]);
-        let disk = job.lazy_disk();
-        let inputs = LinesInput::all_on(&disk, &self.inputs)?;
-        let observer = self.resources.observer();
-        sort_in_order(&options, &order, inputs, output, &*disk, &observer)
-            .map_err(|error| job.add_to(error))
+        let inputs = job.inputs(&self.inputs, LinesInput::at)?;
+        sort_in_order(&options, &order, inputs, output, &*job.disk, &observer)
+            .map_err(|error| job.beside_objects(error))
     }
 
     /// What the options mean. Those that say where lines come from and go to, or with which means,

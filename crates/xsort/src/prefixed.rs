@@ -1,13 +1,14 @@
 //! Sorting files of records that begin with their length.
 
-use crate::resources::{Resources, output_setters, resource_setters};
+use crate::job::Job;
+use crate::setup::{Setup, output_setters, resource_setters, sort_setters};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use xsort_disk::STANDARD_OUTPUT;
-use xsort_extsort::Error;
 use xsort_extsort::keyed::KeyedReport;
-use xsort_extsort::prefixed::{PrefixedOptions, input_on, sort_prefixed};
-use xsort_extsort::variable::SortedOutput;
+use xsort_extsort::prefixed::{PrefixedOptions, input_file, plan_prefixed, sort_prefixed};
+use xsort_extsort::variable::{LinesDryRun, LinesInput, SortedOutput};
+use xsort_extsort::{Checkpoint, Codec, Error, LinesOptions, Observer};
 use xsort_records::{KeyField, Prefix};
 
 /// Sorts files of records of varying length, each of which begins with its length, stably.
@@ -29,8 +30,10 @@ pub struct Prefixed {
     inputs: Vec<PathBuf>,
     options: PrefixedOptions,
     sync: bool,
+    codec: Option<Codec>,
+    checkpoint: Option<Checkpoint>,
     scratch: Vec<PathBuf>,
-    resources: Resources,
+    setup: Setup,
 }
 
 impl Prefixed {
@@ -43,13 +46,16 @@ impl Prefixed {
             inputs: inputs.into_iter().map(Into::into).collect(),
             options: PrefixedOptions { prefix, fields: Vec::new() },
             sync: true,
+            codec: None,
+            checkpoint: None,
             scratch: Vec::new(),
-            resources: Resources::default(),
+            setup: Setup::default(),
         }
     }
 
     resource_setters!();
     output_setters!();
+    sort_setters!();
 
     /// The fields of the key, the most significant first, at offsets behind the prefix. Unless set,
     /// all bytes behind it are the key.
@@ -59,23 +65,6 @@ impl Prefixed {
     #[must_use]
     pub fn keys(mut self, fields: impl IntoIterator<Item = KeyField>) -> Prefixed {
         self.options.fields = fields.into_iter().collect();
-        self
-    }
-
-    /// Directories for scratch: the output's, unless set.
-    #[must_use]
-    pub fn scratch<P: Into<PathBuf>>(
-        mut self,
-        directories: impl IntoIterator<Item = P>,
-    ) -> Prefixed {
-        self.scratch = directories.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Leaves it to the kernel when the output is durable.
-    #[must_use]
-    pub fn no_sync(mut self) -> Prefixed {
-        self.sync = false;
         self
     }
 
@@ -99,13 +88,42 @@ impl Prefixed {
     }
 
     fn sort(&self, path: &Path, output: SortedOutput<'_>) -> Result<KeyedReport, Error> {
-        let job = self.resources.of_job(&self.inputs, Some(path))?;
-        let disk = job.lazy_disk();
-        let inputs = self.inputs.iter().map(|path| input_on(&disk, path));
-        let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
-        let engine = job.engine(&self.scratch, path);
-        let observer = self.resources.observer();
-        sort_prefixed(&self.options, &engine, inputs, output, &*disk, &observer)
-            .map_err(|error| job.add_to(error))
+        let (job, observer) = self.setup.begin(&self.inputs, Some(path))?;
+        let inputs = job.inputs(&self.inputs, input_file)?;
+        self.run_in(&job, &observer, inputs, path, output)
+    }
+
+    /// Sorts within a job that the caller has begun and watches: `inputs`, which are the builder's,
+    /// opened as [`input_file`] does. `path` is the output's.
+    ///
+    /// # Errors
+    /// As [`run`](Prefixed::run).
+    pub fn run_in(
+        &self,
+        job: &Job,
+        observer: &dyn Observer,
+        inputs: Vec<LinesInput>,
+        path: &Path,
+        output: SortedOutput<'_>,
+    ) -> Result<KeyedReport, Error> {
+        let meaning = || format!("prefixed {:?}", self.options);
+        let checkpoint = job.checkpoint(self.checkpoint, &self.inputs, path, meaning)?;
+        let engine = LinesOptions { checkpoint, ..self.engine(job, path) };
+        sort_prefixed(&self.options, &engine, inputs, output, &*job.disk, observer)
+            .map_err(|error| job.beside_objects(error))
+    }
+
+    /// What the sort would use.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if the memory isn't enough.
+    pub fn plan_in(&self, job: &Job, output: &Path) -> Result<LinesDryRun, Error> {
+        let bytes = job.known_bytes(&self.inputs);
+        plan_prefixed(&self.options, &self.engine(job, output), bytes)
+            .map_err(|error| job.beside_objects(error))
+    }
+
+    fn engine(&self, job: &Job, output: &Path) -> LinesOptions {
+        LinesOptions { codec: self.codec, ..job.engine(&self.scratch, output) }
     }
 }

@@ -1,11 +1,14 @@
 //! Sorting files of fixed-size records.
 
-use crate::machine::{caches, random_seed};
-use crate::resources::{Resources, output_setters, resource_setters};
+use crate::job::Job;
+use crate::machine::random_seed;
+use crate::setup::{Setup, output_setters, resource_setters, sort_setters};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use xsort_extsort::fixed::Method;
-use xsort_extsort::{Begin, Checkpoint, Error, SortOptions, SortReport, sort};
+use xsort_extsort::{
+    Checkpoint, Codec, DryRun, Error, Observer, SortOptions, SortReport, Stream, dry_run,
+    sort_streamed,
+};
 use xsort_records::{Format, Layout};
 
 /// Sorts files of fixed-size records by their keys, stably.
@@ -26,15 +29,14 @@ pub struct Sort {
     inputs: Vec<PathBuf>,
     layout: Option<Layout>,
     method: Method,
+    codec: Option<Codec>,
     scratch: Vec<PathBuf>,
     remove_input: bool,
     sync: bool,
+    probe: bool,
     checkpoint: Option<Checkpoint>,
-    resources: Resources,
+    setup: Setup,
 }
-
-/// How often a checkpoint is written.
-const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 
 impl Sort {
     /// Sorts these files, as if concatenated in this order.
@@ -43,16 +45,19 @@ impl Sort {
             inputs: inputs.into_iter().map(Into::into).collect(),
             layout: None,
             method: Method::Auto,
+            codec: None,
             scratch: Vec::new(),
             remove_input: false,
             sync: true,
+            probe: false,
             checkpoint: None,
-            resources: Resources::default(),
+            setup: Setup::default(),
         }
     }
 
     resource_setters!();
     output_setters!();
+    sort_setters!();
 
     /// The records have a format that has a name. Unless this or [`layout`](Sort::layout) says
     /// otherwise, they are the Sort Benchmark's 100 bytes, and what looks like something else is
@@ -76,13 +81,6 @@ impl Sort {
         self
     }
 
-    /// Directories for scratch, best on several drives: the output's, unless set.
-    #[must_use]
-    pub fn scratch<P: Into<PathBuf>>(mut self, directories: impl IntoIterator<Item = P>) -> Sort {
-        self.scratch = directories.into_iter().map(Into::into).collect();
-        self
-    }
-
     /// Removes the inputs once the output is in place, or before if their space is needed.
     #[must_use]
     pub fn remove_input(mut self) -> Sort {
@@ -90,18 +88,11 @@ impl Sort {
         self
     }
 
-    /// Leaves it to the kernel when the output is durable, instead of syncing it.
+    /// Measures the drive before the sort, so that the report can say what share of its speed was
+    /// reached. It takes a second.
     #[must_use]
-    pub fn no_sync(mut self) -> Sort {
-        self.sync = false;
-        self
-    }
-
-    /// Keeps finished work in hidden files, and resumes an interrupted sort to the same output if
-    /// there is one.
-    #[must_use]
-    pub fn checkpoint(mut self) -> Sort {
-        self.checkpoint = Some(Checkpoint { begin: Begin::Resume, every: CHECKPOINT_EVERY });
+    pub fn probe(mut self) -> Sort {
+        self.probe = true;
         self
     }
 
@@ -111,24 +102,56 @@ impl Sort {
     /// What [`Error`] lists. The old output is then still there, unless the error says otherwise.
     pub fn run(&self, output: impl AsRef<Path>) -> Result<SortReport, Error> {
         let output = output.as_ref();
-        let job = self.resources.of_job(&self.inputs, Some(output))?;
-        let options = SortOptions {
+        let (job, observer) = self.setup.begin(&self.inputs, Some(output))?;
+        self.run_in(&job, &observer, None, output)
+    }
+
+    /// Sorts within a job that the caller has begun and watches. One of the inputs may be a stream.
+    ///
+    /// # Errors
+    /// As [`run`](Sort::run).
+    pub fn run_in(
+        &self,
+        job: &Job,
+        observer: &dyn Observer,
+        stream: Option<Stream>,
+        output: &Path,
+    ) -> Result<SortReport, Error> {
+        sort_streamed(&self.options(job, output), stream, &*job.disk, observer)
+            .map_err(|error| job.beside_all(error))
+    }
+
+    /// What the sort would do and how long it would take, after the drive was measured.
+    ///
+    /// # Errors
+    /// As [`run`](Sort::run).
+    pub fn plan_in(
+        &self,
+        job: &Job,
+        observer: &dyn Observer,
+        output: &Path,
+    ) -> Result<DryRun, Error> {
+        let options = SortOptions { probe: true, ..self.options(job, output) };
+        dry_run(&options, &*job.disk, observer).map_err(|error| job.beside_all(error))
+    }
+
+    fn options(&self, job: &Job, output: &Path) -> SortOptions {
+        SortOptions {
             inputs: self.inputs.clone(),
             output: output.to_owned(),
             layout: self.layout.clone().unwrap_or_else(|| Format::Gensort.layout()),
             format_is_assumed: self.layout.is_none(),
-            budget_bytes: job.budget_bytes,
+            budget_bytes: job.data_bytes(),
             method: self.method,
-            codec: None,
-            threads: self.resources.threads(),
-            caches: caches(None),
+            codec: self.codec,
+            threads: job.threads,
+            caches: job.caches,
             scratch: self.scratch.clone(),
             remove_input: self.remove_input,
             sync: self.sync,
-            probe: false,
+            probe: self.probe,
             sample_seed: random_seed(),
             checkpoint: self.checkpoint,
-        };
-        sort(&options, &*job.disk()?, &self.resources.observer()).map_err(|error| job.add_to(error))
+        }
     }
 }

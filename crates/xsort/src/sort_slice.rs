@@ -1,7 +1,8 @@
 //! Sorting records that a program has in memory.
 
-use crate::machine::caches;
-use crate::resources::{Cancel, Resources};
+use crate::cancel::Cancel;
+use crate::machine::{caches, threads};
+use crate::progress::{ProgressObserver, Telling};
 use xsort_extsort::{Error, InMemoryOptions, order_in_memory, sort_in_memory, sort_in_place};
 use xsort_records::Layout;
 
@@ -24,27 +25,28 @@ use xsort_records::Layout;
 #[derive(Clone, Debug)]
 pub struct SortSlice {
     layout: Layout,
-    resources: Resources,
+    threads: Option<usize>,
+    cancel: Cancel,
 }
 
 impl SortSlice {
     /// Sorts records of this layout.
     #[must_use]
     pub fn new(layout: Layout) -> SortSlice {
-        SortSlice { layout, resources: Resources::default() }
+        SortSlice { layout, threads: None, cancel: Cancel::new() }
     }
 
     /// Threads that work: one a processor, unless set.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> SortSlice {
-        self.resources.threads = Some(threads);
+        self.threads = Some(threads);
         self
     }
 
     /// Stops when the flag is set.
     #[must_use]
     pub fn cancel(mut self, flag: &Cancel) -> SortSlice {
-        self.resources.cancel = flag.clone();
+        self.cancel = flag.clone();
         self
     }
 
@@ -55,7 +57,7 @@ impl SortSlice {
     /// records, [`Error::Disk`] if the system has no memory or no thread. The records are as they
     /// were then.
     pub fn in_place(&self, records: &mut [u8]) -> Result<&SortSlice, Error> {
-        sort_in_place(&self.options(), records, &self.resources.observer()).map(|()| self)
+        sort_in_place(&self.options(), records, &self.observer()).map(|()| self)
     }
 
     /// Writes the records in order to `out`.
@@ -64,7 +66,7 @@ impl SortSlice {
     /// As [`in_place`](SortSlice::in_place), and [`Error::Settings`] if `out` has another length.
     /// It holds anything then.
     pub fn to(&self, records: &[u8], out: &mut [u8]) -> Result<&SortSlice, Error> {
-        sort_in_memory(&self.options(), records, out, &self.resources.observer()).map(|()| self)
+        sort_in_memory(&self.options(), records, out, &self.observer()).map(|()| self)
     }
 
     /// Writes the numbers of the records, from 0, in their order to `order`, a place a record.
@@ -72,11 +74,15 @@ impl SortSlice {
     /// # Errors
     /// As [`to`](SortSlice::to).
     pub fn order(&self, records: &[u8], order: &mut [u64]) -> Result<&SortSlice, Error> {
-        order_in_memory(&self.options(), records, order, &self.resources.observer()).map(|()| self)
+        order_in_memory(&self.options(), records, order, &self.observer()).map(|()| self)
+    }
+
+    fn observer(&self) -> ProgressObserver {
+        ProgressObserver::new(Telling::default(), self.cancel.clone())
     }
 
     fn options(&self) -> InMemoryOptions {
-        let threads = self.resources.threads();
+        let threads = threads(self.threads);
         InMemoryOptions { layout: self.layout.clone(), threads, caches: caches(None) }
     }
 }

@@ -1,7 +1,6 @@
 //! Sorting what a program has in its hands.
 
-use crate::machine::caches;
-use crate::resources::{Resources, resource_setters};
+use crate::setup::{Setup, resource_setters};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort_disk::STANDARD_OUTPUT;
@@ -60,7 +59,7 @@ use xsort_extsort::{Error, scratch_directories};
 #[derive(Clone, Debug, Default)]
 pub struct Sorter {
     scratch: Vec<PathBuf>,
-    resources: Resources,
+    setup: Setup,
 }
 
 impl Sorter {
@@ -88,14 +87,13 @@ impl Sorter {
     /// # Errors
     /// What [`Error`] lists; today there is no case.
     pub fn start(&self) -> Result<Sorting, Error> {
-        let Sorter { scratch, resources } = self;
+        let (job, observer) = self.setup.begin([""; 0], None)?;
         let options = SorterOptions {
-            budget_bytes: resources.budget_bytes(),
-            threads: resources.threads(),
-            caches: caches(None),
-            scratch: scratch_directories(scratch, Path::new(STANDARD_OUTPUT)),
+            budget_bytes: job.budget_bytes,
+            threads: job.threads,
+            caches: job.caches,
+            scratch: scratch_directories(&self.scratch, Path::new(STANDARD_OUTPUT)),
         };
-        let disk = resources.lazy_disk();
-        Ok(Sorting::start(options, disk, Arc::new(resources.observer())))
+        Ok(Sorting::start(options, job.disk, Arc::new(observer)))
     }
 }

@@ -1,15 +1,16 @@
 //! Sorting the rows of tables.
 
-use crate::resources::{Resources, output_setters, resource_setters};
+use crate::job::Job;
+use crate::setup::{Setup, output_setters, resource_setters, sort_setters};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use xsort_disk::STANDARD_OUTPUT;
 use xsort_extsort::keyed::KeyedReport;
-use xsort_extsort::variable::{LinesInput, OutputCodec, Recognised, recognise, unreadable};
-use xsort_extsort::{Error, LinesOptions};
+use xsort_extsort::variable::{LinesDryRun, LinesInput, OutputCodec};
+use xsort_extsort::{Checkpoint, Codec, Error, LinesOptions, Observer};
 use xsort_table::{
-    BadKeys, Collator, Dialect, Keep, Keys, OnBad, RowFormat, TableOptions, TableOutput, collator,
-    sort_table,
+    BadKeys, Dialect, Disorder, Keep, Keys, OnBad, RowFormat, TableOptions, TableOutput,
+    check_table, collator, plan_table, sort_table,
 };
 
 /// Sorts the rows of CSV, TSV and NDJSON files by typed columns.
@@ -34,8 +35,11 @@ use xsort_table::{
 pub struct Table {
     inputs: Vec<PathBuf>,
     options: TableOptions,
+    sync: bool,
+    codec: Option<Codec>,
+    checkpoint: Option<Checkpoint>,
     scratch: Vec<PathBuf>,
-    resources: Resources,
+    setup: Setup,
 }
 
 impl Table {
@@ -55,27 +59,29 @@ impl Table {
     }
 
     fn new<P: Into<PathBuf>>(format: RowFormat, inputs: impl IntoIterator<Item = P>) -> Table {
+        Table::with_options(TableOptions::new(format, Keys(Vec::new())), inputs)
+    }
+
+    /// Sorts the rows of these files together as the options say. How the output is compressed is
+    /// said by its name.
+    pub fn with_options<P: Into<PathBuf>>(
+        options: TableOptions,
+        inputs: impl IntoIterator<Item = P>,
+    ) -> Table {
         Table {
             inputs: inputs.into_iter().map(Into::into).collect(),
-            options: TableOptions {
-                format,
-                has_header: true,
-                keys: Keys(Vec::new()),
-                collator: Collator::default(),
-                on_bad: OnBad::Refuse,
-                unique: None,
-                counts: false,
-                shuffle: None,
-                rows_max: None,
-                compression: None,
-            },
+            options,
+            sync: true,
+            codec: None,
+            checkpoint: None,
             scratch: Vec::new(),
-            resources: Resources::default(),
+            setup: Setup::default(),
         }
     }
 
     resource_setters!();
     output_setters!();
+    sort_setters!();
 
     /// Sorts by these columns, in the words of `xsort table --by`: `"date:date:desc,amount:num"`,
     /// `"#3:int"`, or a path as in jq, `".user.id:int"`. Those of later calls decide among rows
@@ -124,10 +130,10 @@ impl Table {
         self
     }
 
-    /// Directories for scratch: the output's, unless set.
+    /// Rows come in the random order of this number, whatever they are, instead of by keys.
     #[must_use]
-    pub fn scratch<P: Into<PathBuf>>(mut self, directories: impl IntoIterator<Item = P>) -> Table {
-        self.scratch = directories.into_iter().map(Into::into).collect();
+    pub fn shuffle(mut self, seed: u64) -> Table {
+        self.options.shuffle = Some(seed);
         self
     }
 
@@ -138,11 +144,7 @@ impl Table {
     /// What [`Error`] lists; [`Error::Settings`] if there are no keys or no such columns.
     pub fn run(&self, output: impl AsRef<Path>) -> Result<KeyedReport, Error> {
         let output = output.as_ref();
-        self.sort(
-            output,
-            OutputCodec::of_name(output),
-            TableOutput::File { path: output, sync: true },
-        )
+        self.sort(output, TableOutput::File { path: output, sync: self.sync })
     }
 
     /// Sorts into anything that can be written to. Scratch goes to the system's temporary
@@ -151,30 +153,77 @@ impl Table {
     /// # Errors
     /// As [`run`](Table::run).
     pub fn write_to(&self, output: &mut (dyn Write + Send)) -> Result<KeyedReport, Error> {
-        self.sort(Path::new(STANDARD_OUTPUT), None, TableOutput::Stream(output))
+        self.sort(Path::new(STANDARD_OUTPUT), TableOutput::Stream(output))
     }
 
-    fn sort(
+    fn sort(&self, path: &Path, output: TableOutput<'_>) -> Result<KeyedReport, Error> {
+        let (mut job, observer) = self.setup.begin(&self.inputs, Some(path))?;
+        let inputs = job.inputs(&self.inputs, LinesInput::at)?;
+        self.run_in(&mut job, &observer, inputs, path, output)
+    }
+
+    /// Sorts within a job that the caller has begun and watches: `inputs`, which are the builder's.
+    /// `path` is the output's.
+    ///
+    /// # Errors
+    /// As [`run`](Table::run).
+    pub fn run_in(
         &self,
+        job: &mut Job,
+        observer: &dyn Observer,
+        inputs: Vec<LinesInput>,
         path: &Path,
-        compression: Option<OutputCodec>,
         output: TableOutput<'_>,
     ) -> Result<KeyedReport, Error> {
-        if self.options.keys.0.is_empty() {
+        let options = self.options(path)?;
+        let meaning = || format!("table {options:?}");
+        let checkpoint = job.checkpoint(self.checkpoint, &self.inputs, path, meaning)?;
+        let inputs = job.decompressed(inputs, observer)?;
+        let engine = LinesOptions { checkpoint, ..self.engine(job, path) };
+        sort_table(&options, &engine, inputs, output, &*job.disk, observer)
+            .map_err(|error| job.beside_objects(error))
+    }
+
+    /// The first row of `input` that comes before the one in front of it, or that is equal to it if
+    /// rows are to be [`unique`](Table::unique); `None` if all are in order.
+    ///
+    /// # Errors
+    /// As [`run`](Table::run).
+    pub fn check_in(
+        &self,
+        job: &mut Job,
+        observer: &dyn Observer,
+        input: LinesInput,
+    ) -> Result<Option<Disorder>, Error> {
+        let path = Path::new(STANDARD_OUTPUT);
+        let options = self.options(path)?;
+        let mut inputs = job.decompressed(vec![input], observer)?;
+        let input = inputs.pop().expect("as many as there were");
+        check_table(&options, &self.engine(job, path), input, observer)
+            .map_err(|error| job.beside_objects(error))
+    }
+
+    /// What the sort would use.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if the memory isn't enough.
+    pub fn plan_in(&self, job: &Job, output: &Path) -> Result<LinesDryRun, Error> {
+        let bytes = job.known_bytes(&self.inputs);
+        plan_table(&self.options(output)?, &self.engine(job, output), bytes)
+            .map_err(|error| job.beside_objects(error))
+    }
+
+    /// The options for an output of this name.
+    fn options(&self, output: &Path) -> Result<TableOptions, Error> {
+        let options = self.options.clone();
+        if options.keys.0.is_empty() && options.shuffle.is_none() {
             return Err(Error::Settings("there is no key to sort by".into()));
         }
-        let job = self.resources.of_job(&self.inputs, Some(path))?;
-        let engine = job.engine(&self.scratch, path);
-        let observer = self.resources.observer();
-        let disk = job.lazy_disk();
-        let inputs = LinesInput::all_on(&disk, &self.inputs)?;
-        let Recognised { inputs, taken_bytes, .. } =
-            recognise(inputs, false, || engine.budget_bytes)
-                .map_err(|(path, error)| unreadable(path, error))?;
-        let engine = LinesOptions { taken_bytes, ..engine };
-        let collator = collator(&self.options.keys)?;
-        let options = TableOptions { compression, collator, ..self.options.clone() };
-        sort_table(&options, &engine, inputs, output, &*disk, &observer)
-            .map_err(|error| job.add_to(error))
+        let collator = collator(&options.keys)?;
+        Ok(TableOptions { compression: OutputCodec::of_name(output), collator, ..options })
+    }
+
+    fn engine(&self, job: &Job, output: &Path) -> LinesOptions {
+        LinesOptions { codec: self.codec, ..job.engine(&self.scratch, output) }
     }
 }

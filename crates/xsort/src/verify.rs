@@ -1,8 +1,8 @@
 //! Checking the order, count and checksum of records.
 
-use crate::resources::{Resources, resource_setters};
+use crate::setup::{Setup, resource_setters};
 use std::path::PathBuf;
-use xsort_extsort::prefixed::input_on;
+use xsort_extsort::prefixed::input_file;
 use xsort_extsort::variable::total_bytes;
 use xsort_extsort::{
     Error, Observer, PrefixedVerifyOptions, VerifyOptions, VerifyReport, verify, verify_prefixed,
@@ -27,7 +27,7 @@ pub struct Verify {
     against: Vec<PathBuf>,
     layout: Option<Layout>,
     prefixed: Option<(Prefix, Vec<KeyField>)>,
-    resources: Resources,
+    setup: Setup,
 }
 
 /// What was found. Disorder is a verdict, not an error.
@@ -71,7 +71,7 @@ impl Verify {
             against: Vec::new(),
             layout: None,
             prefixed: None,
-            resources: Resources::default(),
+            setup: Setup::default(),
         }
     }
 
@@ -134,13 +134,11 @@ impl Verify {
     }
 
     fn run_prefixed(&self, prefix: Prefix, keys: &[KeyField]) -> Result<Verdict, Error> {
-        let job = self.resources.of_job(self.inputs.iter().chain(&self.against), None)?;
+        let (job, observer) = self.setup.begin(self.inputs.iter().chain(&self.against), None)?;
         let options =
-            PrefixedVerifyOptions { prefix, fields: keys.to_vec(), budget_bytes: job.budget_bytes };
-        let (disk, observer) = (job.lazy_disk(), self.resources.observer());
+            PrefixedVerifyOptions { prefix, fields: keys.to_vec(), budget_bytes: job.data_bytes() };
         let judge = |phase, files: &[PathBuf]| -> Result<(VaryingSummary, u64), Error> {
-            let inputs = files.iter().map(|path| input_on(&disk, path));
-            let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+            let inputs = job.inputs(files, input_file)?;
             observer.phase(phase, total_bytes(&inputs).unwrap_or(0));
             let read = inputs.into_iter().map(|input| (input.path.clone(), input.into_bytes()));
             verify_prefixed(&options, read, &observer)
@@ -165,16 +163,15 @@ impl Verify {
     }
 
     fn read(&self, files: &[PathBuf], order: bool) -> Result<VerifyReport, Error> {
-        let job = self.resources.of_job(files, None)?;
+        let (job, observer) = self.setup.begin(files, None)?;
         let options = VerifyOptions {
             inputs: files.to_vec(),
             layout: self.layout.clone().unwrap_or_else(|| Format::Gensort.layout()),
             format_is_assumed: self.layout.is_none(),
-            budget_bytes: job.budget_bytes,
-            threads: self.resources.threads(),
+            budget_bytes: job.data_bytes(),
+            threads: job.threads,
             order,
         };
-        verify(&options, &*job.disk()?, &self.resources.observer())
-            .map_err(|error| job.add_to(error))
+        verify(&options, &*job.disk, &observer).map_err(|error| job.beside_all(error))
     }
 }

@@ -20,7 +20,7 @@ pub(crate) use part::{
     ValidateArgs,
 };
 pub(crate) use shared::{RecordForm, Records, Report, Resources, connections, part_size};
-pub(crate) use sort::{Checkpoints, SortArgs};
+pub(crate) use sort::SortArgs;
 pub(crate) use status::StatusArgs;
 pub(crate) use table::{Quote, TableArgs};
 pub(crate) use verify::VerifyArgs;

@@ -3,9 +3,9 @@
 use crate::args::GenArgs;
 use crate::decimal::Decimal;
 use crate::exit::Failure;
-use crate::job::{Console, ConsoleOptions, JobResources};
-use crate::output::{self, ResultPrinter, refuse_terminal};
-use crate::settings::{self, JobLimits, ReportStyle};
+use crate::job::Session;
+use crate::output::{self, refuse_terminal};
+use crate::settings;
 use crate::signals::Stop;
 use serde::Serialize;
 use std::fmt;
@@ -14,8 +14,7 @@ use std::time::Instant;
 use xsort::size::Amount;
 use xsort_disk::{Disk, DisplayPath, is_standard_output};
 use xsort_extsort::units::{Bytes, Count};
-use xsort_extsort::{GenerateOptions, GenerateReport, Observer, generate};
-use xsort_objects::ObjectUse;
+use xsort_extsort::{GenerateOptions, GenerateReport, generate};
 use xsort_records::{GenerateSpec, Generator};
 
 /// The result.
@@ -54,7 +53,6 @@ struct GenPlan<'a> {
 }
 
 pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
-    let style = ReportStyle::decide(&args.report);
     if !args.dry_run {
         refuse_terminal(&args.file)?;
     }
@@ -74,31 +72,26 @@ pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
         total: records,
     };
     let generator = Generator::new(spec).map_err(|error| Failure::Usage(error.to_string()))?;
-    let objects = ObjectUse::of([&args.file; 0], Some(&args.file));
-    let limits = JobLimits::decide(&args.resources, objects, args.no_clobber, stop);
-    let disk = limits.disk()?;
+    let session = Session::begin(args.given(stop))?;
+    let job = &session.job;
     if args.dry_run {
-        let plan = GenPlan::new(args, records, left_over_bytes, &*disk)?;
-        let requests = limits.requests([], (&args.file, plan.bytes), 0);
-        return ResultPrinter::of_dry_run(style).print_plan("gen", &plan, requests);
+        let plan = GenPlan::new(args, records, left_over_bytes, &*job.disk)?;
+        let requests = job.requests([], (&args.file, plan.bytes), 0);
+        return session.end_plan().print_plan("gen", &plan, requests);
     }
-    let console = console(args, style, &limits, stop);
-    limits.notice.iter().for_each(|line| console.notice(line));
-
     let options = GenerateOptions {
         generator,
         output: args.file.clone(),
-        budget_bytes: limits.budget_bytes,
-        threads: limits.threads,
+        budget_bytes: job.data_bytes(),
+        threads: job.threads,
         sync: !args.no_sync,
     };
     let begin = Instant::now();
-    let report = generate(&options, &*disk, &console).map_err(|error| limits.add_to(error))?;
+    let report =
+        generate(&options, &*job.disk, &session.console).map_err(|error| job.beside_all(error))?;
     let seconds = begin.elapsed().as_secs_f64();
-    disk.notices().iter().for_each(|line| console.notice(line));
-    drop(console);
-    let result = GenResult::new(args, &report, &*disk, left_over_bytes, seconds);
-    ResultPrinter::beside(&args.file, style).print("gen", &result)
+    let result = GenResult::new(args, &report, &*job.disk, left_over_bytes, seconds);
+    session.end().print("gen", &result)
 }
 
 impl<'a> GenPlan<'a> {
@@ -131,21 +124,6 @@ impl fmt::Display for GenPlan<'_> {
             None => writeln!(f),
         }
     }
-}
-
-fn console(args: &GenArgs, style: ReportStyle, limits: &JobLimits, stop: &Stop) -> Console {
-    let outputs = settings::output_directories(&args.file);
-    Console::new(ConsoleOptions {
-        command: "gen",
-        style,
-        resources: JobResources {
-            directories: outputs.iter().map(|path| (path.clone(), "output")).collect(),
-            hidden_file_directories: outputs,
-            limit_bytes_per_second: limits.bytes_per_second(),
-        },
-        temperature: limits.temperature.clone(),
-        stop: Some(stop),
-    })
 }
 
 impl<'a> GenResult<'a> {

@@ -4,14 +4,13 @@
 pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod generate;
+mod given;
 mod gnu_definition;
-mod keyed_engine;
+mod keyed_plan;
 pub(crate) mod manual;
 pub(crate) mod part;
-mod resources;
 pub(crate) mod sort;
 mod sort_prefixed;
-mod stream_inputs;
 mod summary_file;
 pub(crate) mod table;
 mod verdict;

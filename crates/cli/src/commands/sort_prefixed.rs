@@ -1,75 +1,47 @@
 //! `xsort sort --record prefixed:TYPE`: sorts records that begin with their length.
 
-use super::keyed_engine::{checkpoint, engine_options, print_plan};
-use super::resources::resources;
-use super::stream_inputs::inputs;
+use super::keyed_plan::print_plan;
 use crate::args::SortArgs;
 use crate::exit::Failure;
-use crate::inputs::expand::{ExpandedInputs, expand};
-use crate::inputs::names_memory::NamesMemory;
-use crate::inputs::tree::TreeOptions;
-use crate::job::{Console, ConsoleOptions};
-use crate::output::{ResultPrinter, of_stream, refuse_terminal};
-use crate::settings::{JobLimits, ReportStyle};
+use crate::job::Session;
+use crate::output::{of_stream, refuse_terminal};
 use crate::signals::Stop;
 use std::io;
+use xsort::Prefixed;
 use xsort_disk::is_standard_output;
 use xsort_extsort::fixed::Method;
-use xsort_extsort::prefixed::{PrefixedOptions, input_file, plan_prefixed, sort_prefixed};
+use xsort_extsort::prefixed::input_file;
 use xsort_extsort::variable::SortedOutput;
-use xsort_extsort::{LinesOptions, Observer};
-use xsort_objects::ObjectUse;
 use xsort_records::Prefix;
 
 pub(super) fn run(args: &SortArgs, prefix: Prefix, stop: &Stop) -> Result<(), Failure> {
     refuse_options(args, prefix)?;
-    let style = ReportStyle::decide(&args.report);
     if !args.dry_run {
         refuse_terminal(&args.output)?;
     }
-    let objects = ObjectUse::of(&args.inputs, Some(&args.output));
-    let limits = JobLimits::decide(&args.resources, objects, args.no_clobber, stop);
-    let mut names = NamesMemory::default();
-    let disk = if args.dry_run { limits.lazy_disk() } else { limits.disk()? };
-    let trees = TreeOptions {
-        counts_links: args.trees.count_links,
-        allows_empty: args.trees.empty.allow_empty,
-        ..TreeOptions::beside(&args.output, limits.budget_bytes)
-    };
-    let ExpandedInputs { files, notices } =
-        expand(&args.inputs, trees, &mut names, &*disk, || stop.is_set())?;
-    let options = PrefixedOptions { prefix, fields: args.records.keys.clone() };
-    let taken_bytes = names.budget_bytes();
-    let (cache_size, codec) = (args.cache_size, args.compress);
-    let engine = engine_options(&limits, taken_bytes, cache_size, &args.scratch, &args.output);
-    let engine = LinesOptions { codec, ..engine };
+    let mut session = Session::begin(args.given(stop))?;
+    let files = session.files(&args.inputs, args.trees())?;
+    let sort = Prefixed::files(prefix, &files)
+        .keys(args.records.keys.iter().cloned())
+        .compress(args.compress)
+        .scratch(&args.scratch)
+        .checkpoint_as(args.checkpoints.checkpoint());
+    let path = &args.output;
     if args.dry_run {
-        let plan = |engine: &LinesOptions, bytes| plan_prefixed(&options, engine, bytes);
-        return print_plan("sort", (&files, &*disk), engine, &args.output, style, plan);
+        let plan = sort.plan_in(&session.job, path)?;
+        return print_plan(session, plan, files.len(), &args.scratch, path);
     }
-    let meaning = format!("prefixed {options:?}");
-    let checkpoint = checkpoint(&args.checkpoints, meaning, (&files, &*disk), &args.output)?;
-    let engine = LinesOptions { checkpoint, ..engine };
-    let console = Console::new(ConsoleOptions {
-        command: "sort",
-        style,
-        resources: resources(&args.inputs, &args.scratch, &args.output, &limits),
-        temperature: limits.temperature.clone(),
-        stop: Some(stop),
-    });
-    limits.notice.iter().chain(&notices).for_each(|line| console.notice(line));
-    let inputs = inputs(&files, input_file, &disk, &limits, stop)?;
-    let mut stdout = limits.hold_stream(io::stdout());
-    let is_stream = is_standard_output(&args.output);
+    let inputs = session.inputs(&files, input_file)?;
+    let mut stdout = session.job.hold_stream(io::stdout());
+    let is_stream = is_standard_output(path);
     let output = match is_stream {
         true => SortedOutput::Stream(&mut stdout),
-        false => SortedOutput::File { path: &args.output, sync: !args.no_sync },
+        false => SortedOutput::File { path, sync: !args.no_sync },
     };
-    let report = sort_prefixed(&options, &engine, inputs, output, &*disk, &console)
-        .map_err(|error| limits.add_to(if is_stream { of_stream(error) } else { error }))?;
-    disk.notices().iter().for_each(|line| console.notice(line));
-    drop(console);
-    ResultPrinter::beside(&args.output, style).print("sort", &report)
+    let report = sort
+        .run_in(&session.job, &session.console, inputs, path, output)
+        .map_err(|error| if is_stream { of_stream(error) } else { error })?;
+    session.end().print("sort", &report)
 }
 
 /// Refuses what only sorts of records of one size have.

@@ -30,9 +30,9 @@ impl<'a> SummaryFile<'a> {
     /// # Errors
     /// If the path leads to one of the files that will be `read`, or if no file can be created
     /// there.
-    pub(super) fn create(
+    pub(super) fn create<'r>(
         path: &'a Path,
-        read: impl IntoIterator<Item = &'a PathBuf>,
+        read: impl IntoIterator<Item = &'r PathBuf>,
         disk: &'a dyn Disk,
     ) -> Result<SummaryFile<'a>, Failure> {
         let old = if is_url(path) { None } else { fs::metadata(path).ok() };

@@ -1,126 +1,94 @@
 //! `xsort table`: sorts the rows of CSV, TSV and NDJSON files.
 
-use super::keyed_engine::{checkpoint, engine_options, not_resumable, print_plan};
-use super::resources::resources;
-use super::stream_inputs::inputs;
+use super::keyed_plan::print_plan;
 use crate::args::{Quote, TableArgs};
 use crate::exit::Failure;
-use crate::inputs::expand::{ExpandedInputs, expand_one};
-use crate::inputs::names_memory::NamesMemory;
-use crate::inputs::tree::{TreeError, TreeOptions};
-use crate::job::{Console, ConsoleOptions};
-use crate::output::{ResultPrinter, of_stream, write_stderr};
-use crate::settings::{JobLimits, ReportStyle, directory_of, random_bytes};
+use crate::inputs::expand::ExpandedInputs;
+use crate::inputs::tree::TreeOptions;
+use crate::job::Session;
+use crate::output::{of_stream, write_stderr};
+use crate::settings::{directory_of, random_bytes};
 use crate::signals::Stop;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use xsort::Table;
 use xsort_disk::{Disk, DisplayPath, ListedFile, Operation, is_standard_output, is_url};
+use xsort_extsort::Error;
 use xsort_extsort::units::Count;
-use xsort_extsort::variable::{
-    LinesCheckpoint, LinesInput, OutputCodec, Recognised, recognise, unreadable,
-};
-use xsort_extsort::{Error, LinesOptions, Observer};
-use xsort_objects::ObjectUse;
-use xsort_table::{
-    Dialect, Keys, PartNames, RowFormat, TableOptions, TableOutput, check_table, collator,
-    plan_table, sort_table,
-};
+use xsort_extsort::variable::{LinesInput, OutputCodec};
+use xsort_table::{Dialect, Keys, PartNames, RowFormat, TableOptions, TableOutput};
 
 /// Suffixes of compressed inputs, in front of which is that of the format.
 const COMPRESSED: [&str; 3] = ["gz", "zst", "lz4"];
 
 pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
-    let style = ReportStyle::decide(&args.report);
     refuse_output(&args.output)?;
-    let objects = ObjectUse::of(&args.inputs, Some(&args.output));
-    let limits = JobLimits::decide(&args.resources, objects, args.no_clobber, stop);
-    let disk = if args.dry_run { limits.lazy_disk() } else { limits.disk()? };
+    refuse_checkpoint(args)?;
+    let mut session = Session::begin(args.given(stop))?;
     if args.file_size.is_some() {
-        refuse_parts(&args.output, &*disk)?;
+        refuse_parts(&args.output, &*session.job.disk)?;
     }
-    let mut names = NamesMemory::default();
-    let ExpandedInputs { files, notices } =
-        tables_in((args, &args.inputs, args.empty.allow_empty), &limits, &*disk, &mut names, stop)?;
-    let keys = Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect());
-    let options = TableOptions {
-        format: format(args, &files)?,
+    let files = tables_in(args, &args.inputs, args.empty.allow_empty, &mut session)?;
+    let table = Table::with_options(options(args, &files)?, &files)
+        .compress(args.compress)
+        .scratch(&args.scratch)
+        .checkpoint_as(args.checkpoints.checkpoint());
+    let path = &args.output;
+    if args.dry_run {
+        let plan = table.plan_in(&session.job, path)?;
+        return print_plan(session, plan, files.len(), &args.scratch, path);
+    }
+    let inputs = session.inputs(&files, LinesInput::at)?;
+    if args.check {
+        return check(args, &table, inputs, session);
+    }
+    let mut stdout = session.job.hold_stream(io::stdout());
+    let (is_stream, sync) = (is_standard_output(path), !args.no_sync);
+    let output = match (is_stream, args.file_size) {
+        (true, _) => TableOutput::Stream(&mut stdout),
+        (false, None) => TableOutput::File { path, sync },
+        (false, Some(part_bytes)) => TableOutput::Parts { path, part_bytes, sync },
+    };
+    let Session { job, console, .. } = &mut session;
+    let report = table
+        .run_in(job, console, inputs, path, output)
+        .map_err(|error| if is_stream { of_stream(error) } else { error })?;
+    session.end().print("table", &report)
+}
+
+/// What the arguments say of tables in these files.
+fn options(args: &TableArgs, files: &[PathBuf]) -> Result<TableOptions, Failure> {
+    let shuffle = match (args.shuffle, args.seed) {
+        (true, None) => Some(random_seed()?),
+        (true, seed) => seed,
+        (false, _) => None,
+    };
+    Ok(TableOptions {
         has_header: !args.no_header,
-        collator: collator(&keys)?,
-        keys,
         on_bad: args.on_bad,
         unique: args.unique,
         counts: args.count,
-        shuffle: match (args.shuffle, args.seed) {
-            (true, None) => Some(random_seed()?),
-            (true, seed) => seed,
-            (false, _) => None,
-        },
+        shuffle,
         rows_max: args.top,
-        compression: OutputCodec::of_name(&args.output),
-    };
-    if args.dry_run {
-        let engine = engine(args, &limits, names.budget_bytes());
-        let plan = |engine: &_, bytes| plan_table(&options, engine, bytes);
-        return print_plan("table", (&files, &*disk), engine, &args.output, style, plan);
-    }
-    let console = Console::new(ConsoleOptions {
-        command: "table",
-        style,
-        resources: resources(&args.inputs, &args.scratch, &args.output, &limits),
-        temperature: limits.temperature.clone(),
-        stop: Some(stop),
-    });
-    limits.notice.iter().chain(&notices).for_each(|line| console.notice(line));
-    let inputs = inputs(&files, LinesInput::at, &disk, &limits, stop)?;
-    let Recognised { inputs, taken_bytes, .. } = recognise(inputs, false, || limits.budget_bytes)
-        .map_err(|(path, error)| match stop.is_set() {
-        true => Error::Cancelled,
-        false => unreadable(path, error),
-    })?;
-    if args.check {
-        return check(args, &options, &limits, inputs, &console);
-    }
-    let checkpoint = resumable(args, &options, (&files, &*disk))?;
-    let engine = engine(args, &limits, taken_bytes + names.budget_bytes());
-    let engine = LinesOptions { checkpoint, ..engine };
-    let mut stdout = limits.hold_stream(io::stdout());
-    let (is_stream, sync) = (is_standard_output(&args.output), !args.no_sync);
-    let output = match (is_stream, args.file_size) {
-        (true, _) => TableOutput::Stream(&mut stdout),
-        (false, None) => TableOutput::File { path: &args.output, sync },
-        (false, Some(part_bytes)) => TableOutput::Parts { path: &args.output, part_bytes, sync },
-    };
-    let report = sort_table(&options, &engine, inputs, output, &*disk, &console)
-        .map_err(|error| limits.add_to(if is_stream { of_stream(error) } else { error }))?;
-    disk.notices().iter().for_each(|line| console.notice(line));
-    drop(console);
-    ResultPrinter::beside(&args.output, style).print("table", &report)
+        ..TableOptions::new(format(args, files)?, keys(args))
+    })
 }
 
-fn engine(args: &TableArgs, limits: &JobLimits, taken_bytes: u64) -> LinesOptions {
-    let (codec, scratch) = (args.compress, &args.scratch);
-    LinesOptions { codec, ..engine_options(limits, taken_bytes, None, scratch, &args.output) }
+/// What to sort by.
+pub(super) fn keys(args: &TableArgs) -> Keys {
+    Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect())
 }
 
-/// What can be resumed, if that is asked for.
-fn resumable(
-    args: &TableArgs,
-    options: &TableOptions,
-    files: (&[PathBuf], &dyn Disk),
-) -> Result<Option<LinesCheckpoint>, Failure> {
-    let meaning = format!("table {options:?}");
-    let found = checkpoint(&args.checkpoints, meaning, files, &args.output)?;
-    match found {
-        Some(_) if args.file_size.is_some() => {
-            Err(not_resumable("writes one file: leave --file-size out"))
-        }
-        Some(_) if args.shuffle && args.seed.is_none() => {
-            Err(not_resumable("with --shuffle needs --seed"))
-        }
-        found => Ok(found),
+/// Refuses options beside which a sort can't be resumed.
+fn refuse_checkpoint(args: &TableArgs) -> Result<(), Failure> {
+    let refusal = |what| Err(Failure::Usage(format!("a sort that can be resumed {what}")));
+    match args.checkpoints.checkpoint() {
+        Some(_) if args.file_size.is_some() => refusal("writes one file: leave --file-size out"),
+        Some(_) if args.shuffle && args.seed.is_none() => refusal("with --shuffle needs --seed"),
+        _ => Ok(()),
     }
 }
 
@@ -175,16 +143,16 @@ fn part_at_url(names: &PartNames, disk: &dyn Disk) -> Result<Option<PathBuf>, xs
 /// `--check`: of a single input.
 fn check(
     args: &TableArgs,
-    options: &TableOptions,
-    limits: &JobLimits,
+    table: &Table,
     mut inputs: Vec<LinesInput>,
-    observer: &dyn Observer,
+    mut session: Session<'_>,
 ) -> Result<(), Failure> {
     let (Some(input), true) = (inputs.pop(), inputs.is_empty()) else {
         return Err(Failure::Usage("--check takes one file: check them one by one".into()));
     };
     let path = input.path.clone();
-    let found = check_table(options, &engine(args, limits, 0), input, observer)?;
+    let found = table.check_in(&mut session.job, &session.console, input)?;
+    session.end();
     let Some(disorder) = found else { return Ok(()) };
     if !args.report.quiet {
         let row = String::from_utf8_lossy(&disorder.bytes);
@@ -203,18 +171,16 @@ fn random_seed() -> Result<u64, Failure> {
 
 /// The inputs, with each directory replaced by the tables below it, which their names tell.
 pub(super) fn tables_in(
-    (args, inputs, allows_empty): (&TableArgs, &[PathBuf], bool),
-    limits: &JobLimits,
-    disk: &dyn Disk,
-    names: &mut NamesMemory,
-    stop: &Stop,
-) -> Result<ExpandedInputs, Failure> {
-    let beside = TreeOptions::beside(&args.output, limits.budget_bytes);
-    let options = TreeOptions { allows_empty, ..beside };
+    args: &TableArgs,
+    inputs: &[PathBuf],
+    allows_empty: bool,
+    session: &mut Session<'_>,
+) -> Result<Vec<PathBuf>, Failure> {
+    let budget_bytes = session.job.budget_bytes;
+    let options = TreeOptions { allows_empty, budget_bytes, ..TreeOptions::beside(&args.output) };
     let mut all = ExpandedInputs::default();
     for input in inputs {
-        let (one, is_tree) = expand_one(input, options, names, disk, || stop.is_set())?;
-        names.check(limits.budget_bytes).map_err(TreeError::from)?;
+        let (one, is_tree) = session.expand_one(input, options)?;
         all.notices.extend(one.notices);
         if !is_tree {
             all.files.extend(one.files);
@@ -238,7 +204,7 @@ pub(super) fn tables_in(
         }
         all.files.extend(tables);
     }
-    Ok(all)
+    Ok(session.take(all))
 }
 
 /// What rows are: what the options say, or the names of the inputs.

@@ -1,70 +1,41 @@
 //! `xsort verify --record prefixed:TYPE`: checks files of records that begin with their length.
 
-use super::resources::resources_of_reading;
-use super::stream_inputs::inputs;
 use super::verdict::{Comparison, Verdict};
 use crate::args::VerifyArgs;
 use crate::exit::Failure;
-use crate::inputs::expand::{ExpandedInputs, expand};
-use crate::inputs::names_memory::NamesMemory;
 use crate::inputs::stdin::refuse_shared;
-use crate::inputs::tree::TreeOptions;
-use crate::job::{Console, ConsoleOptions};
+use crate::job::Session;
 use crate::output::ResultPrinter;
-use crate::settings::{JobLimits, ReportStyle};
 use crate::signals::Stop;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 use xsort_disk::IoChoice;
 use xsort_extsort::prefixed::input_file;
 use xsort_extsort::variable::{LinesInput, total_bytes};
 use xsort_extsort::{Observer, PrefixedVerifyOptions, verify_prefixed};
-use xsort_objects::ObjectUse;
 use xsort_records::{Prefix, VaryingSummary};
 
 pub(super) fn run(args: &VerifyArgs, prefix: Prefix, stop: &Stop) -> Result<(), Failure> {
     refuse_options(args, prefix)?;
     refuse_shared([&args.files, &args.against])?;
-    let style = ReportStyle::decide(&args.report);
-    let objects = ObjectUse::of(args.files.iter().chain(&args.against), None);
-    let limits = JobLimits::decide(&args.resources, objects, false, stop);
     let begin = Instant::now();
-    let console = Console::new(ConsoleOptions {
-        command: "verify",
-        style,
-        resources: resources_of_reading([&args.files, &args.against], &limits),
-        temperature: limits.temperature.clone(),
-        stop: Some(stop),
-    });
-    limits.notice.iter().for_each(|line| console.notice(line));
-
-    let mut names = NamesMemory::default();
-    let disk = limits.lazy_disk();
+    let mut session = Session::begin(args.given(stop))?;
     let mut inputs_of = |paths: &[PathBuf]| {
-        let trees = TreeOptions {
-            counts_links: args.trees.count_links,
-            allows_empty: args.trees.empty.allow_empty,
-            budget_bytes: limits.budget_bytes,
-            ..TreeOptions::default()
-        };
-        let ExpandedInputs { files, notices } =
-            expand(paths, trees, &mut names, &*disk, || stop.is_set())?;
-        notices.iter().for_each(|line| console.notice(line));
-        inputs(&files, input_file, &disk, &limits, stop)
+        let files = session.files(paths, args.trees())?;
+        session.inputs(&files, input_file)
     };
     let (files, others) = (inputs_of(&args.files)?, inputs_of(&args.against)?);
     let options = PrefixedVerifyOptions {
         prefix,
         fields: args.records.keys.clone(),
-        budget_bytes: limits.budget_bytes - names.budget_bytes().min(limits.budget_bytes),
+        budget_bytes: session.job.data_bytes(),
     };
-    let (found, bytes) = judge("verify", &options, files, &console)?;
+    let (found, bytes) = judge("verify", &options, files, &session.console)?;
     let against = match args.against.is_empty() {
         true => None,
-        false => Some(judge("checksum", &options, others, &console)?),
+        false => Some(judge("checksum", &options, others, &session.console)?),
     };
-    drop(console);
-    report(args, style, &found, bytes, against, begin)
+    report(args, session.end(), &found, bytes, against, begin)
 }
 
 /// What records these are, and how many bytes they have.
@@ -83,7 +54,7 @@ fn judge(
 /// Prints the verdict.
 fn report(
     args: &VerifyArgs,
-    style: ReportStyle,
+    printer: ResultPrinter,
     found: &VaryingSummary,
     bytes: u64,
     against: Option<(VaryingSummary, u64)>,
@@ -110,7 +81,7 @@ fn report(
         seconds,
         bytes_per_second: bytes as f64 / seconds,
     };
-    ResultPrinter::beside(Path::new(""), style).print("verify", &verdict)?;
+    printer.print("verify", &verdict)?;
     if verdict.ok { Ok(()) } else { Err(Failure::Disorder) }
 }
 

@@ -1,7 +1,7 @@
 //! The status of a walk that takes long enough for anybody to see it. It is set up after a tenth of
 //! a second: counting ten files takes less time than starting a thread.
 
-use crate::job::{Console, ConsoleOptions, JobResources};
+use crate::job::{Console, ConsoleOptions, JobPlaces};
 use crate::settings::{ProgressStyle, ReportStyle};
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -72,9 +72,9 @@ impl LiveStatus {
         let (quiet, progress) = (false, self.progress);
         let style = ReportStyle { json: false, quiet, verbosity: 0, progress };
         let directories = self.directories.iter().map(|path| (path.clone(), "input")).collect();
-        let resources = JobResources { directories, ..JobResources::default() };
+        let places = JobPlaces { directories, ..JobPlaces::default() };
         let options =
-            ConsoleOptions { command: "du", style, resources, temperature: None, stop: None };
+            ConsoleOptions { command: "du", style, places, temperature: None, stop: None };
         let console = Console::new(options);
         console.phase("walk", 0);
         console

@@ -4,7 +4,6 @@
 //! trees are taken from the budget, all of them, so that it is a limit however many files there
 //! are.
 
-use xsort_extsort::Error;
 use xsort_extsort::units::Bytes;
 
 /// Names that take no more than this are not counted.
@@ -59,17 +58,6 @@ impl NamesMemory {
     pub(crate) fn fits(&self, budget_bytes: u64) -> bool {
         let names_bytes = self.budget_bytes();
         names_bytes == 0 || names_bytes + DATA_BYTES_MIN <= budget_bytes
-    }
-
-    /// An error about the budget without the names, as one about the whole budget.
-    pub(crate) fn add_to(&self, error: Error) -> Error {
-        match error {
-            Error::Memory { budget_bytes, needed_bytes } => Error::Memory {
-                budget_bytes: budget_bytes + self.budget_bytes(),
-                needed_bytes: needed_bytes + self.budget_bytes(),
-            },
-            other => other,
-        }
     }
 
     /// Checks that a budget is large enough for the names and some data.

@@ -64,12 +64,12 @@ pub(crate) struct TreeOptions<'o> {
 
 impl<'o> TreeOptions<'o> {
     /// All files, but for an output.
-    pub(crate) fn beside(output: &'o Path, budget_bytes: u64) -> TreeOptions<'o> {
+    pub(crate) fn beside(output: &'o Path) -> TreeOptions<'o> {
         let (output, output_url) = match is_url(output) {
             true => (None, Some(output)),
             false => (fs::metadata(output).ok().map(|metadata| identity(&metadata)), None),
         };
-        TreeOptions { output, output_url, budget_bytes, ..TreeOptions::default() }
+        TreeOptions { output, output_url, ..TreeOptions::default() }
     }
 }
 

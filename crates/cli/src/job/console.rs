@@ -2,7 +2,7 @@
 //! in `xsort status`.
 
 use super::bar::Bar;
-use super::drives::JobResources;
+use super::drives::JobPlaces;
 use super::progress_text::{bar_frame, position};
 use super::publication::Publication;
 use super::reporter::{Reporter, ReporterOptions, SharedPublication, try_to_end_publication};
@@ -36,7 +36,7 @@ pub(crate) struct ConsoleOptions<'a> {
     /// Name of the command.
     pub(crate) command: &'static str,
     pub(crate) style: ReportStyle,
-    pub(crate) resources: JobResources,
+    pub(crate) places: JobPlaces,
     /// The limit in degrees Celsius, and the gate to close above it.
     pub(crate) temperature: Option<(f64, Arc<Gate>)>,
     /// What stops the job; `None` if signals end the process on the spot.
@@ -72,13 +72,13 @@ impl Stderr {
 
 impl Console {
     pub(crate) fn new(options: ConsoleOptions<'_>) -> Console {
-        let ConsoleOptions { command, style, resources, temperature, stop } = options;
+        let ConsoleOptions { command, style, places, temperature, stop } = options;
         let state = Arc::new(JobState::new());
         let bar = (style.progress == ProgressStyle::Bar).then(|| Arc::new(Bar::new()));
         let stderr = Stderr { bar: bar.clone(), quiet: style.quiet };
         let is_stopped = stop.cloned().unwrap_or_default();
         let mut thermostat = temperature.map(|(limit, gate)| {
-            let directories = resources.directories.iter().map(|(path, _)| path.clone()).collect();
+            let directories = places.directories.iter().map(|(path, _)| path.clone()).collect();
             let (stderr, stop) = (stderr.clone(), is_stopped.clone());
             let print_notice = Box::new(move |line: &str| stderr.print_notice(line));
             let is_stopped = Box::new(move || stop.is_set());
@@ -89,7 +89,7 @@ impl Console {
             thermostat.update(&state);
         }
         let publication: SharedPublication =
-            Arc::new(Mutex::new(Publication::new(command, resources)));
+            Arc::new(Mutex::new(Publication::new(command, places)));
         let published = Arc::clone(&publication);
         before_death(move |patience| try_to_end_publication(&published, patience));
         let (position_state, position_stderr) = (Arc::clone(&state), stderr.clone());

@@ -6,9 +6,9 @@ use xsort_disk::public_path;
 use xsort_extsort::Reading;
 use xsort_status::DriveState;
 
-/// What a job uses, as its watchers see it.
+/// Where a job works, as its watchers see it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct JobResources {
+pub(crate) struct JobPlaces {
     /// Directories and what they are used for: "input", "scratch", "output".
     pub(crate) directories: Vec<(PathBuf, &'static str)>,
     /// Directories in which hidden files may be left if the job is killed.
@@ -17,7 +17,7 @@ pub(crate) struct JobResources {
     pub(crate) limit_bytes_per_second: Option<u64>,
 }
 
-impl JobResources {
+impl JobPlaces {
     /// Makes all paths absolute.
     pub(super) fn make_absolute(&mut self, working: &Path) {
         let directories = self.directories.iter_mut().map(|(path, _)| path);

@@ -17,6 +17,7 @@
 //! | `publication` | the state as a snapshot in shared memory |
 //! | `stage_rates` | how many threads of each stage worked and waited over the last second |
 //! | `drives` | the directories that the job uses, with the temperatures of their drives |
+//! | `session` | a command at work: its job and its console, from begin to end |
 //! | `sensors` | thermometers of drives, read once a second |
 //! | `thermostat` | pauses transfers while a drive is too hot |
 
@@ -27,9 +28,11 @@ mod progress_text;
 mod publication;
 mod reporter;
 mod sensors;
+mod session;
 mod stage_rates;
 mod state;
 mod thermostat;
 
 pub(crate) use console::{Console, ConsoleOptions};
-pub(crate) use drives::JobResources;
+pub(crate) use drives::JobPlaces;
+pub(crate) use session::{Given, Session};

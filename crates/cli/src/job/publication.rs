@@ -1,6 +1,6 @@
 //! The state of a job as a snapshot in shared memory.
 
-use super::drives::JobResources;
+use super::drives::JobPlaces;
 use super::sensors::Sensors;
 use super::stage_rates::StageRates;
 use super::state::JobState;
@@ -26,7 +26,7 @@ const ARGUMENTS_BYTES_MAX: usize = 4096;
 /// The published status of one job.
 pub(super) struct Publication {
     identity: Identity,
-    resources: JobResources,
+    places: JobPlaces,
     sensors: Sensors,
     publisher: Option<Publisher>,
     rates: RateHistory,
@@ -36,7 +36,7 @@ pub(super) struct Publication {
 impl Publication {
     /// The status of the command that runs in this process; `None` if it must not be published
     /// (`XSORT_STATUS=off`).
-    pub(super) fn new(command: &str, resources: JobResources) -> Option<Publication> {
+    pub(super) fn new(command: &str, places: JobPlaces) -> Option<Publication> {
         let is_off =
             env::var_os("XSORT_STATUS").is_some_and(|value| value == "off" || value == "0");
         if is_off {
@@ -51,7 +51,7 @@ impl Publication {
         };
         Some(Publication {
             identity,
-            resources,
+            places,
             sensors: Sensors::default(),
             publisher: None,
             rates: RateHistory::default(),
@@ -101,7 +101,7 @@ impl Publication {
         let working = env::current_dir().unwrap_or_default();
         identity.directory = working.display().to_string();
         identity.version = env!("CARGO_PKG_VERSION").into();
-        self.resources.make_absolute(&working);
+        self.places.make_absolute(&working);
     }
 
     fn snapshot(&mut self, state: &JobState, pause: Option<PauseState>) -> Snapshot {
@@ -111,7 +111,7 @@ impl Publication {
         let (curve, curve_step_seconds) = self.rates.curve();
         let pause = pause.unwrap_or_default();
         let working = Path::new(&self.identity.directory);
-        let hidden_file_directories = self.resources.hidden_file_directories.iter();
+        let hidden_file_directories = self.places.hidden_file_directories.iter();
         Snapshot {
             format: FORMAT,
             job: self.identity.clone(),
@@ -139,10 +139,10 @@ impl Publication {
                 budget_bytes: reading.frame.budget_bytes,
             },
             spilled: spilled(reading.spilled),
-            drives: self.resources.drives(working, &reading, &mut self.sensors),
+            drives: self.places.drives(working, &reading, &mut self.sensors),
             is_paused: pause.is_paused,
             limit_celsius: pause.limit_celsius,
-            limit_bytes_per_second: self.resources.limit_bytes_per_second,
+            limit_bytes_per_second: self.places.limit_bytes_per_second,
             resume_celsius: pause.resume_celsius,
             uploads: uploads_under_way().into_iter().map(upload).collect(),
             places: hidden_file_directories.map(|path| path.display().to_string()).collect(),

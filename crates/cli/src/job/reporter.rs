@@ -9,7 +9,6 @@
 use super::publication::Publication;
 use super::state::JobState;
 use super::thermostat::{PauseState, Thermostat};
-use crate::settings::is_address_space_limited;
 use crate::signals::{FatalPipe, PositionRequest, clean_up_when_killed, die_of};
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use xsort::machine::is_address_space_limited;
 
 const PERIOD: Duration = Duration::from_millis(100);
 

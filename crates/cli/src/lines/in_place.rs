@@ -18,7 +18,6 @@ use super::failure::Failure;
 use super::names;
 use crate::gnu_commands::{reason, say};
 use crate::inputs::tree::identity;
-use crate::settings::limited::Limited;
 use crate::signals::{Rewriting, clean_up_when_killed};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -28,6 +27,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use xsort::Limited;
 use xsort_disk::{DisplayPath, NewFile, RateLimit, hidden_name, parent_directory};
 
 /// What the old content's copy needs.

@@ -3,10 +3,9 @@
 use super::failure::Failure;
 use super::names;
 use crate::args::{connections, part_size};
-use crate::settings::limited;
 use std::ffi::OsStr;
 use std::sync::Arc;
-use xsort::size;
+use xsort::{limited_input, size};
 use xsort_disk::{DiskOptions, Gate, LazyDisk, RateLimit};
 use xsort_extsort::variable::LinesInput;
 use xsort_gnu::sort::{Command, Extras};
@@ -52,7 +51,7 @@ impl Limits {
 
     /// An input held to the rate where it doesn't pass the disk.
     pub(super) fn limit(&self, input: LinesInput) -> LinesInput {
-        limited::input(input, self.rate.as_ref())
+        limited_input(input, self.rate.as_ref())
     }
 }
 

@@ -5,9 +5,9 @@ use super::command::LinesCommand;
 use super::filters::{Marks, Top};
 use super::limits::Limits;
 use super::target::Target;
-use crate::settings::limited::Limited;
 use std::io::Write;
 use std::sync::Arc;
+use xsort::Limited;
 use xsort_extsort::LinesOptions;
 use xsort_extsort::variable::{
     CompressedOutput, CompressionThreads, CountedOutput, LineKernels, OutputCodec, WithoutKeys,

@@ -5,7 +5,7 @@ use super::failure::Failure;
 use super::limits::Limits;
 use super::resources;
 use crate::gnu_commands::{is_called_as_gnu, say};
-use crate::job::{Console, ConsoleOptions, JobResources};
+use crate::job::{Console, ConsoleOptions, JobPlaces};
 use crate::output;
 use crate::settings::{self, ProgressStyle, ReportStyle};
 use serde::Serialize;
@@ -45,13 +45,13 @@ pub(super) fn observer(
         directories.push((settings::directory_of(Path::new(output)), "output"));
     }
     let limit_bytes_per_second = limits.rate.as_deref().map(RateLimit::bytes_per_second);
-    let resources =
-        JobResources { directories, hidden_file_directories: scratch, limit_bytes_per_second };
+    let places =
+        JobPlaces { directories, hidden_file_directories: scratch, limit_bytes_per_second };
     let limit = limits.temperature.clone();
     Box::new(Console::new(ConsoleOptions {
         command: "lines",
         style,
-        resources,
+        places,
         temperature: limit,
         stop: None,
     }))

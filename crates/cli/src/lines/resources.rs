@@ -2,7 +2,7 @@
 
 use super::failure::{self, Failure};
 use super::names;
-use crate::settings::{self, threads_max};
+use crate::settings;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::process::{Resource, getrlimit};
 use rustix::system::sysinfo;
@@ -11,9 +11,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::thread;
-use xsort::machine::MemoryLimits;
-use xsort::machine::caches;
+use xsort::machine::{self, MemoryLimits, caches};
 use xsort::size::Memory;
 use xsort_disk::{DiskOptions, IoChoice};
 use xsort_extsort::variable::{SMALL_INPUT_BYTES, Shuffle};
@@ -105,10 +103,7 @@ pub(super) fn options(command: &Command, input_bytes: Option<u64>) -> LinesOptio
 
 /// Threads that work: as many as asked for, or one a processor.
 pub(super) fn threads(command: &Command) -> usize {
-    match command.parallel {
-        Some(threads) => threads.min(threads_max()),
-        None => thread::available_parallelism().map_or(1, usize::from),
-    }
+    machine::threads(command.parallel)
 }
 
 /// What `--compress` says; or what comes nearest to the program of `--compress-program`, which

@@ -5,10 +5,11 @@
 //! other memory may have taken what is left of it, and then a page that is refused ends the process
 //! by a signal, too. Another thread's stack has all its addresses from the beginning.
 
-use super::{is_address_space_limited, refused_memory};
+use super::refused_memory;
 use rustix::process::{Resource, getrlimit};
 use std::panic::resume_unwind;
 use std::thread;
+use xsort::machine::is_address_space_limited;
 use xsort_disk::Lease;
 
 /// Bytes of stack that are enough for any command: ten times what was measured.

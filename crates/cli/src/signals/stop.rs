@@ -11,6 +11,7 @@ use signal_hook::low_level::exit;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use xsort::Cancel;
 use xsort_objects::stop_looking;
 
 /// Set by the first signal that stops the job. Clones share the flag.
@@ -52,6 +53,11 @@ impl Stop {
         let_closed_pipes_kill()?;
         report_exceeded_sizes_as_errors()?;
         Ok(stop)
+    }
+
+    /// The flag as the library takes it.
+    pub(crate) fn cancel(&self) -> Cancel {
+        Cancel::of_number(Arc::clone(&self.signal))
     }
 
     /// Whether a signal has come.

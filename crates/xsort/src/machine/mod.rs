@@ -1,12 +1,15 @@
-//! What the machine has for a job: memory that may be used, the processor's caches, and chance.
+//! What the machine has for a job: memory and threads that may be used, the
+//! processor's caches, and chance.
 
 mod caches;
 mod memory;
+mod threads;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 pub use caches::caches;
 pub use memory::{Budget, MemoryLimits};
+pub use threads::{is_address_space_limited, threads};
 
 /// A random number, for a sort's [`sample_seed`](xsort_extsort::SortOptions::sample_seed). Not for
 /// secrets.

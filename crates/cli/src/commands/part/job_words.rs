@@ -2,16 +2,13 @@
 
 use super::definition::matches_of;
 use super::locale::locale_name;
-use super::means::StepMeans;
 use crate::args::{SortArgs, TableArgs, usage_line};
 use crate::commands::cluster::package_python;
-use crate::commands::table::{format, format_of_name, tables_in};
+use crate::commands::table::{format, format_of_name, keys, tables_in};
 use crate::exit::Failure;
-use crate::inputs::expand::{ExpandedInputs, expand};
-use crate::inputs::names_memory::NamesMemory;
 use crate::inputs::tree::TreeOptions;
+use crate::job::Session;
 use crate::settings;
-use crate::signals::Stop;
 use clap::FromArgMatches;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -71,35 +68,28 @@ impl Words {
     /// The files that inputs stand for, as for the command itself.
     pub(super) fn files(
         &self,
-        (inputs, allows_empty): (&[PathBuf], bool),
-        means: &StepMeans,
-        stop: &Stop,
-    ) -> Result<ExpandedInputs, Failure> {
-        let (limits, disk, mut names) = (means.limits(), &*means.disk, NamesMemory::default());
+        inputs: &[PathBuf],
+        allows_empty: bool,
+        session: &mut Session<'_>,
+    ) -> Result<Vec<PathBuf>, Failure> {
         if let Words::Table(args) = self {
-            return tables_in((args, inputs, allows_empty), limits, disk, &mut names, stop);
+            return tables_in(args, inputs, allows_empty, session);
         }
-        let budget_bytes = limits.budget_bytes;
-        let trees = TreeOptions { allows_empty, budget_bytes, ..TreeOptions::default() };
-        let mut all = expand(inputs, trees, &mut names, disk, || stop.is_set())?;
+        let trees = TreeOptions { allows_empty, ..TreeOptions::default() };
+        let mut files = session.files(inputs, trees)?;
         if let Words::Parquet(_) = self {
             // Beside the files of a directory there are logs and marks.
             let is_data = |path: &PathBuf| {
                 inputs.contains(path) || path.extension().is_some_and(|name| name == "parquet")
             };
-            let found = all.files.len();
-            all.files.retain(is_data);
-            if all.files.is_empty() && !(allows_empty && found == 0) {
-                let (path, reason) = (
-                    inputs[0].clone(),
-                    "there is no file below it that ends in \
-                                                          .parquet"
-                        .to_owned(),
-                );
-                return Err(Error::Input { path, reason }.into());
+            let found = files.len();
+            files.retain(is_data);
+            if files.is_empty() && !(allows_empty && found == 0) {
+                let reason = "there is no file below it that ends in .parquet".to_owned();
+                return Err(Error::Input { path: inputs[0].clone(), reason }.into());
             }
         }
-        Ok(all)
+        Ok(files)
     }
 
     /// The locale on which the order depends, if it does, as the environment names it.
@@ -111,7 +101,7 @@ impl Words {
                 // As GNU sort goes on where there is no such locale.
                 Ok(Some(Locale::named(&name).map_or_else(|| "C".to_owned(), |_| name)))
             }
-            Words::Table(args) if has_locale(&keys_of(args)) => locale_name().map(Some),
+            Words::Table(args) if has_locale(&keys(args)) => locale_name().map(Some),
             Words::Table(_) => Ok(None),
         }
     }
@@ -155,22 +145,16 @@ impl Words {
             }
             Words::Parquet(by) => Ok(Box::new(Parquet::new(by.clone(), package_python()))),
             Words::Table(args) => {
-                let keys = keys_of(args);
+                let keys = keys(args);
                 let collator = match locale {
                     Some(name) => Collator::new(&named(name)?),
                     None => Collator::default(),
                 };
                 Ok(Box::new(Tables::new(TableOptions {
-                    format: format(args, files)?,
                     has_header: !args.no_header,
-                    keys,
                     collator,
                     on_bad: args.on_bad,
-                    unique: None,
-                    counts: false,
-                    shuffle: None,
-                    rows_max: None,
-                    compression: None,
+                    ..TableOptions::new(format(args, files)?, keys)
                 })))
             }
         }
@@ -189,10 +173,6 @@ fn columns(words: &[String]) -> Result<Vec<String>, Failure> {
             "after --: parquet takes --by COLUMN[:desc][:nulls-first], once or more".into(),
         )),
     }
-}
-
-fn keys_of(args: &TableArgs) -> Keys {
-    Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect())
 }
 
 fn has_locale(keys: &Keys) -> bool {

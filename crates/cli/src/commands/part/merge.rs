@@ -1,10 +1,10 @@
 //! `xsort part merge`. Its failures have fields that a scheduler acts on.
 
-use super::means::StepMeans;
 use super::outcome::Outcome;
 use super::steps::read_job;
 use crate::args::MergeArgs;
 use crate::exit::Failure;
+use crate::job::{Given, Session};
 use crate::output::ResultPrinter;
 use crate::settings::ReportStyle;
 use crate::signals::Stop;
@@ -13,39 +13,39 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use std::{fs, io};
 use xsort_disk::{DisplayPath, is_url};
-use xsort_extsort::Observer;
-use xsort_parts::{Error, PartSource, Summary, entries_of, merge_part, write_document};
+use xsort_parts::{Error, Means, PartSource, Summary, entries_of, merge_part, write_document};
 
 pub(super) fn run(args: &MergeArgs, stop: &Stop) -> Result<(), Failure> {
     let begin = Instant::now();
-    let given = (&args.resources, &args.report);
-    let (job, steps) = read_job(&args.job, given, stop)?;
+    let given = Given::new("part", &args.resources, &args.report, stop);
+    let (job, steps) = read_job(&args.job, given)?;
     let from = sources(args)?;
-    let patience = from.iter().any(|from| is_url(from)).then_some(args.give_up_after);
-    let output = Some(args.output.as_path());
-    let means = StepMeans::with_patience(given, &from, output, patience, stop)?;
-    // What others see of the job doesn't have the servers' secrets in it.
-    let shown: Vec<PathBuf> = from.iter().map(|from| shown(from).into()).collect();
-    let console = means.console(&shown, (Some(&args.output), &args.scratch), stop);
-    let step = means.means(&console, &args.scratch, !args.no_sync);
+    let session = Session::begin(Given {
+        read: [&from, &[]],
+        scratch: &args.scratch,
+        output: Some(&args.output),
+        patience: from.iter().any(|from| is_url(from)).then_some(args.give_up_after),
+        ..given
+    })?;
+    let (scratch, sync) = (args.scratch.clone(), !args.no_sync);
+    let means = Means { scratch, sync, ..Means::new(&session.job, &session.console) };
     let merge = || -> Result<Summary, Error> {
         let source = |from| {
-            let entries = entries_of(&step.disk, from, args.part)?;
+            let entries = entries_of(&means.disk, from, args.part)?;
             Ok(PartSource { origin: from.to_string_lossy().into_owned(), entries })
         };
         let sources = from.iter().map(PathBuf::as_path).map(source);
         let sources = sources.collect::<Result<Vec<_>, Error>>()?;
-        let summary = merge_part(&*steps, &job, args.part, &sources, &args.output, &step)?;
+        let summary = merge_part(&*steps, &job, args.part, &sources, &args.output, &means)?;
         if let Some(path) = &args.summary {
-            write_document(&step.disk, path, &summary, step.sync)?;
+            write_document(&means.disk, path, &summary, sync)?;
         }
         Ok(summary)
     };
-    let merged = merge();
-    means.disk.notices().iter().for_each(|line| console.notice(line));
-    drop(console);
-    let merged = merged.map_err(|error| tell(means.add_to(error), means.style))?;
-    print(&merged, &args.output, begin, means.style)
+    let merged = merge().map_err(|error| error.beside_objects(&session.job));
+    let style = session.style;
+    let printer = session.end();
+    print(&merged.map_err(|error| tell(error, style))?, printer, begin)
 }
 
 /// The sources that are named, and those of the file.
@@ -71,12 +71,7 @@ fn shown(from: impl AsRef<Path>) -> String {
     DisplayPath(from).to_string()
 }
 
-fn print(
-    summary: &Summary,
-    output: &Path,
-    begin: Instant,
-    style: ReportStyle,
-) -> Result<(), Failure> {
+fn print(summary: &Summary, printer: ResultPrinter, begin: Instant) -> Result<(), Failure> {
     #[derive(Serialize)]
     struct Merged<'a> {
         #[serde(flatten)]
@@ -87,7 +82,7 @@ fn print(
     let Summary { part, records, bytes, .. } = summary;
     let line = format!("part {part}: {records} records, {bytes} bytes in {seconds:.2} s");
     let fields = Merged { summary, seconds };
-    ResultPrinter::beside(output, style).print("part merge", &Outcome { fields, line })
+    printer.print("part merge", &Outcome { fields, line })
 }
 
 /// Prints what a scheduler has to know of a failure, if JSON is asked for.

@@ -4,7 +4,6 @@
 mod definition;
 mod job_words;
 mod locale;
-mod means;
 mod merge;
 mod outcome;
 mod serve;

@@ -1,59 +1,58 @@
 //! The steps but `merge` and `serve`.
 
 use super::job_words::Words;
-use super::means::StepMeans;
 use super::outcome::Outcome;
-use crate::args::{MapArgs, PlanArgs, Report, Resources, SampleArgs, SplitArgs, ValidateArgs};
+use crate::args::{MapArgs, PlanArgs, SampleArgs, SplitArgs, ValidateArgs};
 use crate::exit::Failure;
-use crate::inputs::expand::ExpandedInputs;
+use crate::job::{Given, Session};
 use crate::output::ResultPrinter;
+use crate::settings::ReportStyle;
 use crate::signals::Stop;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::slice::from_ref;
+use std::sync::Arc;
 use std::time::Instant;
-use xsort_extsort::{Observer, Unobserved};
+use xsort_disk::Disk;
+use xsort_extsort::Unobserved;
 use xsort_parts::{
-    Document, Error, Job, Manifest, Sample, SliceFiles, SliceSizes, Splitters, Steps, Summary,
-    check_outputs, document_files, map_slice, plan_job, quantiles, read_document, write_document,
+    Document, Error, Job, Manifest, Means, Sample, SliceFiles, SliceSizes, Splitters, Steps,
+    Summary, check_outputs, document_files, map_slice, plan_job, quantiles, read_document,
+    write_document,
 };
 
 /// A job, and what its words mean.
-pub(super) fn read_job(
-    path: &Path,
-    given: (&Resources, &Report),
-    stop: &Stop,
-) -> Result<(Job, Box<dyn Steps>), Failure> {
-    let means = StepMeans::new(given, [path], None, stop)?;
-    let job: Job = read_document(&means.disk, path)?;
+pub(super) fn read_job(path: &PathBuf, given: Given<'_>) -> Result<(Job, Box<dyn Steps>), Failure> {
+    let disk = Given { read: [from_ref(path), &[]], ..given }.job(None)?.disk;
+    let job: Job = read_document(&disk, path)?;
     let files: Vec<PathBuf> = job.inputs().map(PathBuf::from).collect();
     let steps = Words::parse(&job.command)?.steps(&files, job.locale.as_deref())?;
     Ok((job, steps))
 }
 
-fn read_all<D: Document>(means: &StepMeans, paths: &[PathBuf]) -> Result<Vec<D>, Failure> {
-    let read = |path: &PathBuf| read_document(&means.disk, path).map_err(Failure::from);
+fn read_all<D: Document>(disk: &Arc<dyn Disk>, paths: &[PathBuf]) -> Result<Vec<D>, Failure> {
+    let read = |path: &PathBuf| read_document(disk, path).map_err(Failure::from);
     document_files(paths)?.iter().map(read).collect()
 }
 
 pub(super) fn plan(args: &PlanArgs, stop: &Stop) -> Result<(), Failure> {
-    let given = (&args.resources, &args.report);
-    let means = StepMeans::new(given, &args.inputs, Some(&args.output), stop)?;
+    let given = Given::new("part", &args.resources, &args.report, stop);
     if args.inputs.iter().any(|path| path.as_os_str() == "-") {
         return Err(Failure::Usage("standard input can't be sorted in parts".into()));
     }
     let words = Words::parse(&args.command)?;
-    let inputs = (&*args.inputs, args.empty.allow_empty);
-    let ExpandedInputs { files, notices } = words.files(inputs, &means, stop)?;
+    let (read, output) = ([&*args.inputs, &[]], Some(&*args.output));
+    let mut session = Session::begin(Given { read, output, ..given })?;
+    let files = words.files(&args.inputs, args.empty.allow_empty, &mut session)?;
     let locale = words.locale()?;
     let steps = words.steps(&files, locale.as_deref())?;
-    let console = means.console(&args.inputs, (Some(&args.output), &[]), stop);
-    notices.iter().for_each(|line| console.notice(line));
     let (slice_bytes, part_bytes) = (args.slice_size, args.part_size);
     let sizes = SliceSizes { slice_bytes, parts: args.parts, part_bytes };
     let words = (words.spelled_out(&args.command, &files), locale);
-    let job = plan_job(&*steps, words, &files, sizes, &means.means(&console, &[], true))?;
+    let means = Means::new(&session.job, &session.console);
+    let job = plan_job(&*steps, words, &files, sizes, &means)?;
     write_document(&means.disk, &args.output, &job, true)?;
-    drop(console);
+    let printer = session.end_step();
 
     #[derive(Serialize)]
     struct Planned<'a> {
@@ -66,14 +65,16 @@ pub(super) fn plan(args: &PlanArgs, stop: &Stop) -> Result<(), Failure> {
     let (slices, parts, bytes) = (job.slices.len(), job.parts, job.bytes);
     let line = format!("{bytes} bytes of {} inputs: {slices} slices, {parts} parts", files.len());
     let fields = Planned { job: &job.id, inputs: files.len(), bytes, slices, parts };
-    ResultPrinter::new(means.style).print("part plan", &Outcome { fields, line })
+    printer.print("part plan", &Outcome { fields, line })
 }
 
 pub(super) fn sample(args: &SampleArgs, stop: &Stop) -> Result<(), Failure> {
-    let given = (&args.resources, &args.report);
-    let (job, steps) = read_job(&args.job, given, stop)?;
-    let means = StepMeans::new(given, job.inputs(), Some(&args.output), stop)?;
-    let step = means.means(&Unobserved, &[], true);
+    let given = Given::new("part", &args.resources, &args.report, stop);
+    let (job, steps) = read_job(&args.job, given)?;
+    let read: Vec<PathBuf> = job.inputs().map(PathBuf::from).collect();
+    let (read, output) = ([&*read, &[]], Some(&*args.output));
+    let step = Given { read, output, ..given }.job(None)?;
+    let means = Means::new(&step, &Unobserved);
     let sample = |&slice: &usize| {
         if slice >= job.slices.len() {
             let last = job.slices.len() - 1;
@@ -83,7 +84,7 @@ pub(super) fn sample(args: &SampleArgs, stop: &Stop) -> Result<(), Failure> {
         if stop.is_set() {
             return Err(xsort_extsort::Error::Cancelled.into());
         }
-        Ok(steps.sample(&job, slice, args.keys.max(1), &step)?)
+        Ok(steps.sample(&job, slice, args.keys.max(1), &means)?)
     };
     let samples = args.slice.0.iter().map(sample).collect::<Result<Vec<_>, Failure>>()?;
     let keys = samples.iter().map(|sample| sample.keys.len()).sum();
@@ -97,16 +98,18 @@ pub(super) fn sample(args: &SampleArgs, stop: &Stop) -> Result<(), Failure> {
     }
     let line = format!("{keys} keys of {} slices", args.slice.0.len());
     let fields = Sampled { job: &job.id, slices: &args.slice.0, keys };
-    ResultPrinter::new(means.style).print("part sample", &Outcome { fields, line })
+    ResultPrinter::new(ReportStyle::decide(&args.report))
+        .print("part sample", &Outcome { fields, line })
 }
 
 pub(super) fn split(args: &SplitArgs, stop: &Stop) -> Result<(), Failure> {
-    let given = (&args.resources, &args.report);
-    let (job, steps) = read_job(&args.job, given, stop)?;
-    let means = StepMeans::new(given, &args.samples, Some(&args.output), stop)?;
-    let samples: Vec<Sample> = read_all(&means, &args.samples)?;
+    let given = Given::new("part", &args.resources, &args.report, stop);
+    let (job, steps) = read_job(&args.job, given)?;
+    let (read, output) = ([&*args.samples, &[]], Some(&*args.output));
+    let disk = Given { read, output, ..given }.job(None)?.disk;
+    let samples: Vec<Sample> = read_all(&disk, &args.samples)?;
     let splitters = quantiles(&job, &samples, |a, b| steps.compare(a, b))?;
-    write_document(&means.disk, &args.output, &splitters, true)?;
+    write_document(&disk, &args.output, &splitters, true)?;
 
     #[derive(Serialize)]
     struct Split<'a> {
@@ -117,25 +120,30 @@ pub(super) fn split(args: &SplitArgs, stop: &Stop) -> Result<(), Failure> {
     let count = splitters.splitters.len();
     let fields = Split { job: &job.id, id: &splitters.id, splitters: count };
     let line = format!("{count} splitters for {} parts", job.parts);
-    ResultPrinter::new(means.style).print("part split", &Outcome { fields, line })
+    ResultPrinter::new(ReportStyle::decide(&args.report))
+        .print("part split", &Outcome { fields, line })
 }
 
 pub(super) fn map(args: &MapArgs, stop: &Stop) -> Result<(), Failure> {
-    let given = (&args.resources, &args.report);
-    let (job, steps) = read_job(&args.job, given, stop)?;
+    let given = Given::new("part", &args.resources, &args.report, stop);
+    let (job, steps) = read_job(&args.job, given)?;
     let slice = job.slices.get(args.slice).cloned().unwrap_or_default();
     let inputs: Vec<PathBuf> = slice.inputs.iter().map(|input| (&input.path).into()).collect();
-    let read = inputs.iter().chain([&args.splitters]);
-    let means = StepMeans::of_slice(given, read, slice.bytes, stop)?;
-    let splitters: Splitters = read_document(&means.disk, &args.splitters)?;
     let files = SliceFiles::of(&args.to, args.slice);
-    let console = means.console(&inputs, (Some(&files.data), &args.scratch), stop);
+    let session = Session::begin(Given {
+        read: [&inputs, from_ref(&args.splitters)],
+        scratch: &args.scratch,
+        output: Some(&files.data),
+        read_soon_bytes: Some(slice.bytes),
+        ..given
+    })?;
+    let splitters: Splitters = read_document(&session.job.disk, &args.splitters)?;
     let begin = Instant::now();
-    let step = means.means(&console, &args.scratch, args.sync);
-    let mapped = map_slice(&*steps, (&job, &splitters), args.slice, &args.to, &step)
-        .map_err(|error| means.add_to(error))?;
-    means.disk.notices().iter().for_each(|line| console.notice(line));
-    drop(console);
+    let (scratch, sync) = (args.scratch.clone(), args.sync);
+    let means = Means { scratch, sync, ..Means::new(&session.job, &session.console) };
+    let mapped = map_slice(&*steps, (&job, &splitters), args.slice, &args.to, &means)
+        .map_err(|error| error.beside_objects(&session.job))?;
+    let printer = session.end_step();
 
     #[derive(Serialize)]
     struct Mapped<'a> {
@@ -166,20 +174,19 @@ pub(super) fn map(args: &MapArgs, stop: &Stop) -> Result<(), Failure> {
         data: files.data.to_string_lossy().into_owned(),
         manifest: files.manifest.to_string_lossy().into_owned(),
     };
-    ResultPrinter::new(means.style).print("part map", &Outcome { fields, line })
+    printer.print("part map", &Outcome { fields, line })
 }
 
 pub(super) fn validate(args: &ValidateArgs, stop: &Stop) -> Result<(), Failure> {
-    let given = (&args.resources, &args.report);
-    let (job, steps) = read_job(&args.job, given, stop)?;
-    let documents =
-        StepMeans::new(given, args.manifests.iter().chain(&args.summaries), None, stop)?;
+    let given = Given::new("part", &args.resources, &args.report, stop);
+    let (job, steps) = read_job(&args.job, given)?;
+    let documents = Given { read: [&args.manifests, &args.summaries], ..given }.job(None)?.disk;
     let manifests: Vec<Manifest> = read_all(&documents, &args.manifests)?;
     let summaries: Vec<Summary> = read_all(&documents, &args.summaries)?;
     let outputs = summaries.iter().map(|summary| &*summary.output);
     let read: Vec<PathBuf> = outputs.chain(job.inputs()).map(PathBuf::from).collect();
-    let means = StepMeans::new(given, &read, None, stop)?;
-    let console = means.console(&read, (None, &[]), stop);
+    let session = Session::begin(Given { read: [&read, &[]], ..given })?;
+    let means = Means::new(&session.job, &session.console);
     let (compare, count) =
         (|a: &[u8], b: &[u8]| steps.compare(a, b), |slice| steps.count(&job, slice));
     let judged = xsort_parts::validate(&job, &manifests, &summaries, compare, count);
@@ -188,11 +195,11 @@ pub(super) fn validate(args: &ValidateArgs, stop: &Stop) -> Result<(), Failure> 
             check_outputs(&*means.disk, &summaries)?;
         }
         if args.read {
-            steps.verify(&job, &summaries, found.checksum, &means.means(&console, &[], true))?;
+            steps.verify(&job, &summaries, found.checksum, &means)?;
         }
         Ok(found)
     });
-    drop(console);
+    let printer = session.end_step();
 
     #[derive(Serialize)]
     struct Verdict<'a> {
@@ -225,6 +232,6 @@ pub(super) fn validate(args: &ValidateArgs, stop: &Stop) -> Result<(), Failure> 
         checksum: found.map(|found| found.checksum.to_string()),
         fault,
     };
-    ResultPrinter::new(means.style).print("part validate", &Outcome { fields, line })?;
+    printer.print("part validate", &Outcome { fields, line })?;
     if found.is_some() { Ok(()) } else { Err(Failure::Disorder) }
 }

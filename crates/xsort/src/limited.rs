@@ -6,19 +6,20 @@ use xsort_disk::RateLimit;
 use xsort_extsort::variable::LinesInput;
 
 /// Something that is read or written no faster than allowed, without passing the disk.
-pub(crate) struct Limited<T> {
+pub struct Limited<T> {
     inner: T,
     rate: Arc<RateLimit>,
 }
 
 impl<T> Limited<T> {
-    pub(crate) fn new(inner: T, rate: Arc<RateLimit>) -> Limited<T> {
+    /// `inner`, held to `rate`.
+    pub fn new(inner: T, rate: Arc<RateLimit>) -> Limited<T> {
         Limited { inner, rate }
     }
 }
 
 /// An input held to the rate, if there is one, where it doesn't pass the disk.
-pub(crate) fn input(input: LinesInput, rate: Option<&Arc<RateLimit>>) -> LinesInput {
+pub fn limited_input(input: LinesInput, rate: Option<&Arc<RateLimit>>) -> LinesInput {
     match rate.cloned() {
         Some(rate) => {
             input.read_through(move |bytes| Box::new(Limited::new(bytes, Arc::clone(&rate))))

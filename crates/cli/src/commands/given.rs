@@ -1,0 +1,73 @@
+//! What the arguments of each command give to its session.
+
+use crate::args::{GenArgs, SortArgs, TableArgs, VerifyArgs};
+use crate::inputs::tree::TreeOptions;
+use crate::job::Given;
+use crate::signals::Stop;
+
+impl GenArgs {
+    /// The file that is written, and with which means.
+    pub(super) fn given<'g>(&'g self, stop: &'g Stop) -> Given<'g> {
+        Given {
+            output: Some(&self.file),
+            no_clobber: self.no_clobber,
+            ..Given::new("gen", &self.resources, &self.report, stop)
+        }
+    }
+}
+
+impl SortArgs {
+    /// The files that are read and written, and with which means.
+    pub(super) fn given<'g>(&'g self, stop: &'g Stop) -> Given<'g> {
+        Given {
+            read: [&self.inputs, &[]],
+            scratch: &self.scratch,
+            output: Some(&self.output),
+            no_clobber: self.no_clobber,
+            cache_bytes: self.cache_size,
+            ..Given::new("sort", &self.resources, &self.report, stop)
+        }
+    }
+
+    /// Which files of directories are sorted.
+    pub(super) fn trees(&self) -> TreeOptions<'_> {
+        TreeOptions {
+            counts_links: self.trees.count_links,
+            allows_empty: self.trees.empty.allow_empty,
+            ..TreeOptions::beside(&self.output)
+        }
+    }
+}
+
+impl TableArgs {
+    /// The files that are read and written, and with which means.
+    pub(super) fn given<'g>(&'g self, stop: &'g Stop) -> Given<'g> {
+        Given {
+            read: [&self.inputs, &[]],
+            scratch: &self.scratch,
+            output: Some(&self.output),
+            no_clobber: self.no_clobber,
+            ..Given::new("table", &self.resources, &self.report, stop)
+        }
+    }
+}
+
+impl VerifyArgs {
+    /// The files that are read, and the summary that is written, and with which means.
+    pub(super) fn given<'g>(&'g self, stop: &'g Stop) -> Given<'g> {
+        Given {
+            read: [&self.files, &self.against],
+            output: self.summary.as_deref(),
+            ..Given::new("verify", &self.resources, &self.report, stop)
+        }
+    }
+
+    /// Which files of directories are checked.
+    pub(super) fn trees(&self) -> TreeOptions<'_> {
+        TreeOptions {
+            counts_links: self.trees.count_links,
+            allows_empty: self.trees.empty.allow_empty,
+            ..TreeOptions::default()
+        }
+    }
+}

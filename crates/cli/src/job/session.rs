@@ -1,0 +1,248 @@
+//! A command at work: its job, and the console that shows it.
+//!
+//! ```text
+//! begin --> files, inputs --> (a builder of the library runs) --> end --> ResultPrinter
+//! ```
+
+use super::console::{Console, ConsoleOptions};
+use super::drives::JobPlaces;
+use crate::args::{Report, Resources};
+use crate::exit::Failure;
+use crate::inputs::expand::{ExpandedInputs, directory_of, expand, expand_one};
+use crate::inputs::names_memory::NamesMemory;
+use crate::inputs::stdin::{NAME, StandardInput, go_to_end, index_of_stdin};
+use crate::inputs::tree::{TreeError, TreeOptions};
+use crate::output::ResultPrinter;
+use crate::settings::{ReportStyle, output_directories};
+use crate::signals::Stop;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use xsort::Job;
+use xsort_disk::{Gate, Operation, is_url};
+use xsort_extsort::Observer;
+use xsort_extsort::variable::{Content, LinesInput};
+
+/// What a command is given by its arguments, besides what it does.
+#[derive(Clone, Copy)]
+pub(crate) struct Given<'g> {
+    /// Its name.
+    pub(crate) command: &'static str,
+    pub(crate) resources: &'g Resources,
+    pub(crate) report: &'g Report,
+    /// Names that are read.
+    pub(crate) read: [&'g [PathBuf]; 2],
+    /// Directories for scratch.
+    pub(crate) scratch: &'g [PathBuf],
+    pub(crate) output: Option<&'g Path>,
+    /// Whether the output must not replace anything.
+    pub(crate) no_clobber: bool,
+    /// Cache per thread, instead of what the processor has.
+    pub(crate) cache_bytes: Option<u64>,
+    /// Bytes of the output, if it is read soon.
+    pub(crate) read_soon_bytes: Option<u64>,
+    /// How long a server that doesn't answer is asked again, instead of a store's time.
+    pub(crate) patience: Option<Duration>,
+    /// What stops it.
+    pub(crate) stop: &'g Stop,
+}
+
+impl<'g> Given<'g> {
+    /// A command that reads and writes nothing yet.
+    pub(crate) fn new(
+        command: &'static str,
+        resources: &'g Resources,
+        report: &'g Report,
+        stop: &'g Stop,
+    ) -> Given<'g> {
+        Given {
+            command,
+            resources,
+            report,
+            read: [&[]; 2],
+            scratch: &[],
+            output: None,
+            no_clobber: false,
+            cache_bytes: None,
+            read_soon_bytes: None,
+            patience: None,
+            stop,
+        }
+    }
+
+    /// Its job, whose transfers pass `gate`.
+    ///
+    /// # Errors
+    /// As [`xsort::Resources::job`].
+    pub(crate) fn job(&self, gate: Option<Arc<Gate>>) -> Result<Job, Failure> {
+        let Resources { memory, threads, io, bandwidth_limit, objects, .. } = *self.resources;
+        let resources = xsort::Resources {
+            memory,
+            threads: Some(usize::from(threads)).filter(|&threads| threads > 0),
+            cache_bytes: self.cache_bytes,
+            io,
+            bandwidth: bandwidth_limit,
+            gate,
+            no_clobber: self.no_clobber,
+            read_soon_bytes: self.read_soon_bytes,
+            objects: objects.given(self.no_clobber),
+            patience: self.patience,
+            cancel: self.stop.cancel(),
+        };
+        Ok(resources.job(self.read.concat(), self.output)?)
+    }
+
+    /// Where it works; URLs have no directories.
+    fn places(&self, limit_bytes_per_second: Option<u64>) -> JobPlaces {
+        let outputs = self.output.map(output_directories).unwrap_or_default();
+        let scratch = self.scratch.iter().map(|path| (path.clone(), "scratch"));
+        let read = self.read.into_iter().flatten();
+        let read = read.filter(|path| path.as_os_str() != "-" && !is_url(path));
+        let read = read.map(|path| (directory_of(path), "input"));
+        let written = outputs.iter().map(|path| (path.clone(), "output"));
+        let mut directories: Vec<_> = scratch.chain(read).chain(written).collect();
+        directories.dedup();
+        let hidden_file_directories = [&outputs, self.scratch].concat();
+        JobPlaces { directories, hidden_file_directories, limit_bytes_per_second }
+    }
+}
+
+/// A command at work.
+pub(crate) struct Session<'g> {
+    pub(crate) job: Job,
+    pub(crate) console: Console,
+    /// Names of inputs, and what is known of them.
+    pub(crate) names: NamesMemory,
+    pub(crate) style: ReportStyle,
+    given: Given<'g>,
+}
+
+impl<'g> Session<'g> {
+    /// Begins the job, and shows and publishes it.
+    ///
+    /// # Errors
+    /// As [`Given::job`].
+    pub(crate) fn begin(given: Given<'g>) -> Result<Session<'g>, Failure> {
+        let style = ReportStyle::decide(given.report);
+        let limit = given.resources.temperature_limit;
+        let temperature = limit.map(|celsius| (f64::from(celsius), Arc::<Gate>::default()));
+        let job = given.job(temperature.as_ref().map(|(_, gate)| Arc::clone(gate)))?;
+        let console = Console::new(ConsoleOptions {
+            command: given.command,
+            style,
+            places: given.places(job.bytes_per_second()),
+            temperature,
+            stop: Some(given.stop),
+        });
+        job.notice.iter().for_each(|line| console.notice(line));
+        Ok(Session { job, console, names: NamesMemory::default(), style, given })
+    }
+
+    /// The files that these names stand for. The names of many are a share of the memory.
+    ///
+    /// # Errors
+    /// As [`expand`].
+    pub(crate) fn files(
+        &mut self,
+        paths: &[PathBuf],
+        trees: TreeOptions<'_>,
+    ) -> Result<Vec<PathBuf>, TreeError> {
+        let options = TreeOptions { budget_bytes: self.job.budget_bytes, ..trees };
+        let is_stopped = || self.given.stop.is_set();
+        let expanded = expand(paths, options, &mut self.names, &*self.job.disk, is_stopped)?;
+        Ok(self.take(expanded))
+    }
+
+    /// The files that one name stands for, and whether they are all that is below it.
+    ///
+    /// # Errors
+    /// As [`files`](Session::files).
+    pub(crate) fn expand_one(
+        &mut self,
+        path: &Path,
+        options: TreeOptions<'_>,
+    ) -> Result<(ExpandedInputs, bool), TreeError> {
+        let is_stopped = || self.given.stop.is_set();
+        let one = expand_one(path, options, &mut self.names, &*self.job.disk, is_stopped)?;
+        self.names.check(options.budget_bytes)?;
+        Ok(one)
+    }
+
+    /// What was found, whose names are a share of the memory.
+    pub(crate) fn take(&mut self, expanded: ExpandedInputs) -> Vec<PathBuf> {
+        expanded.notices.iter().for_each(|line| self.console.notice(line));
+        self.job.reserve("names of inputs", self.names.budget_bytes());
+        expanded.files
+    }
+
+    /// The inputs at these paths, none of which is a directory, for a job that reads each as a
+    /// stream; `-` is standard input, `at` makes that of a file, and URLs are the disk's. What
+    /// isn't there is an error now, all else when it is read.
+    pub(crate) fn inputs(
+        &self,
+        paths: &[PathBuf],
+        at: fn(&Path) -> LinesInput,
+    ) -> Result<Vec<LinesInput>, Failure> {
+        index_of_stdin(paths)?;
+        paths.iter().map(|path| self.input(path, at)).collect()
+    }
+
+    fn input(&self, path: &Path, at: fn(&Path) -> LinesInput) -> Result<LinesInput, Failure> {
+        if path.as_os_str() != "-" {
+            let missing = |error| xsort_disk::Error::new(Operation::Open, path, error);
+            if !is_url(path) {
+                fs::metadata(path).map_err(missing)?;
+            }
+            return Ok(self.job.input(path, at)?);
+        }
+        Ok(match self.standard_input()? {
+            StandardInput::File(path) => {
+                go_to_end();
+                self.job.input(&path, at)?
+            }
+            StandardInput::Stream(read) => self.job.hold(LinesInput {
+                path: NAME.into(),
+                bytes: None,
+                content: Content::Stream(read),
+            }),
+        })
+    }
+
+    /// Standard input, whose waits end when the command is stopped.
+    ///
+    /// # Errors
+    /// As [`StandardInput::open`].
+    pub(crate) fn standard_input(&self) -> Result<StandardInput, Failure> {
+        StandardInput::open(self.given.stop)
+    }
+
+    /// Ends a step of a sort in parts, whose output is no data: its result goes to standard output.
+    pub(crate) fn end_step(self) -> ResultPrinter {
+        let style = self.style;
+        self.end();
+        ResultPrinter::new(style)
+    }
+
+    /// Ends a job that is only planned.
+    pub(crate) fn end_plan(self) -> ResultPrinter {
+        let style = self.style;
+        self.end();
+        ResultPrinter::of_dry_run(style)
+    }
+
+    /// The command's name.
+    pub(crate) fn command(&self) -> &'static str {
+        self.given.command
+    }
+
+    /// Ends the job: what its disk has to say is said, and nothing is drawn any more. The result is
+    /// printed after that.
+    pub(crate) fn end(self) -> ResultPrinter {
+        self.job.disk.notices().iter().for_each(|line| self.console.notice(line));
+        match self.given.output {
+            Some(output) => ResultPrinter::beside(output, self.style),
+            None => ResultPrinter::new(self.style),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! How a job tells the caller of a builder how far it is.
+
+use crate::cancel::Cancel;
+use parking_lot::Mutex;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+use xsort_extsort::Observer;
+
+/// How far a job is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress<'a> {
+    /// What it does now: "form runs", "merge", "generate", "verify" and the like.
+    pub phase: &'a str,
+    /// Bytes of the phase that are done.
+    pub done_bytes: u64,
+    /// Bytes of the phase; 0 if that isn't known.
+    pub bytes: u64,
+    /// Seconds since the phase began.
+    pub phase_seconds: f64,
+    /// Bytes of all phases before it.
+    pub earlier_bytes: u64,
+    /// Bytes of the phases that are to come, as far as they were announced.
+    pub to_come_bytes: u64,
+    /// Seconds since the job began.
+    pub seconds: f64,
+}
+
+type OnProgress = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
+type OnNotice = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// The closures that a builder was given.
+#[derive(Clone, Default)]
+pub(crate) struct Telling {
+    pub(crate) on_progress: Option<OnProgress>,
+    pub(crate) on_notice: Option<OnNotice>,
+}
+
+impl Telling {
+    pub(crate) fn notice(&self, line: &str) {
+        if let Some(tell) = &self.on_notice {
+            tell(line);
+        }
+    }
+}
+
+impl fmt::Debug for Telling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Telling").finish_non_exhaustive()
+    }
+}
+
+/// The observer of a builder's job: calls its closures.
+pub(crate) struct ProgressObserver {
+    telling: Telling,
+    cancel: Cancel,
+    phase: Mutex<Phase>,
+    /// Bytes of the phase that are done.
+    done: AtomicU64,
+    began: Instant,
+}
+
+/// The phase that a job is in.
+#[derive(Clone, Default)]
+struct Phase {
+    name: String,
+    bytes: u64,
+    /// `None` before the first.
+    began: Option<Instant>,
+    earlier_bytes: u64,
+    /// Names and bytes of those to come.
+    to_come: Vec<(String, u64)>,
+}
+
+impl ProgressObserver {
+    pub(crate) fn new(telling: Telling, cancel: Cancel) -> ProgressObserver {
+        ProgressObserver {
+            telling,
+            cancel,
+            phase: Mutex::default(),
+            done: AtomicU64::new(0),
+            began: Instant::now(),
+        }
+    }
+
+    fn tell(&self) {
+        let Some(tell) = &self.telling.on_progress else { return };
+        let Phase { name, bytes, began, earlier_bytes, to_come } = self.phase.lock().clone();
+        tell(Progress {
+            phase: &name,
+            done_bytes: self.done.load(Relaxed),
+            bytes,
+            phase_seconds: began.map_or(0.0, |began| began.elapsed().as_secs_f64()),
+            earlier_bytes,
+            to_come_bytes: to_come.iter().map(|(_, bytes)| bytes).sum(),
+            seconds: self.began.elapsed().as_secs_f64(),
+        });
+    }
+}
+
+impl Observer for ProgressObserver {
+    fn phase(&self, name: &str, bytes: u64) {
+        let mut phase = self.phase.lock();
+        phase.earlier_bytes += self.done.swap(0, Relaxed);
+        (phase.name, phase.bytes, phase.began) = (name.to_owned(), bytes, Some(Instant::now()));
+        if let Some(index) = phase.to_come.iter().position(|(announced, _)| announced == name) {
+            phase.to_come.drain(..=index);
+        }
+        drop(phase);
+        self.tell();
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.done.fetch_add(bytes, Relaxed);
+        self.tell();
+    }
+
+    fn notice(&self, line: &str) {
+        self.telling.notice(line);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    fn expect(&self, phases: &[(&str, u64)]) {
+        let phases = phases.iter().map(|&(name, bytes)| (name.to_owned(), bytes));
+        self.phase.lock().to_come = phases.collect();
+    }
+}
