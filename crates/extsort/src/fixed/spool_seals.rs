@@ -4,7 +4,6 @@
 //! Chunks are read in any order, and begin and end anywhere in blocks. CRC-32s of neighbouring
 //! bytes can be combined (`crc32fast`'s `combine`, after zlib). So each chunk adds its part of a
 //! block, and the last part completes the checksum.
-//! block, and the last one completes the checksum.
 
 use crc32fast::Hasher;
 use parking_lot::Mutex;

@@ -7,8 +7,6 @@
 //! A merge always makes progress: reads are in the order in which cuts need them, every run holds
 //! at most one block across a cut, and the plan has a block for each of these in addition to the
 //! blocks of the segments in flight.
-//! at most one block across a cut, and the plan has a block for each of these besides those of the
-//! segments in flight.
 
 use super::cut::Cut;
 use super::forecast::RunBlock;
