@@ -82,13 +82,13 @@ pub struct Merge<'a, K> {
 /// How heads are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    /// Not at all: all keys are equal, and the runs are concatenated.
+    /// Heads are not compared: all keys are equal, and the runs are concatenated.
     Runs,
-    /// By one word, which is the whole key.
+    /// One word is compared, which is the whole key.
     Word,
-    /// By the bytes of a head key, which are the whole key.
+    /// The bytes of a head key are compared, which are the whole key.
     Words,
-    /// By the bytes of a head key; if they are equal, by whole keys.
+    /// The bytes of a head key are compared; if they are equal, whole keys.
     WordsThenKeys,
 }
 

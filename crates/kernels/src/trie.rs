@@ -155,7 +155,8 @@ impl Trie {
     /// Builds the nodes, level by level. `least` and `greatest` are the smallest and largest key of
     /// the sample.
     pub(crate) fn build(&mut self, least: &[u8], greatest: &[u8]) {
-        // The first and last splitter show what all keys near them share, unless there is only one.
+        // The first and last splitter show which bytes all of them share. A single splitter
+        // doesn't.
         let at = match self.len() {
             0 => return,
             1 => shared_prefix(least, greatest),

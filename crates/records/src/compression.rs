@@ -72,8 +72,8 @@ const MAGIC: [(&[u8], Compression); 24] = [
 /// The end of an empty bzip2 file, after `BZh` and a digit.
 const BZIP2_END: &[u8] = b"\x17\x72\x45\x38\x50\x90";
 
-/// The magic number, after one byte of sixteen values, of frames that both Zstandard and LZ4 skip.
-/// Files written by `pzstd` begin with one.
+/// The magic number, without its first byte, of frames that both Zstandard and LZ4 skip. The first
+/// byte has one of 16 values. Files written by `pzstd` begin with such a frame.
 const SKIPPABLE: &[u8] = b"\x2a\x4d\x18";
 
 /// Size of LZMA's parameters, dictionary and length in bytes.

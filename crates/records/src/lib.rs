@@ -10,7 +10,7 @@
 //! plain_key, little_key, fields_key, key_rule      order_check  its own comparison of fields
 //! key_field, layout   what the user asks for       summary      valsort's file format
 //! format     the formats with a name               checksum     order-free sum of CRC-32s
-//! prefix     records that begin with their length  verify_varying   judges these
+//! prefix     records that begin with their length  verify_varying   verifies them
 //! crc32      of many records at once, for checksum
 //! generate   fills blocks: gensort, gensort_ascii, gensort_skew, kv128, block4k; lcg and mix are
 //!            the random numbers, pattern replaces the keys

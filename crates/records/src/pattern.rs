@@ -145,8 +145,8 @@ const OCTAVES: u64 = 20;
 
 /// A rank k from 1 to 2^20 - 1, with a probability proportional to 1/k.
 ///
-/// By rejection: first an octave e is drawn, then a rank k = 2^e + r within it, each with
-/// probability 2^-e. The rank is accepted with probability 2^e / k. The product is exactly
+/// This is rejection sampling: first an octave e is drawn, then a rank k = 2^e + r within it, each
+/// with probability 2^-e. The rank is accepted with probability 2^e / k. The product is exactly
 /// proportional to 1/k, without logarithms, whose last bits differ between machines. Half to all of
 /// the draws are accepted; the average is 1.44 draws. A draw takes one random word: 16 bits for the
 /// octave, 19 for the rank, 29 for the acceptance.

@@ -5,8 +5,8 @@
 //!  prefixed:varint  | 03 | a b c | ac 02 | 300 bytes                 as in protobuf's streams
 //! ```
 //!
-//! A varint is unsigned LEB128: seven bits a byte, the lowest first, and bit 80 (hexadecimal) set
-//! in all except the last. It may be longer than its value needs, up to ten bytes.
+//! A varint is unsigned LEB128: seven bits a byte, the lowest first, and bit 0x80 set in all
+//! except the last. It may be longer than its value needs, up to ten bytes.
 
 use crate::Endian;
 use std::fmt;

@@ -9,7 +9,7 @@ use crc32fast::Hasher;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
-/// Checksums of the blocks of a file. All blocks but the last have the same size.
+/// Checksums of the blocks of a file. All blocks except the last have the same size.
 #[derive(Debug, Default)]
 pub(crate) struct Seals {
     block_bytes: u64,

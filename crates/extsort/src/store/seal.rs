@@ -5,7 +5,7 @@ use crate::Error;
 use crate::store::scratch::{BlockAddress, Scratch};
 use xsort_disk::{Disk, align_up};
 
-/// Bytes of the whole pages that hold `records` records.
+/// Size in bytes of the whole pages that hold `records` records.
 pub(crate) fn paged_bytes(records: usize, record_bytes: usize) -> usize {
     align_up((records * record_bytes) as u64) as usize
 }

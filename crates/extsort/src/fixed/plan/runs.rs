@@ -54,12 +54,12 @@ const FEW_AREAS_BLOCK_BYTES_MIN: u64 = 64 * KIB;
 /// The part of the pool for writes to scratch if there are few areas. A thread that empties an area
 /// must not wait for writes, because this area is filled next.
 const FEW_AREAS_SPILL_SHARE: u64 = 6;
-/// Number of output blocks, beside one for each thread, that have priority over larger blocks. More
-/// blocks make the queue longer, but smaller blocks cost more than that gains: 8 GB in 64 MiB took
-/// 5% less time with 10 blocks of 512 KiB than with 30 of 128 KiB.
+/// Number of output blocks, in addition to one for each thread, that must fit at the chosen block
+/// size. More blocks make the queue longer, but smaller blocks cost more than that gains: 8 GB in
+/// 64 MiB took 5% less time with 10 blocks of 512 KiB than with 30 of 128 KiB.
 const OUTPUT_BLOCKS_FEW: u64 = 8;
-/// Smaller chunks are tried in sixteenths of the planned size, down to 13 of them. This is half a
-/// chunk for each three or four chunks that stay in memory during a merge.
+/// Smaller chunks are tried in sixteenths of the planned size, down to 13 of them. With three or
+/// four chunks in memory during a merge, this saves at least half a chunk.
 const WHOLE_CHUNK: u64 = 16;
 const CHUNK_SHARE_MIN: u64 = 13;
 /// Smaller chunks mean more runs, so they must reduce the moved bytes by more than a 128th.
@@ -400,8 +400,8 @@ impl Candidate<'_> {
         Some(Merging { areas, spilled_runs, fan_in_max, read_blocks, segment_blocks })
     }
 
-    /// Divides the memory left for reads evenly between read-ahead and write-behind. Writes queue
-    /// behind reads at the drive: with many more reads in flight, threads wait for output memory
+    /// Divides the memory left for reads evenly between read-ahead and write-behind. Writes wait
+    /// for reads at the drive: with many more reads in flight, threads wait for output memory
     /// (docs/experiments/2026-11-27-balanced-queues.md).
     fn balance(
         &self,

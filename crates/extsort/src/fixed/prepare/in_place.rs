@@ -12,8 +12,8 @@ use xsort_disk::{Disk, is_standard_output, is_url, parent_directory};
 
 /// A drive is measured only for sorts of at least this size in bytes.
 const PROBED_BYTES_MIN: u64 = 256 << 20;
-/// Maximum duration of each of the drive's three measurements. They also take at most a hundredth
-/// of the time of the fastest possible sort.
+/// Maximum duration of each of the drive's three measurements, which use `PROBE_BYTES` of memory.
+/// They also take at most a hundredth of the time of the fastest possible sort.
 const PROBE_TIME_MAX: Duration = Duration::from_millis(50);
 const PROBED_BYTES_PER_NANOSECOND: u64 = 200;
 const PROBE_BYTES: u64 = 16 << 20;

@@ -1,4 +1,4 @@
-//! Whether the drives have space for scratch and the output.
+//! Checking that the drives have space for scratch and the output.
 
 use super::inputs::Inputs;
 use crate::fixed::options::SortOptions;

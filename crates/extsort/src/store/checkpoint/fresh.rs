@@ -25,7 +25,7 @@ pub(crate) struct FreshCheckpoint<'a> {
     old: OldFiles,
 }
 
-/// What an earlier sort left and this one removes.
+/// The leftovers of an earlier sort, which this one removes.
 #[derive(Debug, Default)]
 pub(super) struct OldFiles {
     /// Paths of the earlier sort's scratch files.

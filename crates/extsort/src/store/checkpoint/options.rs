@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Checkpoint {
     /// What to do with the checkpoint of an interrupted sort to the same output.
     pub begin: Begin,
-    /// Minimum time between two recordings of finished work.
+    /// Interval at which finished work is recorded. A flush may record it earlier.
     pub every: Duration,
 }
 

@@ -75,7 +75,7 @@ pub enum Measure {
     Given(fn(u64) -> Load),
 }
 
-/// What a sort has done up to a moment. Times are in seconds, summed over all threads.
+/// The work of a sort up to a moment. Times are in seconds, summed over all threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Load {
     /// The moment, on a clock.
@@ -277,7 +277,7 @@ struct Decisions {
     zstd: Tried,
 }
 
-/// What is known of a codec.
+/// Experience with a codec.
 #[derive(Clone, Copy, Default)]
 struct Tried {
     /// Windows for which the codec rests, and the number of the last time.

@@ -133,8 +133,8 @@ impl<'a> Journal<'a> {
         self.replayable.lock().remove(&step);
     }
 
-    /// Refuses a journal that still has chunks after the replay. Chunks are replayed in order up to
-    /// the first missing one, so a later chunk can't be there.
+    /// Refuses a journal that has a chunk without all the chunks before it. Called after chunks
+    /// have been replayed in order: a chunk that is left then follows a missing one.
     pub(crate) fn refuse_more_chunks(&self) -> Result<(), Error> {
         let is_chunk = |step: &&Step| matches!(step, Step::Chunk(_));
         let JournalFile { disk, file, .. } = self.file;
