@@ -1,5 +1,5 @@
-//! Making a file of records at the speed of the drive, in memory that does not grow with the file
-//! or with the threads.
+//! Generating a file of records at the speed of the drive. The memory doesn't grow with the file or
+//! with the number of threads.
 //!
 //! ```text
 //! worker: take memory --> take a block number --> generate --> checksum --> submit the write --+
@@ -7,13 +7,14 @@
 //!             +---------- the memory returns to the pool when the write completes -------------+
 //! ```
 //!
-//! The bytes of a block follow from its number alone: any worker can make any block, and the file
-//! is the same whatever the threads and the memory. A worker takes the memory before the number, so
-//! the blocks in flight are always the next ones of the file, and the drive sees one ascending
-//! sequence. A record that straddles two blocks is generated twice, and each block takes its part:
-//! that is cheaper than any communication between workers. It counts where it starts.
+//! The number of a block determines its bytes. So any worker can generate any block, and the file
+//! is the same for any number of threads and any memory. A worker takes memory before it takes a
+//! number, so the blocks in flight are always the next ones of the file, and the drive sees one
+//! ascending sequence. A record that straddles two blocks is generated twice, and each block takes
+//! its part: that is cheaper than any communication between workers. Its checksum is counted in the
+//! block where it starts.
 //!
-//! What a record looks like is not here but in the generator.
+//! The generator defines the content of records.
 
 use crate::job::failure::STOP_INTERVAL;
 use crate::job::threads::spawn_up_to;
@@ -30,62 +31,61 @@ use xsort_disk::{
 };
 use xsort_records::{Checksum, Generator};
 
-/// Size in bytes of a block when the budget allows. Measured with io_uring on a virtual disk: 1 MiB
-/// at a depth of 4-16 reaches the drive's rate, smaller blocks cost system calls, larger ones only
-/// memory.
+/// Size of a block in bytes if the budget allows it. Measured with io_uring on a virtual disk: 1
+/// MiB at a depth of 4-16 reaches the drive's rate. Smaller blocks cost system calls; larger ones
+/// only cost memory.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
 
-/// Blocks on their way to the drive, or waiting for their turn there, besides those being filled:
-/// on a drive that answers in batches, 12 took a fifth to a quarter longer, 28 a tenth, 124 as long
-/// (docs/experiments/2026-11-26-batches.md).
+/// Number of blocks in flight or queued, in addition to the blocks being filled. On a drive that
+/// answers in batches, 12 took a fifth to a quarter longer, 28 a tenth longer, and 124 the same
+/// time (docs/experiments/2026-11-26-batches.md).
 const IN_FLIGHT_BLOCKS: usize = 60;
 
-/// Bytes that are generated and then summed up in one go.
+/// Bytes that are generated and then hashed at once.
 const STRIP_BYTES: usize = 16 << 10;
 
-/// Largest size of a file in bytes; offsets are signed in the kernel's interfaces.
+/// Maximum size of a file in bytes; the kernel's offsets are signed.
 const FILE_BYTES_MAX: u64 = align_down(i64::MAX as u64);
 
 const _: () = assert!(BLOCK_BYTES_MAX.is_multiple_of(ALIGNMENT));
 
-/// What to make, where, and with how much.
+/// The options of [`generate`].
 #[derive(Clone, Debug)]
 pub struct GenerateOptions {
-    /// Makes the records; its specification's `total` is how many.
+    /// Generates the records; its specification's `total` is their number.
     pub generator: Generator,
-    /// The file. An old one of this name stays until the new one is whole. Or
+    /// Path of the file. An existing file of this name stays until the new one is complete. May be
     /// [`STANDARD_OUTPUT`](xsort_disk::STANDARD_OUTPUT).
     pub output: PathBuf,
-    /// Memory for blocks in bytes; at least a record and at least 4,096.
+    /// Memory for blocks in bytes; at least the size of a record and at least 4,096.
     pub budget_bytes: u64,
-    /// Worker threads, at least one. No more are started than there are blocks.
+    /// Number of worker threads, at least one. At most one is started for each block.
     pub threads: usize,
     /// Make the file durable before it gets its name.
     pub sync: bool,
 }
 
-/// What was made.
+/// The result of [`generate`].
 #[derive(Clone, Debug)]
 pub struct GenerateReport {
-    /// Records written.
+    /// Number of records written.
     pub records: u64,
-    /// Bytes written.
+    /// Number of bytes written.
     pub bytes: u64,
     /// Checksum of the records.
     pub checksum: Checksum,
-    /// Threads that generated.
+    /// Number of worker threads used.
     pub threads: usize,
     /// Memory held for blocks, in bytes.
     pub memory_bytes: u64,
 }
 
-/// Writes the file.
+/// Generates and writes the file. After any error, the output path is unchanged.
 ///
 /// # Errors
-/// [`Error::Memory`] below one record or one page of budget, [`Error::Space`] if the drive has too
-/// little space (which is found out before anything is written), [`Error::Disk`] if a transfer
-/// fails, [`Error::Cancelled`] if the observer says so. After any of them the output path is as it
-/// was before.
+/// [`Error::Memory`] if the budget is less than a record or a page, [`Error::Space`] if the drive
+/// has too little space (checked before anything is written), [`Error::Disk`] if a transfer fails,
+/// [`Error::Cancelled`] if the observer cancels.
 pub fn generate(
     options: &GenerateOptions,
     disk: &dyn Disk,
@@ -100,12 +100,12 @@ pub fn generate(
         ))
     })?;
     let is_stream = is_standard_output(&options.output);
-    // A stream takes the blocks in their order, in which only one thread makes them.
+    // A stream takes blocks in order, so only one thread generates them.
     let threads = if is_stream { 1 } else { options.threads };
     let memory = MemoryPlan::fit(options.budget_bytes, threads, record_bytes)?.for_bytes(bytes);
     let block_pool = BlockPool::new([Lease::map(memory.memory_bytes())?], memory.block_bytes);
-    // Before the space is measured, so that the error for a directory that can't be written to says
-    // that.
+    // This comes before the space is measured, so that the error for an unwritable directory says
+    // so.
     let file = disk.create_output(&options.output)?;
     for line in disk.notices() {
         observer.notice(&line);
@@ -165,8 +165,8 @@ struct MemoryPlan {
 }
 
 impl MemoryPlan {
-    /// Blocks so large that there are two for each thread, and no more of them than the drive can
-    /// use.
+    /// At least two blocks for each thread, as large as that allows. At most as many blocks as the
+    /// drive can use.
     fn fit(budget_bytes: u64, threads: usize, record_bytes: usize) -> Result<MemoryPlan, Error> {
         let needed_bytes = record_bytes.max(ALIGNMENT) as u64;
         if budget_bytes < needed_bytes {
@@ -181,7 +181,7 @@ impl MemoryPlan {
         Ok(MemoryPlan { block_bytes, blocks, threads: threads.min(blocks) })
     }
 
-    /// The same with no more blocks and threads than a file of so many bytes has work for.
+    /// Limits blocks and threads to the work in a file of `bytes` bytes.
     fn for_bytes(self, bytes: u64) -> MemoryPlan {
         let most = bytes.div_ceil(self.block_bytes as u64).max(1);
         let blocks = usize::try_from(most).unwrap_or(usize::MAX).min(self.blocks);
@@ -193,8 +193,8 @@ impl MemoryPlan {
     }
 }
 
-/// Refuses before the first byte if the drive is too full, with the figures that `ENOSPC` doesn't
-/// have. Stores don't tell how much they have.
+/// Refuses to start if the drive lacks space. Unlike `ENOSPC`, the error has figures. Object stores
+/// don't report free space.
 fn check_space(disk: &dyn Disk, output: &Path, bytes: u64) -> Result<(), Error> {
     if is_url(output) {
         return Ok(());
@@ -212,7 +212,7 @@ fn check_space(disk: &dyn Disk, output: &Path, bytes: u64) -> Result<(), Error> 
     })
 }
 
-/// A file that is being generated, which the workers share.
+/// A file that is being generated. The workers share it.
 struct Generation<'a> {
     generator: &'a Generator,
     bytes: u64,
@@ -227,7 +227,7 @@ struct Generation<'a> {
 }
 
 impl Generation<'_> {
-    /// Generates and writes everything. Returns once no write is in flight, whatever happens.
+    /// Generates and writes everything. Always returns only after all writes have completed.
     fn run(&self, threads: usize) -> Result<Checksum, Error> {
         let (reply, completions) = crossbeam_channel::unbounded();
         let checksum = Mutex::new(Checksum::default());
@@ -255,8 +255,8 @@ impl Generation<'_> {
         }
     }
 
-    /// Handles completions until the last worker and the last write are done. Returns the first
-    /// error, which stops the workers.
+    /// Handles completions until the last worker and the last write are done. The first error stops
+    /// the workers and is returned.
     fn collect(&self, completions: &Receiver<Completion>) -> Option<Error> {
         let mut failure = None;
         loop {
@@ -266,7 +266,7 @@ impl Generation<'_> {
                 Err(RecvTimeoutError::Timeout) => {
                     if self.observer.is_cancelled() {
                         self.give_up();
-                        // The reader of a stream may never take the rest.
+                        // The reader of a stream may never read the rest.
                         if self.is_stream {
                             return failure;
                         }
@@ -294,8 +294,8 @@ impl Generation<'_> {
         self.block_pool.close();
     }
 
-    /// A worker: makes blocks until none is left. Returns the checksum of the records that start in
-    /// them.
+    /// A worker: generates blocks until none is left. Returns the checksum of the records that
+    /// start in them.
     fn work(&self, reply: &Sender<Completion>) -> Checksum {
         let block_bytes = self.block_pool.block_bytes() as u64;
         let mut straddler = vec![0; self.generator.record_bytes()];
@@ -332,7 +332,7 @@ impl Generation<'_> {
     }
 }
 
-/// Makes the bytes of the file from `begin` on, and adds the records that start there to
+/// Generates the bytes of the file from `begin` on, and adds the records that start there to
 /// `checksum`. `straddler` is a buffer for one record.
 fn fill_block(
     generator: &Generator,
@@ -352,7 +352,7 @@ fn fill_block(
     }
     let body = &mut out[head..];
     let (whole, tail) = body.split_at_mut(body.len() - body.len() % record_bytes);
-    // Summed up while they are in the first-level cache.
+    // Hash the records while they are in the first-level cache.
     let strip_records = (STRIP_BYTES / record_bytes).max(1);
     for (number, strip) in
         (first..).step_by(strip_records).zip(whole.chunks_mut(strip_records * record_bytes))

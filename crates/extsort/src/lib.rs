@@ -1,4 +1,4 @@
-//! The pipelines: what is planned, read, ordered, written and reported.
+//! The pipelines: they plan, read, sort, write and report.
 //!
 //! ```text
 //! sorter  prefixed        records that are pushed and pulled | that begin with their length
@@ -12,17 +12,17 @@
 //!      job                what every pipeline uses: errors, observer, threads, times, traffic
 //! ```
 //!
-//! Imports only point down, and `fixed` and `variable` don't know each other. Three more modules
-//! need only `job`:
+//! Imports only point down, and `fixed` and `variable` are independent of each other. Three more
+//! modules need only `job`:
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `in_memory` | records of one size that the caller has in memory |
-//! | `generate` | benchmark data at the drive's speed |
-//! | `verify` | proof of a result at the drive's speed |
+//! | `in_memory` | sorts fixed-size records that the caller has in memory |
+//! | `generate` | generates benchmark data at the drive's speed |
+//! | `verify` | verifies a result at the drive's speed |
 //!
-//! Bytes come and go through a [`Disk`](xsort_disk::Disk), progress leaves through an [`Observer`];
-//! both are arguments.
+//! Bytes are read and written through a [`Disk`](xsort_disk::Disk), and progress is reported to an
+//! [`Observer`]. Both are arguments.
 #![forbid(unsafe_code)]
 
 pub mod fixed;

@@ -1,32 +1,34 @@
-//! The bins of many records at once, by one word of their keys.
+//! Finding the bins of many records at once, by one word of their keys.
 //!
-//! Super scalar samplesort (Sanders and Winkel, ESA 2004): splitters lie in memory as an implicit
-//! tree, and a record goes down without a branch on what it meets, `k = 2k + (splitter <= word)`;
-//! several records go down side by side, so that their loads overlap. Records that one
-//! word does not decide go on a list, also without a branch, and `trie` finds their bins at the end
-//! of the batch.
+//! This is super scalar samplesort (Sanders and Winkel, ESA 2004). Splitters form an implicit tree
+//! in memory. A record descends without branching on comparisons, `k = 2k + (splitter <= word)`,
+//! and several records descend together, so that their loads overlap. Records that one word does
+//! not decide are added to a list, also without a branch. At the end of the batch, `trie` finds
+//! their bins.
 
 use crate::prefetch;
 use crate::trie::{Lookup, SharedBytes, Trie};
 use xsort_records::Key;
 
-/// Records classified at a time. 32 to 256 measure the same.
+/// Number of records classified at a time. 32 to 256 measure the same.
 pub(crate) const BATCH: usize = 64;
-/// Records that go down the tree side by side. 1.3 million records of 100 bytes to 512 bins take
-/// 11.9 ns each with 8, 13.0 with 4 and 13.6 with 16 (2-core Xeon, other load on it, 2026-11-21).
+/// Number of records that descend the tree together. 1.3 million records of 100 bytes to 512 bins
+/// take 11.9 ns each with 8, 13.0 with 4 and 13.6 with 16 (2-core Xeon, other load on it,
+/// 2026-11-21).
 const LANES: usize = 8;
 const _: () = assert!(BATCH.is_multiple_of(LANES) && BATCH <= 1 << u8::BITS);
-/// Records prefetched ahead; 32 to 128 measure the same. Without, records of 100 bytes take 2 ns
-/// more and those of 4,096 bytes 9. Where in the record the key begins is not known here, so it is
-/// the record's first line: of short records the processor finds the others.
+/// Number of records prefetched ahead; 32 to 128 measure the same. Without prefetching, records of
+/// 100 bytes take 2 ns more and records of 4,096 bytes 9 ns more. The key's position in the record
+/// isn't known here, so the record's first line is prefetched; the processor finds the other lines
+/// of short records.
 const AHEAD: usize = 64;
-/// Set in an outcome that is no bin but the number of a node.
+/// Set in an outcome that is the number of a node instead of a bin.
 const UNDECIDED: u32 = 1 << 31;
-/// The outcome of a record that does not share what the root's splitters share: look it up from the
+/// The outcome of a record without the prefix that the root's splitters share: look it up from the
 /// root.
 const MISMATCH: u32 = UNDECIDED;
 
-/// The root of a trie, made for speed; drawn for the words a to g.
+/// The root of a trie, in a form for fast search; drawn for the words a to g.
 ///
 /// ```text
 ///            d            breadth first from place 1, padded with the largest word;
@@ -37,22 +39,23 @@ const MISMATCH: u32 = UNDECIDED;
 /// ```
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
-    /// What all splitters share before their words.
+    /// The bytes that all splitters share before their words.
     shared: SharedBytes,
     levels: u32,
     /// `1 << levels` splitters.
     splitters: Vec<u64>,
-    /// As many: the outcome for each number of splitters passed.
+    /// The outcome for each number of passed splitters; `1 << levels` leaves.
     leaves: Vec<Leaf>,
 }
 
-/// Where a word ends that has gone down the tree.
+/// The end of a word's descent of the tree.
 #[derive(Clone, Copy, Debug)]
 struct Leaf {
-    /// The last splitter passed; if none is, a number that means nothing, for both outcomes are the
-    /// same then.
+    /// The last splitter passed. If none was passed, the value is irrelevant, because both outcomes
+    /// are then equal.
     passed: u64,
-    /// If the word is not equal to it, and if it is: a bin, or a node and `UNDECIDED`.
+    /// The outcomes for a word that differs from `passed`, and for a word equal to it. Each is a
+    /// bin, or a node with `UNDECIDED` set.
     outcomes: [u32; 2],
 }
 
@@ -72,7 +75,7 @@ impl Tree {
             Lookup::Undecided(node) => UNDECIDED | node as u32,
         };
         let leaf = |passed: usize| {
-            // The largest word passes the padding too.
+            // The largest word also passes the padding.
             let passed = passed.min(words.len());
             let last = passed.checked_sub(1).map_or(0, |last| words[last]);
             Leaf { passed: last, outcomes: [outcome(passed, false), outcome(passed, true)] }
@@ -81,7 +84,7 @@ impl Tree {
         Tree { shared: trie.root_shared(), levels, splitters, leaves }
     }
 
-    /// Gives the bins of at most `BATCH` records, as many as `bins`.
+    /// Finds the bins of at most `BATCH` records. `bins` has one element for each record.
     #[inline(always)]
     pub(crate) fn classify<K: Key>(
         &self,
@@ -104,7 +107,7 @@ impl Tree {
         }
     }
 
-    /// Gives the outcomes, and returns where those are that are undecided.
+    /// Finds the outcomes. Returns the positions of the undecided ones.
     #[inline(always)]
     fn descend_all<'u, K: Key, const SHARED: bool>(
         &self,
@@ -135,16 +138,16 @@ impl Tree {
         &undecided[..count]
     }
 
-    /// The outcomes of some words.
+    /// Returns the outcomes of some words.
     #[inline(always)]
     fn descend(&self, words: &[u64; LANES]) -> [u32; LANES] {
-        // The masks change nothing, but spare the checks of bounds.
+        // The masks don't change the values, but let the compiler omit bounds checks.
         let mask = self.splitters.len() - 1;
         let leaves = &self.leaves[..self.splitters.len()];
         let mut places = [1; LANES];
         for _ in 0..self.levels {
             for (place, &word) in places.iter_mut().zip(words) {
-                // Written this way, the comparison is one carry, which the processor subtracts for
+                // In this form, the comparison yields a carry, which the processor subtracts for
                 // free.
                 *place = 2 * *place + 1 - usize::from(word < self.splitters[*place & mask]);
             }

@@ -1,34 +1,34 @@
-//! One pass over the records that extracts key words, and finds out which prefix all keys share and
-//! whether they are in order already.
+//! One pass over the records that extracts key words. It also finds the prefix that all keys share,
+//! and whether the keys are already in order.
 //!
-//! Reading keys out of 100-byte records is bound by memory (8 ns a record), so each pass finds out
-//! all it can, and a sample tells where the shared prefix probably ends, so that one pass is
-//! enough. It decides nothing: `sort` does.
+//! Reading keys from 100-byte records is bound by memory (8 ns a record), so each pass collects as
+//! much as it can. A sample predicts the shared prefix, so that one pass is usually enough. The
+//! pass decides nothing: `sort` does.
 
 use crate::prefetch;
 use xsort_records::Key;
 
-/// Records sampled to guess the shared prefix. A wrong guess costs one more pass.
+/// Number of records sampled to guess the shared prefix. A wrong guess costs one more pass.
 const SAMPLE_RECORDS: usize = 64;
 
 /// How far ahead of the pass records are prefetched, in bytes: a page, at whose end the hardware's
 /// prefetchers stop. A whole sort of 1.3 million records of 100 bytes takes 15.2 ns a record
-/// instead of 17.5; an eighth of a page ahead is worth a tenth of that, half of one two thirds, two
-/// and four pages the same (2-core Xeon under other load, 2026-11-21).
+/// instead of 17.5. An eighth of a page gains a tenth of that, half a page two thirds, and two or
+/// four pages gain the same (2-core Xeon under other load, 2026-11-21).
 const AHEAD_BYTES: usize = 4096;
 
-/// What a pass found out about the words that it extracted.
+/// Statistics of the words that a pass extracted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WordStats {
     /// Bits in which at least one word differs from the first.
     pub(crate) differ: u64,
-    /// Whether the words never decrease.
+    /// True if the words never decrease.
     pub(crate) ascending: bool,
-    /// Whether every word is less than the one before.
+    /// True if every word is less than the preceding one.
     pub(crate) descending: bool,
 }
 
-/// Collects the statistics of words, one after the other.
+/// Collects the statistics of words, one word after another.
 struct WordScan {
     first: u64,
     last: u64,
@@ -61,8 +61,8 @@ impl WordScan {
 /// are equal or there is at most one record). `records` holds whole records of `record_bytes`
 /// bytes.
 ///
-/// One pass that stops as soon as nothing is shared. Of a sorted sequence,
-/// [`shared_prefix`](crate::shared_prefix) of the first and the last key is the same number without
+/// This is one pass, which stops as soon as nothing is shared. For a sorted sequence,
+/// [`shared_prefix`](crate::shared_prefix) of the first and last key gives the same number without
 /// a pass.
 pub fn common_prefix<K: Key>(key: K, records: &[u8], record_bytes: usize) -> usize {
     assert!(record_bytes > 0 && records.len().is_multiple_of(record_bytes), "whole records");
@@ -71,7 +71,7 @@ pub fn common_prefix<K: Key>(key: K, records: &[u8], record_bytes: usize) -> usi
     shared(key, first, rest, 0)
 }
 
-/// Length of the key prefix that `first` shares with all of `others`, of which the first `from`
+/// Length in bytes of the key prefix that `first` shares with all of `others`. The first `from`
 /// bytes are known to be shared.
 pub(crate) fn shared<'a, K: Key>(
     key: K,
@@ -97,8 +97,8 @@ pub(crate) fn shared<'a, K: Key>(
     shared
 }
 
-/// A guess of the shared prefix in bytes, from a few records spread over all; never shorter than
-/// the truth.
+/// Guesses the length of the shared prefix in bytes, from a few records spread over all. The guess
+/// is never too short.
 pub(crate) fn guess_prefix<K: Key>(key: K, records: &[u8], record_bytes: usize) -> usize {
     let stride = (records.len() / record_bytes / SAMPLE_RECORDS).max(1);
     let mut sample = records.chunks_exact(record_bytes).step_by(stride);
@@ -106,8 +106,8 @@ pub(crate) fn guess_prefix<K: Key>(key: K, records: &[u8], record_bytes: usize) 
     shared(key, first, sample, 0)
 }
 
-/// Extracts the words at `at` of all records, in their order. `None`: the records do not share the
-/// `at` bytes before.
+/// Extracts the words at byte `at` of all keys, in order. Returns `None` if the records do not
+/// share the first `at` bytes.
 pub(crate) fn words<K: Key>(
     key: K,
     records: &[u8],
@@ -150,7 +150,7 @@ fn prefix_differs<K: Key>(key: K, first: &[u8], record: &[u8], at: usize) -> u64
     differ
 }
 
-/// Extracts the words at `at` of the records that `order` names.
+/// Extracts the words at byte `at` of the keys of the records in `order`.
 pub(crate) fn words_by_index<K: Key>(
     key: K,
     records: &[u8],
@@ -159,7 +159,7 @@ pub(crate) fn words_by_index<K: Key>(
     at: usize,
     words: &mut [u64],
 ) -> WordStats {
-    /// Prefetched ahead, in records: the access is random.
+    /// Number of records prefetched ahead: the access is random.
     const AHEAD: usize = 16;
     let record = |index: u64| {
         let start = index as usize * record_bytes;

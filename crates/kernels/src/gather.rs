@@ -1,22 +1,24 @@
-//! Moves payloads once, in final order.
+//! Moves payloads once, into final order.
 //!
-//! Each record is a random access of one to three cache lines, hidden by a prefetch `AHEAD` records
-//! earlier. Not a permutation in place: the output is other memory, the block that is written.
+//! Each record is a random access to one to three cache lines, hidden by a prefetch `AHEAD` records
+//! earlier. This is not a permutation in place: the output is other memory, the block to be
+//! written.
 
 use crate::prefetch;
 
-/// Records prefetched ahead of the one that is copied. 16 to 32 measure the same, 8 is 10% slower.
+/// Number of records prefetched ahead of the record being copied. 16 to 32 measure the same, 8 is
+/// 10% slower.
 const AHEAD: usize = 16;
 
 /// Output bytes prefetched ahead. With this, 1.3 million records of 100 bytes take 36-39 ns each
-/// instead of 44 (2-core Xeon, other load on it, 2026-11-21): the store buffer no longer waits for
-/// lines of the output. That is as fast as 64-byte vector copies (34-39), and, once the output is
-/// read again for its checksum, faster than streaming stores past the cache (43-47 with xxh3,
+/// instead of 44 (2-core Xeon, other load on it, 2026-11-21), because the store buffer no longer
+/// waits for output lines. This is as fast as 64-byte vector copies (34-39). Streaming stores past
+/// the cache are slower, because the output is read again for its checksum (43-47 with xxh3,
 /// streaming 50).
 const AHEAD_OUT_BYTES: usize = 512;
 
-/// Copies the records named by `order` to `out`, one after the other. `out` is `order.len() *
-/// record_bytes` long.
+/// Copies the records in `order` to `out`, one after another. `out` has `order.len() *
+/// record_bytes` bytes.
 ///
 /// # Panics
 /// If the lengths don't fit, or if an index lies outside `records`.

@@ -1,25 +1,25 @@
-//! Order in memory: sorting, gathering, merging and searching records in memory.
+//! Sorting, gathering, merging and searching records in memory.
 //!
-//! No I/O, no threads, no clock; the caller lends all memory that grows with the data. A [`Key`] is
-//! trusted only as far as order goes: an inconsistent one gives a wrong order, but each record
-//! still comes out exactly once, and no memory is touched that was not lent.
+//! There is no I/O, no thread and no clock. The caller lends all memory that grows with the data.
+//! An inconsistent [`Key`] gives a wrong order, but each record still comes out exactly once, and
+//! only lent memory is accessed.
 //!
 //! | file | idea |
 //! |---|---|
-//! | `sort` | the outline: words out of the records, one partition, buckets, ties |
+//! | `sort` | the outline: extract words, partition once, sort buckets, break ties |
 //! | `extract` | one pass over the records: key words, shared prefix, existing order |
 //! | `partition` | one most-significant-digit pass that prefetches the lines it writes |
-//! | `words` | sorting u64s, all different, in buckets that fit the cache |
-//! | `caches` | the cache sizes that buckets are made for |
-//! | `ties` | taking further key bytes within groups of equal words, without recursion |
+//! | `words` | sorting distinct u64s in buckets that fit the cache |
+//! | `caches` | the cache sizes that buckets are fitted to |
+//! | `ties` | comparing further key bytes within groups of equal words, without recursion |
 //! | `splitters` | distributing records to bins between sampled keys |
 //! | `classify` | the bins of many records at once, by one key word, without branches |
 //! | `trie` | the bin of one record by its whole key |
-//! | `gather` | moving payloads once, in final order |
-//! | `lines` | the same for lines of text |
+//! | `gather` | moving payloads once, into final order |
+//! | `lines` | these algorithms for lines of text |
 //! | `loser_tree`, `merge` | the k-way merge and its cursors |
 //! | `search` | binary search in one sorted sequence, for cutting a merge |
-//! | `prefetch` | the one machine-dependent primitive |
+//! | `prefetch` | the only machine-dependent primitive |
 //!
 //! [`Key`]: xsort_records::Key
 

@@ -1,10 +1,10 @@
-//! Merging sorted runs with a loser tree that prefetches the heads of its runs.
+//! Merging sorted runs with a loser tree and prefetching.
 //!
-//! A merge reads from as many streams at once as it has runs, each slowly. No hardware prefetcher
-//! follows 500 streams, so each cursor prefetches its own records a few ahead (a fifth of the time
-//! at 128 runs, 27 ns a record instead of 148). Payloads are copied once, from the runs to the
-//! output. A merge never waits and never reads a file: it has all of its runs, and is done when
-//! `fill` writes fewer records than would fit.
+//! A merge reads from all of its runs at once, each slowly. No hardware prefetcher follows 500
+//! streams, so each cursor prefetches its own records a few ahead (a fifth of the time at 128 runs,
+//! 27 ns a record instead of 148). Payloads are copied once, from the runs to the output. A merge
+//! never waits and never reads a file: it has all of its runs, and is done when `fill` writes fewer
+//! records than would fit.
 #![allow(unsafe_code)]
 
 use crate::gather::gather;
@@ -12,12 +12,12 @@ use crate::loser_tree::{self, HeadKey};
 use crate::prefetch;
 use xsort_records::Key;
 
-/// One sorted run, or the part of it that takes part in a merge.
+/// A sorted run, or the part of it that takes part in a merge.
 #[derive(Clone, Copy, Debug)]
 pub enum Run<'a> {
     /// Whole records, in order, in consecutive slices (some may be empty).
     Blocks(&'a [&'a [u8]]),
-    /// Records in any order in memory, and the order in which to take them.
+    /// Records in any order in memory, and the indexes that order them.
     Ordered {
         /// The records.
         records: &'a [u8],
@@ -26,25 +26,27 @@ pub enum Run<'a> {
     },
 }
 
-/// How many records ahead a cursor prefetches. Runs in blocks, 100 bytes a record, ns a record at
-/// 2, 32 and 512 runs: one ahead 15, 20 and 39; two 13, 21 and 40; four 12, 19 and 38; eight 11, 21
-/// and 57, because the lines evict each other (2-core Xeon, 48 KiB L1, 2026-11-21).
+/// Number of records that a cursor prefetches ahead. For runs in blocks with 100 bytes a record, in
+/// ns a record at 2, 32 and 512 runs: one ahead takes 15, 20 and 39; two 13, 21 and 40; four 12, 19
+/// and 38. Eight take 11, 21 and 57, because the lines evict each other (2-core Xeon, 48 KiB L1,
+/// 2026-11-21).
 const AHEAD: usize = 4;
-/// Output bytes prefetched ahead, as in `gather`.
+/// Number of output bytes prefetched ahead, as in `gather`.
 const AHEAD_OUT_BYTES: usize = 512;
 
 /// A node of the loser tree, with a cursor: the memory that a merge needs for each run.
 pub type Node = loser_tree::Node<Cursor>;
 
-/// Where a merge stands in one run.
+/// The position of a merge in one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor {
     /// The head: while `remaining > 0`, the first of `record_bytes` readable bytes inside the run.
     head: *const u8,
-    /// Records that remain in the current block, or in the order, including the head. 0: the run is
-    /// exhausted.
+    /// Number of records left in the current block or in the order, including the head. 0 means
+    /// that the run is exhausted.
     remaining: usize,
-    /// `Blocks`: the number of the next block. `Ordered`: the place of the head in the order.
+    /// For `Blocks`, the number of the next block. For `Ordered`, the place of the head in the
+    /// order.
     next: usize,
 }
 
@@ -57,7 +59,7 @@ impl Default for Cursor {
 // SAFETY: the pointer is read only by the `Merge` that holds the borrow of the runs that it points
 // into; shared bytes may be read from any thread.
 unsafe impl Send for Cursor {}
-// SAFETY: a shared cursor offers nothing that follows its pointer.
+// SAFETY: a shared cursor offers no access through its pointer.
 unsafe impl Sync for Cursor {}
 
 /// A merge in progress, resumable at any record.
@@ -65,40 +67,40 @@ unsafe impl Sync for Cursor {}
 pub struct Merge<'a, K> {
     key: K,
     record_bytes: usize,
-    /// Where the word of a head starts in its key.
+    /// The byte at which the word of a head starts in its key.
     at: usize,
     order: Order,
     runs: &'a [Run<'a>],
-    /// As many as leaves: a power of two.
+    /// One node for each leaf: a power of two.
     nodes: &'a mut [Node],
     /// The run whose head is the next output.
     winner: HeadKey,
-    /// Runs that have a head.
+    /// Number of runs that have a head.
     live: usize,
 }
 
-/// What decides between heads.
+/// How heads are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    /// Nothing: all keys are equal, and the runs are concatenated.
+    /// Heads are not compared: all keys are equal, and the runs are concatenated.
     Runs,
-    /// One word, which is the whole key.
+    /// One word is compared, which is the whole key.
     Word,
-    /// The bytes of a head key, which are the whole key.
+    /// The bytes of a head key are compared, which are the whole key.
     Words,
-    /// The bytes of a head key; if they are equal, whole keys.
+    /// The bytes of a head key are compared; if they are equal, whole keys.
     WordsThenKeys,
 }
 
 impl<'a, K: Key> Merge<'a, K> {
     /// Prepares to merge `runs`. `shared_bytes` is the length of a normalised-key prefix that all
-    /// records in all runs are known to share (0 if nothing is known). Records with equal keys come
-    /// out in the order of the runs, then of their places in the run. `nodes` is lent;
+    /// records are known to share (0 if nothing is known). Records with equal keys come out in the
+    /// order of the runs, then of their places in the run. The caller lends `nodes`,
     /// `Merge::nodes_needed(runs.len())` of them.
     ///
     /// # Panics
     /// If there are too few nodes, or if a block does not hold whole records of `record_bytes`
-    /// bytes. `fill` panics if an order names a record that is not there.
+    /// bytes. `fill` panics if an order contains an invalid index.
     pub fn new(
         key: K,
         record_bytes: usize,
@@ -137,12 +139,12 @@ impl<'a, K: Key> Merge<'a, K> {
         merge
     }
 
-    /// How many nodes a merge of `runs` runs needs.
+    /// The number of nodes that a merge of `runs` runs needs.
     pub fn nodes_needed(runs: usize) -> usize {
         leaves(runs)
     }
 
-    /// Writes the next records in order to `out`, as many whole ones as fit or as are left; returns
+    /// Writes the next records in order to `out`, as many whole ones as fit or are left. Returns
     /// their number.
     pub fn fill(&mut self, out: &mut [u8]) -> usize {
         let fit = out.len() / self.record_bytes;
@@ -166,11 +168,11 @@ impl<'a, K: Key> Merge<'a, K> {
         written
     }
 
-    /// Writes the indexes of the next records in order to `out`, as many as fit or as are left;
-    /// returns their number. All runs are [`Run::Ordered`].
+    /// Writes the indexes of the next records in order to `out`, as many as fit or are left.
+    /// Returns their number. All runs must be [`Run::Ordered`].
     ///
     /// # Panics
-    /// If a run is not.
+    /// If a run isn't.
     pub fn fill_order(&mut self, out: &mut [u64]) -> usize {
         let indexes = |run: &Run<'a>| match *run {
             Run::Ordered { order, .. } => order,
@@ -199,8 +201,8 @@ impl<'a, K: Key> Merge<'a, K> {
         written
     }
 
-    /// Merges while there are two runs or more, and has `put` write the head of a run to each
-    /// place. Returns the number of records written.
+    /// Merges while there are at least two live runs. `put` writes the head of a run to each place.
+    /// Returns the number of records written.
     fn fill_by_matches<T, const WORDS: usize, const TIES: bool>(
         &mut self,
         out: impl Iterator<Item = T>,
@@ -217,8 +219,9 @@ impl<'a, K: Key> Merge<'a, K> {
             put(run, &self.nodes[run], to);
             let head_key = self.advance::<WORDS>(run);
             written += 1;
-            // An equal whole key wins again. 16 different keys in 512 runs take 16 ns a
-            // record instead of 24, uniform ones as long as before (2-core Xeon, 2026-11-21).
+            // An equal whole key wins again. With 16 different keys in 512 runs this takes 16 ns a
+            // record instead of 24; with uniform keys the time is unchanged (2-core Xeon,
+            // 2026-11-21).
             if !TIES && head_key == self.winner {
                 continue;
             }
@@ -236,7 +239,7 @@ impl<'a, K: Key> Merge<'a, K> {
         )
     }
 
-    /// Advances the cursor of `run` by a record and returns its new head key.
+    /// Advances the cursor of `run` by a record. Returns its new head key.
     #[inline(always)]
     fn advance<const WORDS: usize>(&mut self, run: usize) -> HeadKey {
         let cursor = &mut self.nodes[run].cursor;
@@ -264,7 +267,8 @@ impl<'a, K: Key> Merge<'a, K> {
         self.nodes[run].cursor.head_key::<K, WORDS>(self.key, self.record_bytes, self.at, run)
     }
 
-    /// The current block or order of `run` is used up: goes on to the next block, if there is one.
+    /// Called when the current block or order of `run` is used up: opens the next block, if there
+    /// is one.
     #[cold]
     #[inline(never)]
     fn refill(&mut self, run: usize) {
@@ -274,7 +278,7 @@ impl<'a, K: Key> Merge<'a, K> {
         self.live -= usize::from(self.nodes[run].cursor.remaining == 0);
     }
 
-    /// Puts the cursor of `run` on its first record, or on the first record after the current
+    /// Moves the cursor of `run` to its first record, or to the first record after the current
     /// block.
     fn open(&mut self, run: usize) {
         let cursor = &mut self.nodes[run].cursor;
@@ -298,7 +302,7 @@ impl<'a, K: Key> Merge<'a, K> {
         }
     }
 
-    /// Copies the rest of the winner's current block or order, as far as it fits, without matches.
+    /// Copies the rest of the winner's current block or order without matches, as far as it fits.
     /// Returns the number of records.
     fn copy_many(&mut self, out: &mut [u8]) -> usize {
         let run = self.winner.run();
@@ -319,7 +323,7 @@ impl<'a, K: Key> Merge<'a, K> {
         count
     }
 
-    /// Advances the winner, which is `run`, by `count` records of its current block or order.
+    /// Advances the winner, `run`, by `count` records of its current block or order.
     fn skip(&mut self, run: usize, count: usize) {
         let cursor = &mut self.nodes[run].cursor;
         cursor.remaining -= count;
@@ -342,7 +346,7 @@ impl<'a, K: Key> Merge<'a, K> {
         }
     }
 
-    /// The first run from `run` on that has a head.
+    /// The first live run from `run` on.
     fn next_run(&self, run: usize) -> HeadKey {
         let live = (run..self.runs.len()).find(|&run| self.nodes[run].cursor.remaining > 0);
         live.map_or(HeadKey::exhausted(0), |run| HeadKey::new(0, 0, run))
@@ -383,14 +387,14 @@ impl Cursor {
     }
 }
 
-/// Where record `index` is.
+/// The address of record `index`.
 #[inline(always)]
 fn locate(records: &[u8], record_bytes: usize, index: u64) -> *const u8 {
     let start = (index as usize).checked_mul(record_bytes).expect("an index of a record");
     records[start..][..record_bytes].as_ptr()
 }
 
-/// Whether the head of run `a` goes before the head of run `b`, by whole keys, then by run.
+/// True if the head of run `a` comes before the head of run `b`, by whole keys, then by run.
 #[inline(never)]
 fn first_wins<K: Key>(key: K, record_bytes: usize, nodes: &[Node], a: usize, b: usize) -> bool {
     match (nodes[a].cursor.record(record_bytes), nodes[b].cursor.record(record_bytes)) {
@@ -399,7 +403,7 @@ fn first_wins<K: Key>(key: K, record_bytes: usize, nodes: &[Node], a: usize, b: 
     }
 }
 
-/// Leaves of the tree: runs, rounded up.
+/// Number of leaves of the tree: the number of runs, rounded up to a power of two.
 fn leaves(runs: usize) -> usize {
     runs.next_power_of_two()
 }

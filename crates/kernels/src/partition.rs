@@ -1,36 +1,36 @@
-//! One most-significant-digit pass: words in, (key bits, index) pairs in bucket order out.
+//! One most-significant-digit pass: it turns words into (key bits, index) pairs in bucket order.
 //!
-//! As many buckets as it takes to make each fit the first-level cache: 1.3 million words become 512
-//! of 2,600, with their scratch 41 KiB. It is stable: pairs of a bucket keep the order of their
-//! indexes. Not a sort.
+//! There are enough buckets for each to fit the first-level cache: 1.3 million words become 512
+//! buckets of 2,600, which take 41 KiB with their scratch. The pass is stable: pairs of a bucket
+//! keep the order of their indexes. It doesn't sort.
 //!
-//! What a scatter waits for is the ownership of the lines that it writes to, which stores, retired
-//! in order, can't hide. So each bucket prefetches its next line when it starts a new one (1.3
-//! million words, 2,048 buckets, 2-core Xeon, 2026-11-21, ns a word): plain scatter 11.2,
-//! write-combining buffers of one line 8.2 and of two lines 6.6, with streaming stores 4.2-4.4,
-//! plain scatter with this prefetch 4.0. The last one leaves the pairs in the cache for the next
-//! phase, has no buffers and no unsafe code.
+//! A scatter waits for ownership of the lines that it writes to, which stores, retired in order,
+//! can't hide. So each bucket prefetches its next line when it starts a new one. In ns a word (1.3
+//! million words, 2,048 buckets, 2-core Xeon, 2026-11-21): plain scatter takes 11.2,
+//! write-combining buffers of one line 8.2 and of two lines 6.6, or 4.2-4.4 with streaming stores,
+//! and plain scatter with this prefetch 4.0. The last leaves the pairs in the cache for the next
+//! phase, and needs neither buffers nor unsafe code.
 
 use crate::caches::Caches;
 use crate::prefetch;
 
-/// Bits of the digit. Fewer cost as much, and with more the lines that the buckets write to would
-/// fill a small second-level cache, 256 KiB.
+/// Minimum and maximum number of bits of the digit. Fewer bits cost as much. With more, the lines
+/// that the buckets write to would fill a small second-level cache, 256 KiB.
 const BITS_MIN: u32 = 8;
 const BITS_MAX: u32 = 12;
-/// Most buckets.
+/// Maximum number of buckets.
 const BUCKETS_MAX: usize = 1 << BITS_MAX;
-/// Pairs in one cache line.
+/// Number of pairs in one cache line.
 const LINE_PAIRS: usize = 8;
 
-/// Bits of the digit for a partition of `words` words.
+/// The number of bits of the digit for a partition of `words` words.
 pub(crate) fn digit_bits(words: usize, caches: Caches) -> u32 {
     caches.digit_bits(words * size_of::<u64>()).clamp(BITS_MIN, BITS_MAX)
 }
 
-/// Distributes `words`, fewer than 2^32, by the top `digit_bits` bits after the first `skip` bits
-/// (which all share) into `pairs`, as many. A pair is the next bits of the word above `index_bits`
-/// bits of index. Returns where each bucket ends, for as many as there are digits; the first starts
+/// Distributes `words`, fewer than 2^32, into `pairs`, which has the same length. The digit is the
+/// `digit_bits` bits after the first `skip` bits, which all words share. A pair is the word's next
+/// bits above `index_bits` bits of index. Returns the end of each bucket; the first bucket starts
 /// at 0.
 pub(crate) fn partition(
     words: &[u64],

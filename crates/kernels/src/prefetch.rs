@@ -1,15 +1,15 @@
-//! Prefetches: hints that some bytes will be used soon. The only file that knows the instruction.
+//! Prefetches: hints that some bytes will be used soon. Only this file uses the instruction.
 //!
-//! A random access costs 80-100 ns when the line is in memory, and a sort does one or two of them a
-//! record; prefetched ten records ahead, they cost a few ns. It is only a hint: no address can
-//! fault, and on machines without the instruction it is nothing.
+//! A random access costs 80-100 ns if the line is in memory, and a sort does one or two of them a
+//! record. Prefetched ten records ahead, they cost a few ns. Prefetching is only a hint: no address
+//! can fault, and on machines without the instruction it does nothing.
 #![allow(unsafe_code)]
 
-/// Bytes that one prefetch brings.
+/// Number of bytes that one prefetch loads.
 pub(crate) const LINE_BYTES: usize = 64;
 
-/// At most this many lines of one record are prefetched; the hardware's stream prefetcher finds the
-/// rest of a longer record by itself, and a core has no more than 16 line fill buffers.
+/// Maximum number of lines prefetched for one record. The hardware's stream prefetcher finds the
+/// rest of a longer record, and a core has no more than 16 line fill buffers.
 const LINES_MAX: usize = 4;
 
 /// Prefetches the line at `address`, which may be any value.
@@ -26,7 +26,7 @@ pub(crate) fn line(address: *const u8) {
     let _ = address;
 }
 
-/// Prefetches the line at `address`, which may be any value, to write to it.
+/// Prefetches the line at `address`, which may be any value, for writing.
 #[inline(always)]
 pub(crate) fn line_to_write<T>(address: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -47,7 +47,7 @@ pub(crate) fn record(address: *const u8, record_bytes: usize) {
     for_lines(address, record_bytes, line);
 }
 
-/// The same, to write the record.
+/// Prefetches the first lines of the record at `address`, which may be any value, for writing.
 #[inline(always)]
 pub(crate) fn record_to_write(address: *const u8, record_bytes: usize) {
     for_lines(address, record_bytes, line_to_write);
@@ -62,6 +62,6 @@ fn for_lines(address: *const u8, record_bytes: usize, ask: impl Fn(*const u8)) {
         ask(address.wrapping_add(at));
         at += LINE_BYTES;
     }
-    // A record that starts in the middle of a line ends in one more.
+    // A record that starts in the middle of a line may end in one more.
     ask(address.wrapping_add(bytes - 1));
 }

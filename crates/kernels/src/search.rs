@@ -1,7 +1,8 @@
-//! Binary search in one sorted sequence, and the common prefix of two keys: what it takes to cut a
-//! merge at exact positions.
+//! Binary search in one sorted sequence, and the common prefix of two keys, for cutting a merge at
+//! exact positions.
 //!
-//! Plain binary search on whole keys: a cut is made a few times a second, so nothing here is tuned.
+//! This is plain binary search on whole keys. Cuts happen a few times a second, so nothing here is
+//! tuned.
 
 use std::cmp::Ordering;
 use xsort_records::Key;
@@ -22,8 +23,8 @@ pub fn bound_in_block<K: Key>(
     })
 }
 
-/// The same for records that are sorted by way of `order`: the number of its leading elements whose
-/// record comes before `encoded`.
+/// The number of leading elements of `order` whose record's key is less than `encoded`, or less or
+/// equal if `include_equal`. `order` sorts `records`.
 pub fn bound_in_order<K: Key>(
     key: K,
     records: &[u8],
@@ -47,7 +48,8 @@ fn is_before(order: Ordering, include_equal: bool) -> bool {
     order == Ordering::Less || include_equal && order == Ordering::Equal
 }
 
-/// The number of leading places, of `count`, that are `before`, which holds for a prefix of them.
+/// The number of leading places, of `count`, for which `before` is true. It must be true for a
+/// prefix of the places only.
 fn bound(count: usize, before: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, count);
     while low < high {

@@ -1,32 +1,32 @@
 //! Sorting a chunk by (key bits, index) pairs, without moving its records.
 //!
 //! Sorting pairs of eight bytes instead of records of a hundred is AlphaSort's observation (Nyberg
-//! et al., SIGMOD 1994); the index in the low bits makes any sort of the pairs stable; and
-//! partitioning them into cache-sized buckets first is the partition of IPS4o and of the 2010
-//! message about GNU sort. The phases:
+//! et al., SIGMOD 1994). The index in the low bits makes any sort of the pairs stable. The pairs
+//! are first partitioned into cache-sized buckets, as in IPS4o and in the 2010 message about GNU
+//! sort. The phases:
 //!
-//! 1. `extract`: one pass over the records takes eight key bytes each from where the shared prefix
-//!    ends;
-//! 2. `partition`: one pass leaves buckets that fit the first-level cache, and drops some bits from
-//!    the pairs; what fits the second level is one bucket;
+//! 1. `extract`: one pass over the records extracts eight key bytes each, after the shared prefix;
+//! 2. `partition`: one pass forms buckets that fit the first-level cache, and drops some bits from
+//!    the pairs; data that fits the second level is one bucket;
 //! 3. `words`: each bucket is sorted;
-//! 4. `ties`: groups with equal key bits take their next key bytes.
+//! 4. `ties`: groups with equal key bits are sorted by their next key bytes.
 //!
-//! Payloads don't move here: that is `gather`.
+//! Payloads don't move here; see `gather`.
 
 use crate::caches::Caches;
 use crate::{extract, partition, ties, words};
 use xsort_records::Key;
 
-/// Sorts, stably, without moving records: on return `order[i]` is the index of the record that
-/// comes i-th.
+/// Sorts stably without moving records: on return `order[i]` is the index of the record at place
+/// `i`.
 ///
-/// `records` holds `order.len()` records of `record_bytes` bytes. `order` and `scratch` are lent,
-/// one word a record each (`scratch` may be longer); what they hold on entry is ignored. `caches`
-/// is what buckets are made for; it changes nothing but the time.
+/// `records` holds `order.len()` records of `record_bytes` bytes. The caller lends `order` and
+/// `scratch`, with one word for each record (`scratch` may be longer). Their content on entry is
+/// ignored. `caches` sets the size of buckets and affects only the time.
 ///
 /// # Panics
-/// If the lengths don't fit each other, from 2^32 records on, or if the key has 2^31 bytes or more.
+/// If the lengths don't match each other, from 2^32 records on, or if the key has 2^31 bytes or
+/// more.
 pub fn sort<K: Key>(
     key: K,
     records: &[u8],
@@ -77,8 +77,8 @@ pub fn sort<K: Key>(
     let mut start = 0;
     for &end in &ends[..1 << digit_bits] {
         let end = end as usize;
-        // Every bucket borrows the same few KiB, which stay in the cache. If each had its own part,
-        // this phase would take 15 ns a record instead of 10.
+        // Every bucket borrows the same few KiB, which stay in the cache. With separate scratch for
+        // each bucket, this phase would take 15 ns a record instead of 10.
         let (bucket, scratch) = (&mut order[start..end], &mut scratch[..end - start]);
         start = end;
         words::sort(bucket, scratch, caches);
@@ -88,8 +88,8 @@ pub fn sort<K: Key>(
     }
 }
 
-/// Extracts the words where the shared prefix ends; returns that offset and what the pass found
-/// out. `None`: all keys are equal.
+/// Extracts the words after the shared prefix. Returns that offset, and the pass's statistics.
+/// `None` if all keys are equal.
 fn extract_words<K: Key>(
     key: K,
     records: &[u8],

@@ -1,40 +1,41 @@
-//! The scatter half of a distribution sort: records to bins, by index, without moving them.
+//! The scatter half of a distribution sort: finds each record's bin, by index, without moving
+//! records.
 //!
 //! Samplesort (Frazer and McKellar, JACM 1970) separates bins by quantiles of a sorted sample. A
-//! key at two quantiles or more gets a bin to itself (the equality buckets of IPS4o, Axtmann et
-//! al., ESA 2017). With the splitters a < b < c, of which b is frequent,
+//! key at two or more quantiles gets its own bin (the equality buckets of IPS4o, Axtmann et al.,
+//! ESA 2017). With the splitters a < b < c, of which b is frequent,
 //!
 //! ```text
 //!   key        ... a ............ b ............ c ...
 //!   bin      0    |       1     | 2 |      3     |   4
 //! ```
 //!
-//! each splitter begins a bin, and a frequent one ends it too. The phases:
+//! each splitter begins a bin, and a frequent one also ends it. The phases:
 //!
-//! 1. `classify`: the key words of some records go down a tree of splitters side by side;
+//! 1. `classify`: the key words of several records descend a tree of splitters together;
 //! 2. `trie` finds the bins that eight bytes don't decide, while the records are in the cache;
 //! 3. here: bins are counted, and each index goes to its bin, in the input's order.
 //!
-//! Payloads don't move: that is `gather`.
+//! Payloads don't move here; see `gather`.
 
 use crate::classify::{BATCH, Tree};
 use crate::prefetch;
 use crate::trie::Trie;
 use xsort_records::{Key, PlainKey};
 
-/// Most bins: a bin's number has 16 bits.
+/// Maximum number of bins: a bin's number has 16 bits.
 const BINS_MAX: usize = 1 << 16;
-/// Bits of a bin's number, and such numbers in a word.
+/// Number of bits of a bin's number, and of such numbers in a word.
 const BIN_BITS: usize = 16;
 const PACKED: usize = 4;
 const _: () = assert!(BATCH.is_multiple_of(PACKED));
-/// Indexes in one cache line.
+/// Number of indexes in one cache line.
 const LINE_INDEXES: usize = 8;
 
 /// The keys that separate bins. Ascending bins hold ascending keys, and equal keys are in one bin.
 ///
-/// Made once, used for any number of chunks by any number of threads. It takes one or two keys and
-/// some tens of bytes a bin.
+/// Built once, then used for any number of chunks by any number of threads. Uses one or two keys
+/// and some tens of bytes for each bin.
 #[derive(Clone, Debug)]
 pub struct Splitters<K> {
     key: K,
@@ -43,13 +44,14 @@ pub struct Splitters<K> {
 }
 
 impl<K: Key> Splitters<K> {
-    /// Splitters for at most `bins` bins of equal shares, if the records are like the sample:
-    /// normalised keys, back to back, sorted. A key at two of the sample's `bins` quantiles or more
-    /// gets a bin of its own. There are fewer bins if keys repeat at the quantiles or if the sample
-    /// has fewer keys.
+    /// Splitters for at most `bins` bins of equal size, if the records resemble the sample: sorted
+    /// normalised keys, back to back. A key at two or more of the sample's `bins` quantiles gets
+    /// its own bin. There are fewer bins if keys repeat at the quantiles, or if the sample has
+    /// fewer keys.
     ///
     /// # Panics
-    /// If `bins` is 0 or above 65,536, or the sample is not of whole keys or not sorted.
+    /// If `bins` is 0 or above 65,536, or if the sample doesn't consist of whole keys or isn't
+    /// sorted.
     pub fn from_sample(key: K, sample: &[u8], bins: usize) -> Self {
         assert!((1..=BINS_MAX).contains(&bins), "1 to 65,536 bins");
         let key_bytes = key.bytes();
@@ -73,13 +75,13 @@ impl<K: Key> Splitters<K> {
         self.trie.bins()
     }
 
-    /// Whether all keys in `bin` are equal, whatever the records are, so that it needs no sort.
+    /// True if all keys in `bin` are certainly equal, so that it needs no sort.
     pub fn is_one_key(&self, bin: usize) -> bool {
         assert!(bin < self.bins(), "the number of a bin");
         self.key.bytes() == 0 || self.trie.is_one_key(bin)
     }
 
-    /// How many keys of a sample (normalised, back to back) each bin gets.
+    /// The number of keys of a sample (normalised, back to back) in each bin.
     pub fn counts(&self, sample: &[u8]) -> Vec<usize> {
         let mut counts = vec![0; self.bins()];
         if self.bins() == 1 {
@@ -93,16 +95,16 @@ impl<K: Key> Splitters<K> {
         counts
     }
 
-    /// Distributes, stably, without moving records: on return `order` holds the indexes of the
-    /// records bin by bin, in the input's order within each bin, and bin `b` ends before
+    /// Distributes stably without moving records: on return `order` holds the indexes of the
+    /// records bin by bin, in the input's order within each bin. Bin `b` ends before
     /// `order[ends[b]]`.
     ///
-    /// `records` holds `order.len()` records of `record_bytes` bytes. `scratch` is lent, a quarter
-    /// of a word a record (it may be longer); what it and the others hold on entry is ignored.
-    /// `ends` has `bins()` elements.
+    /// `records` holds `order.len()` records of `record_bytes` bytes. The caller lends `scratch`,
+    /// with a quarter of a word for each record (it may be longer). The content of all three on
+    /// entry is ignored. `ends` has `bins()` elements.
     ///
     /// # Panics
-    /// If the lengths don't fit each other, or above 2^32 records.
+    /// If the lengths don't match each other, or above 2^32 records.
     pub fn distribute(
         &self,
         records: &[u8],
@@ -136,7 +138,7 @@ impl<K: Key> Splitters<K> {
     }
 }
 
-/// Counts the bins of some records, and packs their numbers.
+/// Counts the bins of some records, and packs their numbers into words.
 #[inline(always)]
 fn count_and_pack(bins: &[u32], packed: &mut [u64], sizes: &mut [usize]) {
     for (bins, packed) in bins.chunks(PACKED).zip(packed) {
@@ -152,7 +154,7 @@ fn count_and_pack(bins: &[u32], packed: &mut [u64], sizes: &mut [usize]) {
     }
 }
 
-/// Writes each index to its bin. `ends` are the bins' sizes on entry, and their ends on return.
+/// Writes each index to its bin. `ends` holds the bins' sizes on entry, and their ends on return.
 fn place_indexes(packed: &[u64], order: &mut [u64], ends: &mut [usize]) {
     let mut start = 0;
     for end in ends.iter_mut() {
@@ -179,7 +181,7 @@ fn place_indexes(packed: &[u64], order: &mut [u64], ends: &mut [usize]) {
             let place = *end;
             *end += 1;
             order[place] = index;
-            // As in `partition`: a bin prefetches its next line when it starts one.
+            // As in `partition`, a bin prefetches its next line when it starts one.
             if place.is_multiple_of(LINE_INDEXES) {
                 prefetch::line_to_write(order.as_ptr().wrapping_add(place + LINE_INDEXES));
             }
@@ -187,9 +189,9 @@ fn place_indexes(packed: &[u64], order: &mut [u64], ends: &mut [usize]) {
     }
 }
 
-/// Whether all the numbers in the word are the same. In ordered and in equal records they are, and
-/// counting them one by one waits five cycles each for the count just written: 1.3 million sorted
-/// records to 64 bins took 15.4 instead of 12.7 ns each, uniform ones the same.
+/// True if all numbers in the word are equal, as for sorted or equal records. Counting them one by
+/// one would wait five cycles each for the preceding count: 1.3 million sorted records to 64 bins
+/// took 15.4 instead of 12.7 ns each, uniform ones the same.
 #[inline(always)]
 fn all_equal(packed: u64) -> bool {
     packed == u64::from(packed as u16) * (u64::MAX / u64::from(u16::MAX))

@@ -1,50 +1,50 @@
-//! Taking further key bytes within groups of records whose words so far are equal, until the key is
-//! used up.
+//! Comparing further key bytes within groups of records whose words so far are equal, until the key
+//! ends.
 //!
-//! The groups nest (a key of 4,096 bytes may need 800 rounds), but nothing recurses and there is no
-//! stack of groups: an element of the order has 32 unused bits, in which it says whether it is tied
-//! with the one before and from which key byte on.
+//! The groups nest (a key of 4,096 bytes may need 800 rounds), but there is no recursion and no
+//! stack of groups. An element of the order has 32 unused bits, which say whether it is tied with
+//! the preceding element and from which key byte on.
 //!
 //! ```text
 //!   63      62 .......... 32  31 .......... 0
 //!   tied?   next key byte     index of record
 //! ```
 //!
-//! A sweep resolves the leftmost group until its first two elements differ, and moves on. Each
-//! round of a group reads at least four further key bytes of its records, so the whole is linear in
-//! the bytes of the keys.
+//! A sweep resolves the leftmost group until its first two elements differ, then moves on. Each
+//! round of a group reads at least four further key bytes of its records, so the total work is
+//! linear in the bytes of the keys.
 
 use crate::caches::Caches;
 use crate::{extract, prefetch, words};
 use xsort_records::Key;
 
-/// The element is equal to the one before, as far as is known.
+/// Set if the element equals the preceding one, as far as is known.
 const TIED: u64 = 1 << 63;
-/// Where the next key byte stands.
+/// Position of the bits for the next key byte.
 const AT_SHIFT: u32 = 32;
-/// The index of the record.
+/// Mask of the record's index.
 const INDEX: u64 = (1 << AT_SHIFT) - 1;
-/// Keys are shorter than this many bytes.
+/// Maximum length of a key in bytes.
 pub(crate) const KEY_BYTES_MAX: usize = (1 << (63 - AT_SHIFT)) - 1;
 /// Groups up to this size are sorted by comparing whole keys.
 const COMPARE_MAX: usize = 4;
-/// The sweep prefetches the records of groups this many elements ahead.
+/// Number of elements by which the sweep prefetches the records of groups ahead.
 const AHEAD: usize = 16;
 
-/// The records being sorted and what stays the same over the whole sort.
+/// The records being sorted, and constants of the sort.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TieBreaker<'a, K> {
     pub(crate) key: K,
     pub(crate) records: &'a [u8],
     pub(crate) record_bytes: usize,
-    /// Low bits of a pair that hold the index.
+    /// Number of low bits of a pair that hold the index.
     pub(crate) index_bits: u32,
-    /// What buckets are made for.
+    /// The caches that buckets are made for.
     pub(crate) caches: Caches,
 }
 
-/// Turns sorted pairs into elements: indexes, and ties where the key bits are equal and the key
-/// goes on at byte `at`.
+/// Turns sorted pairs into elements: indexes, with a tie where the key bits are equal and the key
+/// continues at byte `at`. Returns true if there are ties.
 pub(crate) fn mark_ties(pairs: &mut [u64], index_bits: u32, at: usize, key_bytes: usize) -> bool {
     let low = (1_u64 << index_bits) - 1;
     if at >= key_bytes {
@@ -100,8 +100,8 @@ impl<K: Key> TieBreaker<'_, K> {
         }
     }
 
-    /// One round for one group of plain, ascending indexes that are tied up to byte `at`: sorts by
-    /// the next key bits and marks what is still tied, from a later byte on.
+    /// Runs one round for a group of plain, ascending indexes that are tied up to byte `at`. Sorts
+    /// them by the next key bits, and marks the remaining ties, from a later byte on.
     fn refine(&self, group: &mut [u64], scratch: &mut [u64], mut at: usize) {
         if group.len() <= COMPARE_MAX {
             self.insertion(group);

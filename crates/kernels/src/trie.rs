@@ -1,9 +1,9 @@
-//! Splitters of any length, and the bin of any key among them.
+//! Splitters of any length, and finding the bin of any key among them.
 //!
-//! A trie of words: a node skips the bytes that all its splitters share and tells them apart by the
-//! next eight; those that are equal there go on in a child. So a lookup reads each byte of the key
-//! at most once, however many splitters share how many bytes. Splitters of twelve bytes, in
-//! hexadecimal, and the nodes:
+//! A trie of words: a node skips the bytes that all its splitters share, and distinguishes them by
+//! the next eight bytes. Splitters that are equal there continue in a child. So a lookup reads each
+//! byte of the key at most once, however many bytes the splitters share. For example, splitters of
+//! twelve bytes, in hexadecimal, and the nodes:
 //!
 //! ```text
 //!   0  0011aaaaaaaaaaaaaaaa0001      root: shares 0011, words aa.., bb..
@@ -11,7 +11,8 @@
 //!   2  0011bbbbbbbbbbbbbbbb0007        child of bb..: splitter 2, shares 0007, no words
 //! ```
 //!
-//! One record at a time. `classify` does many at once, by the root's words alone.
+//! A lookup finds the bin of one record. `classify` handles many at once, by the root's words
+//! alone.
 
 use crate::search::shared_prefix;
 use std::cmp::Ordering;
@@ -24,22 +25,22 @@ pub(crate) struct Trie {
     key_bytes: usize,
     /// Normalised splitters, ascending, all different.
     keys: Vec<u8>,
-    /// The bin below each splitter, and the last bin. A splitter is in the bin that it begins, the
-    /// next.
+    /// The bin below each splitter, and the last bin. A splitter belongs to the bin that it begins,
+    /// the next one.
     below: Vec<u16>,
-    /// The first is the root; none if there are no splitters.
+    /// The nodes. The first is the root; empty if there are no splitters.
     nodes: Vec<Node>,
-    /// Words of all nodes, and for each the splitters that have it.
+    /// The words of all nodes, and for each word the splitters that have it.
     words: Vec<u64>,
     groups: Vec<Group>,
 }
 
-/// Splitters that share some bytes.
+/// Splitters that share a prefix.
 #[derive(Clone, Debug)]
 struct Node {
     splitters: Range<usize>,
     shared: SharedBytes,
-    /// Which of the trie's words are its own, ascending; none if the key ends with what is shared.
+    /// The node's words in `Trie::words`, ascending; empty if the key ends with the shared bytes.
     words: Range<usize>,
 }
 
@@ -48,13 +49,13 @@ struct Node {
 pub(crate) struct SharedBytes {
     from: usize,
     pub(crate) at: usize,
-    /// These bytes as words, and which bits of the last word count.
+    /// These bytes as words, and the mask of the bits that count in the last word.
     words: Vec<u64>,
     last_mask: u64,
 }
 
 impl SharedBytes {
-    /// Of the normalised key `encoded`.
+    /// The bytes of the normalised key `encoded`.
     fn new(encoded: &[u8], from: usize, at: usize) -> Self {
         let words: Vec<u64> =
             (from..at).step_by(8).map(|from| word_of(&encoded[..at], from)).collect();
@@ -66,8 +67,8 @@ impl SharedBytes {
         self.words.is_empty()
     }
 
-    /// Nonzero if the record has other bytes there. Compares all of them, without a branch on what
-    /// they are.
+    /// Returns nonzero if the record has other bytes there. Compares all of them, without branching
+    /// on their values.
     #[inline(always)]
     pub(crate) fn differs<K: Key>(&self, key: K, record: &[u8]) -> u64 {
         let (mut differ, mut last, mut at) = (0, 0, self.from);
@@ -79,7 +80,7 @@ impl SharedBytes {
         differ | last & self.last_mask
     }
 
-    /// Orders the record's bytes against these.
+    /// Compares the record's bytes with these.
     #[inline(always)]
     fn order_of<K: Key>(&self, key: K, record: &[u8]) -> Ordering {
         let (mut at, last) = (self.from, self.words.len().wrapping_sub(1));
@@ -95,30 +96,30 @@ impl SharedBytes {
     }
 }
 
-/// Splitters that share a word too.
+/// Splitters of a node that also share a word.
 #[derive(Clone, Debug)]
 struct Group {
     splitters: Range<usize>,
-    /// Where they go on; nowhere if the key ends with the word, which leaves one splitter.
+    /// The child node. `None` if the key ends with the word, which leaves one splitter.
     child: Option<usize>,
 }
 
-/// What a word decides about the bin.
+/// The result of looking up a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lookup {
     Bin(u16),
-    /// More bytes decide: [`Trie::find_bin`] from this node on.
+    /// More bytes decide: call [`Trie::find_bin`] from this node on.
     Undecided(usize),
 }
 
 impl Trie {
-    /// One bin.
+    /// A trie without splitters: one bin.
     pub(crate) fn new(key_bytes: usize) -> Self {
         let (keys, nodes, words, groups) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Trie { key_bytes, keys, below: vec![0], nodes, words, groups }
     }
 
-    /// Adds a splitter. The same one twice gets a bin of its own.
+    /// Adds a splitter. A splitter that is added twice gets its own bin.
     pub(crate) fn add(&mut self, splitter: &[u8]) {
         let bin = self.bins() as u16;
         if let Some(last) = self.len().checked_sub(1) {
@@ -137,7 +138,7 @@ impl Trie {
     }
 
     pub(crate) fn is_one_key(&self, bin: usize) -> bool {
-        // The bin of a splitter that has one of its own is neither below a splitter nor the last.
+        // A splitter's own bin is neither below a splitter nor the last.
         self.below.binary_search_by(|&below| usize::from(below).cmp(&bin)).is_err()
     }
 
@@ -151,16 +152,17 @@ impl Trie {
         &self.keys[splitter * self.key_bytes..][..self.key_bytes]
     }
 
-    /// Builds the nodes, level by level. `least` and `greatest` are the ends of what the splitters
-    /// were taken from.
+    /// Builds the nodes, level by level. `least` and `greatest` are the smallest and largest key of
+    /// the sample.
     pub(crate) fn build(&mut self, least: &[u8], greatest: &[u8]) {
-        // Splitters tell what their surroundings share, except a single one.
+        // The first and last splitter show which bytes all of them share. A single splitter
+        // doesn't.
         let at = match self.len() {
             0 => return,
             1 => shared_prefix(least, greatest),
             count => shared_prefix(self.encoded(0), self.encoded(count - 1)),
         };
-        // A word that ends with the key is whole and decides.
+        // A word that ends with the key is complete and decides.
         let at = at.min(self.key_bytes.saturating_sub(8));
         self.nodes.push(Node {
             splitters: 0..self.len(),
@@ -199,7 +201,7 @@ impl Trie {
         }
     }
 
-    /// What all splitters share before the root's words; nothing if there are no splitters.
+    /// The bytes that all splitters share before the root's words; empty if there are no splitters.
     pub(crate) fn root_shared(&self) -> SharedBytes {
         self.nodes.first().map_or(SharedBytes::new(&[], 0, 0), |root| root.shared.clone())
     }
@@ -209,8 +211,8 @@ impl Trie {
         self.nodes.first().map_or(&[], |root| &self.words[root.words.clone()])
     }
 
-    /// The lookup of a key that shares what the root's splitters share, if its next word is not
-    /// less than `passed` of the root's words, and `equal` to the last of these or not.
+    /// Looks up a key that has the bytes shared by the root's splitters. Its next word is at least
+    /// `passed` of the root's words. `equal` says whether it equals the last of these.
     pub(crate) fn root_lookup(&self, passed: usize, equal: bool) -> Lookup {
         self.nodes.first().map_or(Lookup::Bin(0), |root| self.lookup(root, passed, equal))
     }
@@ -227,7 +229,7 @@ impl Trie {
         }
     }
 
-    /// The bin of a record that shares what leads to `node`.
+    /// The bin of a record that has the bytes leading to `node`.
     pub(crate) fn find_bin<K: Key>(&self, key: K, record: &[u8], node: usize) -> u16 {
         let mut node = &self.nodes[node];
         loop {

@@ -1,16 +1,15 @@
-//! Sorting words, no two of them equal, in buckets that fit the cache. A word may have more than
-//! the bits that it is sorted by.
+//! Sorting distinct words in buckets that fit the cache. A word may have more bits than those that
+//! it is sorted by.
 //!
-//! Radix plus sifting (MacLaren, JACM 13, 1966; Knuth, vol. 3, 5.2.5): two counting passes, least
-//! significant digit first, over the top 16 to 22 bits in which the words differ put nearly all of
-//! them in order, since further digits would tell few apart: of 640 random words three pairs share
-//! 16 bits. A last pass finds these. Counting passes have no branch that could be
-//! mispredicted, which is where comparisons, and an insertion sort after a single pass, lose their
-//! time.
+//! The method is radix plus sifting (MacLaren, JACM 13, 1966; Knuth, vol. 3, 5.2.5). Two counting
+//! passes, least significant digit first, sort by the top 16 to 22 bits in which the words differ.
+//! This puts nearly all words in order: of 640 random words, three pairs share 16 bits. A last pass
+//! finds these. Counting passes have no branch that could be mispredicted. Mispredictions are what
+//! slows down comparisons, and an insertion sort after a single pass.
 //!
 //! Random words, ns a word, CPU time, best of 5 (2-core Xeon, 48 KiB L1, 2 MiB L2, other load on
-//! it, 2026-11-21), beside the standard library's sort and Highway's vectorised quicksort with
-//! AVX-512; 0.6 ns of each are a copy:
+//! it, 2026-11-21), compared with the standard library's sort and Highway's vectorised quicksort
+//! with AVX-512. A copy takes 0.6 ns of each figure:
 //!
 //! | words in a bucket | std | Highway | 7 bits a digit | 8 bits | 9 bits | 10 bits |
 //! |---|---|---|---|---|---|---|
@@ -24,9 +23,9 @@
 use crate::caches::Caches;
 use crate::prefetch;
 
-/// What is sorted: it has bits, and an order that never contradicts them.
+/// An element to sort: it has bits, and an order that never contradicts them.
 pub(crate) trait Word: Copy + Ord {
-    /// Where these differ, they are the order.
+    /// The bits. If they differ, they decide the order.
     fn bits(self) -> u64;
 }
 
@@ -39,23 +38,25 @@ impl Word for u64 {
 
 /// The standard library sorts fewer words than this as fast.
 const COUNTING_MIN: usize = 64;
-/// Bits that two digits have beyond those that it takes to number all words.
+/// Number of bits in two digits beyond those needed to number all words.
 const EXTRA_BITS: u32 = 3;
-/// Bits of the digit that cuts what does not fit the cache, and digits of the longest.
+/// Minimum and maximum bits of the digit that cuts words that don't fit the cache, and the number
+/// of pieces.
 const CUT_BITS_MIN: u32 = 4;
 const CUT_BITS_MAX: u32 = 11;
 const CUTS_MAX: usize = 1 << CUT_BITS_MAX;
-/// More words with equal digits are sorted as a piece of their own, up to this many by insertion.
+/// More words than this with equal digits are sorted again; up to this many are sorted by
+/// insertion.
 const INSERTION_MAX: usize = 16;
-/// Sorts `words`, fewer than 2^32 of them. `scratch` is as long; what it holds before and after
-/// means nothing.
+/// Sorts `words`, fewer than 2^32 of them. `scratch` has the same length; its content before and
+/// after is arbitrary.
 pub(crate) fn sort<W: Word>(words: &mut [W], scratch: &mut [W], caches: Caches) {
     if words.len() < COUNTING_MIN {
         words.sort_unstable();
         return;
     }
-    // Costs random words nothing, since it ends at the first that is out of order. Equal keys are
-    // in the order of their indexes.
+    // This costs nothing for random words, since it ends at the first word out of order. Equal keys
+    // are in the order of their indexes.
     if words.is_sorted() {
         return;
     }
@@ -76,10 +77,10 @@ pub(crate) fn sort<W: Word>(words: &mut [W], scratch: &mut [W], caches: Caches) 
     }
 }
 
-/// How long each of two digits has to be to tell nearly all of `count` words apart that differ in
-/// the bits of `differ`. Bits that all share, such as the highest of a printable byte, tell
-/// nothing: with digits that make up for them, a sort of 60,000 printable records takes 11.2 ns a
-/// record instead of 17.8.
+/// The number of bits in each of two digits that distinguish nearly all of `count` words, which
+/// differ in the bits of `differ`. Bits that all words share, such as the highest of a printable
+/// byte, distinguish nothing, so digits are longer to make up for them. With this, a sort of 60,000
+/// printable records takes 11.2 ns a record instead of 17.8.
 fn digit_bits(count: usize, differ: u64) -> u32 {
     const WINDOW_BITS: u32 = 16;
     let window = differ << differ.leading_zeros() >> (64 - WINDOW_BITS);
@@ -87,8 +88,8 @@ fn digit_bits(count: usize, differ: u64) -> u32 {
     (count.ilog2() + EXTRA_BITS + silent_bits).div_ceil(2)
 }
 
-/// Sorts words that differ in the lowest `width` bits only by the top two digits of these, and then
-/// what the digits don't tell apart.
+/// Sorts words that differ in the lowest `width` bits only: first by the top two digits of these,
+/// then words whose digits are equal.
 #[inline(never)]
 fn radix_and_sift<W: Word, const DIGITS: usize>(
     words: &mut [W],
@@ -123,8 +124,8 @@ fn counts_to_starts(counts: &mut [u32]) {
     }
 }
 
-/// Distributes `from` to `to` by a digit. `places` holds where the words of each digit go, and in
-/// the end where they end.
+/// Distributes `from` to `to` by a digit. `places` holds the next position for each digit, which at
+/// the end is the end of its words.
 #[inline(always)]
 fn scatter<W: Word, const DIGITS: usize>(
     from: &[W],
@@ -139,7 +140,7 @@ fn scatter<W: Word, const DIGITS: usize>(
     }
 }
 
-/// Sorts words that are in order but for their lowest `shift` bits.
+/// Sorts words that are already in order except for their lowest `shift` bits.
 #[inline(always)]
 fn sift<W: Word>(words: &mut [W], scratch: &mut [W], shift: u32, caches: Caches) {
     let mut place = 1;
@@ -181,15 +182,15 @@ fn sort_equals<W: Word>(words: &mut [W], scratch: &mut [W], caches: Caches) {
 }
 
 /// Cuts words that differ in the lowest `width` bits only into pieces by the top digit of these,
-/// and sorts each of them. A frame of 8 KiB, and at most sixteen of them: each level uses up four
-/// bits or more.
+/// and sorts each piece. The stack frame has 8 KiB, and there are at most sixteen: each level uses
+/// up four or more bits.
 #[inline(never)]
 fn cut<W: Word>(words: &mut [W], scratch: &mut [W], width: u32, caches: Caches) {
     let line_words = prefetch::LINE_BYTES / size_of::<W>();
     let digit_bits = caches.digit_bits(size_of_val(words)).clamp(CUT_BITS_MIN, CUT_BITS_MAX);
     let shift = width.saturating_sub(digit_bits);
     let mut ends = [0; CUTS_MAX];
-    // The last mask tells the compiler what the one before it means.
+    // The last mask tells the compiler the bound that the preceding one implies.
     let digit =
         |word: W| (word.bits() >> shift) as usize & ((1 << digit_bits) - 1) & (CUTS_MAX - 1);
     for &word in &*words {
@@ -201,7 +202,7 @@ fn cut<W: Word>(words: &mut [W], scratch: &mut [W], width: u32, caches: Caches) 
         let place = *end as usize;
         *end += 1;
         scratch[place] = word;
-        // As in `partition`: a digit prefetches its next line when it starts one.
+        // As in `partition`, a digit prefetches its next line when it starts one.
         if place.is_multiple_of(line_words) {
             prefetch::line_to_write(scratch.as_ptr().wrapping_add(place + line_words));
         }

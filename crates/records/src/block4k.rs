@@ -1,8 +1,8 @@
-//! Blocks of 4,096 letters and digits, without gaps or line ends, compared whole.
+//! Blocks of 4,096 alphanumeric characters, without gaps or line ends, compared whole.
 //!
-//! The 62 symbols are those of `0-9A-Za-z`, in their ASCII order. A symbol comes from a random byte
-//! b as `b * 62 / 256`, so eight of the symbols are a quarter more frequent than the others; that
-//! is worth nothing less than a division for each byte.
+//! The 62 symbols are `0-9A-Za-z`, in ASCII order. A random byte b becomes the symbol `b * 62 /
+//! 256`. So eight of the symbols are a quarter more frequent than the others, but no byte needs a
+//! division.
 
 use crate::mix::Words;
 
@@ -22,14 +22,14 @@ pub(crate) fn fill(mut words: Words, block: &mut [u8; RECORD_BYTES]) {
     for eight in block.as_chunks_mut::<8>().0 {
         *eight = words.step().to_le_bytes();
     }
-    // A pass of its own, which the compiler makes of 16 bytes at a time.
+    // A separate pass, which the compiler vectorises to 16 bytes at a time.
     for byte in block {
         *byte = symbol(((u16::from(*byte) * 62) >> 8) as u8);
     }
 }
 
-/// Begins the block with `position` in base 62: eleven digits, the most significant first. 2^64 is
-/// below 62^11.
+/// Writes `position` in base 62 to the beginning of the block: eleven digits, the most significant
+/// first. 2^64 is below 62^11.
 #[inline]
 pub(crate) fn put_position(block: &mut [u8; RECORD_BYTES], position: u64) {
     let mut left = position;

@@ -1,8 +1,8 @@
 //! The multiset checksum of the Sort Benchmark: the sum of the records' CRC-32s.
 //!
-//! It does not depend on the records' order and the sums of parts add up, so every thread can keep
-//! its own. Input and output of a sort have the same checksum; a lost, doubled or changed record
-//! changes it, but for a chance of about one in 2^32.
+//! It does not depend on the records' order, and the sums of parts add up, so every thread can keep
+//! its own. A sort's input and output have the same checksum. A lost, duplicated or changed record
+//! changes it, except with a probability of about one in 2^32.
 //!
 //! The CRC is zlib's (polynomial 0x04C11DB7, reflected).
 
@@ -10,7 +10,7 @@ use std::fmt;
 
 use crate::crc32;
 
-/// How many records there were, and the sum of their CRC-32s.
+/// The number of records, and the sum of their CRC-32s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Checksum {
     records: u64,
@@ -18,7 +18,7 @@ pub struct Checksum {
     sum: u128,
 }
 
-/// Why a text is no checksum.
+/// The error for a text that isn't a checksum.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is no checksum: write 1 to 32 hexadecimal digits, such as 1ea6370b955")]
 pub struct ParseChecksumError {
@@ -35,7 +35,7 @@ impl Checksum {
     /// Adds records of `record_bytes` bytes each.
     ///
     /// # Panics
-    /// If `record_bytes` is zero or `records` is no multiple of it.
+    /// If `record_bytes` is zero, or the length of `records` is no multiple of it.
     pub fn add_records(&mut self, records: &[u8], record_bytes: usize) {
         assert!(record_bytes > 0, "a record has at least one byte");
         assert!(
@@ -53,21 +53,21 @@ impl Checksum {
         self.sum += other.sum;
     }
 
-    /// How many records were added.
+    /// The number of records.
     #[must_use]
     pub const fn records(&self) -> u64 {
         self.records
     }
 
-    /// The sum of their CRC-32s; at most `records() * (2^32 - 1)`.
+    /// The sum of the records' CRC-32s; at most `records() * (2^32 - 1)`.
     #[must_use]
     pub const fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// Reads the sum as printed by [`fmt::Display`], by gensort and by valsort: up to 32
-    /// hexadecimal digits in either case, with or without `0x`. The number of records is not part
-    /// of it, so compare with [`Checksum::sum`].
+    /// Parses the sum as printed by [`fmt::Display`], gensort and valsort: up to 32 hexadecimal
+    /// digits in either case, with or without `0x`. It doesn't include the number of records, so
+    /// compare it with [`Checksum::sum`].
     ///
     /// # Errors
     /// If the text is anything else.
@@ -80,8 +80,8 @@ impl Checksum {
 }
 
 impl fmt::Display for Checksum {
-    /// The sum in lower-case hexadecimal digits without leading zeros, as gensort and valsort print
-    /// it.
+    /// The sum in lower-case hexadecimal digits without leading zeros, as printed by gensort and
+    /// valsort.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{:x}", self.sum)
     }

@@ -1,4 +1,4 @@
-//! Compressed files and archives, by the bytes that they begin with.
+//! Detecting compressed files and archives by their first bytes.
 
 /// A format of compressed files, or of archives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,11 +15,11 @@ pub enum Compression {
     Bzip2,
     /// lzip.
     Lzip,
-    /// LZMA, as xz's forerunner wrote it.
+    /// LZMA, as written by the predecessor of xz.
     Lzma,
     /// lzop.
     Lzop,
-    /// LZ4 as it was before there were frames.
+    /// LZ4's format from before its frames.
     Lz4Legacy,
     /// Unix's `compress`.
     Compress,
@@ -40,8 +40,8 @@ use Compression::{
     Zstandard,
 };
 
-/// The first bytes of compressed files. Long enough that no text begins like that: more than BZh of
-/// bzip2, and more than PK of zip.
+/// The first bytes of compressed files. They are long enough for no text to begin like that: more
+/// than BZh for bzip2, and more than PK for zip.
 const MAGIC: [(&[u8], Compression); 24] = [
     (b"\x1f\x8b", Gzip),
     (b"\x28\xb5\x2f\xfd", Zstandard),
@@ -72,14 +72,15 @@ const MAGIC: [(&[u8], Compression); 24] = [
 /// The end of an empty bzip2 file, after `BZh` and a digit.
 const BZIP2_END: &[u8] = b"\x17\x72\x45\x38\x50\x90";
 
-/// Frames that both Zstandard and LZ4 skip, after one of 16 bytes. Files of `pzstd` begin with one.
+/// The magic number, without its first byte, of frames that both Zstandard and LZ4 skip. The first
+/// byte has one of 16 values. Files written by `pzstd` begin with such a frame.
 const SKIPPABLE: &[u8] = b"\x2a\x4d\x18";
 
-/// Bytes of LZMA's parameters, dictionary and length.
+/// Size of LZMA's parameters, dictionary and length in bytes.
 const LZMA_HEAD_BYTES: usize = 13;
 
-/// The usual parameters, a dictionary of 2^n or 3 * 2^n bytes, 4 KiB or more, and a length that is
-/// unknown or below 2^48: there is no magic number.
+/// True if `head` has the usual parameters, a dictionary of 2^n or 3 * 2^n bytes, 4 KiB or more,
+/// and a length that is unknown or below 2^48. LZMA has no magic number.
 fn is_lzma(head: &[u8]) -> bool {
     let Some(&[0x5d, a, b, c, d, ref length @ ..]) = head.first_chunk::<LZMA_HEAD_BYTES>() else {
         return false;
@@ -90,8 +91,8 @@ fn is_lzma(head: &[u8]) -> bool {
 }
 
 impl Compression {
-    /// The format of a compressed file that begins with `head`, by its magic number alone; the
-    /// header behind it may be damaged.
+    /// Detects the format of a compressed file that begins with `head`, by its magic number alone.
+    /// The rest of the header may be damaged.
     #[must_use]
     pub fn detect(head: &[u8]) -> Option<Compression> {
         let is_skippable = head.len() >= 4 && head[0] & 0xf0 == 0x50 && &head[1..4] == SKIPPABLE;
@@ -104,7 +105,8 @@ impl Compression {
         }
     }
 
-    /// Whether bytes behind `head` may make it one that [`detect`](Compression::detect) knows.
+    /// True if more bytes after `head` may make it a file that [`detect`](Compression::detect)
+    /// knows.
     #[must_use]
     pub fn may_begin(head: &[u8]) -> bool {
         let is_skippable = head.first().is_none_or(|first| first & 0xf0 == 0x50)
@@ -117,8 +119,8 @@ impl Compression {
             || is_lzma && head.len() < LZMA_HEAD_BYTES
     }
 
-    /// The format of a compressed file that was truncated within its magic number: `whole` is all
-    /// of it. `None` for bytes that may be text.
+    /// Detects the format of a compressed file that was truncated within its magic number. `whole`
+    /// is the complete file. Returns `None` for bytes that may be text.
     #[must_use]
     pub fn detect_truncated(whole: &[u8]) -> Option<Compression> {
         let is_text = matches!(whole, [byte] if *byte >= 128)
@@ -129,13 +131,13 @@ impl Compression {
         (!is_text).then_some(*found)
     }
 
-    /// As [`Compression::detect`], for files of arbitrary bytes: if the magic number is short, the
-    /// header behind it has to be valid, too.
+    /// Detects like [`Compression::detect`], for files of arbitrary bytes: after a short magic
+    /// number, the rest of the header must also be valid.
     pub(crate) fn detect_strictly(head: &[u8]) -> Option<Compression> {
         let byte = |at: usize| head.get(at).copied().unwrap_or(0xff);
         let found = Compression::detect(head)?;
         let is_certain = match found {
-            // The only method, no reserved flag, levels and systems that are known.
+            // The only method, no reserved flags, known levels and systems.
             Gzip => {
                 byte(2) == 8
                     && byte(3) & 0xe0 == 0
@@ -174,7 +176,7 @@ impl Compression {
         }
     }
 
-    /// The command that decompresses a file, whose name follows it, to standard output.
+    /// The command that decompresses a file to standard output. The file's name follows it.
     #[must_use]
     pub const fn decompress_command(self) -> &'static str {
         match self {

@@ -1,35 +1,35 @@
-//! What a file seems to be, by its beginning, if the user named no format.
+//! Recognizing what a file contains by its beginning, if the user named no format.
 //!
 //! Any bytes can be records. But a sort destroys text, compressed files and databases if it cuts
-//! them into records of 100 bytes, and their sizes are multiples of 100 now and then. So what is
-//! clearly something else is refused, unless the user names the format. Random bytes are mistaken
-//! for something else with a probability below 10^-8.
+//! them into records of 100 bytes, and their sizes are sometimes multiples of 100. So content that
+//! is clearly something else is refused, unless the user names the format. Random bytes are
+//! mistaken for something else with a probability below 10^-8.
 
 use crate::{Compression, Format, gensort_ascii, kv128};
 use std::fmt;
 
-/// What a file seems to be that holds no records of the Sort Benchmark.
+/// The apparent content of a file that holds no records of the Sort Benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Content {
     /// Text.
     Text,
-    /// Text whose lines end in NUL bytes, as `find -print0` writes it.
+    /// Text whose lines end in NUL bytes, as written by `find -print0`.
     NulText,
-    /// Records that are generated here, of another format.
+    /// Generated records of another format.
     Records(Format),
     /// A compressed file or an archive.
     Compressed(Compression),
-    /// Something else that has a name.
+    /// Another kind of file, by its name.
     Other(&'static str),
-    /// Records whose fields come again after this many bytes, and not after 100.
+    /// Records whose fields repeat after this many bytes, and not after 100.
     Period(usize),
 }
 
-/// From this length on, lines without control characters are text in whatever encoding: random
-/// bytes of that length contain some.
+/// From this length on, lines without control characters are text in some encoding: random bytes of
+/// that length contain control characters.
 const BYTES_OF_ANY_TEXT: usize = 512;
 
-/// What files begin with, or have at an offset: four bytes or more.
+/// Bytes at the beginning of files, or at an offset: four or more.
 const MAGIC: [(usize, &[u8], &str); 50] = [
     (0, b"\x7fELF", "a program (ELF)"),
     (0, b"\xfe\xed\xfa\xce", "a program (Mach-O)"),
@@ -84,11 +84,11 @@ const MAGIC: [(usize, &[u8], &str); 50] = [
 ];
 
 impl Content {
-    /// How many bytes of a file's beginning are enough; of a shorter file, all.
+    /// Number of bytes at a file's beginning that are enough; a shorter file is needed in full.
     pub const HEAD_BYTES: usize = 4096;
 
-    /// What a file seems to be that begins with `head`, or consists of it; `None` if it may hold
-    /// 100-byte records of the Sort Benchmark, binary or printable.
+    /// The apparent content of a file that begins with `head`, or is `head` if `is_whole`. `None`
+    /// if it may hold 100-byte records of the Sort Benchmark, binary or printable.
     #[must_use]
     pub fn of(head: &[u8], is_whole: bool) -> Option<Content> {
         if gensort_ascii::are_lines(head) {
@@ -113,17 +113,17 @@ impl Content {
     }
 }
 
-/// Bytes in which a period is looked for, at most and at least, and the shortest and longest one.
+/// Maximum and minimum number of bytes searched for a period, and the shortest and longest period.
 const PERIOD_HEAD_BYTES: usize = 2048;
 const PERIOD_HEAD_BYTES_MIN: usize = 1024;
 const PERIOD_MIN: usize = 4;
 const PERIOD_MAX: usize = 256;
-/// By how much more of the bytes must be equal a period later than 100 bytes later. Of random bytes
-/// one in 256 is.
+/// The share of equal bytes a period later must exceed the share 100 bytes later by this. In random
+/// bytes, one in 256 is equal.
 const PERIOD_SHARE: f64 = 0.1;
 
-/// The number of bytes after which fields come again, if that is no divisor of 100, and they don't
-/// after 100 bytes. Runs of equal bytes are no period: the least is longer.
+/// The number of bytes after which fields repeat, if it is no divisor of 100 and they don't repeat
+/// after 100 bytes. Runs of equal bytes are no period: the shortest period is longer.
 fn other_period(head: &[u8]) -> Option<usize> {
     let head = &head[..head.len().min(PERIOD_HEAD_BYTES)];
     if head.len() < PERIOD_HEAD_BYTES_MIN {
@@ -139,7 +139,7 @@ fn other_period(head: &[u8]) -> Option<usize> {
     let shares: Vec<(f64, usize)> =
         periods.map(|period| (equal_share(period).min(equal_share(2 * period)), period)).collect();
     let best = shares.iter().fold(0.0, |best, (share, _)| share.max(best));
-    // Multiples of a period may be a little better than that, and its neighbours nearly as good.
+    // Multiples of a period may match slightly better, and its neighbours nearly as well.
     let is_near =
         |&&(share, _): &&(f64, usize)| share > needed && share > best - PERIOD_SHARE / 2.0;
     let &(_, first) = shares.iter().find(is_near)?;
@@ -147,7 +147,7 @@ fn other_period(head: &[u8]) -> Option<usize> {
     around.max_by(|a, b| a.0.total_cmp(&b.0)).map(|&(_, period)| period)
 }
 
-/// Whether it consists of letters and digits, and may go on like that to the end of a block.
+/// True if `head` is alphanumeric and may continue so to the end of a block.
 fn is_block(head: &[u8], is_whole: bool) -> bool {
     let is_long = head.len() >= Content::HEAD_BYTES || (!is_whole && !head.is_empty());
     is_long && head.iter().all(u8::is_ascii_alphanumeric)
@@ -162,7 +162,7 @@ fn is_program_of_windows(head: &[u8]) -> bool {
 fn text(head: &[u8], is_whole: bool) -> Option<Content> {
     let is_text = |byte: &u8| matches!(*byte, 7..=13 | 27 | 32..=126 | 128..);
     let is_end = |byte: &u8| *byte == 0;
-    // Control characters alone say nothing.
+    // Control characters alone are no evidence of text.
     if !head.iter().any(|byte| matches!(*byte, 9 | 10 | 13 | 32..=126 | 128..)) {
         return None;
     }
@@ -184,8 +184,8 @@ fn text(head: &[u8], is_whole: bool) -> Option<Content> {
     (is_utf8 || is_of_lines).then_some(content)
 }
 
-/// Whether it begins with the mark of UTF-16, and a quarter of what follows or more are letters of
-/// Europe, digits, spaces and the like.
+/// True if `head` begins with the byte order mark of UTF-16, and at least a quarter of the
+/// characters after it are European letters, digits, spaces and the like.
 fn is_utf16(head: &[u8]) -> bool {
     let unit = match head {
         [0xff, 0xfe, ..] => u16::from_le_bytes,
@@ -198,7 +198,7 @@ fn is_utf16(head: &[u8]) -> bool {
 }
 
 impl fmt::Display for Content {
-    /// What it seems to be, and what to do instead of sorting it as records of the Sort Benchmark.
+    /// The apparent content, and what to do instead of sorting it as records of the Sort Benchmark.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Content::Text => write!(out, "it looks like text: sort its lines with 'xsort lines'"),

@@ -1,28 +1,27 @@
 //! The sum of the CRC-32s of many short records of one size, by carry-less multiplication.
 //!
 //! A CRC is the remainder of a polynomial over two elements, so it is the sum of its words'
-//! remainders: each word times the power of x that its distance from the record's end stands for.
-//! These powers are known in advance, no product waits for another, and only the sum of all is
-//! reduced, four records at a time. Long buffers are folded instead (Gopal et al., "Fast CRC
-//! Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009), each
-//! multiplication after the one before: `crc32fast` does so from 128 bytes on. The last three steps
-//! and their constants are that paper's.
+//! remainders. Each word is multiplied by the power of x for its distance from the record's end.
+//! These powers are precomputed, no product waits for another, and only the sum of all is reduced,
+//! four records at a time. Long buffers are folded instead, each multiplication after the preceding
+//! one, as `crc32fast` does from 128 bytes on (Gopal et al., "Fast CRC Computation for Generic
+//! Polynomials Using PCLMULQDQ Instruction", Intel 2009). The last three steps and their constants
+//! are from that paper.
 //!
-//! 100 bytes take 3.7 ns, and 15.2 by `crc32fast` (one core of an AMD EPYC with AVX-512). With the
-//! 128 bits of older processors it would be 10.3, and from 256 bytes on slower than by folding.
-//! `crc-fast` 1.10 took 50 ns in a function of its own where `crc32fast` took 11 (a Xeon).
+//! 100 bytes take 3.7 ns, and 15.2 with `crc32fast` (one core of an AMD EPYC with AVX-512). With
+//! the 128 bits of older processors it would be 10.3, and from 256 bytes on slower than folding.
+//! `crc-fast` 1.10 took 50 ns in a separate function where `crc32fast` took 11 (a Xeon).
 #![allow(unsafe_code)]
 
-/// The longest records that gain.
+/// Size in bytes of the longest records for which this is faster.
 const LONGEST: usize = 512;
 
 const WORDS: usize = LONGEST / 8;
 
-/// Without its highest power. The bits are reversed, as those of all that follows.
+/// The polynomial without its highest power. Its bits are reversed, as in all that follows.
 const POLYNOMIAL: u32 = 0xedb8_8320;
 
-/// What each of the last words of a record is multiplied by: x^32 for the last of all, x^96 for the
-/// one before, and so on.
+/// The factors of a record's last words: x^32 for the last one, x^96 for the one before, and so on.
 static FACTORS: [u64; WORDS] = factors();
 
 const fn factors() -> [u64; WORDS] {
@@ -59,7 +58,7 @@ mod lanes {
 
     use super::{FACTORS, LONGEST, WORDS};
 
-    /// The sum of so many CRCs fits 64 bits.
+    /// Number of CRCs whose sum fits 64 bits.
     const RECORDS_MAX: usize = 1 << 30;
 
     /// x^64.
@@ -68,7 +67,7 @@ mod lanes {
     const POLYNOMIAL: i64 = 0x1_db71_0641;
     const QUOTIENT: i64 = 0x1_f701_1641;
 
-    /// How many records are computed side by side, if the processor can do that.
+    /// The number of records computed in parallel; `None` if the processor can't do that.
     pub(super) fn records_at_once() -> Option<usize> {
         let has_all = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -76,13 +75,13 @@ mod lanes {
         has_all.then_some(4)
     }
 
-    /// The sum of the CRCs of a multiple of [`records_at_once`].
+    /// The sum of the CRCs of records, whose number is a multiple of [`records_at_once`].
     ///
     /// # Panics
-    /// If the processor can't do that, or records are longer than [`LONGEST`].
+    /// If the processor lacks the instructions, or records are longer than [`LONGEST`].
     pub(super) fn sum(records: &[u8], record_bytes: usize) -> u128 {
         assert!(records_at_once().is_some() && record_bytes <= LONGEST);
-        // CRCs begin and end with complements. All that they change is the same in each of them.
+        // CRCs begin and end with complements. Their effect is the same in each CRC.
         let of_zeros = crc32fast::hash(&[0; LONGEST][..record_bytes]);
         let parts = records.chunks(record_bytes * RECORDS_MAX);
         // SAFETY: the processor has these features.
@@ -105,7 +104,7 @@ mod lanes {
         _mm512_reduce_add_epi64(sums).cast_unsigned()
     }
 
-    /// The products of a record's words, whose sum is that of the four lanes.
+    /// The products of a record's words. Their sum is the sum of the four lanes.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]
     fn products(record: &[u8]) -> __m512i {
@@ -113,10 +112,10 @@ mod lanes {
         let mut factors = FACTORS[WORDS - 8 * record.len().div_ceil(64)..].as_chunks().0.iter();
         let mut sum = _mm512_setzero_si512();
         if !head.is_empty() {
-            // At the end of its block, behind zeros.
+            // At the end of its block, after zeros.
             let zeros = 64 - head.len();
             let begin = head.as_ptr().wrapping_sub(zeros).cast();
-            // SAFETY: of what is before the head nothing is read.
+            // SAFETY: the mask excludes all bytes before the head, so they are not read.
             let block = unsafe { _mm512_maskz_loadu_epi8(!0 << zeros, begin) };
             sum = add_products(sum, block, factors.next().expect("one for each block"));
         }
@@ -138,7 +137,7 @@ mod lanes {
         _mm512_xor_si512(sum, _mm512_xor_si512(even, odd))
     }
 
-    /// The sum of the first one's lanes in the first lane, and so on.
+    /// Returns the sum of the first vector's lanes in the first lane, and so on.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn sums_of_lanes([a, b, c, d]: [__m512i; 4]) -> __m512i {
@@ -157,7 +156,7 @@ mod lanes {
         _mm512_xor_si512(even, _mm512_shuffle_i64x2::<ODD>(ab, cd))
     }
 
-    /// Of the 96 bits of each lane: 64 first, then by Barrett's reduction.
+    /// The remainders of each lane's 96 bits: first reduced to 64, then by Barrett's reduction.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]
     fn remainders(sums: __m512i) -> __m512i {
@@ -187,7 +186,7 @@ mod tests {
 
     #[test]
     fn records_of_all_sizes_have_the_sum_of_their_crcs() {
-        // Ends where nothing may be read behind them or before them, if a sanitizer looks.
+        // The buffer ends where a sanitizer would notice reads before or after the records.
         for record_bytes in 1..=LONGEST + 1 {
             for count in [0, 1, 3, 4, 5, 8, 11] {
                 let at = |at: u64| ((at * at * 31) >> 5) as u8;

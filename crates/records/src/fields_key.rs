@@ -1,8 +1,8 @@
-//! A key made of any list of fields, types and directions.
+//! A key of any list of fields, types and directions.
 //!
-//! Each field is turned into bytes whose unsigned order is the field's order, and the bytes of all
-//! fields are concatenated, the most significant field first. Every field has one length, so that
-//! no separators are needed.
+//! Each field is encoded as bytes whose unsigned order is the field's order. The bytes of all
+//! fields are concatenated, the most significant field first. Every field has a fixed length, so no
+//! separators are needed.
 //!
 //! | field | its normalised bytes |
 //! |---|---|
@@ -12,8 +12,8 @@
 //! | float | big-endian; sign bit flipped if it is clear, all bits flipped if it is set |
 //! | descending | the complement of the above |
 //!
-//! The float encoding is the one that makes [`f64::total_cmp`] an integer comparison: IEEE 754
-//! numbers of one sign are ordered like their bit patterns, negative ones the other way round.
+//! The float encoding turns [`f64::total_cmp`] into an integer comparison: IEEE 754 numbers with
+//! the same sign are ordered like their bit patterns, negative ones in reverse.
 
 use std::cmp::Ordering;
 
@@ -21,23 +21,23 @@ use crate::little_key::{narrow, wide, word_of_wide};
 use crate::plain_key::word_of;
 use crate::{Endian, Key, KeyField, KeyKind};
 
-/// A field together with its place in the normalised key.
+/// A field with its place in the normalised key.
 ///
-/// A number is read into the upper bytes of a word, where its sign, if it has one, is the top bit.
-/// All the encodings in the table above are then one xor with one of two constants, chosen by the
-/// top bit: no branch on the type for each record.
+/// A number is read into the upper bytes of a word, where its top bit is the sign, if it has one.
+/// Each encoding in the table above is then one XOR with one of two constants, chosen by the top
+/// bit. So no record needs a branch on the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlacedField {
     offset: usize,
     length: usize,
-    /// Where the field's bytes begin in the normalised key.
+    /// Offset of the field's bytes in the normalised key.
     start: usize,
     shape: Shape,
     little: bool,
     descending: bool,
     missing: Missing,
-    /// What is flipped in a number whose top bit is clear, and in one whose top bit is set; for
-    /// narrow numbers in the lower 64 bits.
+    /// The bits to flip in a number whose top bit is clear, and in one whose top bit is set. Narrow
+    /// numbers use the lower 64 bits.
     flips: [u128; 2],
 }
 
@@ -52,14 +52,14 @@ enum Shape {
     Wide,
 }
 
-/// Which numbers are none, and come last whichever way the field sorts.
+/// The values that count as missing. They come last in either direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Missing {
-    /// All are numbers.
+    /// None: all values are numbers.
     Never,
-    /// Floats beyond this magnitude, without its sign at the top of a word. -0 is +0 then.
+    /// Floats above this magnitude (without its sign, at the top of a word). Then -0 equals +0.
     Beyond(u64),
-    /// The least one, of an ascending field. (A descending one has it last anyway.)
+    /// The smallest value, in an ascending field. (In a descending field it is last anyway.)
     Least,
 }
 
@@ -77,7 +77,8 @@ impl Missing {
 }
 
 impl PlacedField {
-    /// Places `field`, whose length its kind must allow, at byte `start` of the normalised key.
+    /// Places `field` at byte `start` of the normalised key. The field's kind must allow its
+    /// length.
     pub(crate) fn new(field: &KeyField, start: usize) -> PlacedField {
         let KeyField { offset, length, kind, descending } = *field;
         let shape = match (kind, length) {
@@ -174,7 +175,7 @@ impl PlacedField {
         }
     }
 
-    /// Orders the field of `record` against normalised bytes of the field's length.
+    /// Compares the field of `record` with normalised bytes of the field's length.
     #[inline]
     fn compare_encoded(&self, record: &[u8], encoded: &[u8]) -> Ordering {
         match self.shape {
@@ -201,10 +202,10 @@ impl PlacedField {
     }
 }
 
-/// The key of a [`crate::Layout`] of any fields; lent by [`crate::Layout::rule`].
+/// The key of a [`crate::Layout`] with any fields, borrowed by [`crate::Layout::rule`].
 ///
-/// Costs a short loop over the fields for each word, so [`crate::PlainKey`] and
-/// [`crate::LittleKey`] are used where they can be.
+/// Each word costs a short loop over the fields, so [`crate::PlainKey`] and [`crate::LittleKey`]
+/// are preferred where they suffice.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldsKey<'a> {
     fields: &'a [PlacedField],
@@ -212,7 +213,7 @@ pub struct FieldsKey<'a> {
 }
 
 impl<'a> FieldsKey<'a> {
-    /// The key of `fields`, which lie without gaps in the normalised key.
+    /// The key of `fields`, which must be contiguous in the normalised key.
     pub(crate) fn new(fields: &'a [PlacedField]) -> FieldsKey<'a> {
         FieldsKey { fields, bytes: fields.last().map_or(0, PlacedField::end) }
     }
@@ -231,8 +232,8 @@ impl Key for FieldsKey<'_> {
             if field.end() <= at {
                 continue;
             }
-            // Bytes of the word that earlier fields have filled; a field that begins past the word
-            // ends the loop.
+            // The number of bytes of the word that earlier fields have filled. A field that begins
+            // after the word ends the loop.
             let filled = field.start.saturating_sub(at);
             if filled >= 8 {
                 break;

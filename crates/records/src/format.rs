@@ -1,4 +1,4 @@
-//! The named formats: those that the generator makes, and whose layout is known from the name.
+//! The named formats: the generator's formats, whose layout is known from the name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,11 +15,11 @@ pub enum Format {
     GensortAscii,
     /// 128 bytes: an unsigned little-endian key of 16 bytes and 112 bytes of payload.
     Kv128,
-    /// Blocks of 4,096 letters and digits that are compared whole.
+    /// Blocks of 4,096 alphanumeric characters, compared whole.
     Block4k,
 }
 
-/// A name that no format has.
+/// The error for a name that isn't a format's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no format '{name}': use gensort, gensort-ascii, kv128 or block4k")]
 pub struct UnknownFormat {
@@ -33,7 +33,7 @@ impl Format {
         &[Format::Gensort, Format::GensortAscii, Format::Kv128, Format::Block4k]
     }
 
-    /// The name under which the format is parsed and printed.
+    /// The name, as parsed and printed.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Format {
         }
     }
 
-    /// One line for a help text.
+    /// A description of one line for a help text.
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ impl Format {
         }
     }
 
-    /// The length of a record in bytes.
+    /// Size of a record in bytes.
     #[must_use]
     pub const fn record_bytes(self) -> usize {
         match self {

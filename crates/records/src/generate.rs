@@ -1,6 +1,6 @@
-//! Generates records: any range of a data set, on its own.
+//! Generating records: any range of a data set can be generated independently.
 //!
-//! A [`Generator`] has no state. Threads share it and fill blocks in any order; a record's bytes
+//! A [`Generator`] has no state. Threads share it and fill blocks in any order. A record's bytes
 //! depend only on the specification and its number.
 //!
 //! | ns a record, one thread | uniform | skewed | sorted | zipf |
@@ -10,8 +10,8 @@
 //! | kv128 | 19 | | 21 | 38 |
 //! | block4k | 1,210 | | 1,310 | 1,360 |
 //!
-//! That is 19, 4.3, 6.8 and 3.4 GB/s for uniform records (one core of a Xeon with AVX-512, November
-//! 2026; `cargo bench` repeats it).
+//! Uniform records reach 19, 4.3, 6.8 and 3.4 GB/s (one core of a Xeon with AVX-512, November 2026;
+//! `cargo bench` repeats it).
 
 use crate::gensort_skew::Skew;
 use crate::lcg::Lcg;
@@ -19,28 +19,28 @@ use crate::mix::{Purpose, Source};
 use crate::pattern::{KeyChoice, KeyChooser};
 use crate::{Format, Pattern, block4k, gensort, gensort_ascii, kv128};
 
-/// What to generate.
+/// The specification of a data set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GenerateSpec {
     /// The format of the records.
     pub format: Format,
-    /// The Sort Benchmark's skewed keys; gensort formats with [`Pattern::Uniform`] only.
+    /// True for the Sort Benchmark's skewed keys; gensort formats with [`Pattern::Uniform`] only.
     pub skewed: bool,
-    /// How keys are distributed.
+    /// The distribution of keys.
     pub pattern: Pattern,
     /// The number of the first record.
     pub start: u128,
-    /// With 0, gensort formats are byte for byte what the public generator makes. Any other seed
-    /// starts the same sequence of random numbers elsewhere, at `X(0)`, a 128-bit hash of the seed;
-    /// record numbers don't change. The other formats hash it with each
-    /// record's number.
+    /// The seed. With 0, gensort formats equal the public generator's output byte for byte. Any
+    /// other seed starts the same sequence of random numbers elsewhere, at `X(0)`, a 128-bit hash
+    /// of the seed; record numbers don't change. The other formats hash the seed with each record's
+    /// number.
     pub seed: u64,
-    /// How many records are to be generated in all, from `start` on. Sorted and reversed keys are
-    /// spread over the range of keys by it; records past it can't be made.
+    /// Total number of records, from `start` on. Sorted and reversed keys are spread over the range
+    /// of keys by it. Records after it can't be generated.
     pub total: u64,
 }
 
-/// Why there is no such generator; says what is possible instead.
+/// The error for an invalid specification; says what is possible instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GenerateError {
@@ -50,13 +50,13 @@ pub enum GenerateError {
          heavy"
     )]
     SkewedFormat {
-        /// The format asked for.
+        /// The requested format.
         format: Format,
     },
     /// Skewed keys together with a pattern that would replace them.
     #[error("skewed keys and pattern {pattern} both set the key: use one of them")]
     SkewedPattern {
-        /// The pattern asked for.
+        /// The requested pattern.
         pattern: Pattern,
     },
     /// Record numbers that have more than 128 bits.
@@ -67,12 +67,12 @@ pub enum GenerateError {
     Numbers {
         /// The number of the first record.
         start: u128,
-        /// How many records were asked for.
+        /// The requested number of records.
         total: u64,
     },
 }
 
-/// Fills blocks with the records of one [`GenerateSpec`].
+/// Generates the records of one [`GenerateSpec`].
 #[derive(Clone, Debug)]
 pub struct Generator {
     spec: GenerateSpec,
@@ -85,7 +85,7 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Prepares the generation of `spec`.
+    /// Creates the generator of `spec`.
     ///
     /// # Errors
     /// If the format has no skewed keys, a pattern contradicts them, or record numbers would
@@ -115,13 +115,13 @@ impl Generator {
         })
     }
 
-    /// What is generated.
+    /// The specification.
     #[must_use]
     pub fn spec(&self) -> &GenerateSpec {
         &self.spec
     }
 
-    /// The length of a record in bytes.
+    /// Size of a record in bytes.
     #[must_use]
     pub fn record_bytes(&self) -> usize {
         self.spec.format.record_bytes()
@@ -130,7 +130,7 @@ impl Generator {
     /// Fills `out` with the records from `first` on, counted from the specification's start.
     ///
     /// # Panics
-    /// If `out` is no whole number of records, or reaches past the specification's total.
+    /// If `out` isn't a whole number of records, or reaches past the specification's total.
     pub fn fill(&self, first: u64, out: &mut [u8]) {
         let record_bytes = self.record_bytes();
         assert!(
@@ -169,7 +169,7 @@ impl Generator {
         }
     }
 
-    /// Replaces the keys of the records from `first` on as the pattern says.
+    /// Replaces the keys of the records from `first` on, according to the pattern.
     #[inline]
     fn set_keys<const BYTES: usize>(
         &self,
@@ -181,8 +181,8 @@ impl Generator {
         if self.spec.pattern == Pattern::Uniform {
             return;
         }
-        // The numbers come second, so that zip does not count past the last one, which may be the
-        // type's.
+        // The numbers come second, so that zip doesn't count past the last one, which may be the
+        // type's maximum.
         for (record, index) in out.as_chunks_mut::<BYTES>().0.iter_mut().zip(first..) {
             match self.keys.choose(index) {
                 KeyChoice::Own => {}
@@ -194,7 +194,7 @@ impl Generator {
         }
     }
 
-    /// Fills blocks from `first` on. The key is the whole block, so a shared key is a shared block.
+    /// Fills blocks from `first` on. The whole block is the key, so a shared key is a shared block.
     fn fill_blocks(&self, first: u64, out: &mut [u8]) {
         for (block, index) in
             out.as_chunks_mut::<{ block4k::RECORD_BYTES }>().0.iter_mut().zip(first..)
@@ -214,7 +214,7 @@ impl Generator {
     }
 }
 
-/// `X(0)` of gensort's sequence for a seed: 0 for 0, as in the public generator.
+/// `X(0)` of gensort's sequence for a seed. Seed 0 gives 0, as in the public generator.
 fn origin(seed: u64) -> u128 {
     if seed == 0 { 0 } else { Source::new(seed, Purpose::Origin).words(0).step_wide() }
 }

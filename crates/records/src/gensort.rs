@@ -1,4 +1,4 @@
-//! The Sort Benchmark's binary record, byte for byte as the public generator makes it.
+//! The Sort Benchmark's binary record, equal to the public generator's output byte for byte.
 //!
 //! ```text
 //! byte   0         10        20                90        100
@@ -7,10 +7,10 @@
 //! piece i = top 10 bytes of X(n+1+i), xor MASK[i]
 //! ```
 //!
-//! Record n+1 has the numbers of record n but the first, and one new one. So the unmasked pieces of
-//! all records form one stream of ten bytes a number: record n is the 100 bytes at 10 n of that
-//! stream, xored with a constant. A record costs one step of the generator, one overlapping store
-//! of 16 bytes, and an xor of 100 bytes.
+//! Record n+1 has all numbers of record n except the first, and one new number. So the unmasked
+//! pieces of all records form one stream of ten bytes a number: record n is the 100 bytes at 10 n
+//! of that stream, XORed with a constant. A record costs one step of the generator, one overlapping
+//! store of 16 bytes, and an XOR of 100 bytes.
 
 use crate::lcg::Lcg;
 use crate::mix::Words;
@@ -19,7 +19,7 @@ pub(crate) const RECORD_BYTES: usize = 100;
 const PIECE_BYTES: usize = 10;
 const PIECES: usize = 10;
 
-/// What the pieces after the key are xored with; the key stays as it is.
+/// The mask for the pieces after the key; the key is unchanged.
 const MASK: [u8; RECORD_BYTES] = {
     const BYTES: [u8; 90] = [
         0xf0, 0xe8, 0xe4, 0xe2, 0xe1, 0xd8, 0xd4, 0xd2, 0xd1, 0xcc, //
@@ -41,22 +41,23 @@ const MASK: [u8; RECORD_BYTES] = {
     mask
 };
 
-/// Records a strip: 6.4 KB of records and 0.7 KB of stream stay in the first-level cache.
+/// Number of records in a strip: 6.4 KB of records and 0.7 KB of stream stay in the first-level
+/// cache.
 const STRIP_RECORDS: usize = 64;
-/// Bytes of stream for a strip, and room for the last piece's 16-byte store.
+/// Bytes of stream for a strip, and space for the last piece's 16-byte store.
 const STREAM_BYTES: usize = (STRIP_RECORDS + PIECES - 1) * PIECE_BYTES + 6;
-/// Pieces of a strip that the next one begins with, in bytes.
+/// Bytes of the pieces of a strip that the next strip begins with.
 const CARRIED_BYTES: usize = (PIECES - 1) * PIECE_BYTES;
 
-/// Writes the top ten bytes of `number` at piece `place` of the stream, and six bytes that the next
-/// piece overwrites.
+/// Writes the top ten bytes of `number` at piece `place` of the stream. Also writes six bytes that
+/// the next piece overwrites.
 #[inline]
 fn put_piece(stream: &mut [u8; STREAM_BYTES], place: usize, number: u128) {
     let at = place * PIECE_BYTES;
     stream[at..at + 16].copy_from_slice(&number.to_be_bytes());
 }
 
-/// Fills `out` with consecutive records, the first of which takes the next number of `numbers`.
+/// Fills `out` with consecutive records. The first one takes the next number of `numbers`.
 pub(crate) fn fill(mut numbers: Lcg, out: &mut [u8]) {
     let mut stream = [0; STREAM_BYTES];
     for place in 0..PIECES - 1 {
@@ -85,7 +86,7 @@ pub(crate) fn key(number: u128) -> [u8; 10] {
     *number.to_be_bytes().first_chunk().expect("ten of sixteen bytes")
 }
 
-/// Writes a key at `position` of 2^64; the last two bytes stay the record's own.
+/// Writes a key at `position` of 2^64; its last two bytes are unchanged.
 #[inline]
 pub(crate) fn put_position(record: &mut [u8; RECORD_BYTES], position: u64) {
     record[..8].copy_from_slice(&position.to_be_bytes());

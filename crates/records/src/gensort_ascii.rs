@@ -1,4 +1,4 @@
-//! The Sort Benchmark's printable record, byte for byte as the public generator makes it.
+//! The Sort Benchmark's printable record, equal to the public generator's output byte for byte.
 //!
 //! | bytes | content, for record n with `hi` and `lo` the halves of X(n+1) |
 //! |---|---|
@@ -10,16 +10,16 @@
 //! | 46-97 | the 13 hexadecimal digits of the low 52 bits of `lo`, each four times |
 //! | 98-99 | CR LF |
 //!
-//! Digits are taken in halves (divide by 95^4, then by 95^2, then by 95), so that the divisions,
-//! which compile to multiplications, don't wait for each other; hexadecimal digits are spread eight
-//! at a time within a word.
+//! Digits are split in halves (divide by 95^4, then by 95^2, then by 95). So the divisions, which
+//! compile to multiplications, don't wait for each other. Hexadecimal digits are spread eight at a
+//! time within a word.
 
 use crate::lcg::Lcg;
 use crate::mix::Words;
 
 pub(crate) const RECORD_BYTES: usize = 100;
 
-/// The bytes that are the same in all records: spaces, and CR LF.
+/// The bytes that are equal in all records: spaces, and CR LF.
 const FRAME: [u8; RECORD_BYTES] = {
     let mut frame = [b' '; RECORD_BYTES];
     frame[98] = b'\r';
@@ -27,20 +27,21 @@ const FRAME: [u8; RECORD_BYTES] = {
     frame
 };
 
-/// Two digits of `value` (below 95^2) in base 95, the least significant first, as the low bytes of
-/// a number in memory order.
+/// Two digits of `value` (below 95^2) in base 95, the least significant first: the low bytes of a
+/// number in memory order.
 #[inline]
 fn two_digits(value: u32) -> u32 {
     (value % 95) | ((value / 95) << 8)
 }
 
-/// Four digits of `value` (below 95^4), as above.
+/// Four digits of `value` (below 95^4) in base 95, the least significant first: the bytes of a
+/// number in memory order.
 #[inline]
 fn four_digits(value: u32) -> u32 {
     two_digits(value % 9025) | two_digits(value / 9025) << 16
 }
 
-/// The ten bytes of a key for the halves of a number.
+/// The ten bytes of a key, from the halves of a number.
 #[inline]
 fn digits(hi: u64, lo: u64) -> [u8; 10] {
     const FOUR: u64 = 95 * 95 * 95 * 95;
@@ -61,8 +62,8 @@ fn hex8(value: u32) -> [u8; 8] {
     spread = (spread | spread << 16) & 0x0000_ffff_0000_ffff;
     spread = (spread | spread << 8) & 0x00ff_00ff_00ff_00ff;
     spread = (spread | spread << 4) & 0x0f0f_0f0f_0f0f_0f0f;
-    // A digit above 9 carries into the upper half of its byte when 6 is added; seven more then lead
-    // from '9' + 1 to 'A'.
+    // Adding 6 to a digit above 9 carries into the upper half of its byte. Such a digit gets seven
+    // more, from '9' + 1 to 'A'.
     let letters = (spread + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
     (spread + 0x3030_3030_3030_3030 + letters * 7).to_be_bytes()
 }
@@ -75,8 +76,9 @@ fn hex16(value: u64) -> [u8; 16] {
     digits
 }
 
-/// Whether the bytes are lines of 100 bytes that end in CR LF, one a record: what this makes, and
-/// any other printable records of the Sort Benchmark. The last one may be cut off.
+/// True if the bytes are lines of 100 bytes that end in CR LF, one a record. This includes
+/// generated records and any other printable records of the Sort Benchmark. The last line may be
+/// truncated.
 pub(crate) fn are_lines(bytes: &[u8]) -> bool {
     let (records, rest) = bytes.as_chunks::<RECORD_BYTES>();
     let is_printable = |bytes: &[u8]| bytes.iter().all(|byte| matches!(byte, b' '..=b'~'));
@@ -85,8 +87,8 @@ pub(crate) fn are_lines(bytes: &[u8]) -> bool {
     !records.is_empty() && records.iter().all(is_line) && is_printable(&rest[..rest.len().min(98)])
 }
 
-/// Fills `out` with consecutive records, of which the first has the number `first` and takes the
-/// next number of `numbers`.
+/// Fills `out` with consecutive records. The first one has the number `first` and takes the next
+/// number of `numbers`.
 pub(crate) fn fill(mut numbers: Lcg, first: u128, out: &mut [u8]) {
     let (records, rest) = out.as_chunks_mut::<RECORD_BYTES>();
     debug_assert!(rest.is_empty());
@@ -110,8 +112,8 @@ pub(crate) fn key(number: u128) -> [u8; 10] {
     digits((number >> 64) as u64, number as u64)
 }
 
-/// Writes a key at `position` of 2^64: ten digits in base 95, the most significant first.
-/// 2^64 is below 95^10.
+/// Writes a key at `position` of 2^64: ten digits in base 95, the most significant first. 2^64 is
+/// below 95^10.
 #[inline]
 pub(crate) fn put_position(record: &mut [u8; RECORD_BYTES], position: u64) {
     let mut left = position;

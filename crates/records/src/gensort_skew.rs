@@ -1,22 +1,22 @@
-//! Skewed keys of the Sort Benchmark: the front of a record's key is replaced by that of a record
+//! Skewed keys of the Sort Benchmark: the front of a record's key is replaced by the front of a key
 //! from the beginning of the data.
 //!
-//! Record n gets it from record `donor(n)`, the number of significant bits of n, so that all
-//! records share the keys of the first 129. How much is replaced is drawn from bits 32 and up of
-//! the low half of X(n+1): in binary records up to 48 bits or (for values up to 63) none, in
-//! printable ones up to 6 characters or (for 7) none.
+//! For record n it comes from record `donor(n)`, the number of significant bits of n, so all
+//! records share the keys of the first 129. The replaced length is drawn from bits 32 and up of the
+//! low half of X(n+1): in binary records up to 48 bits or (for values up to 63) none, in printable
+//! ones up to 6 characters or (for 7) none.
 
 use crate::lcg::Lcg;
 use crate::{gensort, gensort_ascii};
 
-/// Keys to take fronts from, by donor.
+/// The keys of all donors, by donor.
 #[derive(Clone, Debug)]
 pub(crate) struct Skew {
     donors: Box<[[u8; 10]]>,
 }
 
-/// The record that lends its key to record `n`: the number of significant bits of `n`, with the
-/// generator's quirk that it is 64 from 2^60 to 2^64, and 128 from 2^124 on.
+/// The record that donates its key's front to record `n`: the number of significant bits of `n`. As
+/// in the public generator, it is 64 from 2^60 to 2^64, and 128 from 2^124 on.
 #[inline]
 fn donor(n: u128) -> usize {
     match 128 - n.leading_zeros() {
@@ -27,13 +27,13 @@ fn donor(n: u128) -> usize {
 }
 
 impl Skew {
-    /// The donors of the sequence that begins with `origin`; `key` makes a key of a number.
+    /// The donors of the sequence that begins with `origin`. `key` converts a number to a key.
     pub(crate) fn new(origin: u128, key: fn(u128) -> [u8; 10]) -> Skew {
         let mut numbers = Lcg::at(origin, 0);
         Skew { donors: (0..=128).map(|_| key(numbers.step())).collect() }
     }
 
-    /// Skews the binary records `first` and following, whose first numbers are the next ones of
+    /// Skews binary records from number `first` on. Their first numbers are the next ones of
     /// `numbers`.
     pub(crate) fn apply(&self, mut numbers: Lcg, first: u128, out: &mut [u8]) {
         for (record, n) in
@@ -49,7 +49,8 @@ impl Skew {
         }
     }
 
-    /// Skews printable records, likewise.
+    /// Skews printable records from number `first` on. Their first numbers are the next ones of
+    /// `numbers`.
     pub(crate) fn apply_ascii(&self, mut numbers: Lcg, first: u128, out: &mut [u8]) {
         for (record, n) in
             out.as_chunks_mut::<{ gensort_ascii::RECORD_BYTES }>().0.iter_mut().zip(first..)

@@ -1,4 +1,4 @@
-//! A field of a key: where it is in the record, how its bytes are read, and which way it sorts.
+//! A field of a key: its position in the record, its type and its direction.
 
 /// One field of a key; a [`crate::Layout`] has a list of them, the most significant first.
 ///
@@ -6,17 +6,17 @@
 /// `4:4:f32be`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KeyField {
-    /// Where the field begins in the record, in bytes.
+    /// Offset of the field in the record, in bytes.
     pub offset: usize,
-    /// The field's length in bytes.
+    /// Length of the field in bytes.
     pub length: usize,
-    /// How its bytes are read.
+    /// The type of the field.
     pub kind: KeyKind,
-    /// Whether greater values come first.
+    /// True if greater values come first.
     pub descending: bool,
 }
 
-/// How the bytes of a field are read.
+/// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyKind {
     /// A string of any length, compared as unsigned bytes from the first to the last.
@@ -28,15 +28,15 @@ pub enum KeyKind {
     /// An IEEE 754 number of 4 or 8 bytes in the total order of [`f64::total_cmp`]: negative NaN,
     /// negative infinity, negative numbers, -0, +0, positive numbers, infinity, NaN.
     Float(Endian),
-    /// An IEEE 754 number of 2, 4 or 8 bytes by its value: -0 equals +0, and all NaNs are equal and
-    /// come last, whichever way the field sorts.
+    /// An IEEE 754 number of 2, 4 or 8 bytes, by its value: -0 equals +0. All NaNs are equal and
+    /// come last in either direction.
     Number(Endian),
-    /// A signed integer of 8 bytes whose least value stands for none, which comes last, whichever
-    /// way the field sorts: NumPy's dates and spans of time.
+    /// A signed integer of 8 bytes, as in NumPy's dates and time spans. Its smallest value means a
+    /// missing time, which comes last in either direction.
     Time(Endian),
 }
 
-/// The order of an integer's bytes. Single bytes are always [`Endian::Little`] when parsed.
+/// The byte order of an integer. Single bytes are always [`Endian::Little`] when parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Endian {
     /// The least significant byte first.
@@ -46,7 +46,7 @@ pub enum Endian {
 }
 
 impl KeyKind {
-    /// The lengths in bytes that a field of this kind can have; `None` for any.
+    /// The lengths in bytes that a field of this kind can have; `None` if any.
     #[must_use]
     pub const fn lengths(self) -> Option<&'static [usize]> {
         match self {

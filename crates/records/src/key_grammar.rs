@@ -1,8 +1,8 @@
-//! How a key field is written: `OFFSET:LENGTH[:TYPE][:desc]`.
+//! Parsing and printing a key field: `OFFSET:LENGTH[:TYPE][:desc]`.
 //!
-//! One form without alternatives: the length is always there, even where the type implies it, so
-//! that a field can be checked against the record by eye. An integer or float type without `le` or
-//! `be` is little-endian, as the machine's own are.
+//! There is one form without alternatives. The length is always written, even if the type implies
+//! it, so that users can compare a field with the record. An integer or float type without `le` or
+//! `be` is little-endian, like the machine's own.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use std::str::FromStr;
 use crate::key_field::{Endian, KeyField, KeyKind};
 use crate::layout::lengths;
 
-/// Why a text is no key field; says what to write instead.
+/// The error for a text that isn't a key field; says what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("key field '{text}': {reason}")]
 pub struct KeyFieldError {
@@ -24,9 +24,9 @@ impl FromStr for KeyField {
     /// Parses `OFFSET:LENGTH[:TYPE][:desc]`.
     ///
     /// OFFSET and LENGTH are decimal numbers of bytes. TYPE is `bytes` (the default), `u` or `i`
-    /// with 8, 16, 32, 64 or 128 bits, `f32` or `f64`, `n16`, `n32` or `n64` (floats by their
-    /// values), or `t64` (times); followed by `le` or `be`, except for 8 bits; little-endian
-    /// without either. `asc` says what is so anyway.
+    /// with 8, 16, 32, 64 or 128 bits, `f32` or `f64`, `n16`, `n32` or `n64` (floats by value), or
+    /// `t64` (times). `le` or `be` follows, except for 8 bits; the default is little-endian. `asc`
+    /// is accepted for the default direction.
     fn from_str(text: &str) -> Result<KeyField, KeyFieldError> {
         parse(text).map_err(|reason| KeyFieldError { text: text.to_owned(), reason })
     }
@@ -64,7 +64,7 @@ fn parse(text: &str) -> Result<KeyField, String> {
     Ok(KeyField { offset, length, kind, descending: descending.unwrap_or(false) })
 }
 
-/// A decimal number without sign, called `what` in errors.
+/// Parses a decimal number without sign. Errors call it `what`.
 fn number(text: &str, what: &str) -> Result<usize, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits {
@@ -75,7 +75,7 @@ fn number(text: &str, what: &str) -> Result<usize, String> {
     text.parse().map_err(|_| format!("{what} {text} is larger than any record"))
 }
 
-/// Whether `text` means descending, if it is a direction.
+/// True for `desc`, false for `asc`, `None` for any other text.
 fn direction(text: &str) -> Option<bool> {
     match text {
         "asc" => Some(false),
@@ -131,7 +131,7 @@ fn parse_kind(name: &str, offset: usize, length: usize) -> Result<KeyKind, Strin
 }
 
 impl fmt::Display for KeyField {
-    /// The shortest text that parses to this field, with the byte order spelled out.
+    /// The shortest text that parses to this field, including its byte order.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let KeyField { offset, length, kind, descending } = *self;
         write!(out, "{offset}:{length}")?;
@@ -154,7 +154,7 @@ impl fmt::Display for KeyField {
 }
 
 impl fmt::Display for KeyKind {
-    /// What the kind is and how long it can be, in words.
+    /// The type and its possible lengths, in words.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match self {
             KeyKind::Bytes => "bytes",

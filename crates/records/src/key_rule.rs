@@ -1,4 +1,4 @@
-//! The three ways to read a key, as one type to choose from once per block.
+//! The three ways to read a key, as one type, which is matched once per block.
 
 use std::cmp::Ordering;
 
@@ -23,14 +23,14 @@ use crate::{FieldsKey, Key, LittleKey, PlainKey};
 /// assert_eq!(first, Some(&[1, 0, 0, 0]));
 /// ```
 ///
-/// It is a [`Key`] itself, for code that looks at few records: each call costs a match.
+/// A rule is also a [`Key`], for code that reads few records: each call costs a match.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyRule<'a> {
-    /// The key is a run of bytes in the record.
+    /// The key is a range of bytes in the record.
     Plain(PlainKey),
     /// The key is one unsigned little-endian integer.
     Little(LittleKey),
-    /// Anything else.
+    /// Any other key.
     Fields(FieldsKey<'a>),
 }
 

@@ -1,19 +1,18 @@
-//! Records of 128 bytes with a key of 16: the format on which scatter-and-gather sorts have been
-//! measured in public.
+//! Records of 128 bytes with a key of 16 bytes. Published measurements of scatter-and-gather sorts
+//! use this format.
 //!
 //! ```text
 //! byte   0              16             32                            128
 //!        | key, u128 LE | n, u128 LE   | random words                |
 //! ```
 //!
-//! The record's number stands in the payload, so that a sorted file shows where its records
-//! came from.
+//! The record's number is in the payload, so a sorted file shows its records' original positions.
 
 use crate::mix::{Source, Words};
 
 pub(crate) const RECORD_BYTES: usize = 128;
 
-/// Fills `out` with the records `first` and following.
+/// Fills `out` with the records from number `first` on.
 pub(crate) fn fill(source: Source, first: u128, out: &mut [u8]) {
     let (records, rest) = out.as_chunks_mut::<RECORD_BYTES>();
     debug_assert!(rest.is_empty());
@@ -28,8 +27,7 @@ pub(crate) fn fill(source: Source, first: u128, out: &mut [u8]) {
     }
 }
 
-/// Writes a key at `position` of 2^64 in its upper half; the lower half stays the record's
-/// own.
+/// Writes a key with `position` of 2^64 in its upper half; the lower half is unchanged.
 #[inline]
 pub(crate) fn put_position(record: &mut [u8; RECORD_BYTES], position: u64) {
     record[8..16].copy_from_slice(&position.to_le_bytes());
@@ -41,7 +39,7 @@ pub(crate) fn put_random(record: &mut [u8; RECORD_BYTES], mut words: Words) {
     record[..16].copy_from_slice(&words.step_wide().to_le_bytes());
 }
 
-/// Whether the bytes begin with a record that [`fill`] made, whatever its number, seed and key: its
+/// True if the bytes begin with a record written by [`fill`], with any number, seed and key: its
 /// random words follow from one another.
 pub(crate) fn is_own(bytes: &[u8]) -> bool {
     let Some(record) = bytes.first_chunk::<RECORD_BYTES>() else { return false };

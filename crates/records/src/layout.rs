@@ -1,13 +1,12 @@
-//! What a record looks like: its length and the fields of its key, checked once, so that later code
-//! need not check.
+//! The layout of records: their size and the fields of their key, validated once.
 
 use crate::fields_key::PlacedField;
 use crate::{Endian, FieldsKey, KeyField, KeyKind, KeyRule, LittleKey, PlainKey};
 
-/// The longest record, in bytes: 16 MiB.
+/// Maximum size of a record in bytes: 16 MiB.
 pub const RECORD_BYTES_MAX: usize = 16 << 20;
 
-/// The length of the records and the fields of their key, the most significant first.
+/// The size of records, and the fields of their key, the most significant first.
 ///
 /// Every field lies inside the record and has a length that its kind allows. Fields may overlap,
 /// and a field may appear twice.
@@ -18,39 +17,39 @@ pub struct Layout {
     placed: Vec<PlacedField>,
 }
 
-/// Why there is no such layout.
+/// The error for an invalid layout.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayoutError {
-    /// Records of no bytes, or too many.
+    /// Records of zero bytes, or too many.
     #[error(
         "a record of {record_bytes} bytes: give a size from 1 to {RECORD_BYTES_MAX} bytes (16 MiB)"
     )]
     RecordBytes {
-        /// The length asked for.
+        /// The requested size.
         record_bytes: usize,
     },
     /// A key without fields.
     #[error("a key needs at least one field, for instance 0:10 for the first ten bytes")]
     NoField,
-    /// A field of no bytes, or of a length that its type does not have.
+    /// A field of zero bytes, or of a length that its type does not allow.
     #[error("key field {field}: its type has a length of {}", lengths(field.kind))]
     FieldLength {
-        /// The field in question.
+        /// The invalid field.
         field: KeyField,
     },
-    /// A field that reaches past the end of the record.
+    /// A field that ends after the record.
     #[error(
         "key field {field} ends past the record of {record_bytes} bytes: OFFSET + LENGTH must be \
          at most {record_bytes}"
     )]
     FieldOutside {
-        /// The field in question.
+        /// The invalid field.
         field: KeyField,
-        /// The length of the records.
+        /// Size of the records in bytes.
         record_bytes: usize,
     },
-    /// Fields that make a key longer than the machine's addresses.
+    /// A key that is longer than memory can address.
     #[error("the fields of the key are longer together than memory can address: use fewer of them")]
     KeyBytes,
 }
@@ -67,11 +66,11 @@ pub(crate) fn lengths(kind: KeyKind) -> &'static str {
 }
 
 impl Layout {
-    /// The layout of records of `record_bytes` bytes (1 to [`RECORD_BYTES_MAX`]) ordered by
+    /// The layout of records of `record_bytes` bytes (1 to [`RECORD_BYTES_MAX`]), ordered by
     /// `fields`.
     ///
     /// # Errors
-    /// If there is no field, or one has an impossible length or leaves the record.
+    /// If there is no field, or if a field has an invalid length or isn't inside the record.
     pub fn new(record_bytes: usize, fields: Vec<KeyField>) -> Result<Layout, LayoutError> {
         if !(1..=RECORD_BYTES_MAX).contains(&record_bytes) {
             return Err(LayoutError::RecordBytes { record_bytes });
@@ -96,13 +95,13 @@ impl Layout {
         Ok(Layout { record_bytes, fields, placed })
     }
 
-    /// The length of a record in bytes.
+    /// Size of a record in bytes.
     #[must_use]
     pub fn record_bytes(&self) -> usize {
         self.record_bytes
     }
 
-    /// The length of the normalised key in bytes: the lengths of all fields together.
+    /// Length of the normalised key in bytes: the sum of all fields' lengths.
     #[must_use]
     pub fn key_bytes(&self) -> usize {
         self.fields.iter().map(|field| field.length).sum()
@@ -114,8 +113,8 @@ impl Layout {
         &self.fields
     }
 
-    /// The cheapest rule that orders these records: adjoining ascending strings and big-endian
-    /// numbers are one [`PlainKey`], a single unsigned little-endian number is a [`LittleKey`].
+    /// The cheapest rule that orders these records. Contiguous ascending strings and big-endian
+    /// numbers are one [`PlainKey`]; a single unsigned little-endian number is a [`LittleKey`].
     #[must_use]
     pub fn rule(&self) -> KeyRule<'_> {
         if let Some(plain) = self.plain() {
@@ -134,7 +133,7 @@ impl Layout {
         }
     }
 
-    /// The one run of bytes that the key is, if it is one.
+    /// The key as one range of bytes, if possible.
     fn plain(&self) -> Option<PlainKey> {
         let offset = self.fields[0].offset;
         let mut end = offset;

@@ -1,9 +1,9 @@
 //! The random numbers of gensort: a linear congruential generator of 128 bits that can jump.
 //!
-//! `X(n+1) = a*X(n) + c mod 2^128`. One step is the affine map f; doing it 2^k times is the affine
-//! map with `a' = a*a` and `c' = a*c + c` applied k times over, so any `X(n)` is the product of at
-//! most 128 tabulated maps (F. Brown, "Random number generation with arbitrary strides", Trans. Am.
-//! Nucl. Soc. 71, 1994).
+//! `X(n+1) = a*X(n) + c mod 2^128`. One step is the affine map f. The map of 2^k steps results from
+//! applying `a' = a*a` and `c' = a*c + c` k times. So any `X(n)` is the product of at most 128
+//! tabulated maps (F. Brown, "Random number generation with arbitrary strides", Trans. Am. Nucl.
+//! Soc. 71, 1994).
 
 const A: u128 = 0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645;
 const C: u128 = 0x4a69_6d47_7261_7952_4950_2020_2020_2001;
@@ -20,15 +20,15 @@ static STRIDES: [(u128, u128); 128] = {
     strides
 };
 
-/// A place in the sequence of numbers.
+/// A position in the sequence of numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lcg {
     number: u128,
 }
 
 impl Lcg {
-    /// The place where `X(steps)` was just taken, in the sequence that begins with `X(0) = origin`:
-    /// the next number is `X(steps + 1)`. The sequence has a period of 2^128.
+    /// The position after `X(steps)` in the sequence that begins with `X(0) = origin`: the next
+    /// number is `X(steps + 1)`. The sequence has a period of 2^128.
     pub(crate) fn at(origin: u128, steps: u128) -> Lcg {
         let mut number = origin;
         let mut left = steps;

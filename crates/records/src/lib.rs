@@ -1,17 +1,16 @@
-//! What the data is and what "sorted" means: formats and keys of fixed-size records, their
-//! order-preserving encoding, generators, the multiset checksum and the verifier.
+//! Records and their order: formats and keys of fixed-size records, their order-preserving
+//! encoding, generators, the multiset checksum and the verifier.
 //!
-//! This crate imports no other of the workspace, so that the verifier shares no code with the sort.
-//! It does no I/O and starts no threads: callers lend the memory, and a generated block depends on
-//! nothing but its specification and its position, so that blocks can be generated anywhere, in any
-//! order.
+//! This crate imports no other crate of the workspace, so the verifier shares no code with the
+//! sort. It does no I/O and starts no threads. Callers lend the memory. A generated block depends
+//! only on its specification and its position, so blocks can be generated anywhere, in any order.
 //!
 //! ```text
 //! key        the order as kernels see it           verify       checks a result, part by part
 //! plain_key, little_key, fields_key, key_rule      order_check  its own comparison of fields
 //! key_field, layout   what the user asks for       summary      valsort's file format
 //! format     the formats with a name               checksum     order-free sum of CRC-32s
-//! prefix     records that begin with their length  verify_varying   judges these
+//! prefix     records that begin with their length  verify_varying   verifies them
 //! crc32      of many records at once, for checksum
 //! generate   fills blocks: gensort, gensort_ascii, gensort_skew, kv128, block4k; lcg and mix are
 //!            the random numbers, pattern replaces the keys

@@ -1,7 +1,7 @@
 //! A key that is one unsigned little-endian integer, such as the 16-byte key of the `kv128` format.
 //!
-//! Its normalised key is the integer written big-endian; a word is an unaligned load and shifts, or
-//! two for 16 bytes.
+//! Its normalised key is the integer in big-endian order. A word is one unaligned load and shifts,
+//! or two loads for 16 bytes.
 
 use std::cmp::Ordering;
 
@@ -19,10 +19,10 @@ pub struct LittleKey {
 }
 
 impl LittleKey {
-    /// The integer of `width` bytes at `offset`, both in bytes.
+    /// The key of `width` bytes at `offset`, both in bytes.
     ///
     /// # Panics
-    /// If `width` is not 1, 2, 4, 8 or 16, or `offset + width` overflows.
+    /// If `width` is not 1, 2, 4, 8 or 16, or if `offset + width` overflows.
     #[must_use]
     pub const fn new(offset: usize, width: usize) -> LittleKey {
         assert!(matches!(width, 1 | 2 | 4 | 8 | 16), "an integer has 1, 2, 4, 8 or 16 bytes");
@@ -30,14 +30,14 @@ impl LittleKey {
         LittleKey { offset, width }
     }
 
-    /// Where the integer begins in the record, in bytes.
+    /// Offset of the integer in the record, in bytes.
     #[inline]
     #[must_use]
     pub const fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The integer's length in bytes: 1, 2, 4, 8 or 16.
+    /// Length of the integer in bytes: 1, 2, 4, 8 or 16.
     #[inline]
     #[must_use]
     pub const fn width(&self) -> usize {
@@ -49,7 +49,7 @@ impl LittleKey {
 /// word.
 #[inline]
 pub(crate) fn narrow(record: &[u8], offset: usize, length: usize) -> u64 {
-    // The bytes at the top of a big-endian word are the integer at the bottom of a little-endian
+    // The top bytes of a big-endian word are the integer in the bottom bytes of a little-endian
     // one.
     word_of(record, offset, length, 0).swap_bytes() << (64 - 8 * length)
 }

@@ -1,9 +1,8 @@
-//! Random words that belong to a number: the same for the same seed, purpose and number, wherever
-//! and whenever they are made.
+//! Random words for a number. They depend only on seed, purpose and number.
 //!
-//! SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
-//! OOPSLA 2014) started at a place that is a hash of seed, purpose and number. A word costs two
-//! multiplications and depends on no other word, so the processor overlaps them.
+//! This is SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+//! OOPSLA 2014), started at a hash of seed, purpose and number. A word costs two multiplications
+//! and depends on no other word, so the processor overlaps them.
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -22,20 +21,20 @@ fn unmix(mut word: u64) -> u64 {
     word ^ (word >> 30) ^ (word >> 60)
 }
 
-/// What random words are for; different purposes never share words but by chance.
+/// The purpose of random words. Different purposes share words only by chance.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
-    /// The bytes of a record that are its own.
+    /// The record's own bytes.
     Record = 1,
-    /// Which key a record gets from its pattern.
+    /// The choice of a record's key by its pattern.
     Choice = 2,
     /// The bytes of a key that several records share.
     SharedKey = 3,
-    /// Where gensort's sequence begins.
+    /// The beginning of gensort's sequence.
     Origin = 4,
 }
 
-/// A family of random words, a sequence for each number.
+/// A family of random words, with a sequence for each number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source {
     base: u64,
@@ -46,7 +45,7 @@ impl Source {
         Source { base: mix(mix(seed) ^ (purpose as u64).wrapping_mul(GOLDEN)) }
     }
 
-    /// The words that belong to `number`.
+    /// The sequence of words for `number`.
     #[inline]
     pub(crate) fn words(self, number: u128) -> Words {
         let low = mix(self.base.wrapping_add(number as u64));
@@ -61,7 +60,7 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// The words that follow `word`.
+    /// The sequence of words after `word`.
     pub(crate) fn after(word: u64) -> Words {
         Words { state: unmix(word) }
     }
@@ -72,7 +71,7 @@ impl Words {
         mix(self.state)
     }
 
-    /// Two words as one number.
+    /// Returns two words as one number.
     #[inline]
     pub(crate) fn step_wide(&mut self) -> u128 {
         u128::from(self.step()) << 64 | u128::from(self.step())

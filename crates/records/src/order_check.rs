@@ -1,22 +1,23 @@
 //! The verifier's own comparison of keys: it decodes numbers and compares them as numbers, and
 //! strings as strings.
 //!
-//! Deliberately shares nothing with the [`crate::Key`] implementations that the sort uses, so that
-//! an error in their encoding shows. A nanosecond or two slower, and simple enough to be checked by
-//! eye.
+//! It deliberately shares nothing with the [`crate::Key`] implementations that the sort uses, so
+//! that an error in their encoding is detected. It is a nanosecond or two slower, and simple enough
+//! to check by reading.
 
 use std::cmp::Ordering;
 
 use crate::{Endian, KeyField, KeyKind};
 
-/// The outcomes of comparing each record with the one before.
+/// The outcomes of comparing each record with its predecessor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OrderCounts {
-    /// Records whose key is smaller than the one before.
+    /// Number of records whose key is smaller than the predecessor's.
     pub(crate) unordered: u64,
-    /// The first of them, counted from the first record that was compared with its predecessor.
+    /// Index of the first such record, counted from the first record that was compared with its
+    /// predecessor.
     pub(crate) first_unordered: Option<u64>,
-    /// Records whose key equals the one before.
+    /// Number of records whose key equals the predecessor's.
     pub(crate) duplicates: u64,
 }
 
@@ -33,7 +34,7 @@ impl OrderCounts {
     }
 }
 
-/// Orders record `a` against `b` by all fields.
+/// Compares records `a` and `b` by all fields.
 pub(crate) fn compare(fields: &[KeyField], a: &[u8], b: &[u8]) -> Ordering {
     for field in fields {
         let order = compare_field(field, a, b);
@@ -44,7 +45,7 @@ pub(crate) fn compare(fields: &[KeyField], a: &[u8], b: &[u8]) -> Ordering {
     Ordering::Equal
 }
 
-/// Compares each record of `records` but the first with the one before it.
+/// Compares each record of `records` except the first with its predecessor.
 pub(crate) fn scan(fields: &[KeyField], records: &[u8], record_bytes: usize) -> OrderCounts {
     match *fields {
         // The usual case, without reading the field's description for each record.
@@ -72,13 +73,13 @@ fn neighbours(
     counts
 }
 
-/// Whether a record of varying length is too short for a number of its key.
+/// True if a record of varying length is too short for a number in its key.
 pub(crate) fn ends_before(field: &KeyField, record: &[u8]) -> bool {
     field.kind != KeyKind::Bytes && record.len() < field.offset.saturating_add(field.length)
 }
 
-/// Orders record `a` against `b`, which [end before](ends_before) no field, by all fields; by all
-/// their bytes if there is none.
+/// Compares records `a` and `b` by all fields; by all their bytes if there are no fields. Neither
+/// may [end before](ends_before) a field.
 pub(crate) fn compare_varying(fields: &[KeyField], a: &[u8], b: &[u8]) -> Ordering {
     if fields.is_empty() {
         return a.cmp(b);
@@ -88,7 +89,7 @@ pub(crate) fn compare_varying(fields: &[KeyField], a: &[u8], b: &[u8]) -> Orderi
     fields.iter().map(order).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 
-/// What a record of varying length has of a field.
+/// The part of a field that a record of varying length has.
 fn part_of_field<'r>(field: &KeyField, record: &'r [u8]) -> &'r [u8] {
     let end = field.offset.saturating_add(field.length).min(record.len());
     record.get(field.offset..end).unwrap_or_default()
@@ -98,7 +99,7 @@ fn compare_field(field: &KeyField, a: &[u8], b: &[u8]) -> Ordering {
     compare_values(field, field_bytes(field, a), field_bytes(field, b))
 }
 
-/// Orders the bytes of a field.
+/// Compares the bytes of a field.
 fn compare_values(field: &KeyField, a: &[u8], b: &[u8]) -> Ordering {
     let ascending = match field.kind {
         KeyKind::Bytes => a.cmp(b),
@@ -172,12 +173,12 @@ fn half(bits: u16) -> f64 {
     if bits >> 15 == 0 { magnitude } else { -magnitude }
 }
 
-/// A time of 8 bytes; `None` for none.
+/// A time of 8 bytes; `None` if it is missing.
 fn time(bytes: &[u8], endian: Endian) -> Option<i128> {
     Some(signed(bytes, endian)).filter(|&time| time != i128::from(i64::MIN))
 }
 
-/// Orders values, with none behind all others.
+/// Compares values. A missing value comes after all others.
 fn optional_order<T: PartialOrd>(a: Option<T>, b: Option<T>, descending: bool) -> Ordering {
     match (a, b) {
         (Some(a), Some(b)) => {

@@ -1,15 +1,15 @@
-//! Which key a generated record gets: distributions that are hard for a sort, or too easy.
+//! Choosing the keys of generated records: distributions that are hard for a sort, or too easy.
 //!
 //! Every choice is a function of seed, record number and total, in constant time and with integers
-//! only, so that any block can be generated anywhere and is the same on every machine.
+//! only. So any block can be generated anywhere, and is equal on every machine.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::mix::{Purpose, Source};
 
-/// How keys are distributed over the records. All but [`Pattern::Uniform`] replace the key by one
-/// that is legal for the format.
+/// The distribution of keys over the records. All except [`Pattern::Uniform`] replace the key by
+/// one that is legal for the format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Pattern {
     /// The format's own keys.
@@ -17,20 +17,20 @@ pub enum Pattern {
     Uniform,
     /// Keys that strictly increase with the record's number, spread over the range of keys.
     Sorted,
-    /// Keys that strictly decrease.
+    /// Keys that strictly decrease with the record's number, spread over the range of keys.
     Reversed,
-    /// The same key in all records.
+    /// One key for all records.
     Equal,
     /// Sixteen keys, equally likely.
     Few,
-    /// 1,048,575 keys, of which the k-th has a probability in proportion to 1/k (Zipf's law with
-    /// exponent 1).
+    /// 1,048,575 keys. The probability of the k-th is proportional to 1/k (Zipf's law with exponent
+    /// 1).
     Zipf,
-    /// One key for 99 of 100 records, the others as in [`Pattern::Uniform`].
+    /// One key for 99 of 100 records; the others as in [`Pattern::Uniform`].
     Heavy,
 }
 
-/// A name that no pattern has.
+/// The error for a name that isn't a pattern's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no pattern '{name}': use uniform, sorted, reversed, equal, few, zipf or heavy")]
 pub struct UnknownPattern {
@@ -45,7 +45,7 @@ impl Pattern {
         &[Uniform, Sorted, Reversed, Equal, Few, Zipf, Heavy]
     }
 
-    /// The name under which the pattern is parsed and printed.
+    /// The name, as parsed and printed.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl Pattern {
         }
     }
 
-    /// One line for a help text.
+    /// A description of one line for a help text.
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
@@ -89,7 +89,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// Which key a pattern gives to one record.
+/// The key that a pattern chooses for one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyChoice {
     /// The format's own key.
@@ -140,16 +140,16 @@ impl KeyChooser {
     }
 }
 
-/// Octaves of ranks: 1, 2-3, 4-7, ... up to 2^20 - 1.
+/// Number of octaves of ranks: 1, 2-3, 4-7, ... up to 2^20 - 1.
 const OCTAVES: u64 = 20;
 
-/// A rank k from 1 to 2^20 - 1 with a probability in proportion to 1/k.
+/// A rank k from 1 to 2^20 - 1, with a probability proportional to 1/k.
 ///
-/// By rejection: an octave e is drawn, and a rank k = 2^e + r within it, each of the octave with
-/// probability 2^-e; it is accepted with probability 2^e / k. The product is 1/k for every k,
-/// exactly, without logarithms, whose last bits differ between machines. Half to all of the draws
-/// are accepted, 1.44 are needed on average. One random word makes a draw: 16 bits of octave, 19 of
-/// rank, 29 of acceptance.
+/// This is rejection sampling: first an octave e is drawn, then a rank k = 2^e + r within it, each
+/// with probability 2^-e. The rank is accepted with probability 2^e / k. The product is exactly
+/// proportional to 1/k, without logarithms, whose last bits differ between machines. Half to all of
+/// the draws are accepted; the average is 1.44 draws. A draw takes one random word: 16 bits for the
+/// octave, 19 for the rank, 29 for the acceptance.
 #[inline]
 fn zipf(source: Source, number: u128) -> u64 {
     let mut words = source.words(number);

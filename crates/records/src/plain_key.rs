@@ -1,8 +1,9 @@
-//! A key that is a run of bytes in its record, compared as unsigned bytes from the first to the
+//! A key that is a range of bytes in its record, compared as unsigned bytes from the first to the
 //! last.
 //!
-//! The common case (gensort, database pages, any big-endian unsigned integer), and the fast one:
-//! the normalised key is the record's own bytes, so a word is one unaligned load and a byte swap.
+//! This is the common case (gensort, database pages, any big-endian unsigned integer) and the fast
+//! one. The normalised key is the record's own bytes, so a word is one unaligned load and a byte
+//! swap.
 
 use std::cmp::Ordering;
 
@@ -29,14 +30,14 @@ impl PlainKey {
         PlainKey { offset, length }
     }
 
-    /// Where the key begins in the record, in bytes.
+    /// Offset of the key in the record, in bytes.
     #[inline]
     #[must_use]
     pub const fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The key's length in bytes.
+    /// Length of the key in bytes.
     #[inline]
     #[must_use]
     pub const fn length(&self) -> usize {
@@ -58,9 +59,9 @@ fn load(bytes: &[u8], at: usize) -> u64 {
 /// The `count` (below eight) bytes of `bytes` that end before `end`, at the top of a big-endian
 /// word.
 ///
-/// A load that reaches to the left of the wanted bytes costs a shift; it is impossible only within
-/// the first eight bytes of a record, where a load that reaches to the right does the same unless
-/// the whole record is shorter than a word.
+/// Loading eight bytes that end at `end` costs one shift. This is impossible only within the first
+/// eight bytes of a record. There, eight bytes from the first wanted one on are loaded, unless the
+/// whole record is shorter than a word.
 #[inline]
 fn load_short(bytes: &[u8], end: usize, count: usize) -> u64 {
     debug_assert!(count < 8 && count <= end);
@@ -103,7 +104,8 @@ impl Key for PlainKey {
         word_of(record, self.offset, self.length, at)
     }
 
-    /// The first word decides nearly always, without a call to `memcmp`; the rest is one.
+    /// Compares the first word, which nearly always decides, without calling `memcmp`; then the
+    /// rest.
     #[inline]
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         let first = self.word(a, 0).cmp(&self.word(b, 0));

@@ -1,18 +1,18 @@
-//! What records of varying length begin with: the number of bytes that follow.
+//! The prefixes of records of varying length: the number of bytes that follow.
 //!
 //! ```text
 //!  prefixed:u16le   | 03 00 | a b c | 01 00 | d | 00 00 |            three records, the last empty
 //!  prefixed:varint  | 03 | a b c | ac 02 | 300 bytes                 as in protobuf's streams
 //! ```
 //!
-//! A varint is unsigned LEB128: seven bits a byte, the lowest first, and a bit 80 in all but the
-//! last. It may be longer than its value needs, up to ten bytes.
+//! A varint is unsigned LEB128: seven bits a byte, the lowest first, and bit 0x80 set in all
+//! except the last. It may be longer than its value needs, up to ten bytes.
 
 use crate::Endian;
 use std::fmt;
 use std::str::FromStr;
 
-/// How the length before a record is written.
+/// The encoding of the length before a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Prefix {
     /// One byte.
@@ -27,7 +27,7 @@ pub enum Prefix {
     Varint,
 }
 
-/// A name that no prefix has.
+/// The error for a name that isn't a prefix's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no prefix '{name}': write prefixed: and u8, u16le, u16be, u32le, u32be, u64le, \
@@ -37,20 +37,20 @@ pub struct UnknownPrefix {
     name: String,
 }
 
-/// Bytes that are no length.
+/// The error for bytes that aren't a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPrefix {
-    /// The tenth byte isn't the last.
+    /// A varint whose tenth byte isn't the last.
     #[error("is a varint of more than 10 bytes")]
     LongVarint,
-    /// It doesn't fit 64 bits.
+    /// A varint that doesn't fit 64 bits.
     #[error("is a varint beyond 64 bits")]
     LargeVarint,
 }
 
-/// Most bytes of a varint.
+/// Maximum size of a varint in bytes.
 const VARINT_BYTES_MAX: usize = 10;
-/// What a command line has before the name of a prefix.
+/// The text before a prefix's name on the command line.
 const MARK: &str = "prefixed:";
 
 impl Prefix {
@@ -83,11 +83,11 @@ impl Prefix {
         }
     }
 
-    /// Reads the prefix that `bytes` begin with: its own bytes, and how many follow it. `None` if
-    /// it isn't whole.
+    /// Reads the prefix at the beginning of `bytes`. Returns the size of the prefix, and the number
+    /// of bytes that follow it. `None` if the prefix is incomplete.
     ///
     /// # Errors
-    /// If it is no length, whatever comes behind `bytes`.
+    /// If no bytes after `bytes` can make it a length.
     #[inline]
     pub fn read(self, bytes: &[u8]) -> Result<Option<(usize, u64)>, BadPrefix> {
         let number = |own: usize, endian: Endian| {
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The prefix of so many bytes, as whoever writes records makes it; `None` if it can't be.
+    /// Encodes a prefix as a writer of records would; `None` if it can't encode `length`.
     fn written(prefix: Prefix, length: u64) -> Option<Vec<u8>> {
         let little = |own: usize| {
             let fits = own == 8 || length >> (8 * own) == 0;

@@ -1,15 +1,15 @@
-//! Summaries as files, in valsort's layout, so that each part of a data set can be checked where it
-//! is, and the summaries put together later.
+//! Summaries as files, in valsort's layout. So each part of a data set can be verified where it is,
+//! and the summaries joined later.
 //!
 //! ```text
 //! byte   0                 16          32        48           64         80      80 + R 80 + 2R
 //!        | first unordered | unordered | records | duplicates | checksum | first | last |
 //! ```
 //!
-//! Each of the five numbers has 128 bits, as two little-endian words of which the upper one comes
-//! first. For the Sort Benchmark's records R = 100, and a summary has 280 bytes. Here the first
-//! unordered record is 0 if there is none (record 0 has no predecessor, so that is no index), and
-//! the records of a summary of no records are zeros.
+//! Each of the five numbers has 128 bits, as two little-endian words with the upper one first. For
+//! the Sort Benchmark's records R = 100, and a summary has 280 bytes. The first unordered record is
+//! 0 if there is none (record 0 has no predecessor, so 0 is no valid index). A summary of no
+//! records has zeros for its records.
 
 use crate::order_check::{OrderCounts, compare};
 use crate::{Checksum, Layout, VerifySummary};
@@ -17,7 +17,7 @@ use crate::{Checksum, Layout, VerifySummary};
 const NUMBER_BYTES: usize = 16;
 const NUMBERS: usize = 5;
 
-/// Why bytes are no summary.
+/// The error for bytes that aren't a summary.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SummaryError {
@@ -27,20 +27,20 @@ pub enum SummaryError {
         summary_bytes(*.record_bytes)
     )]
     Length {
-        /// How many bytes there are.
+        /// Number of bytes.
         bytes: usize,
-        /// The length of the layout's records.
+        /// Size of the layout's records in bytes.
         record_bytes: usize,
     },
     /// Numbers that no sequence of records has.
     #[error("the summary contradicts itself: {contradiction}; was it made for other records?")]
     Contradiction {
-        /// What is wrong.
+        /// The contradiction.
         contradiction: &'static str,
     },
 }
 
-/// The length of one summary.
+/// Size of one summary in bytes.
 const fn summary_bytes(record_bytes: usize) -> usize {
     NUMBERS * NUMBER_BYTES + 2 * record_bytes
 }
@@ -122,12 +122,11 @@ impl VerifySummary {
         })
     }
 
-    /// Appends summaries of parts that follow each other without gaps, in their order. Returns how
-    /// many there are.
+    /// Appends summaries of consecutive parts, in order. Returns the number of summaries.
     ///
     /// # Errors
-    /// If the bytes are no whole number of summaries, one of them contradicts itself, or all
-    /// together have more records than there can be.
+    /// If the bytes aren't a whole number of summaries, one of them contradicts itself, or the
+    /// total number of records is too large.
     pub fn append_summaries(&mut self, summaries: &[u8]) -> Result<usize, SummaryError> {
         let summaries = summaries.chunks(summary_bytes(self.layout.record_bytes()));
         let count = summaries.len();

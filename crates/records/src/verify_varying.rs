@@ -1,12 +1,12 @@
-//! The verifier of records of varying length: one after the other, each with the one before it.
+//! The verifier for records of varying length: each record is compared with its predecessor.
 
 use crate::order_check::{OrderCounts, compare_varying, ends_before};
 use crate::{Checksum, KeyField};
 
 /// The order, the number and the checksum of consecutive records.
 ///
-/// Without fields all of a record is its key. A field of bytes that reaches beyond a record's end
-/// is what there is of it.
+/// Without fields, the whole record is its key. A byte field that ends after the record is
+/// shortened to the record.
 ///
 /// ```
 /// # use xsort_records::*;
@@ -33,11 +33,11 @@ impl VaryingSummary {
         VaryingSummary { fields, counts, checksum, previous: Vec::new() }
     }
 
-    /// Adds the record that follows: `whole` as it is in its file, and `body`, in which its key
-    /// lies.
+    /// Adds the next record. `whole` is the record as in its file; `body` is the part that contains
+    /// its key.
     ///
     /// # Errors
-    /// The number of the key that it is too short for.
+    /// The number field that the record is too short for.
     pub fn add(&mut self, whole: &[u8], body: &[u8]) -> Result<(), KeyField> {
         if let Some(field) = self.fields.iter().find(|field| ends_before(field, body)) {
             return Err(*field);
@@ -53,25 +53,26 @@ impl VaryingSummary {
         Ok(())
     }
 
-    /// How many records there are.
+    /// Number of records.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.checksum.records()
     }
 
-    /// How many records have a key smaller than that of the record before.
+    /// Number of records whose key is smaller than the predecessor's.
     #[must_use]
     pub fn unordered(&self) -> u64 {
         self.counts.unordered
     }
 
-    /// The first such record, counted from the first of all, which is 0.
+    /// Index of the first record whose key is smaller than the predecessor's. The first record has
+    /// index 0.
     #[must_use]
     pub fn first_unordered(&self) -> Option<u64> {
         self.counts.first_unordered
     }
 
-    /// How many records have the same key as the record before.
+    /// Number of records whose key equals the predecessor's.
     #[must_use]
     pub fn duplicates(&self) -> u64 {
         self.counts.duplicates

@@ -1,4 +1,4 @@
-//! Chunks in the journal: those of the input that are on scratch.
+//! Chunks in the journal: the chunks of the input that are on scratch.
 
 use super::job::SortJob;
 use crate::Error;
@@ -10,7 +10,7 @@ use xsort_records::Checksum;
 /// A chunk that an earlier process has written to scratch.
 pub(crate) struct ReplayedChunk<T> {
     pub(crate) number: usize,
-    /// What is known of its blocks.
+    /// The chunk's blocks on scratch.
     pub(crate) blocks: T,
     pub(crate) checksum: Checksum,
 }
@@ -28,8 +28,8 @@ pub(crate) fn record_chunk<K, T: Serialize>(
     }
 }
 
-/// The chunks that an earlier process has written to scratch. `claim` keeps the blocks of each,
-/// or says what is wrong with them.
+/// The chunks that an earlier process has written to scratch. `claim` keeps the blocks of a chunk,
+/// or returns what is wrong with them.
 pub(crate) fn replay_chunks<K, T: DeserializeOwned>(
     job: &SortJob<'_, K>,
     claim: impl Fn(&T) -> Result<(), String>,

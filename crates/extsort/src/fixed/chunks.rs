@@ -1,7 +1,7 @@
 //! Cutting the input into chunks: whole records that one worker sorts or scatters together.
 //!
 //! A chunk may cover the end of one file and the beginning of the next, so that many small files
-//! don't make many small runs.
+//! don't become many small runs.
 
 use xsort_disk::{ALIGNMENT, align_down, align_up};
 
@@ -10,24 +10,24 @@ use xsort_disk::{ALIGNMENT, align_down, align_up};
 pub(crate) struct Extent {
     /// Number of the file.
     pub(crate) file: usize,
-    /// First byte.
+    /// Offset of the first byte.
     pub(crate) offset: u64,
     /// Length in bytes.
     pub(crate) bytes: u64,
 }
 
 impl Extent {
-    /// The aligned range of the file that holds the extent.
+    /// The aligned range of the file that contains the extent.
     pub(crate) fn aligned(&self) -> std::ops::Range<u64> {
         align_down(self.offset)..align_up(self.offset + self.bytes)
     }
 }
 
-/// A chunk has at most this many extents: each costs up to two pages of slack in its area.
+/// Maximum number of extents in a chunk: each costs up to two pages of slack in its area.
 pub(crate) const EXTENTS_MAX: usize = 16;
 
-/// Slack in bytes that an area needs beyond its records: every extent may begin and end inside a
-/// page.
+/// Bytes that an area needs, in addition to its records, for each extent: an extent may begin and
+/// end inside a page.
 pub(crate) const SLACK_BYTES: u64 = 2 * ALIGNMENT as u64;
 
 /// Cuts files of `input_bytes` bytes into chunks of at most `chunk_bytes` (a multiple of the
@@ -61,7 +61,7 @@ pub(crate) fn chunks(
     })
 }
 
-/// How many chunks [`chunks`] makes.
+/// The number of chunks that [`chunks`] returns.
 pub(crate) fn chunk_count(input_bytes: &[u64], chunk_bytes: u64, extents_max: usize) -> u64 {
     match input_bytes {
         [bytes] => bytes.div_ceil(chunk_bytes),

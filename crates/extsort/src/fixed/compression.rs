@@ -1,28 +1,29 @@
-//! What all threads of a sort need to compress the blocks of runs on scratch.
+//! Shared state for compressing the blocks of runs on scratch.
 
 use crate::Error;
 use crate::store::compression::{BlockCodec, Codec, Effort, Workspaces};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// What a block was compressed to.
+/// The codec and compressed size of a block.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct CompressedBytes {
     pub(crate) codec: BlockCodec,
-    /// How many bytes, from the block's first one on.
+    /// Compressed size in bytes, from the block's first byte on.
     pub(crate) bytes: u32,
 }
 
-/// What all threads of a sort need to compress blocks.
+/// Shared state of all threads for compressing blocks.
 pub(crate) struct Compression {
     pub(crate) effort: Effort,
     pub(crate) workspaces: Workspaces,
-    /// When the sort began.
+    /// The time at which the sort began.
     pub(crate) begun: Instant,
 }
 
 impl Compression {
-    /// For so many threads, and blocks of so many bytes. Without a codec it takes no memory.
+    /// State for `threads` threads and blocks of `block_bytes` bytes. Without a codec it takes no
+    /// memory.
     pub(crate) fn new(
         codec: Option<Codec>,
         threads: usize,

@@ -1,4 +1,4 @@
-//! What a sort would do, and how long its drive would need for it.
+//! A dry run: the plan of a sort, and the time that its drive would need.
 
 use super::bins::sample_reads;
 use super::options::SortOptions;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xsort_disk::{Disk, DisplayPath};
 
-/// How long each of a drive's rates is measured.
+/// Duration of the measurement of each rate.
 const PROBE_TIME: Duration = Duration::from_millis(250);
 /// Memory for measuring a drive, in bytes.
 const PROBE_BYTES: u64 = 16 << 20;
@@ -28,25 +28,25 @@ pub(super) fn probe_directory(
     probe(disk, directory, PROBE_BYTES.min(options.budget_bytes), PROBE_TIME)
 }
 
-/// A plan, and how long it will take on this machine.
+/// A plan, and its expected time on this machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct DryRun {
     /// The plan.
     pub plan: Plan,
-    /// Reads of the inputs that sample their keys, before the inputs are read whole.
+    /// Number of reads that sample the inputs' keys before the sort.
     #[serde(skip)]
     pub sample_reads: u64,
-    /// Scratch directories and the bytes expected in each.
+    /// Scratch directories, with the bytes expected in each.
     #[serde(serialize_with = "super::report::directories_with_bytes")]
     pub scratch: Vec<(PathBuf, u64)>,
-    /// The first scratch drive's speed, if it was to be measured.
+    /// The speed of the first scratch drive, if it was measured.
     pub drive: Option<DriveRates>,
     /// Seconds that the drive would need at that speed.
     pub expected_seconds: Option<f64>,
 }
 
-/// Checks everything that a sort would check, and plans it. Moves no data, except to measure the
-/// drive if `options.probe` is set.
+/// Runs all checks of a sort, and plans it. Moves no data, except to measure the drive if
+/// `options.probe` is set.
 pub fn dry_run(
     options: &SortOptions,
     disk: &dyn Disk,

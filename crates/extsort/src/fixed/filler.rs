@@ -1,11 +1,11 @@
 //! Filling areas with chunks: the [`Feed`] of every pass over whole chunks.
 //!
-//! Reads are started a few at a time, in the order of the chunks and across the border from one
-//! chunk to the next: so the drive always has some, and writes to the same drive aren't held up.
+//! A few reads are in flight at a time, in the order of the chunks and across the boundary between
+//! two chunks. So the drive is always busy, and writes to the same drive aren't delayed.
 //!
-//! A read into memory that nobody has touched waits until the system provides it, which can take
-//! longer than the drive. So chunks that will be read into such memory are begun ahead, and workers
-//! that have nothing to do touch it (docs/experiments/2026-11-26-first-touch-by-all.md).
+//! A read into memory that has never been touched waits until the kernel provides the pages, which
+//! can take longer than the drive. So chunks that will be read into such memory are begun early,
+//! and idle workers touch it (docs/experiments/2026-11-26-first-touch-by-all.md).
 
 use super::chunks::Extent;
 use super::job::SortJob;
@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 use xsort_disk::{Completion, Direction, FileId, Lease, Prefault, Request, align_down, align_up};
 use xsort_records::Key;
 
-/// Reads in flight, of as many bytes as the disk likes best: enough for several drives behind one
-/// file system, few enough that writes aren't held up.
+/// Number of reads in flight, each of the size that the disk prefers. This is enough for several
+/// drives under one file system, and few enough not to delay writes.
 const READS_IN_FLIGHT: u64 = 24;
-/// Most reads in flight, however small they are.
+/// Maximum number of reads in flight, however small they are.
 const IN_FLIGHT_MAX: usize = 64;
 
 /// A chunk in memory, on its way to a worker.
@@ -36,34 +36,34 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// Its times up to now, when a worker begins with it.
+    /// The chunk's times so far. Called when a worker begins with it.
     pub(crate) fn times(&self) -> UnitTimes {
         UnitTimes::begin(self.read_time, self.arrived_at)
     }
 }
 
-/// Fills areas with chunks, a few reads ahead.
+/// Fills areas with chunks. A few reads are in flight at a time.
 pub(crate) struct Filler<'a, K, I: Iterator> {
     job: &'a SortJob<'a, K>,
     files: &'a [FileId],
-    /// Chunks that were not begun, with their numbers.
+    /// Chunks that have not been begun, with their numbers.
     chunks: Peekable<I>,
     /// Free areas. The last one is taken first.
     areas: Vec<Lease>,
-    /// So many of them, the first ones, were not used before.
+    /// The number of areas, from the first on, that have never been used.
     unused_areas: usize,
-    /// Memory that chunks will be read to, if it was not used before.
+    /// Never-used memory that chunks will be read into.
     prefaults: VecDeque<Prefault>,
     filling: VecDeque<Filling>,
     /// Chunks that are complete.
     filled: VecDeque<Chunk>,
     in_flight: usize,
     in_flight_bytes: u64,
-    /// As many bytes are in flight at once.
+    /// Maximum number of bytes in flight.
     in_flight_bytes_max: u64,
-    /// Whether the bytes read are the phase's progress; else the bytes written are.
+    /// True if the phase's progress counts bytes read; otherwise it counts bytes written.
     reads_are_progress: bool,
-    /// Whether a chunk is handed out only after all before it.
+    /// True if chunks are handed out in order.
     is_in_order: bool,
     /// Ranges of the spool that were read and still take up space.
     spool_read: Vec<Range<u64>>,
@@ -78,19 +78,19 @@ struct Filling {
     reads: Vec<ChunkRead>,
     issued: usize,
     arrived: usize,
-    /// When its first read was issued.
+    /// The time at which the first read was issued.
     begun_at: Instant,
-    /// The part of the area behind the reads issued so far.
+    /// The rest of the area, after the reads issued so far.
     rest: Lease,
 }
 
-/// One read.
+/// One read of a chunk.
 struct ChunkRead {
     file: usize,
     offset: u64,
     bytes: u64,
     bytes_needed: u64,
-    /// Those of `bytes_needed` that no other chunk needs.
+    /// The number of `bytes_needed` that no other chunk needs.
     own_bytes: u64,
     /// The whole pages of the file that no other chunk needs.
     own_pages: Range<u64>,
@@ -98,8 +98,8 @@ struct ChunkRead {
     lease: Option<Lease>,
 }
 
-/// The reads that fill the extents, each extent from a page's start on, back to back, with at most
-/// `read_bytes` of a file's bytes each.
+/// The reads that fill an area with `extents`, back to back, each from a page's start. `read_bytes`
+/// returns the maximum size of a file's reads.
 fn reads_of(extents: &[Extent], read_bytes: impl Fn(usize) -> u64) -> Vec<ChunkRead> {
     let mut reads = Vec::new();
     for extent in extents {
@@ -124,7 +124,7 @@ fn reads_of(extents: &[Extent], read_bytes: impl Fn(usize) -> u64) -> Vec<ChunkR
 }
 
 impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
-    /// Reads `chunks`, which have rising numbers, of `files` into `areas`.
+    /// Reads `chunks`, whose numbers rise, from `files` into `areas`.
     pub(crate) fn new(
         job: &'a SortJob<'a, K>,
         files: &'a [FileId],
@@ -134,7 +134,7 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
     ) -> Self {
         let (completions_to, completions_from) = unbounded();
         let longest = files.iter().map(|file| job.disk.read_bytes(*file)).max();
-        // Without a file there are no reads, but chunks that are complete without one.
+        // Without files there are no reads, and chunks are complete at once.
         let in_flight_bytes_max = READS_IN_FLIGHT * longest.unwrap_or(1);
         Filler {
             job,
@@ -156,18 +156,18 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
         }
     }
 
-    /// Hands out a chunk only once all before it have been read.
+    /// Hands out chunks in order, each only after all earlier ones have been read.
     pub(crate) fn in_order(self) -> Self {
         Filler { is_in_order: true, ..self }
     }
 
-    /// The areas that are free when all chunks are worked on.
+    /// Returns the areas that are free after all chunks.
     pub(crate) fn into_areas(self) -> Vec<Lease> {
         self.areas
     }
 
-    /// The index of the chunk with the next read, begun now if there is an area for it; or of one
-    /// that has no reads.
+    /// The index of the chunk with the next read, or of a chunk without reads. Begins the next
+    /// chunk if needed. `None` if there is no chunk or no area left.
     fn chunk_to_read(&mut self) -> Option<usize> {
         let is_unread = |chunk: &Filling| chunk.issued < chunk.reads.len().max(1);
         let index = match self.filling.iter().position(is_unread) {
@@ -181,7 +181,7 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
         Some(index)
     }
 
-    /// Begins the next chunk if there is one, and an area for it. Returns its index.
+    /// Begins the next chunk, if there is one and an area for it. Returns its index.
     fn begin_chunk(&mut self) -> Option<usize> {
         self.chunks.peek().filter(|_| !self.areas.is_empty())?;
         let (number, extents) = self.chunks.next()?;
@@ -205,8 +205,8 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
         Some(self.filling.len() - 1)
     }
 
-    /// Gives the space of pages that were read back, if they are the spool's, as soon as there are
-    /// enough of them to be worth it.
+    /// Frees the space of pages that were read from the spool, once there are enough to be worth
+    /// it. Ignores pages of other files.
     fn discard_spooled(&mut self, file: FileId, pages: Range<u64>) -> Result<(), Error> {
         let Some(spool) = &self.job.spool else { return Ok(()) };
         if spool.file != file || pages.is_empty() {
@@ -227,7 +227,7 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
         Ok(())
     }
 
-    /// All of a chunk is in memory: puts its area together again.
+    /// Called when all of a chunk is in memory: joins its area's leases.
     fn complete(&mut self, index: usize) {
         let Filling { number, extents, reads, rest, begun_at, .. } =
             self.filling.remove(index).expect("the caller knows it");
@@ -290,7 +290,7 @@ impl<K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Feed for Filler<'_, K, I>
         if !self.is_in_order {
             return self.filled.pop_front();
         }
-        // Reads are started in the order of the chunks: the next one is under way or here.
+        // Reads are started in the order of chunks, so the next chunk is being read or complete.
         let reading = self.filling.iter().map(|chunk| chunk.number).min();
         let (index, chunk) =
             self.filled.iter().enumerate().min_by_key(|(_, chunk)| chunk.number)?;
@@ -339,7 +339,8 @@ impl<K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Feed for Filler<'_, K, I>
 
     fn finish_unit(&mut self, area: Option<Lease>) {
         if self.reads_are_progress && self.unused_areas > 0 && self.job.plan.spilled_chunks > 0 {
-            // From now on areas are used again. The first ones are for the chunks that stay.
+            // From now on areas are reused. The unused ones at the front are for the chunks that
+            // stay.
             let unused = self.areas.iter().take(self.job.plan.resident_chunks()).rev();
             self.prefaults.extend(unused.flat_map(|area| area.prefault(0..area.len())));
             self.unused_areas = 0;
@@ -348,7 +349,8 @@ impl<K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Feed for Filler<'_, K, I>
     }
 }
 
-/// Moves the extents' records together, behind those of the first extent. Returns where they begin.
+/// Moves the records of all extents together, after those of the first extent. Returns the offset
+/// of the first record.
 pub(crate) fn compact(area: &mut [u8], extents: &[Extent]) -> usize {
     let lead = |extent: &Extent| (extent.offset - align_down(extent.offset)) as usize;
     let first_byte = extents.first().map_or(0, lead);

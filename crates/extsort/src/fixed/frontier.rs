@@ -1,4 +1,5 @@
-//! How far the output is written without a gap, while threads write its ranges side by side.
+//! The output's frontier, up to which it is written without a gap, while threads write ranges of it
+//! in parallel.
 
 use crate::Error;
 use crate::store::output_prefix::OutputPrefix;
@@ -7,20 +8,21 @@ use std::collections::BTreeMap;
 use xsort_disk::align_down;
 use xsort_records::Checksum;
 
-/// How much of the output is written without a gap.
+/// The part of the output that is written without a gap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OutputProgress {
-    /// Its bytes. The first field, which [`crate::store::checkpoint`] reads without the others.
+    /// The written bytes. This is the first field because [`crate::store::checkpoint`] reads it
+    /// without the others.
     pub(crate) prefix: OutputPrefix,
-    /// How many of its sources are used up: blocks of the forecast, or loads of bins.
+    /// Number of sources used up: blocks of the forecast, or loads of bins.
     pub(crate) sources: u64,
-    /// Records, and the sum of their checksums.
+    /// Number of records, and the sum of their checksums.
     records: u64,
     sum: u128,
 }
 
 impl OutputProgress {
-    /// The checksum of what is written.
+    /// The checksum of the written records.
     pub(crate) fn checksum(&self) -> Checksum {
         Checksum::from_parts(self.records, self.sum)
     }
@@ -29,35 +31,35 @@ impl OutputProgress {
 /// A range of the output that is written.
 #[derive(Debug)]
 pub(crate) struct WrittenRange {
-    /// Sources of everything up to its end.
+    /// Number of sources up to the range's end.
     pub(crate) sources: u64,
     pub(crate) checksum: Checksum,
-    /// CRC-32 of its bytes, if the sort has a journal.
+    /// CRC-32 of the range's bytes, if the sort has a journal.
     pub(crate) crc: Option<u32>,
-    /// Its bytes in the page in which it ends, if it doesn't end with a page.
+    /// The range's last bytes, if it ends inside a page: its bytes in that page.
     pub(crate) tail: Vec<u8>,
-    /// The normalised keys of its first and its last record, unless it is empty.
+    /// The normalised keys of the first and last record; `None` if the range is empty.
     pub(crate) ends: Option<(Vec<u8>, Vec<u8>)>,
-    /// No record before it has one of its keys.
+    /// True if no earlier record has a key in this range.
     pub(crate) has_own_keys: bool,
 }
 
-/// How far the output is written, as its ranges are finished in any order.
+/// Tracks how far the output is written, while its ranges are finished in any order.
 #[derive(Debug)]
 pub(crate) struct OutputFrontier {
     record_bytes: u64,
-    /// Of the whole output.
+    /// Size of the whole output in bytes.
     output_bytes: u64,
     /// The number of the range at the frontier.
     next: usize,
     waiting: BTreeMap<usize, WrittenRange>,
     written: OutputProgress,
-    /// The normalised key of the last record that this process has added, if it has.
+    /// The normalised key of the last record that this process has added, if any.
     last_key: Option<Vec<u8>>,
 }
 
 impl OutputFrontier {
-    /// Begins with range number `next` behind what is `written` already.
+    /// Begins with range number `next`, after the part that is already `written`.
     pub(crate) fn new(
         record_bytes: usize,
         output_bytes: u64,
@@ -69,11 +71,11 @@ impl OutputFrontier {
         OutputFrontier { record_bytes, output_bytes, next, waiting, written, last_key: None }
     }
 
-    /// Adds a finished range. Returns how much is written without a gap, if that is more now.
+    /// Adds a finished range. Returns the new progress if the frontier has moved.
     ///
     /// # Errors
-    /// If ranges aren't in order. Each is by itself, and what cuts them was read from a journal, or
-    /// was in memory for long.
+    /// If ranges aren't in order. Each range is sorted, but the cuts between ranges were read from
+    /// a journal, or may have been damaged in memory.
     pub(crate) fn add(
         &mut self,
         number: usize,
@@ -99,7 +101,7 @@ impl OutputFrontier {
             }
             prefix.tail.extend(range.tail);
             if prefix.bytes == self.output_bytes {
-                // The last page is full, as far as it ever will be, and so it is written.
+                // The last page is as full as it will ever be, and is written.
                 prefix.tail.clear();
             }
             let mut checksum = Checksum::from_parts(*records, *sum);
@@ -111,7 +113,7 @@ impl OutputFrontier {
         Ok((self.next > before).then_some(&self.written))
     }
 
-    /// What is written without a gap.
+    /// The progress up to the frontier.
     pub(crate) fn into_progress(self) -> OutputProgress {
         self.written
     }
@@ -143,7 +145,7 @@ mod tests {
                 finished.push((end, range));
                 start = end;
             }
-            // Pairs are finished in the wrong order.
+            // Pairs are finished in reverse order.
             let count = finished.len();
             let mut numbered: Vec<_> = finished.into_iter().enumerate().collect();
             for pair in numbered.chunks_mut(2) {

@@ -1,4 +1,4 @@
-//! What all stages of a sort share: the key, the plan, the disk, and how the sort fails.
+//! State that all stages of a sort share: the key, the plan, the disk and the failure.
 
 use super::chunks::Extent;
 use super::compression::Compression;
@@ -19,17 +19,17 @@ use xsort_disk::{Disk, FileId, Lease, Request};
 use xsort_kernels::Caches;
 use xsort_records::Checksum;
 
-/// Where the records of a sort come from and go to, and what is known of those that were read.
+/// The files of a sort, and facts about the records read so far.
 pub(crate) struct SortIo<'a> {
     pub(crate) input_files: &'a [FileId],
-    /// Size of each input.
+    /// Size of each input in bytes.
     pub(crate) input_bytes: &'a [u64],
     pub(crate) output_file: FileId,
-    /// Of the records that were read.
+    /// Checksum of the records that were read.
     pub(crate) read: Checksum,
-    /// What was done with each chunk of the input.
+    /// The report of each chunk of the input.
     pub(crate) chunks: Vec<ChunkReport>,
-    /// What was done with each bin.
+    /// The report of each bin.
     pub(crate) bins: Vec<BinReport>,
 }
 
@@ -44,7 +44,7 @@ impl<'a> SortIo<'a> {
     }
 }
 
-/// What changes while a sort goes on.
+/// The mutable state of a sort.
 pub(crate) struct SortState<'a> {
     pub(crate) io: SortIo<'a>,
     /// The free part of the pool.
@@ -52,11 +52,11 @@ pub(crate) struct SortState<'a> {
     pub(crate) phases: Phases<'a>,
 }
 
-/// The output, complete but not in place.
+/// The output, complete but not published.
 pub(crate) struct CompleteOutput {
-    /// Of the records in it.
+    /// Checksum of the records in the output.
     pub(crate) checksum: Checksum,
-    /// All of it.
+    /// The whole output, as a prefix.
     pub(crate) prefix: OutputPrefix,
 }
 
@@ -64,44 +64,44 @@ pub(crate) struct CompleteOutput {
 pub(crate) struct SortJob<'a, K> {
     pub(crate) key: K,
     pub(crate) record_bytes: usize,
-    /// The caches that sorting in memory is tuned for.
+    /// Cache sizes, for which sorting in memory is tuned.
     pub(crate) caches: Caches,
     pub(crate) plan: &'a Plan,
     pub(crate) disk: &'a dyn Disk,
     /// Scratch, if the plan needs any.
     pub(crate) scratch: Option<Scratch<'a>>,
-    /// Of the blocks of runs.
+    /// State for compressing the blocks of runs.
     pub(crate) compression: Compression,
-    /// The input that came from a stream, if there is one.
+    /// The spool of the input that came from a stream, if there is one.
     pub(crate) spool: Option<Spool>,
     pub(crate) observer: &'a dyn Observer,
-    /// What observers read of it.
+    /// Gauges that observers read.
     pub(crate) gauges: &'a Gauges,
     pub(crate) stage_times: &'a StageTimes,
     pub(crate) traffic: &'a Traffic,
     pub(crate) failure: Failure,
-    /// Chooses the places of samples.
+    /// The seed that chooses the places of samples.
     pub(crate) sample_seed: u64,
-    /// The output is a stream: its ranges are filled one after the other.
+    /// True if the output is a stream: its ranges are filled in order.
     pub(crate) writes_in_order: bool,
-    /// Of finished steps, if the sort can be resumed.
+    /// The journal of finished steps, if the sort can be resumed.
     pub(crate) journal: JournalHandle<'a>,
 }
 
 impl<K> SortJob<'_, K> {
-    /// Gives back the space on scratch that an earlier process has used and this one doesn't need.
-    /// No step whose blocks are there may be replayed after this.
+    /// Frees the scratch space that an earlier process has used and this one doesn't need. After
+    /// this, steps with blocks on scratch can no longer be replayed.
     pub(crate) fn reclaim(&self) -> Result<(), Error> {
         self.scratch.as_ref().map_or(Ok(()), Scratch::reclaim)
     }
 
-    /// Scratch, for what was spilled.
+    /// The scratch of a sort that spills.
     pub(crate) fn scratch(&self) -> &Scratch<'_> {
         self.scratch.as_ref().expect("a sort that spills has scratch")
     }
 
-    /// The checksum of a chunk of the inputs, whose records lie together. Checks the seals of what
-    /// comes from the spool.
+    /// The checksum of a chunk of the inputs, whose records are contiguous. Checks the seals of
+    /// records from the spool.
     pub(crate) fn checksum_of(&self, extents: &[Extent], mut records: &[u8]) -> Checksum {
         let mut checksum = Checksum::default();
         for extent in extents {
@@ -122,12 +122,12 @@ impl<K> SortJob<'_, K> {
         self.plan.block_bytes as usize / self.record_bytes
     }
 
-    /// Starts a transfer. The code that handles its completion counts it in `traffic`.
+    /// Submits a transfer. The completion's handler counts it in `traffic`.
     pub(crate) fn submit(&self, request: Request) {
         self.traffic.submit(self.disk, request);
     }
 
-    /// Whether to stop: a stage has failed, or the observer has cancelled the job.
+    /// True if the job must stop, because a stage has failed or the observer has cancelled it.
     pub(crate) fn should_stop(&self) -> bool {
         if self.observer.is_cancelled() {
             self.failure.set(Error::Cancelled);
@@ -140,7 +140,7 @@ impl<K> SortJob<'_, K> {
         if self.should_stop() { self.failure.check() } else { Ok(()) }
     }
 
-    /// Several reads in flight, whose bytes come in order.
+    /// Runs several reads at once, and passes their bytes to `take` in order.
     pub(crate) fn read_in_order<T>(
         &self,
         buffers: Vec<Lease>,

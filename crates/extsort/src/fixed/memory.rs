@@ -1,25 +1,25 @@
-//! The pool's memory, passed from phase to phase: leases are joined again and cut anew.
+//! The pool's memory, passed from phase to phase: leases are joined and cut again.
 //!
 //! ```text
 //! |  area  |  area  |  area  |  area  |  the rest: sort buffers, blocks, pages    |
 //!            stays    free     stays  '- whole again at the end of each phase
 //! ```
 //!
-//! Only areas stay in use from one phase to the next. A phase takes its areas first, and from low
-//! addresses to high: so each free area is a hole of an area's size, and everything else is in one
-//! lease. Plans count on that.
+//! Only areas stay in use from one phase to the next. A phase takes its areas first, from low
+//! addresses to high. So each free area is a hole of an area's size, and the remaining memory is
+//! one lease. Plans rely on this.
 
 use xsort_disk::Lease;
 
-/// The free part of the pool: leases of one mapping, to be cut into blocks.
+/// The free part of the pool: leases of one mapping, which are cut into blocks.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// By address; no two are adjacent.
+    /// Sorted by address; no two are adjacent.
     leases: Vec<Lease>,
 }
 
 impl Memory {
-    /// Joins leases of one mapping that are neighbours.
+    /// Joins neighbouring leases of one mapping.
     pub(crate) fn new(leases: impl IntoIterator<Item = Lease>) -> Memory {
         let mut sorted: Vec<Lease> = leases.into_iter().filter(|lease| !lease.is_empty()).collect();
         sorted.sort_unstable_by_key(|lease| lease.as_ptr().addr());
@@ -33,8 +33,10 @@ impl Memory {
         Memory { leases }
     }
 
-    /// Takes `count` blocks of `bytes` bytes, lowest addresses first. Panics if there are fewer,
-    /// since the plan has counted them.
+    /// Takes `count` blocks of `bytes` bytes, lowest addresses first.
+    ///
+    /// # Panics
+    /// If there are fewer. The plan has counted them.
     pub(crate) fn take(&mut self, count: usize, bytes: usize) -> Vec<Lease> {
         let mut blocks = Vec::with_capacity(count);
         for lease in &mut self.leases {
@@ -46,7 +48,7 @@ impl Memory {
         blocks
     }
 
-    /// How many blocks of `bytes` bytes there are.
+    /// The number of blocks of `bytes` bytes that fit.
     pub(crate) fn fitting(&self, bytes: usize) -> usize {
         self.leases.iter().map(|lease| lease.len() / bytes).sum()
     }
@@ -57,7 +59,7 @@ impl Memory {
         *self = Memory::new(all);
     }
 
-    /// Takes everything that is left.
+    /// Takes all remaining memory.
     pub(crate) fn take_rest(&mut self) -> Vec<Lease> {
         std::mem::take(&mut self.leases)
     }
@@ -69,9 +71,9 @@ mod tests {
 
     const PAGE: usize = xsort_disk::ALIGNMENT;
 
-    /// A soak's find: two areas of two pages lay free before one that stayed, and three pages
-    /// behind it. An area was cut from the three, as the smaller piece, and then there was no room
-    /// for the blocks that were counted.
+    /// Found by a soak test: two areas of two pages were free before one that stayed, and three
+    /// pages after it. An area was cut from the three pages, the smaller piece. Then there was no
+    /// room for the planned blocks.
     #[test]
     fn areas_come_from_holes_of_their_size() {
         let mut pool = Lease::map(9 * PAGE).unwrap();

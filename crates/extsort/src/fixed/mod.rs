@@ -1,24 +1,24 @@
 //! An external sort of fixed-size records.
 //!
-//! `sort` is the outline: check and plan, sort by the method of the plan, compare what went in with
-//! what came out, put the output in place. The two methods, `runs` and `bins`, stand on the same
+//! `sort` is the outline: check and plan, sort by the plan's method, compare the checksums of input
+//! and output, publish the output. The two methods, `runs` and `bins`, are built from the same
 //! stages:
 //!
 //! | file | idea |
 //! |---|---|
-//! | `options` | what a caller wants |
-//! | `plan` | what will be done, from sizes and a budget alone |
-//! | `prepare`, `dry_run` | whether it can be done |
+//! | `options` | the caller's options |
+//! | `plan` | the plan of a sort, computed from sizes and a budget alone |
+//! | `prepare`, `dry_run` | checks before a sort |
 //! | `spool`, `spooler`, `spool_seals` | a stream, stored until its ranges can be read |
 //! | `pipeline` | reading, working and writing at the same time |
 //! | `chunks`, `filler` | the input in chunks, and how they are read |
 //! | `resident`, `chunk_journal` | chunks that stay in memory, and chunks in the journal |
-//! | `output`, `seams` | the output file, written at any byte and by any thread |
-//! | `pending_writes`, `frontier` | which work is finished, and how far the output has no gap |
-//! | `removal`, `recheck` | inputs that are to go, and blocks that are read once more before that |
-//! | `compression` | blocks of runs that are compressed on scratch |
-//! | `memory`, `spill_memory` | the pool, handed from phase to phase |
-//! | `job`, `phases`, `report` | what all stages share, and what is reported |
+//! | `output`, `seams` | the output file, filled by all threads at any byte |
+//! | `pending_writes`, `frontier` | finished units of work, and the output's frontier |
+//! | `removal`, `recheck` | removing inputs, and verifying scratch blocks before that |
+//! | `compression` | compression of the blocks of runs on scratch |
+//! | `memory`, `spill_memory` | the pool, passed from phase to phase |
+//! | `job`, `phases`, `report` | state that all stages share, and reports |
 
 mod bins;
 mod chunk_journal;

@@ -1,4 +1,4 @@
-//! The output file, which threads fill with sorted records side by side, each a range of its own.
+//! The output file. Threads fill it with sorted records in parallel, each in its own range.
 
 use super::frontier::{OutputProgress, WrittenRange};
 use super::job::SortJob;
@@ -15,19 +15,19 @@ use xsort_disk::{
 };
 use xsort_records::{Checksum, Key};
 
-/// The output file while it is filled.
+/// The output file while it is being filled.
 pub(crate) struct Output {
     file: FileId,
-    /// Its exact length.
+    /// Exact length in bytes.
     bytes: u64,
-    /// Memory for whole pages.
+    /// Blocks for whole pages.
     blocks: Arc<BlockPool>,
     seams: Seams,
-    /// Where the next range to be filled begins, if ranges are filled in their order.
+    /// The next range to fill, if ranges are filled in order.
     turn: Turn,
 }
 
-/// The order in which ranges are filled, if one is set.
+/// The order in which ranges are filled, if it matters.
 #[derive(Default)]
 struct Turn {
     state: Mutex<TurnState>,
@@ -41,8 +41,8 @@ struct TurnState {
 }
 
 impl Turn {
-    /// Waits until everything before `start` is filled. The worker with the range before waits for
-    /// nothing that depends on this thread.
+    /// Waits until everything before `start` is filled. The worker with the preceding range waits
+    /// for nothing that depends on this thread.
     fn wait(&self, start: u64) -> Result<(), Error> {
         let mut state = self.state.lock();
         while state.next_start != start && !state.is_closed {
@@ -56,7 +56,7 @@ impl Turn {
         self.changed.notify_all();
     }
 
-    /// Wakes all threads that wait, because the job has failed.
+    /// Wakes all waiting threads, because the job has failed.
     fn close(&self) {
         self.state.lock().is_closed = true;
         self.changed.notify_all();
@@ -66,29 +66,30 @@ impl Turn {
 /// A range of the output that is filled as one unit of work.
 #[derive(Clone, Copy)]
 pub(crate) struct OutputRange {
-    /// The unit's number.
+    /// Number of the unit.
     pub(crate) unit: usize,
-    /// The first byte.
+    /// Offset of the first byte.
     pub(crate) start: u64,
     pub(crate) records: u64,
-    /// Sources (blocks of the forecast, or loads of bins) of everything up to the range's end.
+    /// Number of sources (blocks of the forecast, or loads of bins) up to the range's end.
     pub(crate) sources: u64,
-    /// No record before it has one of its keys.
+    /// True if no earlier record has a key in this range.
     pub(crate) has_own_keys: bool,
 }
 
 /// A range of the output whose writes were started.
 pub(crate) struct FilledRange {
-    /// How many writes.
+    /// Number of writes.
     pub(crate) writes: usize,
-    /// How long filling it waited for free blocks.
+    /// Time that filling waited for free blocks.
     pub(crate) waited: Duration,
-    /// The range, once all writes have completed.
+    /// The range. It is written once all writes have completed.
     pub(crate) range: WrittenRange,
 }
 
 impl Output {
-    /// Of `bytes` bytes, written through `blocks` and, where ranges meet, through `seam_pages`.
+    /// An output of `bytes` bytes, written through `blocks`, and through `seam_pages` where ranges
+    /// meet.
     pub(crate) fn new(
         file: FileId,
         bytes: u64,
@@ -99,7 +100,7 @@ impl Output {
         Output { file, bytes, blocks, seams, turn: Turn::default() }
     }
 
-    /// How much of it an earlier process has written. Goes on behind that.
+    /// Returns the part that an earlier process has written, and continues after it.
     pub(crate) fn resume<K>(&self, job: &SortJob<'_, K>) -> Result<OutputProgress, Error> {
         let progress: OutputProgress = job.journal.replay(Step::Written)?.unwrap_or_default();
         let prefix = &progress.prefix;
@@ -115,8 +116,8 @@ impl Output {
         self.turn.close();
     }
 
-    /// Fills a range with the records of `source`, which fills the buffer that it is given with the
-    /// next ones, and starts the writes. Records are hashed as they pass.
+    /// Fills a range with the records of `source`, and starts its writes. `source` fills the buffer
+    /// that it is given with the next records. Records are hashed as they pass.
     pub(crate) fn fill<K: Key>(
         &self,
         job: &SortJob<'_, K>,
@@ -169,18 +170,18 @@ impl Output {
 /// Records on their way into the output.
 struct HashedRecords<'a, K, S> {
     source: S,
-    /// How many are left.
+    /// Number of remaining records.
     left: usize,
     job: &'a SortJob<'a, K>,
     checksum: Checksum,
-    /// Of the bytes, if the sort has a journal.
+    /// CRC-32 of the bytes, if the sort has a journal.
     crc: Option<crc32fast::Hasher>,
-    /// The normalised keys of the first and the last record so far.
+    /// The normalised keys of the first and last record so far.
     ends: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl<K: Key, S: FnMut(&mut [u8])> HashedRecords<'_, K, S> {
-    /// Fills `out` with as many whole records as there are and as fit. Returns their bytes.
+    /// Fills `out` with as many whole records as are left and fit. Returns their size in bytes.
     fn take(&mut self, out: &mut [u8]) -> usize {
         let record_bytes = self.job.record_bytes;
         let count = self.left.min(out.len() / record_bytes);
@@ -215,18 +216,18 @@ struct RangeFiller<'a, K, S> {
     unit: usize,
     written: &'a Sender<Completion>,
     records: HashedRecords<'a, K, S>,
-    /// The end of a record that reaches over the last page or block.
+    /// The end of a record that crosses the end of the last page or block.
     carry: Vec<u8>,
-    /// Room for such a record.
+    /// Buffer for such a record.
     straddler: Vec<u8>,
-    /// The bytes in the page in which the range ends, if it doesn't end with a page.
+    /// The range's bytes in its last page, if it ends inside a page.
     tail: Vec<u8>,
     writes: usize,
     waited: Duration,
 }
 
 impl<K: Key, S: FnMut(&mut [u8])> RangeFiller<'_, K, S> {
-    /// Fills the fragment of a page before the first whole page. Returns where that page begins.
+    /// Fills the fragment before the range's first whole page. Returns the offset of that page.
     fn fill_head(&mut self, start: u64, end: u64) -> Result<u64, Error> {
         let first_page = align_up(start).min(end);
         let head_bytes = (first_page - start) as usize;
@@ -235,13 +236,13 @@ impl<K: Key, S: FnMut(&mut [u8])> RangeFiller<'_, K, S> {
         self.carry = head.split_off(head_bytes);
         self.add_seam(start, &head)?;
         if first_page == end && align_down(end) < end {
-            // The range ends inside the page in which it began.
+            // The range ends inside its first page.
             self.tail = head;
         }
         Ok(first_page)
     }
 
-    /// Fills a block from `offset` on. Returns how many bytes that is.
+    /// Fills a block from `offset` on. Returns its size in bytes.
     fn fill_block(&mut self, offset: u64, end: u64) -> Result<u64, Error> {
         let waited_since = Instant::now();
         let mut block = self.output.blocks.take().ok_or(Error::Cancelled)?;
@@ -270,7 +271,7 @@ impl<K: Key, S: FnMut(&mut [u8])> RangeFiller<'_, K, S> {
         Ok(bytes as u64)
     }
 
-    /// Adds a fragment of a page, which may be empty, to the page.
+    /// Adds a fragment, which may be empty, to its page. Writes the page if it is complete.
     fn add_seam(&mut self, offset: u64, fragment: &[u8]) -> Result<(), Error> {
         if fragment.is_empty() {
             return Ok(());

@@ -1,12 +1,11 @@
-//! Which units of work are finished: those that a worker is done with and whose writes have all
-//! completed.
+//! Tracks which units of work are finished: the worker is done, and all writes have completed.
 //!
-//! Completions come in any order, some before the worker says how many there will be.
+//! Completions come in any order, some before the worker reports the number of writes.
 
 use crate::store::scratch::unit_of;
 use std::collections::HashMap;
 
-/// Units that are worked on or written in part.
+/// Units that are in work or partly written.
 #[derive(Debug)]
 pub(crate) struct PendingWrites<T> {
     units: HashMap<usize, PendingUnit<T>>,
@@ -14,9 +13,9 @@ pub(crate) struct PendingWrites<T> {
 
 #[derive(Debug)]
 struct PendingUnit<T> {
-    /// Writes that have completed.
+    /// Number of completed writes.
     written: usize,
-    /// How many there are, and the product, once the worker is done.
+    /// Total number of writes, and the product, once the worker is done.
     worked: Option<(usize, T)>,
 }
 
@@ -27,22 +26,22 @@ impl<T> Default for PendingWrites<T> {
 }
 
 impl<T> PendingWrites<T> {
-    /// A worker is done with a unit, for which it has started so many writes. Returns the product
-    /// if all of them have completed.
+    /// Called when a worker is done with a unit and has started `writes` writes. Returns the
+    /// product if all of them have completed.
     pub(crate) fn worked(&mut self, number: usize, writes: usize, product: T) -> Option<T> {
         self.unit(number).worked = Some((writes, product));
         self.finish(number)
     }
 
-    /// A write with this tag has completed. Returns the unit's number and product if that was the
-    /// last one.
+    /// Called when a write with this tag has completed. Returns the unit's number and product if it
+    /// was the unit's last write.
     pub(crate) fn written(&mut self, tag: u64) -> Option<(usize, T)> {
         let number = unit_of(tag);
         self.unit(number).written += 1;
         self.finish(number).map(|product| (number, product))
     }
 
-    /// Whether all units that were begun are finished.
+    /// True if all units that were begun are finished.
     pub(crate) fn is_empty(&self) -> bool {
         self.units.is_empty()
     }

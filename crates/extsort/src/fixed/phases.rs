@@ -1,14 +1,15 @@
-//! The phases of a sort: how long each took, and what it moved.
+//! The phases of a sort: the duration and traffic of each.
 
 use crate::Observer;
 use crate::job::traffic::{Moved, Traffic};
 use serde::Serialize;
 use std::time::Instant;
 
-/// A phase that is over.
+/// A finished phase.
 #[derive(Clone, Debug, Serialize)]
 pub struct Phase {
-    /// Its name: prepare, form runs, reduce, merge, sample, scatter, split, gather, publish.
+    /// Name of the phase: prepare, form runs, reduce, merge, sample, scatter, split, gather,
+    /// publish.
     pub name: &'static str,
     /// Seconds on the wall clock.
     pub seconds: f64,
@@ -29,7 +30,7 @@ pub(crate) struct Phases<'a> {
 }
 
 impl<'a> Phases<'a> {
-    /// Begins with the phase `name`, which the observer is not notified of.
+    /// Begins with the phase `name`, without notifying the observer.
     pub(crate) fn new(
         name: &'static str,
         observer: &'a dyn Observer,
@@ -39,7 +40,7 @@ impl<'a> Phases<'a> {
         Phases { observer, traffic, current: name, begun_at, moved_before, done: Vec::new() }
     }
 
-    /// Ends the phase and begins the next, which will process `bytes` bytes.
+    /// Ends the current phase and begins the next, which will process `bytes` bytes.
     pub(crate) fn begin(&mut self, name: &'static str, bytes: u64) {
         self.end();
         self.current = name;
@@ -57,7 +58,7 @@ impl<'a> Phases<'a> {
         (self.begun_at, self.moved_before) = (Instant::now(), moved);
     }
 
-    /// Ends the last phase, and returns all.
+    /// Ends the last phase, and returns all phases.
     pub(crate) fn finish(mut self) -> Vec<Phase> {
         self.end();
         self.done

@@ -1,4 +1,4 @@
-//! The pipeline of a phase: reading, working and writing go on at once.
+//! The pipeline of a phase: reading, working and writing at the same time.
 //!
 //! ```text
 //!            free memory <----------------------------.
@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Forming runs, scattering, gathering and merging are all pipelines. They differ in their
-//! [`Feed`], which reads and makes units of work, and in their [`Worker`]. A unit is a whole chunk,
-//! load of bins or segment of a merge, so that workers share nothing but channels.
+//! [`Feed`], which reads data and hands out units of work, and in their [`Worker`]. A unit is a
+//! whole chunk, load of bins or segment of a merge, so workers share only channels.
 
 use super::job::SortJob;
 use super::pending_writes::PendingWrites;
@@ -24,9 +24,9 @@ use std::time::Instant;
 use xsort_disk::{Completion, Lease, Prefault};
 use xsort_records::Key;
 
-/// Reads ahead, and makes units of work of what has arrived.
+/// Reads ahead, and hands out units of work when their data has arrived.
 pub(crate) trait Feed {
-    /// What a worker takes at a time.
+    /// The unit of work.
     type Unit: Send;
 
     /// Starts as many reads as may be in flight.
@@ -35,51 +35,51 @@ pub(crate) trait Feed {
     /// The next unit of work, if all of its data is in memory.
     fn next_unit(&mut self) -> Option<Self::Unit>;
 
-    /// Memory that reads will go to, for workers without a unit to touch first.
+    /// Memory that reads will go to, to be touched first by an idle worker.
     fn next_prefault(&mut self) -> Option<Prefault> {
         None
     }
 
-    /// Whether all units were handed out.
+    /// True if all units were handed out.
     fn is_done(&mut self) -> bool;
 
-    /// Whether reading stands still until a worker gives memory back.
+    /// True if reading is stalled until a worker returns memory.
     fn is_starved(&mut self) -> bool;
 
-    /// Where the completions of its reads arrive.
+    /// The channel for the completions of reads.
     fn completions(&self) -> &Receiver<Completion>;
 
     /// Handles the completion of a read.
     fn finish_read(&mut self, completion: Completion) -> Result<(), Error>;
 
-    /// A worker is done with a unit, and gives its area back if it has one.
+    /// Called when a worker is done with a unit. Takes back the unit's area, if it has one.
     fn finish_unit(&mut self, area: Option<Lease>);
 }
 
-/// Works on one unit after the other, in a thread of its own.
+/// Works on one unit after another, in its own thread.
 pub(crate) trait Worker: Send {
-    /// What it takes at a time.
+    /// The unit of work.
     type Unit: Send;
-    /// What it makes of a unit.
+    /// The result of a unit.
     type Product: Send;
 
     /// Works on a unit.
     fn work(&mut self, unit: Self::Unit) -> Result<WorkedUnit<Self::Product>, Error>;
 }
 
-/// A unit that a worker is done with.
+/// A unit that its worker is done with.
 pub(crate) struct WorkedUnit<T> {
-    /// The unit's number.
+    /// Number of the unit.
     pub(crate) number: usize,
-    /// Its memory, unless that stays in use.
+    /// The unit's memory, unless it stays in use.
     pub(crate) area: Option<Lease>,
-    /// Writes that were started for it. Their tags have its number.
+    /// Number of writes started for the unit. Their tags contain its number.
     pub(crate) writes: usize,
-    /// What was made of it.
+    /// The result of the unit.
     pub(crate) product: T,
 }
 
-/// What a pipeline's threads have to know besides their work.
+/// Context of a pipeline's threads.
 pub(crate) struct Pipeline<'a> {
     /// Times how long workers wait for units.
     pub(crate) idle_timer: &'a StageTimer,
@@ -90,9 +90,9 @@ pub(crate) struct Pipeline<'a> {
 }
 
 impl Pipeline<'_> {
-    /// Runs until all units are worked on and written. `worker` makes the worker of each thread,
-    /// which has the completions of its writes sent to the sender that it is given. `finished`
-    /// takes the product of each unit, by number, once its writes have completed.
+    /// Runs until all units are worked on and written. `worker` creates the worker of each thread;
+    /// the completions of its writes must go to the given sender. `finished` takes the number and
+    /// product of each unit once its writes have completed.
     pub(crate) fn run<K: Key, F: Feed, W: Worker<Unit = F::Unit>>(
         &self,
         job: &SortJob<'_, K>,
@@ -126,8 +126,8 @@ impl Pipeline<'_> {
         job.failure.check()
     }
 
-    /// Hands out units and handles completions until all is done or the job has failed. The workers
-    /// end when `channels` is dropped.
+    /// Hands out units and handles completions until all are done or the job has failed. The
+    /// workers end when `channels` is dropped.
     fn coordinate<K: Key, F: Feed, T>(
         &self,
         job: &SortJob<'_, K>,
@@ -198,7 +198,7 @@ struct Channels<U, T> {
     written_from: Receiver<Completion>,
 }
 
-/// The workers' ends of the channels to them.
+/// The workers' receiving ends.
 struct Tasks<U> {
     units: Receiver<U>,
     prefaults: Receiver<Prefault>,
@@ -217,13 +217,13 @@ impl<U> Tasks<U> {
     }
 }
 
-/// What a worker does next.
+/// The next task of a worker.
 enum Task<U> {
     Work(U),
     Prefault(Prefault),
 }
 
-/// Works until there are no more units; after a failure it only drops them.
+/// Works until there are no more units. After a failure it drops the remaining ones.
 fn run_worker<K, W: Worker>(
     job: &SortJob<'_, K>,
     idle_timer: &StageTimer,

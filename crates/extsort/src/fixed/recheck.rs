@@ -1,9 +1,8 @@
-//! Reading blocks of scratch that an earlier process has written, before the inputs go that they
-//! were made of.
+//! Verifying scratch blocks of an earlier process before their inputs are removed.
 //!
-//! Every block is checked when it is used, and damage ends the sort: that is early enough as long
-//! as the inputs are there. Once they are removed scratch is all there is, and between two
-//! processes a file system may have come back empty, or another program may have cut a file.
+//! Every block is verified when it is used, and damage ends the sort. This is early enough as long
+//! as the inputs exist. Once they are removed, the records exist only on scratch. Between the two
+//! processes, a file system may have lost data, or another program may have cut a file.
 
 use super::job::SortJob;
 use super::memory::Memory;
@@ -11,17 +10,17 @@ use crate::Error;
 use crate::store::ordered_reads::FileRange;
 use crate::store::seal::{SealedBlock, check_seal};
 
-/// Reads in flight.
+/// Number of reads in flight.
 const READS: usize = 8;
 
-/// Reads blocks and checks their seals, with memory of the pool.
+/// Reads blocks and checks their seals, with memory from the pool.
 pub(super) fn check_blocks<K>(
     job: &SortJob<'_, K>,
     blocks: impl Iterator<Item = SealedBlock>,
     memory: &mut Memory,
 ) -> Result<(), Error> {
     let block_bytes = job.plan.block_bytes as usize;
-    // The pool has at least one, since the blocks for spilling fit in it.
+    // The pool fits at least one, since it fits the blocks for spilling.
     let count = READS.min(memory.fitting(block_bytes)).max(1);
     let buffers = memory.take(count, block_bytes);
     let ranges = blocks.map(|block| {

@@ -1,14 +1,13 @@
-//! Removing inputs on request (`--remove-input`), once they are not needed any more.
+//! Removing inputs on request (`--remove-input`), once they are no longer needed.
 
 use crate::Observer;
 use std::collections::HashSet;
 use std::path::Path;
 use xsort_disk::{Disk, DisplayPath, FileId, is_url};
 
-/// Removes inputs, except one at the path of the `output`: without one, because their space is
-/// needed for it, which objects have none of. Returns whether any is gone. An input
-/// that can't be removed is no reason to fail: whether the space is enough shows when it is
-/// reserved.
+/// Removes the inputs, keeping any at `output`'s path. With `output: None` it removes them early to
+/// free their space; objects use no local space and stay. Returns true if any was removed. A failed
+/// removal is only a notice: reserving the output's space shows whether there is enough.
 pub(super) fn remove_inputs<'a>(
     disk: &dyn Disk,
     observer: &dyn Observer,

@@ -1,4 +1,4 @@
-//! What a sort did, as figures.
+//! The report of a sort, as figures.
 
 use super::phases::Phase;
 use super::plan::Plan;
@@ -15,52 +15,52 @@ use std::time::{Duration, Instant};
 use xsort_disk::Disk;
 use xsort_records::Checksum;
 
-/// What was done with one chunk of the input.
+/// The report of one chunk of the input.
 #[derive(Clone, Debug, Serialize)]
 pub struct ChunkReport {
-    /// Its number, in the order of the input.
+    /// Number of the chunk, in the order of the input.
     pub chunk: usize,
-    /// Records in it.
+    /// Number of records.
     pub records: u64,
-    /// Whether it stayed in memory.
+    /// True if the chunk stayed in memory.
     pub is_resident: bool,
-    /// Writes to scratch.
+    /// Number of writes to scratch.
     pub writes: usize,
-    /// Seconds from the first read's start to the last one's end.
+    /// Seconds from the start of the first read to the end of the last.
     pub read_seconds: f64,
-    /// Seconds from then until a worker began with it.
+    /// Seconds from then until a worker began.
     pub queue_seconds: f64,
-    /// Seconds of hashing and of sorting, or of finding bins.
+    /// Seconds of hashing and sorting, or of finding bins.
     pub sort_seconds: f64,
-    /// Seconds of gathering, with the waits for free blocks.
+    /// Seconds of gathering, including waits for free blocks.
     pub spill_seconds: f64,
 }
 
-/// What was done with one bin, or with several small ones at once.
+/// The report of one bin, or of several small ones sorted together.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct BinReport {
     /// Number of the first bin, in the order of the keys.
     pub bin: usize,
-    /// How many bins.
+    /// Number of bins.
     pub bins: usize,
-    /// Records in them.
+    /// Number of records.
     pub records: u64,
-    /// Whether all have the same key, so that they needed no sort. A large bin of one key has
-    /// several reports.
+    /// True if all records have the same key and needed no sort. A large bin of one key has several
+    /// reports.
     pub is_one_key: bool,
-    /// Seconds from the first read's start to the last one's end.
+    /// Seconds from the start of the first read to the end of the last.
     pub read_seconds: f64,
-    /// Seconds from then until a worker began with it.
+    /// Seconds from then until a worker began.
     pub queue_seconds: f64,
-    /// Seconds of checking, moving together and sorting.
+    /// Seconds of checking, moving records together and sorting.
     pub sort_seconds: f64,
-    /// Seconds of gathering the records into blocks of the output, with the waits.
+    /// Seconds of gathering records into output blocks, including waits.
     pub write_seconds: f64,
-    /// Seconds of these in which it waited for free blocks.
+    /// The part of `write_seconds` spent waiting for free blocks.
     pub write_wait_seconds: f64,
 }
 
-/// When the stages of a chunk, or of a load of bins, began.
+/// The times at which the stages of a chunk, or of a load of bins, began.
 pub(crate) struct UnitTimes {
     read_time: Duration,
     queue_time: Duration,
@@ -69,20 +69,20 @@ pub(crate) struct UnitTimes {
 }
 
 impl UnitTimes {
-    /// Of a unit that took `read_time` to read, was in memory at `arrived_at`, and that a worker
-    /// begins with now.
+    /// The times of a unit that took `read_time` to read and was in memory at `arrived_at`. Called
+    /// when a worker begins with it.
     pub(crate) fn begin(read_time: Duration, arrived_at: Instant) -> UnitTimes {
         let begun_at = Instant::now();
         let queue_time = begun_at - arrived_at;
         UnitTimes { read_time, queue_time, begun_at, sorted_at: begun_at }
     }
 
-    /// The unit is sorted or scattered now.
+    /// Called when the unit is sorted or scattered.
     pub(crate) fn sorted(&mut self) {
         self.sorted_at = Instant::now();
     }
 
-    /// The report of a chunk whose writes were started just now.
+    /// The report of a chunk. Called when its writes have been started.
     pub(crate) fn chunk_report(
         &self,
         chunk: usize,
@@ -102,7 +102,7 @@ impl UnitTimes {
         }
     }
 
-    /// Adds the times to the report of a bin whose writes were started just now.
+    /// Adds the times to a bin's report. Called when its writes have been started.
     pub(crate) fn bin_report(&self, waited: Duration, bin: BinReport) -> BinReport {
         BinReport {
             read_seconds: self.read_time.as_secs_f64(),
@@ -115,30 +115,30 @@ impl UnitTimes {
     }
 }
 
-/// What a sort did.
+/// The report of a sort.
 #[derive(Debug, Serialize)]
 pub struct SortReport {
-    /// Records sorted; counted on the way in and on the way out.
+    /// Number of records, counted when read and when written.
     pub records: u64,
-    /// Their size in bytes.
+    /// Size of all records in bytes.
     pub bytes: u64,
-    /// Sum of the CRC-32 of all records, in hexadecimal; the same on the way in and on the way out.
+    /// Sum of the CRC-32s of all records, in hexadecimal; equal for input and output.
     pub checksum: String,
-    /// From start to end on the wall clock, without preparations.
+    /// Wall-clock seconds from start to end, without preparation.
     pub seconds: f64,
-    /// Input bytes per second, over all.
+    /// Input bytes per second, over the whole sort.
     pub bytes_per_second: f64,
-    /// Threads that worked.
+    /// Number of threads that worked.
     pub threads: usize,
-    /// Bytes of memory that the plan takes.
+    /// Bytes of memory that the plan uses.
     pub memory_bytes: u64,
     /// Seconds of opening, reading a stream, planning and checking, and of measuring the drive if
-    /// that was asked for.
+    /// requested.
     pub prepare_seconds: f64,
-    /// How the input that came from a stream was kept, if there was one. The bytes written for it
-    /// are not in `moved`.
+    /// How the input from a stream was stored, if there was one. Its written bytes are not in
+    /// `moved`.
     pub spool: Option<SpoolReport>,
-    /// The phases, in their order.
+    /// The phases, in order.
     pub phases: Vec<Phase>,
     /// Seconds in which each stage worked or waited, summed over its threads.
     #[serde(rename = "stage_seconds")]
@@ -147,39 +147,40 @@ pub struct SortReport {
     pub cpu_user_seconds: f64,
     /// Processor seconds in the kernel.
     pub cpu_system_seconds: f64,
-    /// Processor nanoseconds for each record, user and kernel together.
+    /// Processor nanoseconds for each record, in user mode and kernel together.
     pub cpu_nanoseconds_per_record: f64,
-    /// Largest resident set of the process, in bytes.
+    /// Peak resident memory of the process in bytes.
     pub peak_memory_bytes: u64,
-    /// Bytes that were moved, and how busy that kept the drives.
+    /// Bytes moved, and how busy that kept the drives.
     pub moved: Moved,
-    /// Bytes of records that runs brought to scratch; 0 of bins.
+    /// Bytes of records that runs spilled; 0 for bins.
     pub spilled_bytes: u64,
-    /// Bytes that were written to scratch for them: whole pages, after compression.
+    /// Bytes written to scratch for them: whole pages, after compression.
     pub scratch_bytes: u64,
-    /// Which of them were compressed.
+    /// How much of `spilled_bytes` each codec compressed.
     #[serde(flatten)]
     pub compressed: Compressed,
-    /// Bytes on scratch by directory.
+    /// Bytes on scratch in each directory.
     #[serde(serialize_with = "directories_with_bytes")]
     pub scratch: Vec<(PathBuf, u64)>,
-    /// How transfers were made.
+    /// The kind of I/O used for transfers.
     pub io: String,
-    /// The drive's own speed, if it was measured.
+    /// The drive's measured speed, if it was measured.
     pub drive: Option<DriveRates>,
-    /// The least seconds in which the drive could have moved these bytes, if it was measured.
+    /// Minimum seconds that the drive needs for these bytes, if it was measured.
     pub floor_seconds: Option<f64>,
-    /// `floor_seconds` over `seconds`: the share of the drive's own speed that was reached.
+    /// `floor_seconds` / `seconds`: the share of the drive's speed that was reached.
     pub share_of_drive: Option<f64>,
     /// The plan.
     pub plan: Plan,
-    /// What was done with each chunk of the input.
+    /// The report of each chunk of the input.
     pub chunks: Vec<ChunkReport>,
-    /// What was done with each bin, if the method was to scatter.
+    /// The report of each bin, if the method was to scatter.
     pub bins: Vec<BinReport>,
 }
 
-/// Directories and their bytes, for JSON: what is not UTF-8 is replaced.
+/// Serializes directories and their bytes for JSON. Paths that aren't UTF-8 get replacement
+/// characters.
 pub(crate) fn directories_with_bytes<S: Serializer>(
     directories: &[(PathBuf, u64)],
     serializer: S,
@@ -196,11 +197,11 @@ pub(crate) fn directories_with_bytes<S: Serializer>(
     serializer.collect_seq(directories.iter().map(object))
 }
 
-/// The least time in seconds in which drives of these rates can read and write so many bytes: one
-/// after the other or at the same time, whichever is faster.
+/// The minimum time in seconds in which drives with these rates can read and write these bytes: one
+/// after the other or both at once, whichever is faster.
 ///
-/// One after the other takes read/R + written/W; at the same time (read + written)/(R' + W'), by
-/// the rates of the mixed load.
+/// One after the other takes read/R + written/W. Both at once takes (read + written)/(R' + W'),
+/// with the rates of the mixed load.
 pub fn floor_seconds(rates: &DriveRates, read_bytes: u64, written_bytes: u64) -> f64 {
     let (read, written) = (read_bytes as f64, written_bytes as f64);
     let in_turn = read / rates.read_bytes_per_second + written / rates.write_bytes_per_second;
@@ -209,7 +210,7 @@ pub fn floor_seconds(rates: &DriveRates, read_bytes: u64, written_bytes: u64) ->
 }
 
 impl SortReport {
-    /// The report of a sort of which nothing was measured: all figures but the records are zero.
+    /// A report without measurements: all figures except the records and bytes are zero.
     pub(crate) fn unmeasured(plan: Plan, checksum: Checksum, disk: &dyn Disk) -> SortReport {
         SortReport {
             records: plan.records,
@@ -243,7 +244,7 @@ impl SortReport {
     }
 }
 
-/// Measures a sort's time on the wall clock and of the processor.
+/// Measures a sort's wall-clock and processor time.
 pub(crate) struct SortClock {
     begun_at: Instant,
     cpu_before: (f64, f64),
@@ -254,7 +255,7 @@ impl SortClock {
         SortClock { begun_at: Instant::now(), cpu_before: cpu_seconds() }
     }
 
-    /// Adds the times to a report, and what they mean on a drive of these rates.
+    /// Adds the times to a report, and compares them with a drive of these rates.
     pub(crate) fn stop(&self, drive: Option<DriveRates>, report: SortReport) -> SortReport {
         let seconds = self.begun_at.elapsed().as_secs_f64();
         let (user, system) = cpu_seconds();

@@ -1,4 +1,4 @@
-//! The report of a sort as text, for people.
+//! The report of a sort as text.
 
 use super::phases::Phase;
 use super::plan::Shape;
@@ -10,8 +10,8 @@ use crate::job::units::{Bytes, Count, Decimal, Rate};
 use std::fmt::{self, Display, Formatter};
 use xsort_disk::DisplayPath;
 
-/// Three lines: what was done, how fast, and what was checked. The alternate form (`{:#}`) goes on
-/// with what each phase and stage took.
+/// Three lines: the work, the speed and the check. The alternate form (`{:#}`) adds the figures of
+/// each phase and stage.
 impl Display for SortReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.write_summary(f)?;
@@ -27,7 +27,7 @@ impl Display for SortReport {
     }
 }
 
-/// A line for each chunk and each bin of a sort.
+/// Prints a line for each chunk and each bin of a sort.
 struct SortTables<'r>(&'r SortReport);
 
 impl Display for SortTables<'_> {
@@ -38,7 +38,7 @@ impl Display for SortTables<'_> {
 }
 
 impl SortReport {
-    /// A table of the chunks, and one of the bins, as text.
+    /// Tables of the chunks and bins, as text.
     #[must_use]
     pub fn tables(&self) -> impl Display + '_ {
         SortTables(self)
@@ -46,7 +46,7 @@ impl SortReport {
 
     fn write_summary(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (records, bytes) = (Count(self.records, "record"), Decimal(self.bytes as f64));
-        // Nobody has said how long they are if the format is assumed.
+        // The record size is unknown if the format is assumed and there are no records.
         let size = self.bytes.checked_div(self.records);
         let size = size.map(|bytes| format!(" of {}", Count(bytes, "byte"))).unwrap_or_default();
         writeln!(f, "sorted   {records}{size}, {bytes}, in {:.2} s", self.seconds)?;
@@ -62,7 +62,7 @@ impl SortReport {
         write!(f, "\nchecked  {records} and checksum {}: written as read", self.checksum)
     }
 
-    /// What each phase moved.
+    /// Writes the bytes that each phase moved.
     fn write_phases(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if let Some(SpoolReport { bytes, directory, seconds }) = &self.spool {
             let place = match directory {
@@ -86,7 +86,7 @@ impl SortReport {
         Ok(())
     }
 
-    /// How long each stage worked and waited.
+    /// Writes how long each stage worked and waited.
     fn write_stages(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let stages = &self.stages;
         let seconds = |timer: &StageTimer| format!("{:.2}", timer.seconds());
@@ -123,7 +123,7 @@ impl SortReport {
         writeln!(f)
     }
 
-    /// The runs or bins that the method made.
+    /// Writes the numbers of runs or bins.
     fn write_method(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let chunks = self.plan.chunks;
         let (spilled, resident) = (self.plan.spilled_chunks, self.plan.resident_chunks());
@@ -141,7 +141,7 @@ impl SortReport {
         }
     }
 
-    /// What it took of memory and processor.
+    /// Writes the use of memory and processor.
     fn write_machine(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (peak, budget) = (Bytes(self.peak_memory_bytes), Bytes(self.plan.budget_bytes));
         writeln!(f, "memory        peak {peak}, budget {budget}")?;
@@ -152,7 +152,7 @@ impl SortReport {
         )
     }
 
-    /// What it took of the drives.
+    /// Writes the use of the drives.
     fn write_drive(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let moved = &self.moved;
         let (read, written) =
@@ -175,7 +175,7 @@ impl SortReport {
         Ok(())
     }
 
-    /// A line for each chunk, in seconds.
+    /// Writes a line for each chunk, in seconds.
     fn write_chunks(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "\n  chunk    records     read    queue     sort    spill")?;
         for report in &self.chunks {
@@ -192,7 +192,7 @@ impl SortReport {
         Ok(())
     }
 
-    /// A line for each bin, if there are any, in seconds.
+    /// Writes a line for each bin, if there are any, in seconds.
     fn write_bins(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.bins.is_empty() {
             return Ok(());

@@ -1,8 +1,8 @@
 //! Pages of the output that several ranges share.
 //!
 //! Direct I/O writes whole pages, but ranges of the output begin and end at any byte. Each range
-//! writes the whole pages inside it by itself. The fragments of pages at its two ends go to
-//! [`Seams`], which puts those of neighbours together, and returns a page when it is full:
+//! writes its whole pages on its own. The fragments at its two ends go to [`Seams`], which joins
+//! them with the neighbours' fragments, and returns a page when it is full:
 //!
 //! ```text
 //! range 4 ...aaaaaaaa|aaaaaaaa|aaa         |         |
@@ -20,18 +20,19 @@ use xsort_disk::{ALIGNMENT, BlockPool, Lease, align_down};
 /// Shared pages that aren't full yet.
 pub(crate) struct Seams {
     memory: Arc<BlockPool>,
-    /// By offset: the page, and how many of its bytes are there.
+    /// For each offset, the page and the number of its filled bytes.
     partial: Mutex<HashMap<u64, (Lease, usize)>>,
 }
 
 impl Seams {
-    /// Every range in flight can hold two pages, and every write in flight one.
+    /// Shared pages with memory from a pool. Every range in flight can hold two pages, and every
+    /// write in flight one.
     pub(crate) fn new(memory: Arc<BlockPool>) -> Seams {
         Seams { memory, partial: Mutex::default() }
     }
 
-    /// Begins behind an output that is written up to `end`. `tail` are its bytes in the page in
-    /// which it ends.
+    /// Begins after an output that is written up to `end`. `tail` is the written part of its last
+    /// page.
     pub(crate) fn begin(&self, end: u64, tail: &[u8]) {
         if tail.is_empty() {
             return;
@@ -42,8 +43,8 @@ impl Seams {
         self.partial.lock().insert(align_down(end), (page, tail.len()));
     }
 
-    /// Adds a fragment of a page (inside one page, not empty) of an output of `output_bytes` bytes.
-    /// Returns the page's offset and the page if that fills it.
+    /// Adds a non-empty fragment of one page. The output has `output_bytes` bytes. Returns the page
+    /// and its offset if the fragment completes it.
     pub(crate) fn add(
         &self,
         offset: u64,

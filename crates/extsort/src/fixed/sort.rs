@@ -29,10 +29,10 @@ use xsort_records::{Key, KeyRule};
 /// input.
 ///
 /// # Errors
-/// Any [`Error`]. The output's path then names what it named before (except after
-/// [`Operation::SyncName`]: then it names the new output, whole, but that may not be durable).
-/// Nothing else is left behind, apart from the checkpoint of a sort that can be resumed. Inputs are
-/// gone only if `remove_input` was set and they had been read whole.
+/// Any [`Error`]. The output's path is then unchanged, except after [`Operation::SyncName`]: then
+/// it names the complete new output, which may not be durable. Nothing else is left, apart from the
+/// checkpoint of a sort that can be resumed. Inputs are removed only if `remove_input` was set and
+/// they had been read in full.
 pub fn sort(
     options: &SortOptions,
     disk: &dyn Disk,
@@ -41,11 +41,11 @@ pub fn sort(
     sort_streamed(options, None, disk, observer)
 }
 
-/// As [`sort`], with one input that is a stream. The stream is read to its end first; what of it
-/// can't be sorted in memory is written to scratch for that.
+/// Sorts like [`sort`], with an optional stream as one of the inputs. The stream is first read to
+/// its end. A stream larger than memory is written to scratch in full.
 ///
 /// # Errors
-/// As [`sort`]; and [`Error::Settings`] if the inputs are to be removed.
+/// The errors of [`sort`], and [`Error::Settings`] if the inputs are to be removed.
 pub fn sort_streamed(
     options: &SortOptions,
     stream: Option<Stream>,
@@ -61,12 +61,12 @@ pub fn sort_streamed(
     result.map_err(|cause| context.explain(cause))
 }
 
-/// What the error of a sort that fails has to say besides its cause.
+/// Facts that a failed sort's error reports in addition to its cause.
 #[derive(Default)]
 struct FailureContext {
     inputs_removed: bool,
     is_resumable: bool,
-    /// Something may have been written to a stream.
+    /// True if something may have been written to a stream.
     is_streamed: bool,
 }
 
@@ -109,7 +109,7 @@ fn sort_by<K: Key>(
     Ok(clock.stop(drive, SortReport { prepare_seconds, ..report }))
 }
 
-/// Runs a sort that was prepared.
+/// Runs a prepared sort.
 fn run<K: Key>(
     key: K,
     options: &SortOptions,
@@ -145,8 +145,7 @@ fn run<K: Key>(
         disk.set_bytes(output_file, plan.bytes)?;
     }
     if !prepared.reserves_late {
-        // Early, so that a drive that fills up meanwhile fails the sort before it has done its
-        // work.
+        // Early, so that a drive without space fails the sort before the work is done.
         disk.reserve(output_file, plan.output_file_bytes())?;
     }
     let map = if plan.may_spill() { Lease::map } else { Lease::map_huge_if_fast };
@@ -181,7 +180,7 @@ fn run<K: Key>(
     Ok(report(&job, state))
 }
 
-/// Shows the observer the figures of the sort, and the phases that are planned.
+/// Shows the observer the sort's gauges and the planned phases.
 fn show_gauges(prepared: &Prepared<'_>, observer: &dyn Observer) -> Gauges {
     let plan = &prepared.plan;
     let gauges = Gauges::new(JobInfo {
@@ -195,7 +194,7 @@ fn show_gauges(prepared: &Prepared<'_>, observer: &dyn Observer) -> Gauges {
     gauges
 }
 
-/// Scratch, in the files of the checkpoint if there is one; none if the plan needs none.
+/// Opens scratch, in the checkpoint's files if there is one; `None` if the plan needs no scratch.
 fn open_scratch<'a>(
     prepared: &Prepared<'_>,
     options: &SortOptions,
@@ -222,14 +221,14 @@ fn open_scratch<'a>(
     scratch.map(Some)
 }
 
-/// What the inputs are after phase one.
+/// The result of phase one.
 enum Formed {
     Runs(Vec<Run>),
     Bins(Scattered),
 }
 
 impl Formed {
-    /// Its blocks on scratch.
+    /// The blocks on scratch.
     fn blocks(&self, record_bytes: usize) -> Box<dyn Iterator<Item = SealedBlock> + '_> {
         match self {
             Formed::Runs(runs) => {
@@ -240,7 +239,7 @@ impl Formed {
     }
 }
 
-/// Phase one: reads the inputs, and makes runs or bins of them.
+/// Phase one: reads the inputs, and forms runs or bins.
 fn form<K: Key>(job: &SortJob<'_, K>, state: &mut SortState<'_>) -> Result<Formed, Error> {
     Ok(match &job.plan.shape {
         Shape::Merge(_) => Formed::Runs(form_runs(job, state)?),
@@ -248,7 +247,7 @@ fn form<K: Key>(job: &SortJob<'_, K>, state: &mut SortState<'_>) -> Result<Forme
     })
 }
 
-/// Phase two: makes the output, complete but not in place.
+/// Phase two: writes the output, which is then complete but not published.
 fn merge_or_gather<K: Key>(
     job: &SortJob<'_, K>,
     formed: Formed,
@@ -261,8 +260,8 @@ fn merge_or_gather<K: Key>(
     }
 }
 
-/// Between the phases: the inputs were read whole and are unchanged. Removes them if the output
-/// needs their space.
+/// Between the phases: checks that the inputs were read in full and are unchanged. Removes them if
+/// the output needs their space.
 fn end_input<K: Key>(
     job: &SortJob<'_, K>,
     options: &SortOptions,
@@ -281,7 +280,7 @@ fn end_input<K: Key>(
     if prepared.needs_input_space {
         job.journal.flush(&job.failure)?;
         if prepared.is_resumed && !prepared.present.is_empty() {
-            // From here on scratch is all there is.
+            // From here on the records exist only on scratch.
             check_blocks(job, formed.blocks(job.record_bytes), &mut state.memory)?;
         }
         context.inputs_removed = remove_inputs(disk, observer, prepared.removable(options), None);
@@ -293,7 +292,7 @@ fn end_input<K: Key>(
     Ok(())
 }
 
-/// All records must have been read, from inputs that nobody has changed meanwhile.
+/// Checks that all records were read, and that the inputs haven't changed.
 fn check_inputs<K>(job: &SortJob<'_, K>, io: &SortIo<'_>) -> Result<(), Error> {
     if io.read.records() != job.plan.records {
         let what = format!("{} records read of {}", io.read.records(), job.plan.records);
@@ -309,7 +308,7 @@ fn check_inputs<K>(job: &SortJob<'_, K>, io: &SortIo<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Puts the output in place, and removes the inputs if that is asked for and they are still there.
+/// Publishes the output, and then removes the inputs if requested and not yet done.
 fn publish<K>(
     job: &SortJob<'_, K>,
     options: &SortOptions,
@@ -325,7 +324,7 @@ fn publish<K>(
     Ok(())
 }
 
-/// What the sort did, without its times.
+/// The sort's report, without its times.
 fn report<K>(job: &SortJob<'_, K>, state: SortState<'_>) -> SortReport {
     let SortState { io, phases, .. } = state;
     let spilled = job.gauges.spilled.read();
@@ -344,7 +343,7 @@ fn report<K>(job: &SortJob<'_, K>, state: SortState<'_>) -> SortReport {
     }
 }
 
-/// Does what is left to do if an earlier process has put the output in place.
+/// Finishes a sort whose output an earlier process has published.
 fn clean_up(
     options: &SortOptions,
     published: PublishedSort<'_>,

@@ -5,13 +5,13 @@ use super::memory::Memory;
 use std::sync::Arc;
 use xsort_disk::{BlockPool, Lease};
 
-/// Taken from the pool at the beginning of a pass, and given back at its end.
+/// Memory taken from the pool at the beginning of a pass, and returned at its end.
 pub(crate) struct SpillMemory {
-    /// To read chunks into.
+    /// Areas to read chunks into.
     pub(crate) areas: Vec<Lease>,
-    /// One for each worker.
+    /// Sort buffers, one for each worker.
     pub(crate) sort_buffers: Vec<Lease>,
-    /// None if the sort has no scratch.
+    /// `None` if the sort has no scratch.
     pub(crate) blocks: Option<Arc<BlockPool>>,
 }
 

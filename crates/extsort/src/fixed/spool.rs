@@ -1,11 +1,11 @@
 //! The spool: a stream, read to its end before the sort is planned. A stream can't be read by
-//! ranges, and its size, from which everything is planned, isn't known before its end.
+//! ranges, and the plan needs its size, which isn't known before its end.
 //!
-//! It goes to a nameless file in memory as long as everything can be sorted in memory. Once it is
-//! more than that, all of it moves to a nameless file in scratch: then it is written and read once
-//! more than a file would be. The first pass gives the file's space back as it reads
-//! (`filler.rs`), so that areas take over the memory, and runs the scratch. Every block is sealed
-//! on its way in, and the seals are checked as chunks are read (`SortJob::checksum_of`).
+//! The stream goes to a nameless file in memory as long as everything can be sorted in memory. A
+//! larger stream moves in full to a nameless file in scratch, so it is written and read once more
+//! than a file would be. The first pass frees the spool's space as it reads (`filler.rs`): areas
+//! take over the memory, and runs the scratch. Every block is sealed when it is written, and the
+//! seals are checked as chunks are read (`SortJob::checksum_of`).
 
 use super::options::SortOptions;
 use super::plan::{BLOCK_BYTES_MAX, PAGE};
@@ -20,27 +20,28 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use xsort_disk::{Disk, FileId, align_down, align_up};
 
-/// Space on a drive is given back in steps of so many bytes; see [`Disk::discard`].
+/// Space on a drive is freed in steps of this many bytes; see [`Disk::discard`].
 const GIVE_BACK_BYTES: u64 = 64 << 20;
 
 /// An input that is read from a stream.
 pub struct Stream {
-    /// Which of [`SortOptions::inputs`] it is. The path there is only its name in messages.
+    /// The stream's number among [`SortOptions::inputs`]. The path there is only a name for
+    /// messages.
     pub input: usize,
-    /// Where it comes from. A read that waits should check now and then whether the job was
-    /// cancelled, and fail if so.
+    /// The source. A read that waits should regularly check whether the job was cancelled, and fail
+    /// if so.
     pub read: Box<dyn Read + Send>,
 }
 
 /// How a stream was spooled.
 #[derive(Clone, Debug, Serialize)]
 pub struct SpoolReport {
-    /// Its length in bytes.
+    /// Length of the stream in bytes.
     pub bytes: u64,
-    /// The scratch directory that it was written to; none if it stayed in memory.
+    /// The scratch directory that the stream was written to; `None` if it stayed in memory.
     #[serde(serialize_with = "lossy_path")]
     pub directory: Option<PathBuf>,
-    /// Seconds until its end, which the sort's own don't include.
+    /// Seconds until the stream's end. The sort's own seconds don't include them.
     pub seconds: f64,
 }
 
@@ -51,19 +52,19 @@ fn lossy_path<S: serde::Serializer>(
     path.as_ref().map(|path| path.to_string_lossy()).serialize(serializer)
 }
 
-/// A stream that was read to its end.
+/// A stream that has been read to its end.
 pub(crate) struct Spool {
-    /// The file, which the caller closes.
+    /// The spool's file, which the caller closes.
     pub(crate) file: FileId,
     /// The number of the input.
     pub(crate) input: usize,
-    /// Of its blocks.
+    /// The seals of the spool's blocks.
     pub(crate) seals: Seals,
     pub(crate) report: SpoolReport,
 }
 
 impl Spool {
-    /// The error for a block that was read other than it was written.
+    /// The error for a damaged block.
     pub(crate) fn corrupt(&self, disk: &dyn Disk, damaged: &DamagedBlock) -> Error {
         let DamagedBlock { offset, bytes, written, read } = damaged;
         let what = format!(
@@ -73,13 +74,13 @@ impl Spool {
         Error::corrupt(disk, self.file, *offset, what)
     }
 
-    /// How many bytes to give back at a time: of memory as few as possible, since no transfers wait
-    /// meanwhile.
+    /// The number of bytes to free at a time. For memory it is as small as possible, since no
+    /// transfers wait for that.
     pub(crate) fn give_back_bytes(&self) -> u64 {
         if self.report.directory.is_some() { GIVE_BACK_BYTES } else { 1 }
     }
 
-    /// Bytes of scratch that are certainly free again when the first pass is over.
+    /// Bytes of scratch that are certainly free after the first pass.
     pub(crate) fn returned_bytes(&self) -> u64 {
         self.report.bytes.saturating_sub(2 * GIVE_BACK_BYTES)
     }
@@ -123,7 +124,7 @@ pub(crate) fn spool<'a>(
         }
     }
     spooler.flush()?;
-    // What was reserved and not needed is free for runs again.
+    // Space that was reserved and not needed is free for runs again.
     disk.set_bytes(spooler.file, align_up(bytes))?;
     let record_bytes = options.layout.record_bytes() as u64;
     let left_over = bytes % record_bytes;
@@ -142,7 +143,7 @@ pub(crate) fn spool<'a>(
     Ok((Spool { file, input, seals, report }, guard))
 }
 
-/// Reads until the block is full or the stream is at its end. Returns how many bytes that is.
+/// Reads until the block is full or the stream ends. Returns the number of bytes read.
 fn fill(
     read: &mut dyn Read,
     block: &mut [u8],

@@ -1,19 +1,19 @@
-//! The seals of a spool: the checksum of every block that was written to it, kept in memory until
-//! the block has been read.
+//! The seals of a spool: the checksum of every block written to it, kept in memory until the block
+//! has been read.
 //!
 //! Chunks are read in any order, and begin and end anywhere in blocks. CRC-32s of neighbouring
-//! bytes can be combined (`crc32fast`'s `combine`, after zlib), so each chunk adds what it has of a
-//! block, and the last one completes the checksum.
+//! bytes can be combined (`crc32fast`'s `combine`, after zlib). So each chunk adds its part of a
+//! block, and the last part completes the checksum.
 
 use crc32fast::Hasher;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
-/// Checksums of the blocks of a file. All blocks but the last have the same size.
+/// Checksums of the blocks of a file. All blocks except the last have the same size.
 #[derive(Debug, Default)]
 pub(crate) struct Seals {
     block_bytes: u64,
-    /// Of all blocks.
+    /// Total size of all blocks in bytes.
     bytes: u64,
     sums: Vec<u32>,
     checked: Mutex<CheckedBytes>,
@@ -22,7 +22,7 @@ pub(crate) struct Seals {
 #[derive(Debug, Default)]
 struct CheckedBytes {
     bytes: u64,
-    /// Of blocks that were read in part, by number.
+    /// The fragments of partly read blocks, by block number.
     partial: BTreeMap<u64, Vec<Fragment>>,
 }
 
@@ -34,10 +34,10 @@ struct Fragment {
     sum: Hasher,
 }
 
-/// A block that was read other than it was written.
+/// A block whose checksum differs from when it was written.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DamagedBlock {
-    /// Where it begins, in bytes.
+    /// Offset of the block in bytes.
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
     pub(crate) written: u32,
@@ -49,7 +49,7 @@ impl Seals {
         Seals { block_bytes, ..Seals::default() }
     }
 
-    /// Adds the next block, as it is written. Only the last one may be shorter.
+    /// Adds the next block, when it is written. Only the last block may be shorter.
     pub(crate) fn push(&mut self, block: &[u8]) {
         assert_eq!(
             self.bytes,
@@ -60,8 +60,8 @@ impl Seals {
         self.sums.push(crc32fast::hash(block));
     }
 
-    /// Checks bytes that were read from `offset` on. Every byte comes once, in any order. Fails if
-    /// they complete a block that is not as it was written.
+    /// Checks bytes read from `offset` on. Every byte must come once, in any order. Fails if they
+    /// complete a block that differs from when it was written.
     pub(crate) fn check(&self, offset: u64, mut bytes: &[u8]) -> Result<(), DamagedBlock> {
         let mut from = offset;
         while !bytes.is_empty() {
@@ -95,7 +95,7 @@ impl Seals {
         if written == read { Ok(()) } else { Err(DamagedBlock { offset, bytes, written, read }) }
     }
 
-    /// Whether every byte was read and checked.
+    /// True if every byte has been read and checked.
     pub(crate) fn are_all_checked(&self) -> bool {
         self.checked.lock().bytes == self.bytes
     }
@@ -115,7 +115,7 @@ mod tests {
             if let Some(bit) = flipped {
                 read[bit / 8] ^= 1 << (bit % 8);
             }
-            // Pieces of 90 bytes, the odd ones first.
+            // Pieces of 90 bytes, odd ones first.
             let pieces =
                 || read.chunks(90).enumerate().map(|(number, piece)| (number as u64 * 90, piece));
             let odd = pieces().skip(1).step_by(2);

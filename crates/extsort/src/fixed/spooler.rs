@@ -1,4 +1,4 @@
-//! Writing a stream to a file whose place isn't known in advance: in memory first, then in scratch.
+//! Writing a stream to a file whose place isn't known in advance: first in memory, then in scratch.
 
 use crate::job::failure::STOP_INTERVAL;
 use crate::store::open_files::OpenFiles;
@@ -8,17 +8,17 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use std::path::PathBuf;
 use xsort_disk::{Completion, Direction, Disk, FileId, Lease, Request};
 
-/// Blocks in flight: 8 MiB keep a drive busy.
+/// Number of blocks in flight: 8 MiB keep a drive busy.
 pub(super) const BLOCKS: u64 = 8;
-/// The name of memory in messages, which has no directory.
+/// The name of memory in messages, in place of a directory.
 const MEMORY: &str = "(memory)";
 
-/// Writes blocks to the spool's file, one behind the other, several at a time.
+/// Writes consecutive blocks to the spool's file, several at a time.
 pub(super) struct Spooler<'a> {
     disk: &'a dyn Disk,
     observer: &'a dyn Observer,
     directories: Vec<PathBuf>,
-    /// The scratch directory of the file; none if it is in memory.
+    /// The scratch directory of the file; `None` if it is in memory.
     pub(super) directory: Option<PathBuf>,
     pub(super) file: FileId,
     pub(super) guard: OpenFiles<'a>,
@@ -30,7 +30,7 @@ pub(super) struct Spooler<'a> {
 }
 
 impl<'a> Spooler<'a> {
-    /// Of an empty spool, in memory if the system has files there.
+    /// An empty spool, in memory if the system has files there.
     pub(super) fn new(
         disk: &'a dyn Disk,
         observer: &'a dyn Observer,
@@ -39,7 +39,7 @@ impl<'a> Spooler<'a> {
     ) -> Result<Self, Error> {
         let mut pool = Lease::map((BLOCKS * block_bytes) as usize)?;
         let free = (0..BLOCKS).map(|_| pool.split_off_front(block_bytes as usize)).collect();
-        // Where the system has no files in memory, scratch is as good.
+        // If the system has no files in memory, use scratch.
         let (file, directory) = match disk.create_memory() {
             Ok(file) => (file, None),
             Err(_) => {
@@ -134,7 +134,7 @@ impl<'a> Spooler<'a> {
         Ok(())
     }
 
-    /// Moves the first `bytes` bytes, which are all, from memory to a file in scratch.
+    /// Moves the file's `bytes` bytes from memory to a file in scratch.
     pub(super) fn move_to_scratch(&mut self, bytes: u64) -> Result<(), Error> {
         self.flush()?;
         let directory = directory_with_most_space(self.disk, &self.directories)?;

@@ -1,35 +1,36 @@
-//! Cutting a merge of runs in memory to segments of about the same size: at records of the total
-//! order (key, run, place), of which some of each run are looked at.
+//! Cutting a merge of runs in memory into segments of similar size. Cuts are points in the total
+//! order (key, run, place), found from a sample of each run.
 
 use xsort_kernels::{bound_in_order, shared_prefix};
 use xsort_records::Key;
 
-/// Records that are looked at for each segment.
+/// Number of samples for each segment.
 const SAMPLES: usize = 8;
 
-/// A place in the order of all records.
+/// A point in the order of all records.
 pub(super) struct Cut {
-    /// How many records of each run come before it.
+    /// For each run, the number of records before the cut.
     pub(super) places: Vec<usize>,
-    /// The key of the record behind it, normalised; `None` at both ends.
+    /// The normalised key of the first record after the cut; `None` at both ends.
     key: Option<Vec<u8>>,
 }
 
 impl Cut {
-    /// How many records come before it.
+    /// Number of records before the cut.
     pub(super) fn records(&self) -> usize {
         self.places.iter().sum()
     }
 
-    /// Bytes that all keys between two cuts share, as far as is known.
+    /// Length in bytes of a prefix that all keys between two cuts share. The real shared prefix may
+    /// be longer.
     pub(super) fn shared_bytes(from: &Cut, to: &Cut) -> usize {
         let keys = from.key.as_ref().zip(to.key.as_ref());
         keys.map_or(0, |(from, to)| shared_prefix(from, to))
     }
 }
 
-/// The cuts before, between and behind segments of about `segment_records` records. `runs` are
-/// indexes of `records`.
+/// The cuts at the beginning, between segments of about `segment_records` records, and at the end.
+/// `runs` are indexes of `records`.
 pub(super) fn cuts<K: Key>(
     key: K,
     records: &[u8],
@@ -53,7 +54,7 @@ pub(super) fn cuts<K: Key>(
             if other == run {
                 return place;
             }
-            // Equal keys of earlier runs come before the cut, those of later runs after it.
+            // Equal keys of earlier runs come before the cut, equal keys of later runs after it.
             bound_in_order(key, records, record_bytes, order, &encoded, other < run)
         };
         let places = runs.iter().enumerate().map(place_in).collect();

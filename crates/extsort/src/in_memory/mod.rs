@@ -1,12 +1,12 @@
-//! Sorting records of one size that the caller has in memory, by several threads. Nothing is read,
-//! written or planned: the records are there, and so is the room for them in order.
+//! Sorting fixed-size records in memory with several threads. Nothing is read, written or planned:
+//! the caller supplies the records and the memory for the result.
 //!
 //! ```text
 //!  records --> runs: 8 bytes a record --> cuts --> segments, merged where they belong
 //!     (a worker a run)                         (a worker a segment)
 //! ```
 //!
-//! Runs are indexes; records move once, from where they are to where they come. (In place they move
+//! Runs are indexes. Records move once, directly to their final place. (An in-place sort moves them
 //! twice: there and back.)
 
 mod cuts;
@@ -22,36 +22,36 @@ use xsort_disk::Lease;
 use xsort_kernels::{Caches, Merge, Node, Run};
 use xsort_records::{Key, KeyRule, Layout};
 
-/// Records of a run, if there are many: 2^20 of them take about 20 ms, for so long nobody looks
-/// whether the job should stop.
+/// Records of a run, if there are many. 2^20 records take about 20 ms to sort, and cancelling is
+/// only checked between runs.
 const RUN_RECORDS: usize = 1 << 20;
-/// Fewer are not worth a thread.
+/// A smaller run isn't worth a thread.
 const RUN_RECORDS_MIN: usize = 1 << 14;
-/// The most runs of a merge, and the most segments: beyond, both grow with the data.
+/// Maximum number of runs in a merge. With more data, runs grow instead.
 const RUNS_MAX: usize = 256;
 const SEGMENTS_MAX: usize = 1024;
 const SEGMENT_RECORDS: usize = 1 << 16;
-/// Bytes that are copied back at once.
+/// Bytes copied back by one task.
 const COPY_BYTES: usize = 1 << 20;
 
-/// How records in memory are sorted.
+/// The options of a sort in memory.
 #[derive(Clone, Debug)]
 pub struct InMemoryOptions {
-    /// What a record looks like, and which way it sorts.
+    /// Size of a record, and its key.
     pub layout: Layout,
-    /// Threads that work, at least one.
+    /// Number of threads that work, at least one.
     pub threads: usize,
-    /// What the sort is divided for.
+    /// Cache sizes, for which sorting is tuned.
     pub caches: Caches,
 }
 
-/// Writes `records` in order to `out`, which is as long. Takes 8 bytes of memory a record, and 8
-/// MiB or so a thread.
+/// Writes `records` in order to `out`, which has the same length. Uses 8 bytes of memory a record,
+/// and about 8 MiB a thread.
 ///
 /// # Errors
-/// [`Error::Cancelled`] if the observer says so: then `out` holds anything. [`Error::Settings`] if
-/// the lengths don't fit each other or the records. [`Error::Disk`] if the system has no memory or
-/// no thread.
+/// [`Error::Cancelled`] if the observer cancels; the content of `out` is then undefined.
+/// [`Error::Settings`] if the lengths don't match each other or the record size. [`Error::Disk`] if
+/// the system has no memory or no thread.
 pub fn sort_in_memory(
     options: &InMemoryOptions,
     records: &[u8],
@@ -64,10 +64,11 @@ pub fn sort_in_memory(
     run(options, records, Target::Records(out), observer)
 }
 
-/// Sorts `records` where they are. Takes as much memory again, and what [`sort_in_memory`] does.
+/// Sorts `records` in place. Uses additional memory of the records' size, and the memory of
+/// [`sort_in_memory`].
 ///
 /// # Errors
-/// As [`sort_in_memory`]; after an error the records are as they were.
+/// The errors of [`sort_in_memory`]. After an error the records are unchanged.
 pub fn sort_in_place(
     options: &InMemoryOptions,
     records: &mut [u8],
@@ -79,16 +80,17 @@ pub fn sort_in_place(
     if observer.is_cancelled() {
         return Err(Error::Cancelled);
     }
-    // From here on it goes to its end, or some records would be there twice, and others gone.
+    // From here on the copy must be completed, or some records would be duplicated and others lost.
     let workers = Workers::new(options.threads, None);
     let places = records.chunks_mut(COPY_BYTES).zip(sorted.chunks(COPY_BYTES));
     workers.run(places.collect(), |_, (to, from): (&mut [u8], &[u8])| to.copy_from_slice(from))
 }
 
-/// Writes to `order`, a place a record, the numbers of the records in order.
+/// Writes the numbers of the records, in sorted order, to `order`, which has one element for each
+/// record.
 ///
 /// # Errors
-/// As [`sort_in_memory`].
+/// The errors of [`sort_in_memory`].
 pub fn order_in_memory(
     options: &InMemoryOptions,
     records: &[u8],
@@ -107,14 +109,14 @@ fn unfit(bytes: usize, wanted: usize) -> Error {
     Error::Settings(text)
 }
 
-/// Where the result goes.
+/// The destination of the result.
 enum Target<'t> {
     Records(&'t mut [u8]),
     Order(&'t mut [u64]),
 }
 
 impl<'t> Target<'t> {
-    /// The places of the first so many records; the others remain.
+    /// Splits off the destination of the first `count` records.
     fn take_front(&mut self, count: usize, record_bytes: usize) -> Target<'t> {
         match self {
             Target::Records(rest) => {
@@ -152,7 +154,7 @@ fn run(
     }
 }
 
-/// A sort of these records.
+/// The context of a sort.
 struct Sort<'s> {
     records: &'s [u8],
     record_bytes: usize,
@@ -160,7 +162,7 @@ struct Sort<'s> {
     workers: Workers<'s>,
 }
 
-/// What lies between two cuts, and where it belongs.
+/// The records between two cuts, and their destination.
 struct Segment<'c, 't> {
     from: &'c Cut,
     to: &'c Cut,
@@ -189,7 +191,7 @@ impl Sort<'_> {
         self.workers.run(segments, |_, segment| self.merge(key, &runs, segment))
     }
 
-    /// Sorts each run of so many records by way of its part of `order`.
+    /// Sorts each run of `run_records` records into its part of `order`.
     fn form_runs<K: Key>(
         &self,
         key: K,
@@ -211,7 +213,7 @@ impl Sort<'_> {
         self.workers.run_with(&mut scratch, runs.collect(), form)
     }
 
-    /// Merges what of the runs lies between two cuts.
+    /// Merges the records of one segment.
     fn merge<'r, K: Key>(&'r self, key: K, runs: &[&'r [u64]], segment: Segment<'_, '_>) {
         let Segment { from, to, target } = segment;
         let slice = |(run, &order): (usize, &&'r [u64])| {
@@ -229,7 +231,7 @@ impl Sort<'_> {
     }
 }
 
-/// Records of each run but the last: a run for each thread at least, if that is worth it.
+/// Number of records in each run except the last: at least one run for each thread, if that pays.
 fn run_records(count: usize, threads: usize) -> usize {
     let large = RUN_RECORDS.max(count.div_ceil(RUNS_MAX));
     let runs = count.div_ceil(large).next_multiple_of(threads);

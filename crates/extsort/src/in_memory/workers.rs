@@ -1,4 +1,4 @@
-//! Threads that take tasks from a list, until it is empty or the job is to stop.
+//! Threads that take tasks from a list until it is empty or the job must stop.
 
 use crate::Error;
 use crate::job::failure::Failure;
@@ -7,14 +7,14 @@ use crate::job::threads::spawn_up_to;
 use parking_lot::Mutex;
 use std::thread;
 
-/// As many threads as there are, and who may stop them.
+/// The number of threads, and the observer that may cancel them.
 pub(super) struct Workers<'w> {
     threads: usize,
     observer: Option<&'w dyn Observer>,
 }
 
 impl<'w> Workers<'w> {
-    /// Without an observer, nobody stops them.
+    /// Without an observer, the threads can't be cancelled.
     pub(super) fn new(threads: usize, observer: Option<&'w dyn Observer>) -> Workers<'w> {
         Workers { threads: threads.max(1), observer }
     }
@@ -23,7 +23,7 @@ impl<'w> Workers<'w> {
         self.threads
     }
 
-    /// Does all tasks.
+    /// Runs all tasks.
     pub(super) fn run<T: Send>(
         &self,
         tasks: Vec<T>,
@@ -32,7 +32,7 @@ impl<'w> Workers<'w> {
         self.run_with(&mut vec![(); self.threads], tasks, work)
     }
 
-    /// Does all tasks, with something for each thread.
+    /// Runs all tasks. Each thread has its own element of `own`.
     pub(super) fn run_with<S: Send, T: Send>(
         &self,
         own: &mut [S],

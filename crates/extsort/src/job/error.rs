@@ -1,5 +1,4 @@
-//! Why a job ended without a result. Each message is one line, and ends with what to do about it if
-//! anything can be done.
+//! Errors of jobs. Each message is one line, and ends with what to do, if anything can be done.
 
 use super::units::{Bytes, Decimal, SizeOption, round_up};
 use std::path::{Path, PathBuf};
@@ -8,9 +7,9 @@ use xsort_records::Checksum;
 
 const MIB: u64 = 1 << 20;
 
-/// A job's failure. No scratch is left behind, and the old output is intact; except that after a
-/// failed [`Operation::SyncName`](xsort_disk::Operation::SyncName) the new output is in place,
-/// whole.
+/// A job's failure. No scratch is left, and the old output is intact. The exception is a failed
+/// [`Operation::SyncName`](xsort_disk::Operation::SyncName), after which the new output is
+/// published and complete.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -18,31 +17,31 @@ pub enum Error {
     #[error(transparent)]
     Disk(#[from] xsort_disk::Error),
 
-    /// An input can't be what the arguments say it is.
+    /// An input doesn't match the arguments.
     #[error("{}: {reason}", DisplayPath(path))]
     Input {
-        /// The file.
+        /// Path of the input.
         path: PathBuf,
-        /// What is wrong and what to do.
+        /// What is wrong, and what to do.
         reason: String,
     },
 
-    /// A line is longer than the budget has room for.
+    /// A line is too long for the budget.
     #[error(
         "{}: {}",
         DisplayPath(path),
         long_line(*bytes, *is_whole, *budget_bytes, *needed_bytes)
     )]
     LongLine {
-        /// The input that has it.
+        /// Path of the input with the line.
         path: PathBuf,
-        /// Bytes of the line, its delimiter included, or as many as were looked at.
+        /// Size of the line in bytes, including its delimiter; or the number of bytes examined.
         bytes: u64,
-        /// Whether its end was found.
+        /// True if the end of the line was found.
         is_whole: bool,
         /// The budget in bytes.
         budget_bytes: u64,
-        /// The smallest budget that is enough, in bytes; `None` if none is.
+        /// The smallest sufficient budget in bytes; `None` if no budget is.
         needed_bytes: Option<u64>,
     },
 
@@ -60,11 +59,11 @@ pub enum Error {
     Memory {
         /// The budget in bytes.
         budget_bytes: u64,
-        /// The smallest budget that works, in bytes.
+        /// The smallest sufficient budget in bytes.
         needed_bytes: u64,
     },
 
-    /// The drives of all scratch directories have become full.
+    /// All scratch drives are full.
     #[error(
         "{}: no free space is left after {} of scratch in {place}{}: free some, or add a \
          directory on another drive with -T",
@@ -73,13 +72,13 @@ pub enum Error {
         of_expected(*expected_bytes)
     )]
     ScratchFull {
-        /// The first directory.
+        /// The first scratch directory.
         directory: PathBuf,
-        /// All directories.
+        /// All scratch directories.
         place: String,
-        /// Bytes of scratch there.
+        /// Bytes of scratch in use.
         used_bytes: u64,
-        /// Bytes that scratch was expected to take at most, if that is known.
+        /// Maximum bytes of scratch that were expected, if known.
         expected_bytes: Option<u64>,
     },
 
@@ -93,11 +92,11 @@ pub enum Error {
     Space {
         /// The directory.
         directory: PathBuf,
-        /// What the space is for.
+        /// The purpose of the space.
         purpose: String,
-        /// Bytes needed.
+        /// Number of bytes needed.
         needed_bytes: u64,
-        /// Bytes free.
+        /// Number of bytes free.
         free_bytes: u64,
         /// What to do.
         way_out: String,
@@ -111,24 +110,24 @@ pub enum Error {
     #[error("compression failed: {0}")]
     Codec(std::io::Error),
 
-    /// Bytes came back from a drive other than they were written.
+    /// Bytes read from a drive differ from the bytes written.
     #[error(
         "{} at byte {offset}: {what}: the drive ({device}) or the memory is failing; \
          run again with -T on another drive",
         DisplayPath(path)
     )]
     Corrupt {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The offset in bytes.
+        /// Offset in bytes.
         offset: u64,
-        /// The device that it is on, as [`xsort_disk::device_name`] has it.
+        /// The file's device, as returned by [`xsort_disk::device_name`].
         device: String,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         what: String,
     },
 
-    /// What came out is not what went in.
+    /// The output's records differ from the input's.
     #[error(
         "{what}: the output was not put in place; \
          this is a fault of xsort or of the machine's memory, please report it"
@@ -138,52 +137,51 @@ pub enum Error {
         what: String,
     },
 
-    /// Other lines were written than were read.
+    /// The lines written differ from the lines read.
     #[error(
         "lines with checksum {read:016x} were read, and with {written:016x} written: \
          don't trust the output; \
          this is a fault of xsort or of the machine's memory, please report it"
     )]
     LostLines {
-        /// The sum of the hashes of all lines read.
+        /// Sum of the hashes of all lines read.
         read: u64,
-        /// That of those written or dropped.
+        /// Sum of the hashes of all lines written or dropped.
         written: u64,
     },
 
-    /// A record that was pushed is longer than the budget can carry. It was not taken; shorter ones
-    /// may follow.
+    /// A pushed record is too long for the budget. It was not accepted; shorter records may follow.
     #[error("{}", long_record(*bytes, *budget_bytes, *needed_bytes))]
     LongRecord {
-        /// Bytes of it and its key.
+        /// Size of the record and its key in bytes.
         bytes: u64,
         /// The budget in bytes.
         budget_bytes: u64,
-        /// The smallest budget that is enough, in bytes; `None` if none is.
+        /// The smallest sufficient budget in bytes; `None` if no budget is.
         needed_bytes: Option<u64>,
     },
 
-    /// Other records came out of a sort than were pushed.
+    /// The records that came out of a sort differ from the records pushed.
     #[error(
         "{pushed} records of {pushed_bytes} bytes were pushed, and {taken} of {taken_bytes} came \
          out: don't trust them; \
          this is a fault of xsort or of the machine's memory, please report it"
     )]
     LostRecords {
-        /// Records that were pushed.
+        /// Number of records pushed.
         pushed: u64,
-        /// Bytes of them and their keys.
+        /// Size of these records and their keys in bytes.
         pushed_bytes: u64,
-        /// Records that came out.
+        /// Number of records that came out.
         taken: u64,
-        /// Bytes of them and their keys.
+        /// Size of these records and their keys in bytes.
         taken_bytes: u64,
     },
 
-    /// The job has failed before, and somebody has the error itself.
+    /// The job failed earlier, and another caller received its error.
     #[error("the sort has failed: {cause}")]
     HasFailed {
-        /// What that error said.
+        /// The message of that error.
         cause: String,
     },
 
@@ -193,7 +191,7 @@ pub enum Error {
          without another copy their records are LOST"
     )]
     InputsRemoved {
-        /// Why it failed.
+        /// The cause of the failure.
         cause: Box<Error>,
     },
 
@@ -203,21 +201,21 @@ pub enum Error {
         cause.resumable_cause()
     )]
     Resumable {
-        /// Why it failed.
+        /// The cause of the failure.
         cause: Box<Error>,
     },
 
     /// The job failed after it had begun to write to a stream.
     #[error("{}; standard output has only a part of the records", cause.streamed_cause())]
     Streamed {
-        /// Why it failed.
+        /// The cause of the failure.
         cause: Box<Error>,
     },
 
-    /// The output is in place, but a step after that failed.
+    /// The output is published, but a later step failed.
     #[error("{cause}; the output is in place, new and whole")]
     InPlace {
-        /// What failed.
+        /// The cause of the failure.
         cause: Box<Error>,
     },
 
@@ -233,12 +231,12 @@ pub enum Error {
     Cancelled,
 }
 
-/// How much scratch was expected, if that is known.
+/// The part of a message that names the expected scratch, if known.
 fn of_expected(bytes: Option<u64>) -> String {
     bytes.map_or_else(String::new, |bytes| format!(", of {} expected", Decimal(round_up(bytes))))
 }
 
-/// Why a line is too long, and what would be enough for it.
+/// Says why a line is too long, and which budget is sufficient.
 fn long_line(bytes: u64, is_whole: bool, budget_bytes: u64, needed_bytes: Option<u64>) -> String {
     let least = if is_whole { "" } else { "at least " };
     let way_out = match needed_bytes {
@@ -250,7 +248,7 @@ fn long_line(bytes: u64, is_whole: bool, budget_bytes: u64, needed_bytes: Option
     format!("a line of {least}{bytes} bytes is too long for a memory budget of {budget}: {way_out}")
 }
 
-/// Why a record is too long, and what would be enough for it.
+/// Says why a record is too long, and which budget is sufficient.
 fn long_record(bytes: u64, budget_bytes: u64, needed_bytes: Option<u64>) -> String {
     let way_out = match needed_bytes {
         Some(needed) => format!("{} of memory are enough for it", Bytes(needed)),
@@ -264,7 +262,7 @@ fn long_record(bytes: u64, budget_bytes: u64, needed_bytes: Option<u64>) -> Stri
 }
 
 impl Error {
-    /// Names the output in an error of writing to it.
+    /// Adds the output's path to an error of writing the output.
     #[must_use]
     pub fn of_output(self, path: &Path) -> Error {
         match self {
@@ -273,10 +271,10 @@ impl Error {
         }
     }
 
-    /// Compares what was read with what would be written.
+    /// Compares the checksum of the records read with that of the records to be written.
     ///
     /// # Errors
-    /// [`Error::Lost`] if that isn't the same.
+    /// [`Error::Lost`] if they differ.
     pub fn check_balance(read: Checksum, written: Checksum) -> Result<(), Error> {
         if written == read {
             return Ok(());
@@ -289,7 +287,8 @@ impl Error {
         Err(Error::Lost { what })
     }
 
-    /// The cause of a [`Error::Resumable`], which leaves scratch where it is.
+    /// The cause of an [`Error::Resumable`]. Unlike other errors, it doesn't say that scratch is
+    /// gone.
     fn resumable_cause(&self) -> String {
         match self {
             Error::Cancelled => "stopped on request".to_owned(),
@@ -297,7 +296,8 @@ impl Error {
         }
     }
 
-    /// The cause of a [`Error::Streamed`], whose output has no place.
+    /// The cause of an [`Error::Streamed`]. Unlike other errors, it doesn't mention an output's
+    /// place.
     fn streamed_cause(&self) -> String {
         match self {
             Error::Lost { what } => format!(
@@ -307,12 +307,12 @@ impl Error {
         }
     }
 
-    /// This error, once the new output is in place.
+    /// Wraps an error that occurred after the output was published.
     pub(crate) fn after_publishing(self) -> Error {
         Error::InPlace { cause: Box::new(self) }
     }
 
-    /// Damage in a file at a byte offset.
+    /// The error for damage in a file at a byte offset.
     pub(crate) fn corrupt(disk: &dyn Disk, file: FileId, offset: u64, what: String) -> Error {
         let device = disk
             .identity(file)

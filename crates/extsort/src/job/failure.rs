@@ -1,4 +1,4 @@
-//! How the threads of a job fail together: the first error of any of them ends all.
+//! The shared failure of a job's threads: the first error of any thread ends all of them.
 
 use crate::Error;
 use parking_lot::Mutex;
@@ -24,13 +24,13 @@ impl Failure {
         }
     }
 
-    /// Whether any thread has failed.
+    /// True if any thread has failed.
     pub(crate) fn is_set(&self) -> bool {
         self.is_set.load(Ordering::Acquire)
     }
 
-    /// Returns the error, if there is one. Only the first call gets the error itself; later ones
-    /// get `Cancelled`.
+    /// Returns the error, if there is one. Only the first call returns the error itself; later
+    /// calls return [`Error::Cancelled`].
     pub(crate) fn check(&self) -> Result<(), Error> {
         if !self.is_set() {
             return Ok(());

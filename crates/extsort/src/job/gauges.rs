@@ -1,8 +1,8 @@
-//! What an observer can read of a running job: the times of its stages, the bytes that its drives
-//! moved, the scratch space in use.
+//! Figures of a running job that an observer can read: the times of its stages, the bytes moved,
+//! and the scratch space in use.
 //!
-//! The pipelines keep these figures anyway, for their reports, or at the cost of one more addition
-//! per block. Observers read them whenever they like, which costs the job nothing.
+//! The pipelines need most of these figures for their reports; the others cost one addition per
+//! block. Observers may read them at any time, at no cost to the job.
 
 use crate::job::stage_times::{Stage, StageTimes};
 use crate::job::traffic::{Moved, Traffic};
@@ -25,28 +25,28 @@ pub struct Gauges {
     pub(crate) spilled: Arc<SpillCounts>,
 }
 
-/// What doesn't change while a job runs.
+/// Facts about a job that don't change while it runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JobInfo {
-    /// Bytes of a record; `None` if the records are lines.
+    /// Size of a record in bytes; `None` if the records are lines.
     pub record_bytes: Option<u64>,
     /// Memory for data, in bytes.
     pub budget_bytes: u64,
-    /// Threads that work.
+    /// Number of threads that work.
     pub threads: usize,
-    /// Chunks that the input is cut into; `None` if nobody knows before its end.
+    /// Number of chunks of the input; `None` if it isn't known before the input's end.
     pub chunks: Option<u64>,
 }
 
-/// How many units of work are finished.
+/// Numbers of finished units of work.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) chunks: AtomicU64,
-    /// Bins gathered into the output, or segments of a merge.
+    /// Number of bins gathered into the output, or of segments of a merge.
     pub(crate) parts: AtomicU64,
 }
 
-/// Bytes that were spilled so far; zeros if the job doesn't count them.
+/// Bytes spilled so far; zeros if the job doesn't count them.
 #[derive(Debug, Default)]
 pub(crate) struct SpillCounts {
     pub(crate) bytes: AtomicU64,
@@ -55,23 +55,23 @@ pub(crate) struct SpillCounts {
     pub(crate) zstd_bytes: AtomicU64,
 }
 
-/// What was spilled.
+/// Bytes spilled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spilled {
-    /// Bytes, before compression.
+    /// Bytes before compression.
     pub bytes: u64,
-    /// Bytes that were written to scratch for them: whole pages.
+    /// Bytes written to scratch for them: whole pages.
     pub scratch_bytes: u64,
-    /// Which of them were compressed.
+    /// How many of `bytes` each codec compressed.
     pub compressed: Compressed,
 }
 
-/// Bytes that were compressed on their way to scratch, before that.
+/// Bytes that were compressed on their way to scratch, measured before compression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Compressed {
-    /// By LZ4.
+    /// Bytes compressed by LZ4.
     pub lz4_bytes: u64,
-    /// By Zstandard.
+    /// Bytes compressed by Zstandard.
     pub zstd_bytes: u64,
 }
 
@@ -93,31 +93,31 @@ impl fmt::Display for Spilled {
     }
 }
 
-/// Bytes in use on scratch, by directory; empty until the job creates scratch.
+/// Bytes in use on scratch for each directory; empty until the job creates scratch.
 #[derive(Debug, Default)]
 pub(crate) struct ScratchUse(OnceLock<Vec<(PathBuf, AtomicU64)>>);
 
 /// The figures of a job at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
-    /// What doesn't change.
+    /// Facts that don't change.
     pub frame: JobInfo,
-    /// Stages that have done anything so far, in the order in which bytes pass through them.
+    /// Stages that have been active so far, in the order in which bytes pass through them.
     pub stages: Vec<Stage>,
-    /// Bytes that were moved; zeros if the job doesn't count them.
+    /// Bytes moved; zeros if the job doesn't count them.
     pub moved: Moved,
-    /// Bytes on scratch that are needed, by directory.
+    /// Bytes in use on scratch, for each directory.
     pub scratch: Vec<(PathBuf, u64)>,
-    /// Chunks of the input that were sorted or scattered.
+    /// Number of chunks of the input that were sorted or scattered.
     pub chunks: u64,
-    /// Bins or segments that went to the output.
+    /// Number of bins or segments written to the output.
     pub parts: u64,
-    /// What was spilled; zeros if the job doesn't count that.
+    /// Bytes spilled; zeros if the job doesn't count them.
     pub spilled: Spilled,
 }
 
 impl Gauges {
-    /// The figures of a job that has done nothing yet.
+    /// The figures of a job that has not begun.
     pub(crate) fn new(frame: JobInfo) -> Gauges {
         Gauges { frame, ..Gauges::default() }
     }
@@ -139,7 +139,7 @@ impl Gauges {
 
 impl SpillCounts {
     pub(crate) fn read(&self) -> Spilled {
-        // The parts first: what is counted meanwhile must not make them more than the whole.
+        // The parts first: blocks counted in between must not make them exceed the total.
         let compressed = Compressed {
             lz4_bytes: self.lz4_bytes.load(Acquire),
             zstd_bytes: self.zstd_bytes.load(Acquire),
@@ -150,7 +150,7 @@ impl SpillCounts {
 }
 
 impl ScratchUse {
-    /// Starts counting: scratch is in these directories, and empty.
+    /// Starts counting. Scratch is in these directories, and empty.
     pub(crate) fn start(&self, directories: &[PathBuf]) {
         self.0.get_or_init(|| {
             directories.iter().map(|path| (path.clone(), AtomicU64::new(0))).collect()

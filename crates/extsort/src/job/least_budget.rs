@@ -1,14 +1,13 @@
-//! The smallest memory budget that a job could run with, for the message that refuses a smaller
-//! one.
+//! The smallest sufficient budget of a job, for the message that refuses a smaller one.
 
-/// Nobody has more memory than this.
+/// No machine has more memory than this, in bytes.
 const BUDGET_BYTES_MAX: u64 = 1 << 50;
 
-/// The smallest multiple of `granule` that is enough, starting from `budget_bytes`; `None` if no
-/// budget is.
+/// The smallest sufficient multiple of `granule`, starting from `budget_bytes`; `None` if no budget
+/// is sufficient.
 ///
-/// Doubles until a budget is enough, then bisects. `is_enough` need not be monotonic: the result is
-/// always a budget for which it said yes.
+/// Doubles until a budget is sufficient, then bisects. `is_enough` need not be monotonic: it
+/// returned true for the result.
 pub(crate) fn least_budget(
     budget_bytes: u64,
     granule: u64,

@@ -1,5 +1,5 @@
-//! What every pipeline uses: errors, the observer, threads that fail together, figures for reports.
-//! Nothing here knows what a job reads or writes.
+//! The basis of every pipeline: errors, the observer, threads that fail together, figures for
+//! reports. Nothing here depends on what a job reads or writes.
 
 pub(crate) mod error;
 pub(crate) mod failure;

@@ -1,4 +1,4 @@
-//! How a running job reports progress, and how its caller stops it.
+//! Progress reports of a running job, and cancelling it.
 
 use crate::Gauges;
 
@@ -12,10 +12,10 @@ pub trait Observer: Sync {
     /// The phase has processed `bytes` more bytes.
     fn advance(&self, bytes: u64);
 
-    /// A line that the user should see: a fallback that was taken, a risk.
+    /// A line for the user: a fallback or a risk.
     fn notice(&self, line: &str);
 
-    /// Whether the job should stop and clean up. Checked between blocks.
+    /// True if the job should stop and clean up. Checked between blocks.
     fn is_cancelled(&self) -> bool {
         false
     }

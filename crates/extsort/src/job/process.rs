@@ -1,10 +1,10 @@
-//! What this process has used so far of memory and processor time (proc(5), clock_gettime(2)).
+//! The memory and processor time that this process has used so far (proc(5), clock_gettime(2)).
 
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::time::Duration;
 
-/// Largest resident set so far, in bytes; 0 if /proc is not there.
+/// Peak resident memory so far, in bytes; 0 if /proc isn't mounted.
 pub fn peak_memory_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -12,11 +12,11 @@ pub fn peak_memory_bytes() -> u64 {
     kibibytes.unwrap_or(0) * 1024
 }
 
-/// Processor seconds of all threads so far, in user mode and in the kernel; (0, 0) if /proc is
-/// not there.
+/// Processor seconds of all threads so far, in user mode and in the kernel; (0, 0) if /proc isn't
+/// mounted.
 pub fn cpu_seconds() -> (f64, f64) {
-    // Fields 14 and 15, counted from behind the command's name, which may hold anything. They are
-    // in ticks of 1/100 s on Linux for user space, whatever the kernel's own tick.
+    // Fields 14 and 15, counted from the end of the command's name, which may contain anything. On
+    // Linux they are in ticks of 1/100 s, whatever the kernel's own tick.
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default();
     let mut ticks =
@@ -25,13 +25,15 @@ pub fn cpu_seconds() -> (f64, f64) {
     (user / 100.0, system / 100.0)
 }
 
-/// Processor time of the calling thread so far, in user mode and in the kernel, to the nanosecond.
+/// Processor time of the calling thread so far, in user mode and in the kernel, with a resolution
+/// of nanoseconds.
 pub(crate) fn thread_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
-/// Processor time of all threads of the process so far, ended ones and the kernel's work included.
+/// Processor time of all threads of the process so far, including ended threads and the kernel's
+/// work.
 pub(crate) fn process_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)

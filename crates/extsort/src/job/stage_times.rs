@@ -1,4 +1,4 @@
-//! How long each stage worked and how long it waited for another, in seconds over all its threads.
+//! The time that each stage worked and waited, in seconds summed over its threads.
 
 use crate::job::process::thread_cpu_time;
 use serde::{Serialize, Serializer};
@@ -7,10 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// A sum of times that any thread adds to.
-///
-/// Work in progress counts too. `open` packs the number of timed sections in progress (upper 12
-/// bits) and the sum of the microseconds at which they began (lower 52 bits, enough for a thousand
-/// threads and 50 days). Their time so far is that number times now, less that sum.
+/// Sections in progress count too. `open` packs their number (upper 12 bits) and the sum of the
+/// microseconds at which they began (lower 52 bits, enough for a thousand threads and 50 days).
+/// Their time so far is this number times the current time, minus this sum.
 #[derive(Debug, Default)]
 pub(crate) struct StageTimer {
     /// Nanoseconds of all finished sections.
@@ -20,7 +19,7 @@ pub(crate) struct StageTimer {
 
 const ONE_OPEN: u64 = 1 << 52;
 
-/// The zero of the microseconds in `open`: when this was first read.
+/// The zero of the microseconds in `open`: the time at which this was first read.
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 impl StageTimer {
@@ -29,7 +28,7 @@ impl StageTimer {
         self.finished.fetch_add(time.as_nanos() as u64, Relaxed);
     }
 
-    /// Runs `work` and adds the time that it took.
+    /// Runs `work` and adds its wall-clock time.
     pub(crate) fn time<T>(&self, work: impl FnOnce() -> T) -> T {
         let epoch = *EPOCH;
         let start = Instant::now();
@@ -41,7 +40,7 @@ impl StageTimer {
         result
     }
 
-    /// Runs `work` and adds the processor time that it took of this thread.
+    /// Runs `work` and adds its processor time on this thread.
     pub(crate) fn time_cpu<T>(&self, work: impl FnOnce() -> T) -> T {
         let start = thread_cpu_time();
         let result = work();
@@ -54,7 +53,7 @@ impl StageTimer {
         self.finished.load(Relaxed) as f64 / 1e9
     }
 
-    /// Seconds up to now, sections in progress included.
+    /// Seconds so far, including sections in progress.
     pub(crate) fn seconds_now(&self) -> f64 {
         let open = self.open.load(Relaxed);
         let (sections, begun) = (open / ONE_OPEN, open % ONE_OPEN);
@@ -69,31 +68,31 @@ impl Serialize for StageTimer {
     }
 }
 
-/// A stage of a running job: seconds so far, over all of its threads.
+/// A stage of a running job. Times are in seconds so far, summed over its threads.
 #[derive(Clone, Debug, Default)]
 pub struct Stage {
-    /// Its name, in one word.
+    /// Name of the stage, in one word.
     pub name: &'static str,
     /// Seconds of work.
     pub busy_seconds: f64,
-    /// Seconds in which it waited, by what it waited for.
+    /// Seconds of waiting, by the stage waited for.
     pub waits: Vec<(&'static str, f64)>,
 }
 
-/// Seconds by stage, over all threads of the stage.
+/// Seconds of each stage, summed over its threads.
 #[derive(Debug, Default, Serialize)]
 pub struct StageTimes {
-    /// Reading stood still because no area was free: it waited for sorting and spilling.
+    /// Reading was stalled because no area was free: it waited for sorting and spilling.
     pub(crate) read_waits_for_areas: StageTimer,
     /// Workers of a pass had no chunk: they waited for reading.
     pub(crate) work_waits_for_read: StageTimer,
-    /// Hashing what was read from the inputs.
+    /// Hashing the records read from the inputs.
     pub(crate) checksum_busy: StageTimer,
     /// Sorting chunks or bins.
     pub(crate) sort_busy: StageTimer,
     /// Finding the bin of each record.
     pub(crate) scatter_busy: StageTimer,
-    /// Reading lines, which come from streams and not by transfers.
+    /// Reading lines, which come from streams and not from transfers.
     #[serde(skip)]
     pub(crate) read_busy: StageTimer,
     /// Generating records.
@@ -104,7 +103,7 @@ pub struct StageTimes {
     /// Compressing blocks for scratch.
     pub(crate) compress_busy: StageTimer,
     pub(crate) spill_waits_for_write: StageTimer,
-    /// Checking bins read back from scratch, and moving their records together.
+    /// Checking bins read from scratch, and moving their records together.
     pub(crate) load_busy: StageTimer,
     /// Finding the cuts between the segments of a merge.
     pub(crate) cut_busy: StageTimer,
@@ -113,18 +112,18 @@ pub struct StageTimes {
     /// Merging or gathering records into blocks for the output, and hashing them.
     pub(crate) output_busy: StageTimer,
     pub(crate) output_waits_for_write: StageTimer,
-    /// Processor time of the coordinator, the one thread that starts transfers and handles their
-    /// completions: what no number of threads makes faster.
+    /// Processor time of the coordinator, the single thread that starts transfers and handles their
+    /// completions. More threads don't reduce it.
     pub(crate) coordinator_busy: StageTimer,
-    /// The part of it that goes into the forecast, before a merge starts to read.
+    /// The coordinator's time for the forecast, before a merge starts to read.
     pub(crate) forecast_busy: StageTimer,
-    /// The part of it that goes into handing out the segments of a merge: a few instructions per
-    /// run each.
+    /// The coordinator's time for handing out a merge's segments: a few instructions per run for
+    /// each segment.
     pub(crate) hand_out_busy: StageTimer,
 }
 
 impl StageTimes {
-    /// The stages that have done anything up to now, in the order in which bytes pass through them.
+    /// The stages that have been active so far, in the order in which bytes pass through them.
     pub(crate) fn stages(&self) -> Vec<Stage> {
         let stage = |name, busy: &[&StageTimer], waits: &[(&'static str, &StageTimer)]| Stage {
             name,

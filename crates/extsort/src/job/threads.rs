@@ -1,4 +1,4 @@
-//! Starting the threads of a stage: as many as wanted, or as many as the system allows.
+//! Starting the threads of a stage: the number wanted, or as many as the system allows.
 
 use crate::Error;
 use std::io::ErrorKind;
@@ -7,17 +7,17 @@ use std::path::PathBuf;
 use std::thread::{Builder, Scope};
 use xsort_disk::Lease;
 
-/// Bytes of a thread's stack. Nothing recurses with the data; with the usual 2 MiB, 64 threads
-/// would take more address space than the budget's margin.
+/// Size of a thread's stack in bytes. No function recurses with the size of the data. With the
+/// usual 2 MiB, 64 threads would take more address space than the margin beside the budget.
 const STACK_BYTES: usize = 512 << 10;
 /// Address space that threads must leave free for everything else.
 const CUSHION_BYTES: usize = 16 << 20;
 
 /// Runs `work(0)`, `work(1)` ... on `wanted` threads, or on fewer if the system refuses more (a
-/// limit on processes or on address space).
+/// limit on processes or on address space). Returns the number of threads.
 ///
-/// If one panics, `fail` is called, so that no other thread waits for its result and the job ends
-/// as after any other error.
+/// If a thread panics, `fail` is called, so that no other thread waits for its result and the job
+/// ends as after any other error.
 ///
 /// # Errors
 /// If not even one thread could be started.
@@ -30,13 +30,13 @@ pub(crate) fn spawn_up_to<'scope, 'env, F>(
 where
     F: FnOnce() + Send + 'scope,
 {
-    // Under a limit on address space the last thread to start could take all that is left.
+    // Under a limit on address space, the last thread could take all the remaining space.
     let _cushion = if wanted > 1 { Lease::map(CUSHION_BYTES).ok() } else { None };
     for number in 0..wanted {
         let thread = Builder::new().name(format!("xsort-{number}")).stack_size(STACK_BYTES);
         let work = work(number);
         let guarded = move || {
-            // Unwind safety: the job has failed, so nobody reads the state that is left half done.
+            // Unwind safety: the job has failed, so the unfinished state is never read.
             if catch_unwind(AssertUnwindSafe(work)).is_err() {
                 fail(Error::Panicked);
             }

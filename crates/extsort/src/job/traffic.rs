@@ -1,4 +1,4 @@
-//! How much a job moves to and from its drives, and for how long any transfer is in flight.
+//! The bytes that a job moves to and from its drives, and the time with a transfer in flight.
 
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub struct Moved {
     pub read_bytes: u64,
     /// Bytes written to scratch and output.
     pub written_bytes: u64,
-    /// Seconds in which at least one transfer was in flight on any drive.
+    /// Seconds with at least one transfer in flight on any drive.
     pub busy_seconds: f64,
 }
 
@@ -55,7 +55,7 @@ impl Traffic {
         }
     }
 
-    /// The totals up to now.
+    /// The totals so far.
     pub(crate) fn moved(&self) -> Moved {
         let state = self.0.lock();
         let busy = state.busy + state.busy_since.map_or(Duration::ZERO, |since| since.elapsed());

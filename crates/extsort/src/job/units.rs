@@ -1,4 +1,4 @@
-//! Sizes and rates for people.
+//! Sizes and rates as text.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A number of bytes as the value of an option, rounded up to what people write: `876K`, `12M`.
+/// A number of bytes as an option's value, rounded up to a short form: `876K`, `12M`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeOption(pub u64);
 
@@ -45,7 +45,7 @@ impl fmt::Display for SizeOption {
     }
 }
 
-/// Bytes of data, shown with three digits and a decimal unit, as drives are sold: `2.40 GB`.
+/// A number of bytes, shown with three digits and a decimal unit, as drives are sold: `2.40 GB`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decimal(pub f64);
 
@@ -63,8 +63,8 @@ impl fmt::Display for Decimal {
     }
 }
 
-/// A number of bytes, rounded up to the three digits that [`Decimal`] shows: with that much space
-/// there is enough.
+/// Rounds a number of bytes up to the three digits that [`Decimal`] shows, so that the shown number
+/// is sufficient.
 #[must_use]
 pub fn round_up(bytes: u64) -> f64 {
     let digits = bytes.checked_ilog10().unwrap_or(0);
@@ -72,7 +72,7 @@ pub fn round_up(bytes: u64) -> f64 {
     bytes.div_ceil(step) as f64 * step as f64
 }
 
-/// Bytes a second, shown in the same way: `2.13 GB/s`.
+/// Bytes per second, shown with three digits and a decimal unit: `2.13 GB/s`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate(pub f64);
 
@@ -82,7 +82,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// A number of things, its digits in groups: `2,000,000 records`, `1 thread`.
+/// A number of things, with its digits in groups: `2,000,000 records`, `1 thread`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count<'a>(pub u64, pub &'a str);
 
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(Rate(3.85e8).to_string(), "385 MB/s");
     }
 
-    /// "122 MB needed, 122 MB there" was said once.
+    /// A message once said "122 MB needed, 122 MB there".
     #[test]
     fn what_is_needed_is_rounded_up() {
         for (bytes, expected) in [

@@ -1,6 +1,6 @@
-//! Inputs that don't look like records: they are refused before anything is done with them.
+//! Inputs that don't look like records: they are refused before the sort starts.
 //!
-//! Only if the caller named no format: whoever names one knows what the input is.
+//! This applies only if the caller named no format. A caller that names one knows the input.
 
 use crate::job::traffic::Traffic;
 use crate::store::ordered_reads::{FileRange, OrderedReads, check_cancelled};
@@ -9,10 +9,9 @@ use std::path::Path;
 use xsort_disk::{ALIGNMENT, Disk, FileId, Lease};
 use xsort_records::Content;
 
-/// Beginnings of files that are read at the same time: enough for a drive with a queue, or for many
-/// drives.
+/// Number of file heads read at the same time: enough for a drive with a queue, or for many drives.
 const READS: usize = 64;
-/// Bytes that are read of each file.
+/// Bytes read from the beginning of each file.
 const HEAD_BYTES: usize = Content::HEAD_BYTES.next_multiple_of(ALIGNMENT);
 
 /// An open input.
@@ -20,12 +19,12 @@ const HEAD_BYTES: usize = Content::HEAD_BYTES.next_multiple_of(ALIGNMENT);
 pub(crate) struct InputFile<'a> {
     pub(crate) path: &'a Path,
     pub(crate) file: FileId,
-    /// Its size.
+    /// Size in bytes.
     pub(crate) bytes: u64,
 }
 
-/// Refuses an input that begins with `head`, or is all of it if `is_whole`, if it looks like
-/// something else than records.
+/// Refuses an input whose content looks like something other than records. `head` is the input's
+/// beginning, or all of it if `is_whole`.
 pub(crate) fn check_content(path: &Path, head: &[u8], is_whole: bool) -> Result<(), Error> {
     let shown = head.len().min(Content::HEAD_BYTES);
     match Content::of(&head[..shown], is_whole && shown == head.len()) {
@@ -34,7 +33,7 @@ pub(crate) fn check_content(path: &Path, head: &[u8], is_whole: bool) -> Result<
     }
 }
 
-/// Reads the beginnings of all inputs, and refuses the first one that looks like something else.
+/// Reads the beginnings of all inputs, and refuses the first one that doesn't look like records.
 pub(crate) fn check_contents(
     disk: &dyn Disk,
     inputs: &[InputFile<'_>],

@@ -1,10 +1,11 @@
-//! Which runs an intermediate merge pass puts together.
+//! The division of runs into groups for an intermediate merge pass.
 
-/// Groups of neighbouring runs that one pass merges, from `runs` runs towards at most `fan_in_max`:
-/// how many runs each group has, from left to right. A group of one is a run that stays as it is.
+/// Divides `runs` runs into groups of neighbours for one merge pass, so that at most `fan_in_max`
+/// runs remain after the last pass. Returns the number of runs in each group, from left to right. A
+/// group of one run is not merged.
 ///
-/// It merges no more than needed: not every run has to take part in the first pass (Knuth vol. 3,
-/// 5.4.9).
+/// The pass merges no more runs than needed: not every run has to take part in the first pass
+/// (Knuth vol. 3, 5.4.9).
 pub(crate) fn merge_groups(runs: usize, fan_in_max: usize) -> Vec<usize> {
     let mut groups = Vec::new();
     let mut surplus = runs.saturating_sub(fan_in_max);

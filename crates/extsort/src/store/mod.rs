@@ -1,23 +1,23 @@
-//! What a sort has on drives.
+//! Files of a sort: scratch, checkpoint, journal, input and output.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `scratch`, `reserve` | blocks spread over the scratch drives, and the space for them |
-//! | `places` | places in a file, each near where its block belongs |
-//! | `scratch_directories` | where scratch goes |
-//! | `seal` | whether a block comes back as it was written |
-//! | `compression` | blocks that take fewer pages there |
+//! | `places` | places in a file, each close to its block's final position |
+//! | `scratch_directories` | the directories for scratch |
+//! | `seal` | checksums that verify scratch blocks when they are read |
+//! | `compression` | compression of scratch blocks |
 //! | `journal` | finished steps of a sort, for a process that resumes it |
 //! | `checkpoint` | all files of a sort that can be resumed |
-//! | `output_prefix` | how much of the output is written, and whether that is still so |
+//! | `output_prefix` | the written beginning of the output, and whether it is still intact |
 //! | `read_ahead`, `write_behind` | sequential files past the page cache |
-//! | `ordered_reads` | several reads in flight, whose bytes come in order |
-//! | `merge_groups` | which runs an intermediate merge pass puts together |
+//! | `ordered_reads` | several reads in flight, whose bytes arrive in order |
+//! | `merge_groups` | the division of runs into groups for an intermediate merge pass |
 //! | `content` | inputs that don't look like records |
-//! | `probe` | how fast a drive is now |
-//! | `open_files`, `transfer` | files that are closed whatever happens; one transfer, waited for |
+//! | `probe` | the current speed of a drive |
+//! | `open_files`, `transfer` | files that are closed when dropped; one blocking transfer |
 //!
-//! Nothing here knows a key or an order. `fixed` and `variable` both build on it.
+//! Nothing here depends on keys or an order. `fixed` and `variable` both build on it.
 
 pub(crate) mod checkpoint;
 pub(crate) mod compression;

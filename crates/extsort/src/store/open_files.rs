@@ -1,4 +1,4 @@
-//! Open files that are closed whatever happens.
+//! A guard that closes open files.
 
 use xsort_disk::{Disk, FileId};
 
@@ -9,27 +9,27 @@ pub(crate) struct OpenFiles<'a> {
 }
 
 impl<'a> OpenFiles<'a> {
-    /// Guards no file yet.
+    /// A guard without files.
     pub(crate) fn none(disk: &'a dyn Disk) -> Self {
         OpenFiles { disk, files: Vec::new() }
     }
 
-    /// Guards one file.
+    /// A guard of one file.
     pub(crate) fn one(disk: &'a dyn Disk, file: FileId) -> Self {
         OpenFiles { disk, files: vec![file] }
     }
 
-    /// Guards one more file.
+    /// Adds a file.
     pub(crate) fn add(&mut self, file: FileId) {
         self.files.push(file);
     }
 
-    /// Guards the files of another guard as well.
+    /// Takes over the files of another guard.
     pub(crate) fn adopt(&mut self, mut other: OpenFiles<'a>) {
         self.files.append(&mut other.files);
     }
 
-    /// Leaves closing a file to somebody else.
+    /// Removes a file from the guard: the caller closes it.
     pub(crate) fn release(&mut self, file: FileId) {
         self.files.retain(|&open| open != file);
     }

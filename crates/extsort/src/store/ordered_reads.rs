@@ -1,7 +1,7 @@
 //! Several reads in flight, whose bytes arrive in the order in which the reads were submitted.
 //!
-//! For what is read in passing, before or between the phases of a job: the drive always has
-//! something to do, and the caller is as simple as if it read a file from its beginning to its end.
+//! For reads before or between the phases of a job: the drive stays busy, and the caller is as
+//! simple as if it read a file from beginning to end.
 
 use crate::job::failure::STOP_INTERVAL;
 use crate::job::traffic::Traffic;
@@ -10,32 +10,32 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use std::collections::VecDeque;
 use xsort_disk::{Completion, Direction, Disk, FileId, Lease, Request, align_up};
 
-/// A stretch of a file.
+/// A range of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileRange {
     pub(crate) file: FileId,
-    /// The first byte; a multiple of the alignment.
+    /// Offset of the first byte; a multiple of the alignment.
     pub(crate) offset: u64,
     /// Length in bytes.
     pub(crate) bytes: usize,
 }
 
-/// Reads ranges of files, as many at a time as there are buffers.
+/// Reads ranges of files. Each buffer holds one read in flight.
 pub(crate) struct OrderedReads<'a> {
     pub(crate) disk: &'a dyn Disk,
     /// Counts the reads.
     pub(crate) traffic: &'a Traffic,
-    /// Fails if the job should stop. Called before each range is taken and while waiting.
+    /// Fails if the job should stop. Called before each `take` and while waiting.
     pub(crate) check_stop: &'a dyn Fn() -> Result<(), Error>,
 }
 
 impl OrderedReads<'_> {
-    /// Reads all `ranges`, and passes the bytes of each, with the item that came with it, to
-    /// `take`. Returns the buffers, each of which must have the size of any range's pages.
+    /// Reads all `ranges`, and passes the bytes of each, with its item, to `take`. Returns the
+    /// buffers. Each buffer must hold the pages of any range.
     ///
     /// # Errors
-    /// The first one of a read, of `take` or of `check_stop`. Reads that are still in flight then
-    /// own their buffers, and end by themselves.
+    /// The first error of a read, `take` or `check_stop`. Reads still in flight then own their
+    /// buffers and complete on their own.
     pub(crate) fn run<T>(
         &self,
         mut buffers: Vec<Lease>,

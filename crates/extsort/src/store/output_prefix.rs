@@ -1,9 +1,9 @@
 //! The beginning of the output that an earlier process has written: its length, its checksum, and
 //! whether the file still holds it.
 //!
-//! The journal says what was on the drive. What is there now may be less, older, or somebody
-//! else's: the file may have been removed or cut, or its file system may have come back empty after
-//! a reboot. So all of it is read before the sort writes behind it.
+//! The journal says what was on the drive. The file may since have been removed, cut or replaced,
+//! or its file system may have lost data in a reboot. So the whole prefix is read before the sort
+//! appends to it.
 
 use crate::job::traffic::Traffic;
 use crate::store::ordered_reads::{FileRange, OrderedReads, check_cancelled};
@@ -14,24 +14,25 @@ use xsort_disk::{ALIGNMENT, Disk, FileId, Lease, align_down, align_up};
 /// The beginning of the output, written without a gap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OutputPrefix {
-    /// Its length, the tail included.
+    /// Length in bytes, including the tail.
     pub(crate) bytes: u64,
-    /// CRC-32 of all of it. Threads write neighbouring ranges, and the CRCs of those combine.
+    /// CRC-32 of the whole prefix. Threads write neighbouring ranges, and their CRCs combine.
     pub(crate) crc: u32,
-    /// Its last bytes, which are not on the drive yet: those in the page or block that is still
+    /// The last bytes, which are not on the drive yet: they are in the page or block that is still
     /// being filled. A process that resumes the sort writes them from the journal.
     pub(crate) tail: Vec<u8>,
 }
 
 impl OutputPrefix {
-    /// Bytes that are on the drive: whole pages, or all of the output.
+    /// Bytes on the drive: whole pages, or the whole output.
     pub(crate) fn durable_bytes(&self) -> u64 {
         self.bytes.saturating_sub(self.tail.len() as u64)
     }
 
-    /// CRC-32 of these. That of all bytes is that of the first ones, shifted by the number of the
-    /// others, plus that of the others. A shift by 2^32 - 1 bits, or bytes, changes nothing (the
-    /// polynomial is primitive), so one by so many less than that undoes it.
+    /// CRC-32 of the durable bytes. The CRC of the whole prefix is the durable bytes' CRC, shifted
+    /// by the tail's length, plus the tail's CRC. A shift by 2^32 - 1 bits or bytes changes nothing
+    /// (the polynomial is primitive), so a shift by 2^32 - 1 less the tail's length undoes the
+    /// tail's shift.
     fn durable_crc(&self) -> u32 {
         let undone = u64::from(u32::MAX) - self.tail.len() as u64;
         let mut shifted =
@@ -40,7 +41,7 @@ impl OutputPrefix {
         shifted.finalize()
     }
 
-    /// Adds the next `bytes` bytes, and their CRC-32 if the sort has a journal.
+    /// Adds the next `bytes` bytes. `crc` is their CRC-32, if the sort has a journal.
     pub(crate) fn append(&mut self, crc: Option<u32>, bytes: u64) {
         if let Some(crc) = crc {
             let mut whole = crc32fast::Hasher::new_with_initial_len(self.crc, self.bytes);
@@ -50,8 +51,8 @@ impl OutputPrefix {
         self.bytes += bytes;
     }
 
-    /// Whether `file` begins with it. Reads all of it, using `memory_bytes` bytes of memory at
-    /// most, unless the disk knows it without that.
+    /// True if `file` begins with this prefix. Asks the disk first; otherwise reads the whole
+    /// prefix, with at most `memory_bytes` bytes of memory.
     pub(crate) fn is_in(
         &self,
         file: FileId,
@@ -71,9 +72,9 @@ impl OutputPrefix {
     }
 }
 
-/// Reads in flight, so that the drive has something to do while the bytes of one are hashed.
+/// Number of reads in flight, so that the drive stays busy while one read is hashed.
 const READS: usize = 4;
-/// Bytes of each read at most.
+/// Maximum size of each read in bytes.
 const READ_BYTES_MAX: u64 = 1 << 20;
 
 /// CRC-32 of the first `bytes` bytes of a file; `None` if the file is shorter.

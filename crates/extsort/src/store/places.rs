@@ -1,10 +1,10 @@
-//! Places of equal size in a file, each taken once: the next free one behind an offset.
+//! Places of equal size in a file. Each is taken once: the first free place at or after an offset.
 //!
-//! As in a hash table with linear probing, what finds its own place taken goes to the next free one
-//! behind it, so that everything lies near where it belongs, and never before that. Words of 64
-//! places are a forest: a word without a free place leads to the next one that may have some, and
-//! paths are halved on the way (Tarjan and van Leeuwen, JACM 1984). So a long stretch without a
-//! free place isn't searched again and again.
+//! This is linear probing, as in a hash table: if a block's own place is taken, it goes to the next
+//! free place. So every block lies near its own place, and never before it. Words of 64 places form
+//! a forest: a word without a free place points to a later word that may have some, and searches
+//! halve these paths (Tarjan and van Leeuwen, JACM 1984). So a long stretch without a free place is
+//! not searched repeatedly.
 
 /// Places in one word.
 const WORD_PLACES: usize = u64::BITS as usize;
@@ -14,32 +14,34 @@ const WORD_PLACES: usize = u64::BITS as usize;
 pub(crate) struct Places {
     file_bytes: u64,
     place_bytes: u64,
-    /// A bit is set for each free place.
+    /// One bit for each place, set if the place is free.
     free: Vec<u64>,
-    /// For each word itself while it has a free place, else a later word; the last one has none.
+    /// For each word, its own index while it has a free place, otherwise the index of a later word.
+    /// The last word has no free place.
     next: Vec<u32>,
     taken: u64,
 }
 
 impl Places {
-    /// The places of a file of `file_bytes` bytes, of `place_bytes` bytes each, all of them free.
+    /// All places of a file of `file_bytes` bytes, `place_bytes` bytes each. All are free.
     pub(crate) fn new(file_bytes: u64, place_bytes: u64) -> Places {
         let places = (file_bytes / place_bytes) as usize;
         let words = places / WORD_PLACES;
         let mut free = vec![u64::MAX; words];
         free.push((1 << (places % WORD_PLACES)) - 1);
-        // The last word stands for the end of the file, too.
+        // The last word also stands for the end of the file.
         free.push(0);
         let next = (0..free.len() as u32).collect();
         Places { file_bytes, place_bytes, free, next, taken: 0 }
     }
 
-    /// Heap bytes that the places of a file take.
+    /// Heap bytes that the places of a file use.
     pub(crate) fn heap_bytes(file_bytes: u64, place_bytes: u64) -> u64 {
         (file_bytes / place_bytes / WORD_PLACES as u64 + 2) * (8 + 4)
     }
 
-    /// Takes the first free place at `offset` or behind it. `None` if there is none.
+    /// Takes the first free place at or after `offset`, and returns its offset. `None` if there is
+    /// none.
     pub(crate) fn take(&mut self, offset: u64) -> Option<u64> {
         let first = offset.div_ceil(self.place_bytes);
         let last_word = self.free.len() - 1;
@@ -66,7 +68,7 @@ impl Places {
         Some((word * WORD_PLACES) as u64 * self.place_bytes + u64::from(bit) * self.place_bytes)
     }
 
-    /// The first word from `word` on that has a free place, or the last one.
+    /// The first word with a free place, from `word` on; the last word if there is none.
     fn word_with_a_place(&mut self, mut word: usize) -> usize {
         let last_word = self.free.len() - 1;
         while word < last_word && self.free[word] == 0 {
@@ -77,12 +79,12 @@ impl Places {
         word
     }
 
-    /// Bytes of the file that has them.
+    /// Size of the file in bytes.
     pub(crate) fn file_bytes(&self) -> u64 {
         self.file_bytes
     }
 
-    /// Bytes of the places that are taken.
+    /// Total size of the taken places in bytes.
     pub(crate) fn taken_bytes(&self) -> u64 {
         self.taken * self.place_bytes
     }
@@ -102,7 +104,7 @@ mod tests {
             let mut free: BTreeSet<u64> = (0..places).map(|place| place * 4096).collect();
             let mut tried = Places::new(file_bytes, 4096);
             for step in 0..3 * places + 3 {
-                // Often from the same place on, as bins that turn out too large do.
+                // Often starts at the same place, as for bins that turn out too large.
                 let from = if step % 3 == 0 { 0 } else { random.between(0, file_bytes + 9_999) };
                 let expected = free.range(from..).next().copied();
                 assert_eq!(tried.take(from), expected, "{places} places, from {from}");

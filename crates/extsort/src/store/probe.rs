@@ -1,14 +1,13 @@
-//! Measuring a drive: how fast it writes, how fast it reads, and how fast it does both at the same
-//! time.
+//! Measuring a drive: the speed of writing, of reading, and of both at the same time.
 //!
 //! A plan's expected time, and the share of the drive's speed that a job reached, need figures from
-//! the same drive in the same minutes: the rate of one drive swings with its heat, its cache and
-//! its neighbours. So this measures what the pipelines do: direct, sequential, 1 MiB at a time, 16
-//! in flight, over a nameless scratch file that is gone afterwards.
+//! the same drive at about the same time: a drive's rate varies with its temperature, its cache and
+//! other load. So this transfers data as the pipelines do: direct, sequential, 1 MiB at a time, 16
+//! in flight, in a nameless scratch file.
 //!
-//! It is no benchmark of drives. The file has at most 512 MiB and is read and written again and
-//! again, so a cache inside the device (or below a virtual one) flatters the reads. The result is
-//! what a sort can hope for, not what the flash sustains for an hour.
+//! This is not a benchmark of drives. The file has at most 512 MiB and is read and written
+//! repeatedly, so a cache inside the device (or below a virtual one) makes reads look faster. The
+//! result is the speed that a sort can expect, not the speed that the flash sustains for an hour.
 
 use crate::Error;
 use std::path::Path;
@@ -16,38 +15,37 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use xsort_disk::{ALIGNMENT, BlockPool, Direction, Disk, FileId, Lease, Request, align_down};
 
-/// Bytes of a transfer, as in the pipelines.
+/// Size of a transfer in bytes, as in the pipelines.
 const BLOCK_BYTES_MAX: u64 = 1 << 20;
 
 /// Transfers in flight.
 const DEPTH_MAX: u64 = 16;
 
-/// Largest scratch file in bytes.
+/// Maximum size of the scratch file in bytes.
 const FILE_BYTES_MAX: u64 = 512 << 20;
 
-/// The scratch file takes at most this share of the free space: one in eight bytes.
+/// The scratch file takes at most one in `FREE_SHARE` free bytes.
 const FREE_SHARE: u64 = 8;
 
-/// What a drive does, in bytes a second.
+/// The rates of a drive in bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct DriveRates {
     /// Reading alone.
     pub read_bytes_per_second: f64,
     /// Writing alone.
     pub write_bytes_per_second: f64,
-    /// The reading half of reading and writing at once.
+    /// The read rate while reading and writing at once.
     pub mixed_read_bytes_per_second: f64,
-    /// The writing half of reading and writing at once.
+    /// The write rate while reading and writing at once.
     pub mixed_write_bytes_per_second: f64,
 }
 
-/// Measures the drive that holds `directory`: writes, then reads, then does both, for about `time`
-/// each, with at most `budget_bytes` of memory.
+/// Measures the drive that holds `directory`: writing, then reading, then both, for about `time`
+/// each, with at most `budget_bytes` of memory. The scratch file is always removed.
 ///
 /// # Errors
-/// [`Error::Memory`] below a page of budget, [`Error::Space`] if there are no 32 KiB free,
-/// [`Error::Disk`] if the directory can't be written or a transfer fails. The scratch file is gone
-/// in any case.
+/// [`Error::Memory`] if the budget is less than a page, [`Error::Space`] if less than 32 KiB are
+/// free, [`Error::Disk`] if the directory can't be written or a transfer fails.
 pub fn probe(
     disk: &dyn Disk,
     directory: &Path,
@@ -80,7 +78,7 @@ pub fn probe(
     rates
 }
 
-/// Size of the scratch file: whole blocks, and a small share of the free space.
+/// Size of the scratch file in bytes: whole blocks, and at most 1/[`FREE_SHARE`] of the free space.
 fn file_bytes(disk: &dyn Disk, directory: &Path, block_bytes: u64) -> Result<u64, Error> {
     let free_bytes = disk.drive(directory)?.free_bytes;
     let bytes = (free_bytes / FREE_SHARE).min(FILE_BYTES_MAX) / block_bytes * block_bytes;
@@ -100,13 +98,13 @@ fn measure(
     mut probe_file: ProbeFile<'_>,
     block_pool: &Arc<BlockPool>,
 ) -> Result<DriveRates, Error> {
-    // Writing comes first because blocks that were only reserved read as zeros without touching the
-    // drive. On a slow drive only the beginning of the file gets written in the time; the rest is
-    // not used.
+    // Writing comes first because reserved blocks that were never written read as zeros without
+    // touching the drive. On a slow drive only the beginning of the file gets written in time; the
+    // rest is not used.
     let writing = probe_file.run(block_pool, |_| Direction::Write)?;
     probe_file.blocks = probe_file.blocks.min(writing.write_bytes / probe_file.block_bytes);
     let reading = probe_file.run(block_pool, |_| Direction::Read)?;
-    // The two ends of a pipeline never touch the same place.
+    // Reads and writes are half a file apart and never touch the same place.
     probe_file.write_lead_blocks = probe_file.blocks / 2;
     let mixed = probe_file.run(block_pool, |n| {
         if n.is_multiple_of(2) { Direction::Read } else { Direction::Write }
@@ -119,7 +117,7 @@ fn measure(
     })
 }
 
-/// What one measurement moved, and in which time.
+/// Bytes and seconds of one measurement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measurement {
     read_bytes: u64,
@@ -127,20 +125,20 @@ struct Measurement {
     seconds: f64,
 }
 
-/// The scratch file, and how long each measurement takes.
+/// The scratch file, and the duration of each measurement.
 struct ProbeFile<'a> {
     disk: &'a dyn Disk,
     file: FileId,
     blocks: u64,
     block_bytes: u64,
-    /// How far writes are ahead of reads.
+    /// Distance in blocks by which writes are ahead of reads.
     write_lead_blocks: u64,
     time: Duration,
 }
 
 impl ProbeFile<'_> {
-    /// Reads or writes the file in a circle until the time is over, at least two transfers.
-    /// `direction` says which way transfer `n` goes.
+    /// Reads or writes the file in a circle until the time is over, with at least two transfers.
+    /// `direction` returns the direction of transfer `n`.
     fn run(
         &self,
         block_pool: &Arc<BlockPool>,

@@ -1,8 +1,8 @@
-//! Read-ahead: a sequential file, read past the page cache several blocks ahead of the code that
-//! takes its bytes.
+//! Read-ahead: a sequential file, read past the page cache several blocks before its bytes are
+//! used.
 //!
-//! A file that is sorted once is of no use to the cache, and copying through the cache costs more
-//! processor time than everything else that is done to a long line.
+//! A file that is sorted once gains nothing from the cache. Copying through the cache costs more
+//! processor time than all other work on a long line.
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::collections::VecDeque;
@@ -20,26 +20,27 @@ use xsort_disk::{
 pub(crate) struct ReadAhead<D: Deref<Target: Disk>> {
     disk: D,
     file: FileId,
-    /// Its length in bytes.
+    /// Length of the file in bytes.
     bytes: u64,
     block_pool: Arc<BlockPool>,
-    /// Reads were submitted up to here.
+    /// Offset up to which reads were submitted.
     submitted: u64,
-    /// Whether that is the end: it takes no more blocks.
+    /// True once all reads are submitted: no more blocks are taken.
     is_all_submitted: Arc<AtomicBool>,
-    /// Blocks in the order of the file; `None` while one is being read.
+    /// Blocks in the order of the file; `None` while a block is being read.
     blocks: VecDeque<Option<Lease>>,
-    /// Where the first of them begins, and how much of it was taken.
+    /// Where the first block begins, and how many of its bytes were taken.
     offset: u64,
     taken: usize,
     done_to: Sender<Completion>,
     done_from: Receiver<Completion>,
-    /// Whether it must be unchanged at its end: what comes in many requests may be of two objects.
+    /// True if the file must be unchanged at its end: the requests for an object may have read two
+    /// versions of it.
     is_checked: bool,
 }
 
 impl<D: Deref<Target: Disk>> ReadAhead<D> {
-    /// Opens the file at `path`. It takes as many blocks from `block_pool` as there are.
+    /// Opens the file at `path`. It uses all free blocks of `block_pool`.
     pub(crate) fn open(disk: D, path: &Path, block_pool: Arc<BlockPool>) -> Result<Self, Error> {
         let file = disk.open_input(path)?;
         let (done_to, done_from) = unbounded();
@@ -62,11 +63,11 @@ impl<D: Deref<Target: Disk>> ReadAhead<D> {
         Ok(ahead)
     }
 
-    /// Skips the blocks that end within the next `bytes` bytes, and returns how many bytes that is.
-    /// Must come before the first read.
+    /// Skips the blocks that end within the next `bytes` bytes. Returns the number of skipped
+    /// bytes. Must be called before the first read.
     pub(crate) fn skip(&mut self, bytes: u64) -> u64 {
         let block_bytes = self.block_pool.block_bytes() as u64;
-        // At least one byte is left, so that the reader sees how the file ends.
+        // At least one byte is left, so that the reader reaches the end of the file.
         let skipped = bytes.min(self.bytes.saturating_sub(1)) / block_bytes * block_bytes;
         if self.submitted == 0 {
             (self.offset, self.submitted) = (skipped, skipped);
@@ -75,24 +76,24 @@ impl<D: Deref<Target: Disk>> ReadAhead<D> {
         0
     }
 
-    /// Reads no further than to `end`. Must come before the first read. Returns the file's length.
+    /// Reads up to `end` only. Must be called before the first read. Returns the file's length.
     pub(crate) fn end_at(&mut self, end: u64) -> u64 {
         let bytes = self.bytes;
         self.bytes = bytes.min(end);
         bytes
     }
 
-    /// What identifies the file.
+    /// The identity of the file.
     pub(crate) fn identity(&self) -> Result<FileIdentity, Error> {
         self.disk.identity(self.file)
     }
 
-    /// Starts as many reads as there are free blocks, before the first byte is taken.
+    /// Submits a read for each free block, before the first byte is taken.
     pub(crate) fn begin(&mut self) {
         self.submit_reads();
     }
 
-    /// Is set once it takes no more blocks.
+    /// A flag that is set once all reads are submitted and no more blocks are taken.
     pub(crate) fn all_submitted(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.is_all_submitted)
     }
@@ -103,8 +104,8 @@ impl<D: Deref<Target: Disk>> ReadAhead<D> {
             let block_bytes = self.block_bytes(self.offset);
             match self.blocks.front() {
                 None => {
-                    // With no block to read into, this would look like the end of the file, and
-                    // lines would be lost in silence.
+                    // Without a block to read into, this would look like the end of the file, and
+                    // lines would be lost silently.
                     assert_eq!(
                         self.offset, self.bytes,
                         "all blocks are there when a file is opened"
@@ -171,7 +172,7 @@ impl<D: Deref<Target: Disk>> ReadAhead<D> {
 }
 
 impl<D: Deref<Target: Disk>> Read for ReadAhead<D> {
-    /// An error of the disk is within the one that is returned.
+    /// Wraps an error of the disk in an [`io::Error`].
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.read_blocks(buffer).map_err(io::Error::other)
     }

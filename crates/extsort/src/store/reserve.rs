@@ -3,30 +3,31 @@
 use std::io::ErrorKind;
 use xsort_disk::{Disk, FileId, align_up};
 
-/// Space is reserved in steps of this many bytes, so that a full drive is noticed before a write
-/// fails, and so that the file system lays the file out in long extents.
+/// Space is reserved in steps of this size in bytes. So a full drive is noticed before a write
+/// fails, and the file system lays the file out in long extents.
 const STEP_BYTES: u64 = 256 << 20;
 
-/// How much space a growing file has reserved.
+/// The reserved space of a growing file.
 #[derive(Debug)]
 pub(crate) struct ReservedSpace {
-    /// The file has space up to this offset.
+    /// Space is reserved up to this offset.
     end: u64,
-    /// Halved when that much isn't free any more: tmpfs finds that out page by page.
+    /// Size of a step. Halved when a step no longer fits, because tmpfs finds that out page by
+    /// page.
     step_bytes: u64,
 }
 
 impl ReservedSpace {
-    /// Space that a file has already, up to `end`.
+    /// Space that a file already has, up to `end`.
     pub(crate) fn up_to(end: u64) -> ReservedSpace {
         ReservedSpace { end, step_bytes: STEP_BYTES }
     }
 
-    /// Reserves space up to `end`, and up to a step more in advance, but in advance nothing beyond
+    /// Reserves space up to `end`, and up to one step more, but the additional space ends at
     /// `expected_end`.
     ///
     /// # Errors
-    /// One that [`is_full`] knows if the drive has no space up to `end`.
+    /// An error for which [`is_full`] returns true, if the drive has no space up to `end`.
     pub(crate) fn extend_to(
         &mut self,
         end: u64,
@@ -50,7 +51,7 @@ impl ReservedSpace {
     }
 }
 
-/// Whether a drive, or the user's share of it, is full.
+/// True if a drive, or the user's quota on it, is full.
 pub(crate) fn is_full(error: &xsort_disk::Error) -> bool {
     matches!(error.source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }

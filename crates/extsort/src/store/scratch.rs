@@ -1,13 +1,13 @@
-//! Scratch space on several drives: every block goes to the drive that is expected to be done with
-//! it first.
+//! Scratch space on several drives. Each block goes to the drive that is expected to finish its
+//! write first.
 //!
-//! Each drive's rate is measured while the sort runs (bytes completed over the time with a transfer
-//! in flight). So a drive that is twice as fast gets twice as many blocks, and one that throttles
-//! gets fewer from then on. The files have no names, so that their space is free again whatever
-//! happens to the process; except those of a sort that can be resumed.
+//! The rate of each drive is measured while the sort runs: bytes completed, divided by the time
+//! with a transfer in flight. So a drive that is twice as fast gets twice as many blocks, and a
+//! drive that throttles gets fewer from then on. The files have no names, so their space is freed
+//! however the process ends. Only a sort that can be resumed has named scratch files.
 //!
-//! Or scratch is in the output's own file, which the output then takes over block by block: each
-//! block is near the place that the caller names ([`Scratch::allocate_behind`]).
+//! Scratch can also be in the output's own file, which the output then overwrites block by block.
+//! Each block is placed near the position that the caller names ([`Scratch::allocate_behind`]).
 
 use crate::Error;
 use crate::job::gauges::ScratchUse;
@@ -22,26 +22,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use xsort_disk::{ALIGNMENT, Completion, Direction, Disk, DisplayPath, FileId, Lease, Request};
 
-/// Where a block is on scratch.
+/// The address of a block on scratch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BlockAddress {
     /// Index of the scratch directory.
     pub(crate) drive: u16,
-    /// Offset in its file, in bytes.
+    /// Offset in the drive's file, in bytes.
     pub(crate) offset: u64,
 }
 
 impl BlockAddress {
-    /// Of a block that stays in memory.
+    /// The address of a block that stays in memory.
     pub(crate) const IN_MEMORY: BlockAddress = BlockAddress { drive: u16::MAX, offset: 0 };
 }
 
-/// The tag of a write: which unit of work (a chunk, segment or load) it belongs to, and the drive.
+/// Returns the tag of a write: its unit of work (a chunk, segment or load), and its drive.
 pub(crate) fn write_tag(unit: usize, drive: u16) -> u64 {
     (unit as u64) << 16 | u64::from(drive)
 }
 
-/// The unit of work that a write belongs to.
+/// Returns the unit of work in a write's tag.
 pub(crate) fn unit_of(tag: u64) -> usize {
     (tag >> 16) as usize
 }
@@ -54,20 +54,20 @@ pub(crate) struct Scratch<'a> {
     files: Vec<FileId>,
     /// The free places in the output's file, if scratch is there.
     places: Option<Mutex<Places>>,
-    /// Bytes that all drives together are expected to hold, or [`Scratch::UNKNOWN_BYTES`]: no more
-    /// is reserved in advance.
+    /// Bytes that all drives together are expected to hold, or [`Scratch::UNKNOWN_BYTES`]. This
+    /// limits the space reserved in advance.
     expected_bytes: u64,
     in_use: Arc<ScratchUse>,
-    /// The files may hold blocks of an earlier process that this one doesn't need.
+    /// True while the files may hold blocks of an earlier process that this one doesn't need.
     is_inherited: AtomicBool,
     reclaiming: Mutex<()>,
 }
 
 struct ScratchDrive {
-    /// Bytes of the file as an earlier process has left it.
+    /// Size of the file, in bytes, when the earlier process ended.
     inherited_bytes: u64,
-    /// Ranges (offset, bytes) that an earlier process has written and this one needs, until the
-    /// space between them is given back.
+    /// Ranges (offset, bytes) that an earlier process has written and this one needs. Used until
+    /// the space between them is freed.
     claimed: Vec<(u64, u64)>,
     /// Where the next block goes.
     end: u64,
@@ -80,7 +80,7 @@ struct ScratchDrive {
 }
 
 impl ScratchDrive {
-    /// Of a file of so many bytes.
+    /// A drive whose file has `inherited_bytes` bytes.
     fn new(inherited_bytes: u64) -> ScratchDrive {
         ScratchDrive {
             inherited_bytes,
@@ -95,7 +95,7 @@ impl ScratchDrive {
         }
     }
 
-    /// Counts a write that will be started now.
+    /// Counts a write that is about to start.
     fn begin_write(&mut self, bytes: u64) {
         if self.in_flight_bytes == 0 {
             self.busy_since = Some(Instant::now());
@@ -103,11 +103,10 @@ impl ScratchDrive {
         self.in_flight_bytes += bytes;
     }
 
-    /// Seconds until `bytes` more bytes are expected to be written here.
+    /// Expected seconds until `bytes` more bytes are written here.
     fn expected_seconds(&self, bytes: u64) -> f64 {
         let busy = self.busy + self.busy_since.map_or(Duration::ZERO, |since| since.elapsed());
-        // Until something has been measured all drives count as equal, at a rate that no drive
-        // exceeds.
+        // Until there is a measurement, all drives get the same rate, which no drive exceeds.
         let rate = if self.done_bytes < 16 << 20 {
             1e11
         } else {
@@ -118,10 +117,10 @@ impl ScratchDrive {
 }
 
 impl<'a> Scratch<'a> {
-    /// How much scratch is expected where the input's size is unknown.
+    /// The expected bytes if the input's size is unknown.
     pub(crate) const UNKNOWN_BYTES: u64 = u64::MAX;
 
-    /// Creates one nameless file in each directory. `in_use` counts what is in them.
+    /// Creates one nameless file in each directory. `in_use` counts their bytes.
     pub(crate) fn create(
         disk: &'a dyn Disk,
         directories: &[PathBuf],
@@ -141,8 +140,8 @@ impl<'a> Scratch<'a> {
         Scratch::of(disk, files, directories, expected_bytes, in_use)
     }
 
-    /// Takes over open files, one for each directory. Of their content only what is
-    /// [claimed](Scratch::claim) is in use.
+    /// Takes over open files, one for each directory. Only their [claimed](Scratch::claim) blocks
+    /// are in use.
     pub(crate) fn of(
         disk: &'a dyn Disk,
         files: Vec<FileId>,
@@ -170,8 +169,8 @@ impl<'a> Scratch<'a> {
         Ok(scratch)
     }
 
-    /// Scratch in the output's file, of which so many bytes are reserved: for blocks of up to
-    /// `block_bytes` bytes. The file is the caller's to close.
+    /// Scratch in the output's file, of which `file_bytes` bytes are reserved, for blocks of up to
+    /// `block_bytes` bytes. The caller closes the file.
     pub(crate) fn in_output(
         disk: &'a dyn Disk,
         output: FileId,
@@ -182,7 +181,7 @@ impl<'a> Scratch<'a> {
         let directories = vec![directory];
         in_use.start(&directories);
         let mut drive = ScratchDrive::new(0);
-        // What finds no place goes behind all of them.
+        // A block without a place goes after all places.
         drive.end = file_bytes;
         drive.reserved = ReservedSpace::up_to(file_bytes);
         Scratch {
@@ -191,7 +190,7 @@ impl<'a> Scratch<'a> {
             directories,
             files: vec![output],
             places: Some(Mutex::new(Places::new(file_bytes, block_bytes))),
-            // Bins may have to be split, behind all places.
+            // Bins may have to be split, after all places.
             expected_bytes: 2 * file_bytes,
             in_use,
             is_inherited: AtomicBool::new(false),
@@ -199,13 +198,13 @@ impl<'a> Scratch<'a> {
         }
     }
 
-    /// Whether its blocks are in the output's file.
+    /// True if the blocks are in the output's file.
     pub(crate) fn is_in_output(&self) -> bool {
         self.places.is_some()
     }
 
-    /// As [`Scratch::allocate`]; in the output's file at the first free place at `offset` or
-    /// behind it.
+    /// Finds space for a block. In the output's file this is the first free place at or after
+    /// `offset`, if there is one. Otherwise calls [`Scratch::allocate`].
     pub(crate) fn allocate_behind(&self, offset: u64, bytes: u64) -> Result<BlockAddress, Error> {
         let place = self.places.as_ref().and_then(|places| places.lock().take(offset));
         let Some(offset) = place else { return self.allocate(bytes) };
@@ -215,7 +214,7 @@ impl<'a> Scratch<'a> {
     }
 
     /// Finds space for a block of `bytes` bytes (a multiple of the alignment). The caller writes
-    /// the block there, and calls [`Scratch::written`] with the completion.
+    /// the block there, and passes the completion to [`Scratch::written`].
     pub(crate) fn allocate(&self, bytes: u64) -> Result<BlockAddress, Error> {
         self.reclaim()?;
         while let Some(drive) = self.fastest_drive(bytes) {
@@ -237,7 +236,7 @@ impl<'a> Scratch<'a> {
         })
     }
 
-    /// The drive that would be done with `bytes` more bytes first, if any isn't full.
+    /// The drive that is expected to write `bytes` more bytes first; `None` if all are full.
     fn fastest_drive(&self, bytes: u64) -> Option<usize> {
         let expected = |drive: usize| {
             let state = self.drives[drive].lock();
@@ -247,7 +246,7 @@ impl<'a> Scratch<'a> {
         expected.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(drive, _)| drive)
     }
 
-    /// Space on this drive; `None` if it is full.
+    /// Finds space on this drive; `None` if it is full.
     fn allocate_on(&self, drive: usize, bytes: u64) -> Result<Option<BlockAddress>, Error> {
         let mut state = self.drives[drive].lock();
         let end = state.end + bytes;
@@ -267,11 +266,11 @@ impl<'a> Scratch<'a> {
         Ok(Some(address))
     }
 
-    /// Keeps a block that an earlier process has written. All claims come before the first
+    /// Keeps a block that an earlier process has written. All claims must come before the first
     /// [`Scratch::allocate`] and [`Scratch::reclaim`].
     ///
     /// # Errors
-    /// What is wrong, if the file has no such block.
+    /// A message, if the file has no such block.
     pub(crate) fn claim(&self, address: BlockAddress, bytes: u64) -> Result<(), String> {
         let (drive, offset) = (usize::from(address.drive), address.offset);
         let state = self.drives.get(drive);
@@ -289,13 +288,13 @@ impl<'a> Scratch<'a> {
         Ok(())
     }
 
-    /// Gives back the space of all that an earlier process has written and nobody has claimed: the
-    /// blocks of steps that it didn't finish.
+    /// Frees the space that an earlier process has written and this one has not claimed: the blocks
+    /// of unfinished steps.
     pub(crate) fn reclaim(&self) -> Result<(), Error> {
         if !self.is_inherited.load(Ordering::Acquire) {
             return Ok(());
         }
-        // Other threads wait here until it is done.
+        // Other threads wait here until the space is freed.
         let _guard = self.reclaiming.lock();
         if !self.is_inherited.load(Ordering::Acquire) {
             return Ok(());
@@ -318,7 +317,7 @@ impl<'a> Scratch<'a> {
         Ok(())
     }
 
-    /// The read of a block into `lease`.
+    /// A request that reads a block into `lease`.
     pub(crate) fn read(
         &self,
         address: BlockAddress,
@@ -339,7 +338,8 @@ impl<'a> Scratch<'a> {
         }
     }
 
-    /// The write of a block, for a unit of work. Its completion goes to [`Scratch::written`].
+    /// A request that writes a block for a unit of work. The caller passes its completion to
+    /// [`Scratch::written`].
     pub(crate) fn write(
         &self,
         address: BlockAddress,
@@ -375,8 +375,9 @@ impl<'a> Scratch<'a> {
         self.files[drive as usize]
     }
 
-    /// Gives the space of blocks back, as far as the file system can; not that of the output.
-    /// Neighbours are given back together: a hole of 1 MiB costs almost as much as one of 64 MiB.
+    /// Frees the space of blocks, as far as the file system can. Does nothing if scratch is in the
+    /// output's file. Neighbouring blocks are freed together: punching a hole of 1 MiB costs almost
+    /// as much as one of 64 MiB.
     pub(crate) fn discard(
         &self,
         blocks: impl Iterator<Item = (BlockAddress, u64)>,

@@ -1,10 +1,10 @@
-//! Where scratch goes.
+//! The directories for scratch.
 
 use std::path::{Path, PathBuf};
 use xsort_disk::{is_standard_output, is_url, parent_directory};
 
-/// The directories for scratch of a sort to `output`: those that are `given`, or else the output's,
-/// or the system's temporary one if the output is standard output or at a URL.
+/// The scratch directories of a sort to `output`: the `given` ones. By default this is the output's
+/// directory, or the system's temporary one if the output is standard output or a URL.
 #[must_use]
 pub fn scratch_directories(given: &[PathBuf], output: &Path) -> Vec<PathBuf> {
     match (given, is_standard_output(output) || is_url(output)) {

@@ -1,32 +1,32 @@
 //! The seal of a spilled block: its checksum, which stays in memory and is not written with the
-//! block. So pages that were not written at all, or to another place, are noticed too.
+//! block. So it also detects pages that were never written or were written to another place.
 
 use crate::Error;
 use crate::store::scratch::{BlockAddress, Scratch};
 use xsort_disk::{Disk, align_up};
 
-/// Bytes of the whole pages that hold `records` records.
+/// Size in bytes of the whole pages that hold `records` records.
 pub(crate) fn paged_bytes(records: usize, record_bytes: usize) -> usize {
     align_up((records * record_bytes) as u64) as usize
 }
 
-/// A block on scratch, or a part of one that has a seal of its own.
+/// A block on scratch, or a part of one with its own seal.
 #[derive(Clone, Copy)]
 pub(crate) struct SealedBlock {
     pub(crate) address: BlockAddress,
-    /// Bytes of its pages.
+    /// Size of its pages in bytes.
     pub(crate) bytes: usize,
     /// XXH3 of its pages.
     pub(crate) seal: u64,
 }
 
-/// Clears the pages behind their first `used` bytes, and returns the XXH3 of all of them.
+/// Clears the pages after their first `used` bytes, and returns the XXH3 of all pages.
 pub(crate) fn seal(pages: &mut [u8], used: usize) -> u64 {
     pages[used..].fill(0);
     xxhash_rust::xxh3::xxh3_64(pages)
 }
 
-/// Compares pages that were read back from scratch with the seal that they were written with.
+/// Compares pages read from scratch with the seal computed when they were written.
 pub(crate) fn check_seal(
     disk: &dyn Disk,
     scratch: &Scratch<'_>,

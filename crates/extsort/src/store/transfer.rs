@@ -1,11 +1,11 @@
-//! One transfer at a time, waited for: for the few pages of a journal or a fingerprint.
+//! One blocking transfer: for the few pages of a journal or a fingerprint.
 
 use crate::Error;
 use crossbeam_channel::bounded;
 use xsort_disk::{Direction, Disk, FileId, Lease, Request, align_up};
 
-/// Moves the pages that hold `bytes` bytes between the beginning of a lease and a file, and waits.
-/// Of a read, the file must have these `bytes`.
+/// Moves `bytes` bytes, rounded up to whole pages, between the beginning of a lease and a file, and
+/// waits. For a read, the file must have these `bytes`.
 pub(super) fn transfer(
     disk: &dyn Disk,
     file: FileId,

@@ -1,5 +1,5 @@
-//! Write-behind: a sequential file, written past the page cache some blocks behind the code that
-//! makes its bytes.
+//! Write-behind: a sequential file, written past the page cache while the caller goes on to fill
+//! the next blocks.
 
 use crate::Error;
 use crate::store::output_prefix::OutputPrefix;
@@ -9,32 +9,32 @@ use std::path::Path;
 use std::sync::Arc;
 use xsort_disk::{BlockPool, Completion, Direction, Disk, FileId, Lease, Request, align_up};
 
-/// A file that grows. If it is dropped before its [end](WriteBehind::end), it is cut to what was
-/// written.
+/// A growing file. If it is dropped before its [end](WriteBehind::end), it is cut to the written
+/// bytes.
 pub(crate) struct WriteBehind<'j> {
     disk: &'j dyn Disk,
     file: FileId,
     block_pool: Arc<BlockPool>,
-    /// The block that is being filled, and the bytes in it.
+    /// The block that is being filled, and the number of bytes in it.
     block: Option<(Lease, usize)>,
     /// Where the next block goes.
     offset: u64,
-    /// Writing to reserved space is cheaper than writing beyond the file's end.
+    /// Reserved space: writing there is cheaper than writing beyond the file's end.
     reserved: ReservedSpace,
-    /// How long the file is expected to be.
+    /// The expected length of the file in bytes.
     expected_bytes: u64,
     in_flight: usize,
-    /// Where the first write failed.
+    /// Offset of the first failed write.
     failed_at: u64,
     done_to: Sender<Completion>,
     done_from: Receiver<Completion>,
-    /// The caller closes the file, and gives it its length.
+    /// True if the caller closes the file and sets its length.
     is_borrowed: bool,
 }
 
 impl<'j> WriteBehind<'j> {
-    /// Opens the empty file at `path`. It will have about `expected_bytes` bytes. Blocks come from
-    /// `block_pool`.
+    /// Opens the empty file at `path`, which will have about `expected_bytes` bytes. Blocks come
+    /// from `block_pool`.
     pub(crate) fn open(
         disk: &'j dyn Disk,
         path: &Path,
@@ -67,8 +67,8 @@ impl<'j> WriteBehind<'j> {
         }
     }
 
-    /// Goes on behind what an earlier process has `written`, in a file that the caller closes. The
-    /// tail is written again.
+    /// Continues after the prefix that an earlier process has `written`, in a file that the caller
+    /// closes. Writes the prefix's tail again.
     pub(crate) fn resume(
         disk: &'j dyn Disk,
         file: FileId,
@@ -84,7 +84,7 @@ impl<'j> WriteBehind<'j> {
         Ok(behind)
     }
 
-    /// Waits until all submitted blocks are written; returns the bytes that are not in one yet.
+    /// Waits until all submitted blocks are written. Returns the bytes that are still in memory.
     pub(crate) fn flush(&mut self) -> Result<&[u8], Error> {
         while self.in_flight > 0 {
             self.wait()?;
@@ -111,7 +111,7 @@ impl<'j> WriteBehind<'j> {
         Ok(())
     }
 
-    /// Writes what is left in memory, and gives the file its length.
+    /// Writes the remaining bytes, and sets the file's length.
     pub(crate) fn end(mut self) -> Result<(), Error> {
         let last_bytes = self.block.as_ref().map_or(0, |(_, used)| *used as u64);
         let bytes = self.offset + last_bytes;
@@ -141,7 +141,7 @@ impl<'j> WriteBehind<'j> {
         let bytes = align_up(used as u64) as usize;
         lease[used..bytes].fill(0);
         let end = self.offset + bytes as u64;
-        // If there is no space to reserve, the write that needs it will say so.
+        // If the reservation fails, the write that needs the space reports the error.
         let _ = self.reserved.extend_to(end, self.expected_bytes, self.disk, self.file);
         self.in_flight += 1;
         self.disk.submit(Request {
@@ -175,7 +175,7 @@ impl Drop for WriteBehind<'_> {
         if self.is_borrowed {
             return;
         }
-        // Nothing more can be done if this fails, too.
+        // Errors are ignored: there is no further remedy.
         let _ = self.disk.set_bytes(self.file, self.offset.min(self.failed_at));
         self.disk.close(self.file);
     }

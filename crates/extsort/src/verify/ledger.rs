@@ -1,4 +1,5 @@
-//! Putting the results of sections, which arrive in any order, together in their order.
+//! Collecting the results of sections, which arrive in any order, and joining them in the order of
+//! the sequence.
 
 use super::options::VerifyOptions;
 use crate::Error;
@@ -31,7 +32,7 @@ impl Tally {
         }
     }
 
-    /// Adds the result of the records behind.
+    /// Appends the result of the records that follow.
     pub(super) fn append(&mut self, next: &Tally) {
         match (self, next) {
             (Tally::Order(part), Tally::Order(next)) => part.append(next),
@@ -40,7 +41,7 @@ impl Tally {
         }
     }
 
-    /// How many records.
+    /// Number of records.
     pub(super) fn records(&self) -> u64 {
         match self {
             Tally::Order(part) => part.records(),
@@ -49,12 +50,12 @@ impl Tally {
     }
 }
 
-/// Appends the tallies of sections, which arrive in any order, in the order of the sequence. At
-/// most as many wait as there are leases.
+/// Joins the tallies of sections, which arrive in any order, in the order of the sequence. The
+/// number of waiting tallies is at most the number of leases.
 #[derive(Debug)]
 pub(super) struct Ledger {
     pub(super) whole: Tally,
-    /// The number of the next section to append: those before are judged.
+    /// The number of the next section to append. All earlier ones have been judged.
     pub(super) next: u64,
     waiting: BTreeMap<u64, Tally>,
     /// The first error of any thread.

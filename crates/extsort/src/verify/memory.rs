@@ -3,19 +3,18 @@
 use crate::Error;
 use xsort_disk::{ALIGNMENT, align_down, align_up};
 
-/// Bytes of a section if the budget allows.
+/// Maximum size of a section in bytes, if the budget allows it.
 const SECTION_BYTES_MAX: u64 = 4 << 20;
 
-/// Sections are not made smaller than this for the sake of having more of them.
+/// Sections are not made smaller than this many bytes to have more of them.
 const SECTION_BYTES_MIN: u64 = 64 << 10;
 
-/// Sections on their way from the drive, or waiting for their turn there, besides those being
-/// judged: on a drive that answers in batches, 28 read a fifth faster than 4
-/// (docs/experiments/2026-11-26-batches.md).
+/// Number of sections being read or queued, in addition to the sections being judged. On a drive
+/// that answers in batches, 28 read a fifth faster than 4 (docs/experiments/2026-11-26-batches.md).
 const IN_FLIGHT_SECTIONS: u64 = 28;
 
-/// With little memory there are only so many, rather than more that are smaller than what is good
-/// to read at once.
+/// Number of sections in flight if memory is short: more would be smaller than
+/// [`SECTION_BYTES_GOOD`], the size for efficient reads.
 const IN_FLIGHT_SECTIONS_FEW: u64 = 4;
 const SECTION_BYTES_GOOD: u64 = 1 << 20;
 
@@ -23,15 +22,15 @@ const SECTION_BYTES_GOOD: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MemoryPlan {
     pub(super) section_bytes: u64,
-    /// Bytes of the lease that holds the pages of a section.
+    /// Size of the lease that holds the pages of a section.
     pub(super) lease_bytes: u64,
     pub(super) leases: u64,
     pub(super) threads: u64,
 }
 
 impl MemoryPlan {
-    /// A lease for each thread and some in flight, if the budget has them at a useful size; or
-    /// fewer, down to the pages of a single record.
+    /// A lease for each thread and some in flight, if the budget allows a useful size. Otherwise
+    /// fewer leases, down to the pages of a single record.
     pub(super) fn fit(
         budget_bytes: u64,
         threads: usize,
@@ -56,14 +55,14 @@ impl MemoryPlan {
         Ok(MemoryPlan { section_bytes, lease_bytes, leases, threads: threads.min(leases) })
     }
 
-    /// The same with no more memory and threads than so many sections can use.
+    /// Limits memory and threads to the work in `sections` sections.
     pub(super) fn for_sections(self, sections: u64) -> MemoryPlan {
         let leases = self.leases.min(sections.max(1));
         MemoryPlan { leases, threads: self.threads.min(leases), ..self }
     }
 
-    /// The largest section whose pages fit into `space_bytes` (one record if none does), and its
-    /// pages.
+    /// The largest section whose pages fit into `space_bytes` (one record if none fits), and the
+    /// size of its pages.
     fn section(record_bytes: u64, space_bytes: u64) -> (u64, u64) {
         let page = ALIGNMENT as u64;
         let aligned = record_bytes / gcd(record_bytes, page) * page;

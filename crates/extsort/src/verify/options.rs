@@ -1,31 +1,32 @@
-//! What to verify, and the verdict.
+//! The options and the result of a verification.
 
 use std::path::PathBuf;
 use xsort_records::{Checksum, Layout, VerifySummary};
 
-/// What to judge, and with how much.
+/// The options of a verification.
 #[derive(Clone, Debug)]
 pub struct VerifyOptions {
-    /// The files, judged as one sequence in this order.
+    /// The files, verified as one sequence in this order.
     pub inputs: Vec<PathBuf>,
     /// Size and key of the records.
     pub layout: Layout,
-    /// The caller named no format: refuse files that look like something else.
+    /// True if the caller named no format: files that don't look like records are refused.
     pub format_is_assumed: bool,
     /// Memory for sections in bytes.
     pub budget_bytes: u64,
-    /// Worker threads, at least one.
+    /// Number of worker threads, at least one.
     pub threads: usize,
-    /// Judge order and duplicates; otherwise only count and sum up, as for the input of a sort.
+    /// True to check order and duplicates. Otherwise the records are only counted and hashed, as
+    /// for the input of a sort.
     pub order: bool,
 }
 
-/// The verdict.
+/// The result of a verification.
 #[derive(Clone, Debug)]
 pub struct VerifyReport {
-    /// Records read.
+    /// Number of records read.
     pub records: u64,
-    /// Bytes read.
+    /// Number of bytes read.
     pub bytes: u64,
     /// Checksum of the records.
     pub checksum: Checksum,

@@ -1,7 +1,7 @@
-//! Judging records that begin with their length: one after the other, by one thread.
+//! Verifying prefixed records one after another, in one thread.
 //!
-//! It reads lengths itself, byte by byte, and shares nothing with the sort but the names of
-//! prefixes.
+//! The code reads prefixes itself, byte by byte, and shares nothing with the sort except the names
+//! of prefixes.
 
 use crate::{Error, Gauges, JobInfo, Observer};
 use std::io::{self, BufReader, ErrorKind, Read};
@@ -9,21 +9,21 @@ use std::path::{Path, PathBuf};
 use xsort_disk::Operation;
 use xsort_records::{Endian, KeyField, Prefix, VaryingSummary};
 
-/// Bytes that are read at once.
+/// Bytes of one read.
 const READ_BYTES: usize = 1 << 20;
-/// A record may take this share of the budget, as the one before it does; and each once more while
-/// its memory grows.
+/// A record may take this share of the budget. The preceding record takes the same, and each takes
+/// it once more while its memory grows.
 const RECORD_SHARE: u64 = 4;
 const MIB: u64 = 1 << 20;
-/// Nobody has memory for a record of so many bytes.
+/// No machine has memory for a record of this many bytes.
 const BYTES_MAX: u64 = 1 << 48;
-/// Most bytes of a varint.
+/// Maximum size of a varint in bytes.
 const VARINT_BYTES_MAX: usize = 10;
 
-/// What to judge, and with how much.
+/// The options of [`verify_prefixed`].
 #[derive(Clone, Debug)]
 pub struct PrefixedVerifyOptions {
-    /// What records begin with.
+    /// The records' prefix.
     pub prefix: Prefix,
     /// The fields of the key, as for a sort.
     pub fields: Vec<KeyField>,
@@ -31,14 +31,14 @@ pub struct PrefixedVerifyOptions {
     pub budget_bytes: u64,
 }
 
-/// Reads the inputs, one after the other, as one sequence of records. Returns what they are, and
-/// how many bytes they have.
+/// Reads the inputs one after another, as one sequence of records. Returns the summary and the
+/// number of bytes.
 ///
-/// Disorder is a verdict, not an error.
+/// Disorder is a result, not an error.
 ///
 /// # Errors
-/// [`Error::Input`] if an input isn't made of such records, [`Error::Disk`] if it can't be read,
-/// [`Error::Cancelled`] if the observer says so.
+/// [`Error::Input`] if an input doesn't consist of such records, [`Error::Disk`] if it can't be
+/// read, [`Error::Cancelled`] if the observer cancels.
 pub fn verify_prefixed<R: Read>(
     options: &PrefixedVerifyOptions,
     inputs: impl IntoIterator<Item = (PathBuf, R)>,
@@ -77,10 +77,10 @@ struct Walk<R> {
     from: BufReader<R>,
     prefix: Prefix,
     record_bytes_max: u64,
-    /// The current record, and how much of it is its prefix.
+    /// The current record, and the size of its prefix in bytes.
     whole: Vec<u8>,
     prefix_bytes: usize,
-    /// The current record's number, from 1 on, and where it ends.
+    /// The number of the current record, from 1 on, and the offset of its end.
     record: u64,
     offset: u64,
 }
@@ -98,7 +98,7 @@ impl<R: Read> Walk<R> {
         }
     }
 
-    /// Goes to the next record; false behind the last one.
+    /// Goes to the next record. Returns false after the last one.
     fn next(&mut self) -> io::Result<bool> {
         self.whole.clear();
         self.record += 1;
@@ -177,7 +177,7 @@ impl<R: Read> Walk<R> {
         Ok(Some(byte[0]))
     }
 
-    /// What is wrong with the record that is being read.
+    /// The error for the record that is being read.
     fn bad(&self, what: &str) -> io::Error {
         let text = format!("record {}, from byte {} on, {what}", self.record, self.offset);
         io::Error::new(ErrorKind::InvalidData, text)

@@ -20,7 +20,7 @@ pub(super) struct Sequence {
 pub(super) struct SequenceFile {
     pub(super) path: PathBuf,
     pub(super) bytes: u64,
-    /// Number of its first section, counted over all files.
+    /// Number of the file's first section, counted over all files.
     first_section: u64,
 }
 
@@ -32,8 +32,7 @@ pub(super) struct Section {
 }
 
 impl Sequence {
-    /// Opens and measures every file before any is read, so that a bad one is found in the first
-    /// second and not in the last.
+    /// Opens and measures all files before reading any, so that a bad file is found at once.
     pub(super) fn open(
         options: &VerifyOptions,
         disk: &dyn Disk,
@@ -52,17 +51,17 @@ impl Sequence {
         Ok(Sequence { files, section_bytes })
     }
 
-    /// Bytes of all files.
+    /// Total size of all files in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.files.iter().map(|input| input.bytes).sum()
     }
 
-    /// Sections of all files.
+    /// Number of sections in all files.
     pub(super) fn section_count(&self) -> u64 {
         self.files.last().map_or(0, |last| self.sections_end(last))
     }
 
-    /// The number of the first section behind a file.
+    /// The number of the first section after a file.
     fn sections_end(&self, input: &SequenceFile) -> u64 {
         input.first_section + input.bytes.div_ceil(self.section_bytes)
     }
@@ -75,13 +74,13 @@ impl Sequence {
         })
     }
 
-    /// The file of this section.
+    /// The file that contains this section.
     pub(super) fn input(&self, number: u64) -> &SequenceFile {
         let after = self.files.partition_point(|input| input.first_section <= number);
         &self.files[after - 1]
     }
 
-    /// The section of this number.
+    /// The section with this number.
     pub(super) fn section(&self, number: u64) -> Section {
         let input = self.input(number);
         let start = (number - input.first_section) * self.section_bytes;
@@ -94,7 +93,7 @@ impl Sequence {
     }
 }
 
-/// Refuses a file that is longer or shorter than when it was measured.
+/// Refuses a file whose size has changed since it was measured.
 fn refuse_resized(input: &SequenceFile, bytes: u64) -> Result<(), Error> {
     if bytes == input.bytes {
         return Ok(());
@@ -107,8 +106,8 @@ fn refuse_resized(input: &SequenceFile, bytes: u64) -> Result<(), Error> {
     Err(Error::Input { path: input.path.clone(), reason })
 }
 
-/// The size of an open file, if it is whole records. Of a file that isn't, what it looks like says
-/// more than its size.
+/// The size of an open file in bytes. Refuses a file that doesn't consist of whole records; its
+/// content explains the mistake better than its size.
 fn measure(
     path: &Path,
     file: FileId,
@@ -127,7 +126,7 @@ fn measure(
     Err(partial_record(path.to_owned(), bytes, record_bytes))
 }
 
-/// The first bytes of a file, and what follows up to the end of their page.
+/// Reads the first `bytes_needed` bytes of a file, and the rest of their last page.
 fn read_head(file: FileId, bytes_needed: usize, disk: &dyn Disk) -> Result<Lease, Error> {
     let (reply, completions) = crossbeam_channel::bounded(1);
     let bytes = align_up(bytes_needed as u64) as usize;
@@ -139,7 +138,7 @@ fn read_head(file: FileId, bytes_needed: usize, disk: &dyn Disk) -> Result<Lease
     Ok(completion.lease)
 }
 
-/// Refuses a file of so many bytes that begins with `head`, if it doesn't look like records.
+/// Refuses a file of `file_bytes` bytes that begins with `head`, if it doesn't look like records.
 pub(super) fn check_content(path: &Path, head: &[u8], file_bytes: u64) -> Result<(), Error> {
     let head = &head[..head.len().min(Content::HEAD_BYTES)];
     match Content::of(head, head.len() as u64 == file_bytes) {
@@ -148,7 +147,7 @@ pub(super) fn check_content(path: &Path, head: &[u8], file_bytes: u64) -> Result
     }
 }
 
-/// The refusal of a file that ends within a record.
+/// The error for a file that ends within a record.
 fn partial_record(path: PathBuf, bytes: u64, record_bytes: u64) -> Error {
     Error::Input {
         path,
@@ -161,11 +160,11 @@ fn partial_record(path: PathBuf, bytes: u64, record_bytes: u64) -> Error {
     }
 }
 
-/// The open files of a sequence: those with sections that are not judged yet. They are no more than
-/// there are leases for sections, and one.
+/// The open files of a sequence: files with sections that have not been judged. There is at most
+/// one more than there are leases for sections.
 pub(super) struct OpenSequence<'a> {
     disk: &'a dyn Disk,
-    /// In order, each with the number of the first section behind it.
+    /// The files in order, each with the number of the first section after it.
     files: VecDeque<(FileId, u64)>,
 }
 
@@ -186,8 +185,8 @@ impl<'a> OpenSequence<'a> {
         Ok(file)
     }
 
-    /// Closes the files whose sections are all among the first `judged` ones. Fails if one was
-    /// changed meanwhile.
+    /// Closes the files whose sections are all among the first `judged` ones. Fails if such a file
+    /// has changed.
     pub(super) fn close_judged(&mut self, judged: u64) -> Result<(), Error> {
         while let Some(&(file, end)) = self.files.front()
             && end <= judged
@@ -202,7 +201,7 @@ impl<'a> OpenSequence<'a> {
 }
 
 impl Drop for OpenSequence<'_> {
-    /// Reads in flight keep a file alive.
+    /// Reads in flight keep a file open.
     fn drop(&mut self) {
         self.files.iter().for_each(|(file, _)| self.disk.close(*file));
     }

@@ -1,4 +1,4 @@
-//! Judging a stream: it is read once, by one thread, in its order.
+//! Verifying a stream: one thread reads it once, in order.
 
 use super::ledger::Tally;
 use super::options::{VerifyOptions, VerifyReport};
@@ -8,14 +8,14 @@ use std::path::Path;
 use xsort_disk::Lease;
 use xsort_records::Content;
 
-/// Bytes that are read at once, if the budget allows.
+/// Bytes of one read, if the budget allows it.
 const READ_BYTES: u64 = 1 << 20;
 
-/// Reads a stream to its end and judges it as [`verify`](super::verify) does files. `name` is its
-/// name in messages.
+/// Reads a stream to its end and verifies it like [`verify`](super::verify) verifies files. `name`
+/// is the stream's name in messages.
 ///
 /// # Errors
-/// As [`verify`](super::verify).
+/// The errors of [`verify`](super::verify).
 pub fn verify_stream(
     options: &VerifyOptions,
     name: &Path,
@@ -74,8 +74,8 @@ pub fn verify_stream(
     Ok(VerifyReport { records: checksum.records(), bytes, checksum, part })
 }
 
-/// Reads until the buffer is full, the stream is at its end, or the job is cancelled. Returns how
-/// many bytes were read.
+/// Reads until the buffer is full, the stream ends, or the job is cancelled. Returns the number of
+/// bytes read.
 fn fill(
     stream: &mut impl Read,
     buffer: &mut [u8],
@@ -87,7 +87,7 @@ fn fill(
             Ok(0) => break,
             Ok(bytes) => filled += bytes,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // A read that waits is ended by what cancels the job.
+            // Cancelling the job interrupts a read that waits.
             Err(_) if observer.is_cancelled() => break,
             Err(error) => return Err(error),
         }

@@ -1,23 +1,23 @@
-//! The check of lines in memory: each with the one before it.
+//! Checking the order of lines in memory: each line is compared with the preceding one.
 
 use super::{LineOrder, for_each_line};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Keys of longer lines aren't made: they would take as much memory.
+/// Keys of longer lines aren't built: they would take as much memory as the lines.
 const KEYED_LINE_BYTES_MAX: usize = 4 << 10;
 
-/// Lines that were checked.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedLines {
-    /// Number of lines up to the one that is out of order, which is included.
+    /// Number of lines up to and including the first one out of order.
     pub lines: u64,
-    /// Where that one is in the text.
+    /// The range of that line in the text; `None` if all lines are in order.
     pub disorder: Option<Range<usize>>,
 }
 
-/// Compares each line of `text` with the one before it, up to the first that is out of order: one
-/// that is smaller, or with `is_unique` one that is equal. Costly keys are made once for each line.
+/// Compares each line of `text` with the preceding one. Stops at the first line that is smaller,
+/// or, with `is_unique`, equal. Costly keys are built once for each line.
 pub(super) fn check_lines<O: LineOrder>(
     order: &O,
     text: &[u8],
@@ -54,7 +54,7 @@ pub(super) fn check_lines<O: LineOrder>(
     })
 }
 
-/// Checks lines, each with the one before it, as `compare` orders them.
+/// Compares each line with the preceding one, using `compare`.
 #[inline(always)]
 fn check_pairs<'t>(
     text: &'t [u8],

@@ -1,4 +1,4 @@
-//! Bytes that are the same in all keys, and words without them.
+//! Bytes that are equal in all keys, and key words without these bytes.
 //!
 //! ```text
 //!  [24/Oct/2026:03:09:02
@@ -6,43 +6,44 @@
 //!   ^^          ^^ ^^ ^^
 //! ```
 //!
-//! Keys have bytes in which they can't differ: not only at the front, but between the numbers of a
-//! time or the parts of a name as well. Words without them tell more keys apart, in the same order:
-//! bytes that are equal in all keys don't decide between two.
+//! Keys have bytes in which they can't differ, not only at the front but also, for example, between
+//! the numbers of a time. Words without these bytes distinguish more keys and keep the order: bytes
+//! that are equal in all keys never decide it.
 //!
-//! Which bytes these are is guessed from a sample and checked with every line. Behind a key's end
-//! words have zeros, as always. A line that ends before a byte that is the same in all others
-//! differs from them where it ends.
+//! These bytes are guessed from a sample and checked with every line. After a key's end, words have
+//! zeros. A line that ends before a byte that is equal in all other lines differs from them at its
+//! end.
 
 #![allow(unsafe_code)]
 
 use super::{LineOrder, shared_bytes};
 
-/// Bytes behind those that all keys begin with that are looked at.
+/// Number of bytes examined after the prefix that all keys share.
 const WINDOW: usize = 64;
-/// Bytes of both words.
+/// Size of both words in bytes.
 const WORDS_BYTES: usize = 16;
-/// Words are made of at most so many pieces.
+/// Maximum number of pieces in both words.
 const PIECES_MAX: usize = 8;
-/// Bytes that are left out, at least: fewer don't pay for words of pieces.
+/// Minimum number of omitted bytes: with fewer, words of pieces don't pay.
 const LEFT_OUT_MIN: usize = 2;
 
-/// Which bytes are the same in all keys of some lines.
+/// The bytes that are equal in all keys of some lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SameBytes {
-    /// The beginning of one of the lines, as far as it is looked at, and zeros.
+    /// The beginning of one of the lines, as far as it is examined, padded with zeros.
     first: Vec<u8>,
-    /// So many bytes at the front are.
+    /// Length in bytes of the prefix that all keys share.
     shared: usize,
-    /// A bit for each of the bytes behind them, the lowest for the first.
+    /// One bit for each of the bytes after that prefix, the lowest bit for the first byte.
     behind: u64,
-    /// That of the byte behind the key of the first line: if all have it, all keys end there.
+    /// The bit of the byte after the first line's key. If all lines have this byte, all keys end
+    /// there.
     end: u64,
 }
 
 impl SameBytes {
-    /// Those of the line of `bytes` bytes that `tail` begins with, which shares its first `shared`
-    /// bytes with all others.
+    /// The candidates from one line: the first `bytes` bytes of `tail`. All lines share its first
+    /// `shared` bytes.
     pub(super) fn of<O: LineOrder>(
         order: &O,
         tail: &[u8],
@@ -59,8 +60,8 @@ impl SameBytes {
         SameBytes { first, shared, behind: low_bits(seen - shared), end }
     }
 
-    /// Those of these bytes that a line has as well, which shares the first ones. `tail` goes on
-    /// behind the line.
+    /// The bits of the equal bytes that another line has as well. The line begins `tail`, which may
+    /// continue after it, and shares the prefix.
     #[inline(always)]
     pub(super) fn within(&self, tail: &[u8]) -> u64 {
         let block = |bytes: &[u8]| bytes.get(self.shared..)?.first_chunk().copied();
@@ -72,7 +73,7 @@ impl SameBytes {
         self.behind & equal.fold(0, |equal, (at, _)| equal | 1 << at)
     }
 
-    /// Those that are left of these bytes.
+    /// Keeps only these bits.
     pub(super) fn keep(&mut self, behind: u64) {
         self.behind &= behind;
     }
@@ -81,7 +82,7 @@ impl SameBytes {
         self.behind
     }
 
-    /// Those of the lines of both.
+    /// The bytes that are equal in the lines of both.
     #[must_use]
     pub fn and(&self, other: &SameBytes) -> SameBytes {
         let shared = shared_bytes(&self.first[..self.shared], &other.first[..other.shared]);
@@ -90,7 +91,8 @@ impl SameBytes {
             self.has(at) && other.has(at) && self.first[at] == other.first[at]
         };
         let behind = (0..WINDOW).filter(is_same).fold(0, |behind, bit| behind | 1 << bit);
-        // Where the first line's key ends, others that have the same byte end, too.
+        // If other lines have the byte at which the first line's key ends, their keys end there
+        // too.
         let end = self.end_at().filter(|at| at - shared < WINDOW);
         SameBytes {
             first: self.first.clone(),
@@ -100,7 +102,7 @@ impl SameBytes {
         }
     }
 
-    /// Where all keys end, if that is known.
+    /// The position at which all keys end, if it is known.
     fn end_at(&self) -> Option<usize> {
         let end = self.behind & self.end;
         (end != 0).then(|| self.shared + end.trailing_zeros() as usize)
@@ -110,12 +112,13 @@ impl SameBytes {
         at < self.shared || at - self.shared < WINDOW && self.behind >> (at - self.shared) & 1 == 1
     }
 
-    /// How words are made of the bytes behind the first `skip`, or behind those that all lines
-    /// share; `None` if words of all bytes are as good. The first `count` bytes of them matter.
+    /// The columns of words that begin after the first `skip` bytes, or after the shared prefix if
+    /// it is longer. `None` if words of all bytes are as good. Only the words' first `count` bytes
+    /// matter.
     pub(super) fn columns(&self, skip: usize, count: usize) -> Option<Columns> {
         let skip = skip.max(self.shared);
         let end = self.behind & self.end;
-        // Behind its end a key has zeros.
+        // After its end, a key has zeros.
         let all = if end == 0 { self.behind } else { self.behind | !(end - 1) };
         let passed = skip - self.shared;
         let looked_at = WINDOW.checked_sub(passed).filter(|&bytes| bytes > 0)?;
@@ -125,21 +128,22 @@ impl SameBytes {
     }
 }
 
-/// The lowest `count` bits.
+/// A word with the lowest `count` bits set.
 fn low_bits(count: usize) -> u64 {
     1u64.checked_shl(count as u32).map_or(u64::MAX, |bit| bit - 1)
 }
 
-/// The bytes of keys that words are made of.
+/// The bytes of keys that words consist of.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Columns {
     pieces: [Piece; PIECES_MAX],
-    /// How many there are, and how many of them the first word has.
+    /// Number of pieces, and the number of these in the first word.
     count: usize,
     first_word: usize,
-    /// How far in keys each word reaches: all bytes before that are in the words or the same.
+    /// For each word, the position in keys up to which all bytes are in the words or equal in all
+    /// keys.
     ends: [usize; 2],
-    /// Bits of words that no byte is in: zeros would say that the key is over.
+    /// For each word, the bits without a byte. Zeros there would mean that the key has ended.
     unused: [u64; 2],
     skip: usize,
 }
@@ -148,15 +152,16 @@ pub(super) struct Columns {
 #[derive(Clone, Copy, Debug, Default)]
 struct Piece {
     at: usize,
-    /// Bits of eight bytes that are others.
+    /// Number of bits to drop after the piece, from the eight bytes at `at`.
     drop: u32,
-    /// Bits of the word behind them.
+    /// Number of bits after the piece in the word.
     shift: u32,
 }
 
 impl Columns {
-    /// Of `looked_at` bytes from `skip` on, but for those of the `same` bits; none if these are in
-    /// too many pieces. `is_over`: there is nothing behind them.
+    /// The columns of `looked_at` bytes from `skip` on, without the bytes of the `same` bits.
+    /// `None` if there are too many pieces. `is_over` means that no key continues after these
+    /// bytes.
     fn new(skip: usize, same: u64, looked_at: usize, is_over: bool) -> Option<Columns> {
         let mut columns = Columns {
             pieces: [Piece::default(); PIECES_MAX],
@@ -193,13 +198,13 @@ impl Columns {
         (columns.count > 0).then_some(columns)
     }
 
-    /// How many of the `same` bytes are between the first `count` bytes of words.
+    /// The number of `same` bytes before the end of the words' first `count` bytes.
     fn left_out(&self, same: u64, count: usize) -> usize {
         let end = self.ends[usize::from(count > 8)] - self.skip;
         (same & low_bits(end)).count_ones() as usize
     }
 
-    /// The byte of keys behind the word at `place`.
+    /// The position in keys after the word at `place`.
     pub(super) fn end(&self, place: usize) -> usize {
         self.ends[place]
     }
@@ -215,7 +220,7 @@ impl Columns {
         words.map(|word| word ^ O::TURN)
     }
 
-    /// The same of a line that may end within them.
+    /// The words of a line that may end within them.
     #[cold]
     fn words_of_end<O: LineOrder>(&self, order: &O, line: &[u8]) -> [u64; 2] {
         let end = self.ends[1];
@@ -229,7 +234,7 @@ impl Columns {
         moved.words(&own)
     }
 
-    /// The words of a key that goes on for eight bytes behind them, or is padded.
+    /// The words of a key that is readable for eight more bytes after them.
     #[inline(always)]
     fn words(&self, key: &[u8]) -> [u64; 2] {
         let word = |pieces: &[Piece]| {
@@ -243,7 +248,7 @@ impl Columns {
     }
 }
 
-/// A bit for each byte, the lowest for the first: whether it is the same in both.
+/// One bit for each byte, the lowest for the first: set if both have the same byte.
 #[inline(always)]
 fn equal_bytes(a: &[u8; WINDOW], b: &[u8; WINDOW]) -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

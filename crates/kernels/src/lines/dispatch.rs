@@ -1,6 +1,7 @@
-//! An order of lines as an object, so that what forms, spills, cuts and writes runs is compiled
-//! once. A virtual call covers a chunk, a segment of a merge, or a search. The code that touches
-//! elements is compiled for each order: virtual per block, monomorphic per element, as in STXXL.
+//! An order of lines as an object, so that the code that forms, spills, cuts and writes runs is
+//! compiled once. A virtual call covers a chunk, a segment of a merge, or a search. The code that
+//! accesses elements is compiled for each order: virtual per block, monomorphic per element, as in
+//! STXXL.
 
 use super::check::{CheckedLines, check_lines};
 use super::{
@@ -10,41 +11,42 @@ use super::{
 use crate::caches::Caches;
 use std::cmp::Ordering;
 
-/// How a chunk is sorted.
+/// The settings for sorting a chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct SortSettings {
     /// The byte at the end of each line.
     pub delimiter: u8,
-    /// The caches that the sort fits its work into.
+    /// The caches to which the sort fits its work.
     pub caches: Caches,
-    /// Whether the sum of the lines' hashes is wanted.
+    /// True if the sum of the lines' hashes is needed.
     pub needs_hashes: bool,
-    /// Whether entries keep the first words of their keys. Without that, words may be made of the
+    /// True if entries must keep the first words of their keys. Otherwise words may consist of the
     /// bytes that differ.
     pub keeps_words: bool,
 }
 
 /// The kernels of one order of lines.
 ///
-/// Entries lie in memory that other things use, too. So they come as bytes, aligned for [`Entry`],
-/// [`entry_bytes`](LineKernels::entry_bytes) for each line.
+/// Entries lie in memory that is also used otherwise. So they are passed as bytes, aligned for
+/// [`Entry`], [`entry_bytes`](LineKernels::entry_bytes) for each line.
 pub trait LineKernels: Sync {
-    /// Bytes of an entry.
+    /// Size of an entry in bytes.
     fn entry_bytes(&self) -> usize;
 
-    /// Average length of lines from which on it is cheaper to put a sorted chunk's lines in order
-    /// than to leave them where they are; see [`LineOrder::arranged_from`].
+    /// The average length of lines from which on it is cheaper to move a sorted chunk's lines into
+    /// order than to leave them in place; see [`LineOrder::arranged_from`].
     fn arranged_from(&self) -> Option<usize>;
 
-    /// Whether the first word of a line costs less than a comparison; see
+    /// True if the first word of a line costs less than a comparison; see
     /// [`LineOrder::has_cheap_words`].
     fn has_cheap_words(&self) -> bool;
 
-    /// Whether comparing two prebuilt keys is cheaper than comparing the lines they were built
+    /// True if comparing two prebuilt keys is cheaper than comparing the lines they were built
     /// from.
     fn has_costly_keys(&self) -> bool;
 
-    /// Makes an entry of each line of `text`, and sorts them; see [`sort`] and [`sort_only`].
+    /// Builds an entry for each line of `text`, and sorts the entries; see [`sort`] and
+    /// [`sort_only`].
     fn sort(
         &self,
         text: &[u8],
@@ -66,7 +68,7 @@ pub trait LineKernels: Sync {
         same: Option<&SameBytes>,
     ) -> Box<dyn LineMerge<'a> + 'a>;
 
-    /// Compares lines on one thread, with memory of its own.
+    /// Returns a comparer for one thread, with its own memory.
     fn comparer(&self) -> Box<dyn LineComparer + '_>;
 }
 
@@ -75,10 +77,10 @@ pub trait LineComparer: Send {
     /// Compares two lines.
     fn compare(&mut self, a: &[u8], b: &[u8]) -> Ordering;
 
-    /// Whether two lines have the same key.
+    /// True if two lines have the same key.
     fn same(&mut self, a: &[u8], b: &[u8]) -> bool;
 
-    /// Eight bytes of the normalised key from byte `skip` on, of the line that is the first `bytes`
+    /// Returns eight bytes of the normalised key from byte `skip` on. The line is the first `bytes`
     /// bytes of `tail`.
     fn word(&mut self, tail: &[u8], bytes: usize, skip: usize) -> u64;
 
@@ -94,7 +96,8 @@ pub trait LineComparer: Send {
         bound: Bound<'_>,
     ) -> usize;
 
-    /// Number of leading bytes of a sorted text whose lines come before `bound`: about `expected`.
+    /// Number of leading bytes of a sorted text whose lines come before `bound`. `expected` is an
+    /// estimate of the result.
     fn bound_in_text(
         &mut self,
         text: &[u8],
@@ -103,8 +106,8 @@ pub trait LineComparer: Send {
         expected: usize,
     ) -> usize;
 
-    /// Compares each line of `text` with the one before it, up to the first that is out of order.
-    /// With `is_unique` a line that is equal to the one before is out of order.
+    /// Compares each line of `text` with the preceding one, up to the first that is out of order.
+    /// With `is_unique`, a line equal to the preceding one is out of order.
     fn check(&mut self, text: &[u8], delimiter: u8, is_unique: bool) -> CheckedLines;
 }
 
@@ -162,7 +165,7 @@ impl<O: LineOrder> LineKernels for O {
     }
 }
 
-/// An order with a thread's memory for it.
+/// An order, with one thread's memory for comparisons.
 struct Comparer<'o, O: LineOrder> {
     order: &'o O,
     scratch: O::Scratch,

@@ -1,4 +1,4 @@
-//! A line as its position and one or two words of its key.
+//! The entry of a line: its position and one or two words of its key.
 
 #![allow(unsafe_code)]
 
@@ -8,31 +8,32 @@ use std::cmp::Ordering;
 use std::fmt::Debug;
 use std::ops::Range;
 
-/// Bits for a line's length in its entry.
+/// Number of bits for a line's length in its entry.
 const LENGTH_BITS: u32 = 24;
-/// Stored for all lines of at least this length: their ends must be searched.
+/// The length stored for all lines of at least this length. Their ends must be searched for.
 const LONG: u64 = (1 << LENGTH_BITS) - 1;
 
-/// Words of a key that entries hold: one, or two.
+/// The key words in an entry: one or two.
 ///
-/// A second word is worth its memory where keys are expensive to make and often equal in the first.
+/// A second word is worth its memory if keys are costly to build and their first words are often
+/// equal.
 pub trait Words: sealed::Sealed + Pod + Ord + Default + Debug + Send + Sync {
-    /// How many.
+    /// Number of words.
     const COUNT: usize;
 
-    /// The first of `words`.
+    /// Takes the first `COUNT` of `words`.
     fn of(words: [u64; 2]) -> Self;
 
     /// The word at `place`, which is less than [`COUNT`](Words::COUNT).
     fn at(self, place: usize) -> u64;
 
-    /// The same with another first word.
+    /// Returns the words with the first one replaced.
     fn with_first(self, word: u64) -> Self;
 
-    /// The entries themselves.
+    /// Returns the entries as a slice of this type.
     ///
     /// # Panics
-    /// If they hold another number of words.
+    /// If the entries hold another number of words.
     fn typed(entries: Entries<'_>) -> &[Entry<Self>];
 }
 
@@ -116,7 +117,7 @@ pub struct Entry<W = [u64; 1]> {
 
 // SAFETY: all fields are integers, which may be zero.
 unsafe impl<W: Words> Zeroable for Entry<W> {}
-// SAFETY: its fields are two or three words, in this order: no padding, and any bits are valid.
+// SAFETY: the fields are two or three words, in this order: no padding, and any bits are valid.
 unsafe impl<W: Words> Pod for Entry<W> {}
 
 impl<W: Words> PartialOrd for Entry<W> {
@@ -134,7 +135,7 @@ impl<W: Words> Ord for Entry<W> {
 }
 
 impl<W> Entry<W> {
-    /// Texts must be shorter than this.
+    /// Texts must have fewer bytes than this.
     pub const TEXT_BYTES_MAX: usize = 1 << (64 - LENGTH_BITS);
 }
 
@@ -146,38 +147,38 @@ impl<W: Words> Entry<W> {
         Entry { words, place: (offset as u64) << LENGTH_BITS | (bytes as u64).min(LONG) }
     }
 
-    /// The first eight bytes of its normalised key.
+    /// The first eight bytes of the line's normalised key.
     #[inline(always)]
     pub fn word(self) -> u64 {
         self.words.at(0)
     }
 
-    /// The words of its normalised key that it holds.
+    /// The key words in the entry.
     #[inline(always)]
     pub fn words(self) -> W {
         self.words
     }
 
-    /// The same line with another first word.
+    /// Returns the entry with another first word.
     #[inline(always)]
     pub(crate) fn with_word(self, word: u64) -> Self {
         Entry { words: self.words.with_first(word), ..self }
     }
 
-    /// The same line with other words.
+    /// Returns the entry with other words.
     #[inline(always)]
     pub(crate) fn with_words(self, words: W) -> Self {
         Entry { words, ..self }
     }
 
-    /// The same line at another offset.
+    /// Returns the entry with another offset.
     #[cfg(test)]
     pub(crate) fn moved_to(self, offset: usize) -> Self {
         debug_assert!(offset < Self::TEXT_BYTES_MAX);
         Entry { place: (offset as u64) << LENGTH_BITS | self.place & LONG, ..self }
     }
 
-    /// Where the line begins.
+    /// Offset of the line in the text.
     #[inline(always)]
     pub fn offset(self) -> usize {
         (self.place >> LENGTH_BITS) as usize
@@ -190,7 +191,7 @@ impl<W: Words> Entry<W> {
         if bytes < LONG { bytes as usize } else { self.long_bytes(text, delimiter) }
     }
 
-    /// The length that the entry holds: less than that of a long line.
+    /// The length in the entry. For a long line it is less than the line's length.
     #[inline(always)]
     pub(crate) fn stored_bytes(self) -> usize {
         (self.place & LONG) as usize
@@ -215,20 +216,20 @@ impl<W: Words> Word for Entry<W> {
     }
 }
 
-/// Entries of lines, with as many words as their order has.
+/// Entries of lines, with as many words as their order requires.
 #[derive(Clone, Copy, Debug)]
 pub enum Entries<'a> {
-    /// With one word each.
+    /// Entries with one word each.
     OneWord(&'a [Entry<[u64; 1]>]),
-    /// With two words each.
+    /// Entries with two words each.
     TwoWords(&'a [Entry<[u64; 2]>]),
 }
 
 impl<'a> Entries<'a> {
-    /// The entries that these bytes are, of `entry_bytes` bytes each.
+    /// Casts bytes to entries of `entry_bytes` bytes each.
     ///
     /// # Panics
-    /// If `bytes` aren't aligned, don't hold whole entries, or entries aren't of that size.
+    /// If `bytes` aren't aligned, aren't whole entries, or no entry has `entry_bytes` bytes.
     #[must_use]
     pub fn from_bytes(bytes: &'a [u8], entry_bytes: usize) -> Entries<'a> {
         if entry_bytes == size_of::<Entry<[u64; 1]>>() {
@@ -247,7 +248,7 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// Whether there are none.
+    /// True if there are no entries.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.len() == 0

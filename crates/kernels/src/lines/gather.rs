@@ -1,25 +1,26 @@
-//! Copying lines together in a new order.
+//! Copying lines in a new order.
 
 use super::{Entries, Entry, Words, count_lines, whole_lines_bytes};
 use crate::prefetch;
 
-/// How many lines ahead are prefetched.
+/// Number of lines prefetched ahead.
 const AHEAD: usize = 12;
-/// Lines up to this length are copied as a block of so many bytes, where that fits.
+/// Lines up to this length are copied as a block of this many bytes, if it fits.
 const SHORT: usize = 32;
 
-/// What was copied.
+/// The result of copying lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gathered {
     /// Number of lines.
     pub lines: usize,
-    /// Their bytes, each with its delimiter.
+    /// Bytes of the lines, each with its delimiter.
     pub bytes: usize,
-    /// Where the last one begins.
+    /// Offset of the last line in the output.
     pub last_line: usize,
 }
 
-/// Copies lines to `out`, in the order of `entries`, each with its delimiter: as many as fit whole.
+/// Copies lines to `out`, in the order of `entries`, each with its delimiter. Copies as many as fit
+/// completely.
 pub fn gather<W: Words>(
     text: &[u8],
     delimiter: u8,
@@ -44,7 +45,7 @@ pub fn gather<W: Words>(
     gathered
 }
 
-/// Copies lines to `out` as [`gather`] does, whatever words their entries hold.
+/// Copies lines to `out` like [`gather`], for entries with any number of words.
 pub fn gather_entries(
     text: &[u8],
     delimiter: u8,
@@ -57,7 +58,8 @@ pub fn gather_entries(
     }
 }
 
-/// Copies the first lines of `text`, which are in order, to `out`: as many as fit whole.
+/// Copies the first lines of `text`, which are in order, to `out`. Copies as many as fit
+/// completely.
 pub fn gather_text(text: &[u8], delimiter: u8, out: &mut [u8]) -> Gathered {
     let bytes = whole_lines_bytes(&text[..text.len().min(out.len())], delimiter);
     let lines = &text[..bytes];
@@ -67,17 +69,17 @@ pub fn gather_text(text: &[u8], delimiter: u8, out: &mut [u8]) -> Gathered {
     Gathered { lines: count_lines(lines, delimiter), bytes, last_line }
 }
 
-/// What [`arrange`] has done.
+/// The result of [`arrange`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arranged {
-    /// The lines, of so many bytes, were in their order already.
+    /// The lines were already in order. The value is their size in bytes.
     InPlace(usize),
-    /// They are in the other memory.
+    /// The lines were copied to the other memory. The value is their size in bytes.
     Moved(usize),
 }
 
 impl Arranged {
-    /// Bytes of the lines.
+    /// Size of the lines in bytes.
     #[must_use]
     pub fn bytes(self) -> usize {
         match self {
@@ -86,8 +88,8 @@ impl Arranged {
     }
 }
 
-/// Copies the lines of `entries` to the front of `to`, in their order, unless that is how they
-/// come in `text`. `to` is at least as large.
+/// Copies the lines of `entries` in order to the front of `to`. Leaves them in place if they are
+/// already in order in `text`. `to` must be at least as large as `text`.
 pub fn arrange<W: Words>(
     text: &[u8],
     delimiter: u8,
@@ -108,7 +110,7 @@ pub fn arrange<W: Words>(
     Arranged::Moved(bytes)
 }
 
-/// Puts lines in order as [`arrange`] does, whatever words their entries hold.
+/// Puts lines in order like [`arrange`], for entries with any number of words.
 pub fn arrange_entries(
     text: &[u8],
     delimiter: u8,
@@ -139,7 +141,7 @@ mod tests {
             let mut entries = vec![Entry::<[u64; 1]>::default(); lines as usize];
             let buffer = &mut vec![Entry::default(); lines as usize];
             sort(&ByBytes, &text, b'\n', &mut entries, buffer, Caches::default(), true);
-            // Some are dropped.
+            // Some lines are dropped.
             entries.retain(|entry| entry.offset() % 3 != 1);
             let expected: Vec<&[u8]> =
                 entries.iter().flat_map(|entry| [entry.line(&text, b'\n'), b"\n"]).collect();

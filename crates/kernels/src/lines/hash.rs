@@ -1,5 +1,5 @@
-//! Hashes of lines. Their sum doesn't depend on the order of the lines, so that the sums over what
-//! a sort reads and what it writes must be equal.
+//! Hashes of lines. Their sum doesn't depend on the order of the lines, so the sums over a sort's
+//! input and output must be equal.
 
 use super::{ByBytes, LineOrder};
 use xxhash_rust::xxh3::xxh3_64;
@@ -9,12 +9,12 @@ const FIRST: u64 = 0x243f_6a88_85a3_08d3;
 const SECOND: u64 = 0xb7e1_5162_8aed_2a6b;
 const THIRD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The hash of the line that is the first `bytes` bytes of `tail`, which may go on behind it. Sums
-/// of hashes, modulo 2^64, are equal for equal collections of lines, and almost surely differ for
-/// others.
+/// The hash of the line that is the first `bytes` bytes of `tail`, which may continue after it.
+/// Sums of hashes, modulo 2^64, are equal for equal collections of lines, and almost surely differ
+/// for different ones.
 ///
-/// Short lines are mixed by two multiplications of which both halves of the product count (Wang
-/// Yi's wyhash); longer ones are hashed by XXH3.
+/// Short lines are mixed by two multiplications that use both halves of the product (Wang Yi's
+/// wyhash). Longer lines are hashed by XXH3.
 #[inline(always)]
 pub fn line_hash(tail: &[u8], bytes: usize) -> u64 {
     match bytes {
@@ -28,7 +28,7 @@ pub fn line_hash(tail: &[u8], bytes: usize) -> u64 {
     }
 }
 
-/// The same for a line of at most eight bytes, given as a big-endian number with zeros behind it.
+/// The hash of a line of at most eight bytes, given as a big-endian number padded with zeros.
 #[inline(always)]
 pub(crate) fn word_hash(word: u64, bytes: usize) -> u64 {
     mix(word, 0, bytes)

@@ -1,7 +1,7 @@
 //! The k-way merge of sorted runs of lines.
 //!
-//! The same loser tree as for records. It compares the first words of the keys of the runs' current
-//! lines, which are called heads; lines with equal words are compared as wholes.
+//! It uses the loser tree of the merge of records. The tree compares the first words of the keys of
+//! the runs' current lines, which are called heads. Lines with equal words are compared in full.
 
 use super::columns::{Columns, SameBytes};
 use super::hash::word_hash;
@@ -10,23 +10,23 @@ use super::{Entries, Entry, Gathered, LineOrder, Words, line_end, line_hash};
 use crate::loser_tree::{self, HeadKey, Node};
 use crate::prefetch;
 
-/// How many lines ahead a run in memory is prefetched.
+/// Number of lines by which a run in memory is prefetched ahead.
 const AHEAD: usize = 16;
-/// How many entries ahead, so that the entries of those lines are there: the processor's own
-/// prefetcher doesn't reach so far.
+/// Number of entries prefetched ahead, so that they are in the cache when their lines are
+/// prefetched. The processor's own prefetcher doesn't reach that far.
 const ENTRIES_AHEAD: usize = 64;
-/// Lines up to this length are copied as a block of so many bytes, where that fits.
+/// Lines up to this length are copied as a block of this many bytes, if it fits.
 const SHORT: usize = 32;
 
-/// Bytes of a word.
+/// Size of a word in bytes.
 const WORD: usize = size_of::<u64>();
 
-/// A sample of so many lines of so many runs tells how often words tie. If one in `TIES_SHARE`
-/// pairs does, heads hold a second word.
+/// A sample of [`SAMPLED_LINES`] lines from [`SAMPLED_RUNS`] runs shows how often words tie. If one
+/// in `TIES_SHARE` pairs does, heads hold a second word.
 const SAMPLED_RUNS: usize = 8;
 const SAMPLED_LINES: usize = 16;
 const TIES_SHARE: usize = 8;
-/// A common prefix of keys that have to be made is not searched beyond this.
+/// A common prefix of built keys is searched up to this number of bytes.
 const SHARED_MAX: usize = 256;
 
 /// A sorted run of lines, or a slice of one.
@@ -34,75 +34,75 @@ const SHARED_MAX: usize = 256;
 pub enum Lines<'a> {
     /// Lines in order, each with its delimiter, in consecutive slices (some may be empty).
     Blocks(&'a [&'a [u8]]),
-    /// Lines in any order in memory, and the order in which to take them.
+    /// Lines in any order in memory, and the entries that order them.
     Ordered {
         /// The lines.
         text: &'a [u8],
-        /// In order.
+        /// The entries, in order.
         entries: Entries<'a>,
     },
 }
 
-/// Writes what becomes of a line.
+/// Transforms and writes a line.
 pub trait PutLine {
-    /// Writes what becomes of a line to the front of `out`, which has room for the line and its
-    /// delimiter. Returns how many bytes that is.
+    /// Writes the transformed line to the front of `out`, which has room for the line and its
+    /// delimiter. Returns the number of bytes written.
     fn put(&mut self, line: &[u8], out: &mut [u8]) -> usize;
 }
 
-/// What [`LineMerge::fill_with`] has written.
+/// The result of [`LineMerge::fill_with`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filled {
-    /// Bytes.
+    /// Number of bytes written.
     pub bytes: usize,
-    /// Bytes of the lines that they were made of, each with its delimiter.
+    /// Bytes of the merged lines before the transformation, each with its delimiter.
     pub line_bytes: usize,
 }
 
-/// A merge of runs in progress, resumable at any byte, in an order that its user need not know.
+/// A merge of runs in progress, resumable at any byte. The order is hidden from the caller.
 pub trait LineMerge<'a> {
-    /// Leaves out the sum of written lines' hashes, for lines that are merged again. Those of
-    /// dropped lines are summed all the same.
+    /// Omits the sum of written lines' hashes, for lines that will be merged again. Dropped lines
+    /// are still summed.
     fn omit_written_sum(&mut self);
 
-    /// Writes the next bytes of the merged lines to `out`. Returns how many: fewer than fit only at
-    /// the end.
+    /// Writes the next bytes of the merged lines to `out`. Returns the number of bytes; `out` is
+    /// filled except at the end.
     fn fill(&mut self, out: &mut [u8]) -> usize;
 
-    /// Writes what `put` makes of the next lines to `out`, as many as would fit as they are. Not to
-    /// be called while a line is written in part.
+    /// Writes the next lines to `out`, transformed by `put`. Stops when an untransformed line might
+    /// not fit. Must not be called while a line is partly written.
     fn fill_with(&mut self, out: &mut [u8], put: &mut dyn PutLine) -> Filled;
 
-    /// Writes the next lines to `out`: as many as fit whole. Not to be mixed with
-    /// [`fill`](LineMerge::fill), which may leave a part of a line.
+    /// Writes the next lines to `out`, as many as fit completely. Don't mix with
+    /// [`fill`](LineMerge::fill), which may leave a line partly written.
     fn gather(&mut self, out: &mut [u8]) -> Gathered;
 
     /// Takes the next line, without its delimiter; `None` at the end.
     fn take_line(&mut self) -> Option<&'a [u8]>;
 
-    /// Bytes that are missing of a line that was written in part, its delimiter included; 0 if
-    /// there is none.
+    /// Number of bytes missing from a partly written line, including its delimiter; 0 if there is
+    /// none.
     fn pending_bytes(&self) -> usize;
 
-    /// Lines taken from the runs so far, duplicates included.
+    /// Number of lines taken from the runs so far, including duplicates.
     fn taken(&self) -> u64;
 
-    /// The sum of the hashes of lines that were written, and of those that were dropped.
+    /// The sums of the hashes of written lines and of dropped lines.
     fn sums(&self) -> (u64, u64);
 
-    /// Whether everything was written.
+    /// True if everything has been written.
     fn is_done(&self) -> bool;
 }
 
-/// Where a merge stands in one run.
+/// The position of a merge in one run.
 #[derive(Clone, Copy)]
 struct Cursor<'a, W> {
-    /// The rest of the head's block or text, from the head on.
+    /// The head's block or text, from the head on.
     tail: &'a [u8],
-    /// Length of the head.
+    /// Length of the head in bytes.
     bytes: usize,
     is_live: bool,
-    /// The entries behind the head's.
+    /// The entries after the head's.
     entries: &'a [Entry<W>],
     /// The number of the next block.
     next: usize,
@@ -121,32 +121,32 @@ impl<'a, W> Cursor<'a, W> {
     }
 }
 
-/// A merge in an order of this type; [`LineMerge`] has what it does.
+/// A merge in one order of lines; see [`LineMerge`].
 pub struct Merge<'a, O: LineOrder> {
     order: &'a O,
     delimiter: u8,
     is_unique: bool,
-    /// Where in normalised keys the words of heads begin.
+    /// The byte of normalised keys at which the heads' words begin.
     skip: usize,
-    /// If these words are made of some bytes of the keys only.
+    /// The columns, if words consist of some bytes of the keys only.
     columns: Option<Columns>,
-    /// Whether heads begin with the first bytes of their keys, as entries do.
+    /// True if heads begin with the first bytes of their keys, as entries do.
     is_from_start: bool,
-    /// Lines of so many bytes are the same if their heads and lengths are.
+    /// Lines of up to this many bytes are equal if their heads and lengths are equal.
     settled_bytes: usize,
-    /// Whether heads hold two words of their keys, because one would tie too often.
+    /// True if heads hold two key words, because one would tie too often.
     is_deep: bool,
-    /// Whether lines are hashed.
+    /// True if lines are hashed.
     needs_hashes: bool,
     runs: &'a [Lines<'a>],
     nodes: Vec<Node<Cursor<'a, O::Words>>>,
     winner: HeadKey,
     live: usize,
     taken: u64,
-    /// The sum of the hashes of lines that were written, and of those that were dropped.
+    /// The sums of the hashes of written lines and of dropped lines.
     written_sum: u64,
     dropped_sum: u64,
-    /// The rest of a line that didn't fit, its delimiter included.
+    /// The rest of a partly written line, including its delimiter.
     pending: Pending<'a>,
     last: Option<(&'a [u8], u64)>,
     scratch: O::Scratch,
@@ -160,10 +160,10 @@ struct Pending<'a> {
 }
 
 impl<'a, O: LineOrder> Merge<'a, O> {
-    /// Prepares to merge `runs`. Lines that compare equal come in the order of the runs. With
-    /// `is_unique` only the first of lines with the same key is written. If `ends` are known, all
-    /// lines lie between them: so all keys have the prefix that those of the ends share. The first
-    /// end was written before. `same` are bytes that are the same in all keys, if that is known.
+    /// Prepares to merge `runs`. Equal lines keep the order of the runs. With `is_unique`, only the
+    /// first of lines with the same key is written. If `ends` is given, all lines lie between the
+    /// two, so all keys have the prefix that the ends' keys share; the first end has already been
+    /// written. `same` gives the bytes that are equal in all keys, if known.
     pub fn new(
         order: &'a O,
         delimiter: u8,
@@ -174,7 +174,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
     ) -> Self {
         let mut scratch = O::Scratch::default();
         let last = ends.map(|(low, _)| (low, order.word(low, 0, &mut scratch)));
-        // Entries have the first words of keys.
+        // Entries hold the first words of keys.
         let have_entries = runs.iter().any(|run| matches!(run, Lines::Ordered { .. }));
         let least = if O::WORD_IS_LINE || have_entries { WORD } else { 1 };
         let skip = ends.map_or(0, |(low, high)| skipped(order, low, high, least, &mut scratch));
@@ -229,7 +229,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         merge
     }
 
-    /// Counts the head of `run`, which comes next. Returns whether it is to be written.
+    /// Counts the head of `run`, which is next. Returns true if it is to be written.
     #[inline(always)]
     fn count(&mut self, run: usize) -> bool {
         self.taken += 1;
@@ -247,20 +247,20 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         is_wanted
     }
 
-    /// Goes on behind the head of `run`.
+    /// Advances `run` to the line after its head.
     #[inline(always)]
     fn advance(&mut self, run: usize) {
         let Cursor { tail, bytes, .. } = self.nodes[run].cursor;
         let head_key = self.next(run);
-        // The same line again wins again, without the matches that its equals would tie.
+        // An equal line wins again, without the matches in which its equals would tie.
         let may_repeat = head_key == self.winner && !head_key.is_whole();
         if !may_repeat || !self.repeats(run, tail, bytes) {
             self.replay(head_key);
         }
     }
 
-    /// Whether the head of `run`, whose words are those of the line before, is that line again: the
-    /// first `bytes` bytes of `tail`.
+    /// True if the head of `run` equals the preceding line, the first `bytes` bytes of `tail`.
+    /// Their words are equal.
     #[inline(always)]
     fn repeats(&self, run: usize, tail: &[u8], bytes: usize) -> bool {
         let cursor = &self.nodes[run].cursor;
@@ -283,7 +283,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
             });
     }
 
-    /// Whether the head of `run`, which comes next, is to be written.
+    /// True if the head of `run`, which is next, is to be written.
     #[inline(always)]
     fn is_wanted(&mut self, run: usize) -> bool {
         if !self.is_unique {
@@ -303,7 +303,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
         is_wanted
     }
 
-    /// Writes a line and its delimiter, or as much of them as fits.
+    /// Writes a line and its delimiter, or as much as fits. Returns the new end of the output.
     #[inline(always)]
     fn put(&mut self, out: &mut [u8], at: usize, run: usize) -> usize {
         let Cursor { tail, bytes, .. } = self.nodes[run].cursor;
@@ -372,7 +372,7 @@ impl<'a, O: LineOrder> Merge<'a, O> {
                     next: 0,
                 };
                 let (tail, bytes) = (cursor.tail, cursor.bytes);
-                // A short line has its bytes in the word, and nothing behind.
+                // A short line is completely in the word.
                 if self.skip == 0 && (!self.is_deep || O::WORD_IS_LINE && bytes <= WORD) {
                     return HeadKey::new(head.word(), O::TURN, run);
                 }
@@ -508,8 +508,8 @@ impl<'a, O: LineOrder> LineMerge<'a> for Merge<'a, O> {
     }
 }
 
-/// Whether the head of run `a` comes before that of run `b`: by whole lines, then by run. Their
-/// words are equal.
+/// True if the head of run `a` comes before the head of run `b`, by complete lines, then by run.
+/// Their words are equal.
 #[inline(never)]
 fn first_wins<O: LineOrder>(
     order: &O,
@@ -528,7 +528,7 @@ fn first_wins<O: LineOrder>(
     by_line.then(a.cmp(&b)).is_lt()
 }
 
-/// Whether neighbours in the runs often have equal words, as far as a sample tells.
+/// True if neighbours in the runs often have equal words, judging by a sample.
 fn words_tie<O: LineOrder>(
     order: &O,
     delimiter: u8,
@@ -571,14 +571,15 @@ fn words_tie<O: LineOrder>(
     ties * TIES_SHARE > pairs
 }
 
-/// How many bytes the keys of two lines begin with in common, where these are the lines' own.
+/// Length in bytes of the prefix that the keys of two lines share, if keys are the lines' own
+/// bytes.
 fn shared_key_bytes<O: LineOrder>(order: &O, low: &[u8], high: &[u8]) -> usize {
     let [low, high] = [low, high].map(|line| &line[..order.bytes_in_words(line)]);
     super::shared_bytes(low, high)
 }
 
-/// Where the words of heads begin: behind the common prefix of the keys of both lines, if that has
-/// `least` bytes or more. Otherwise at byte 0, where words are at hand.
+/// The byte at which the heads' words begin: after the keys' common prefix if it has `least` bytes
+/// or more. Otherwise 0, where entries have the words.
 fn skipped<O: LineOrder>(
     order: &O,
     low: &[u8],

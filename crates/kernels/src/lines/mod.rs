@@ -1,17 +1,17 @@
-//! Order of lines in memory: records of varying length that end with a delimiter.
+//! Sorting lines in memory: records of varying length that end with a delimiter.
 //!
 //! | file | idea |
 //! |---|---|
-//! | `order` | an order of lines, as sorting needs it |
-//! | `entry` | a line as its position and one or two words of its key |
+//! | `order` | an order of lines |
+//! | `entry` | the position of a line and one or two words of its key |
 //! | `scan` | the ends of lines, found 64 bytes at a time |
-//! | `columns` | words without the bytes that are the same in all keys |
+//! | `columns` | words without the bytes that are equal in all keys |
 //! | `sort` | entries sorted by words, equal ones by further words |
-//! | `gather` | lines copied together in a new order, or moved to it |
+//! | `gather` | copying or moving lines into a new order |
 //! | `merge` | the k-way merge of sorted runs of lines |
 //! | `hash` | hashes of lines, whose sum doesn't depend on the order |
-//! | `search` | where a line belongs in a sorted run |
-//! | `check` | the first line that is smaller than the one before it |
+//! | `search` | the position of a line in a sorted run |
+//! | `check` | the first line that is smaller than the preceding one |
 //! | `dispatch` | an order as an object, for code that is compiled once |
 
 mod check;

@@ -1,67 +1,68 @@
-//! An order of lines, as sorting needs it.
+//! An order of lines.
 
 use super::Words;
 use std::cmp::Ordering;
 
 /// An order of lines. A line is given without its delimiter.
 ///
-/// Words are pieces of a normalised key. If two lines have equal words up to some place and
-/// different ones there, these decide their order. An order whose words contradict its comparisons
-/// sorts wrongly, but does no other harm.
+/// Words are pieces of a normalised key. The first word in which two lines differ decides their
+/// order. If an order's words contradict its comparisons, the result is in a wrong order, but there
+/// is no other harm.
 pub trait LineOrder: Sync {
-    /// Whether words are the line's own bytes, with zeros behind its end. Then a line that ends
-    /// within its word need not be read.
+    /// True if words are the line's own bytes, padded with zeros. A line that ends within its word
+    /// then needn't be read.
     const WORD_IS_LINE: bool = false;
 
-    /// Whether words that are the line's bytes have all bits inverted, so that larger bytes come
-    /// first. Longer lines come before their own prefixes then.
+    /// True if words are the line's bytes with all bits inverted, so that larger bytes come first.
+    /// Longer lines then come before their own prefixes.
     const IS_REVERSE: bool = false;
 
-    /// Whether a key has no zero byte, so that the zeros of words are behind its end: words that
-    /// end with a zero are all there is to compare.
+    /// True if keys contain no zero byte, so that zeros in words are only after a key's end. If a
+    /// word ends with a zero, the key has no further bytes to compare.
     const ZEROS_END: bool = false;
 
-    /// The exclusive or of this and a word is the line's bytes.
+    /// XOR of this and a word gives the line's bytes.
     const TURN: u64 = if Self::IS_REVERSE { u64::MAX } else { 0 };
 
-    /// Orders two lines, of which the shorter is a prefix of the longer, by their lengths.
+    /// Compares two lines by their lengths. The shorter one must be a prefix of the longer.
     #[inline(always)]
     fn compare_lengths(a: usize, b: usize) -> Ordering {
         if Self::IS_REVERSE { b.cmp(&a) } else { a.cmp(&b) }
     }
 
-    /// Words that entries hold: one or two. One if [`WORD_IS_LINE`](LineOrder::WORD_IS_LINE).
+    /// The key words in entries: one or two. One if [`WORD_IS_LINE`](LineOrder::WORD_IS_LINE).
     type Words: Words;
 
-    /// Memory for comparisons: one for each thread.
+    /// Memory for comparisons, one for each thread.
     type Scratch: Default + Send;
 
-    /// Bytes at the beginning of a line of which its words are made, one after the other, with
-    /// zeros behind them; 0 if words are something else. Lines that share such bytes share them
-    /// in their words.
+    /// Number of bytes at the beginning of a line that its words consist of, in order and padded
+    /// with zeros; 0 if words are built otherwise. A prefix that lines share in these bytes is also
+    /// shared by their words.
     #[inline(always)]
     fn bytes_in_words(&self, line: &[u8]) -> usize {
         if Self::WORD_IS_LINE { line.len() } else { 0 }
     }
 
-    /// How many bytes of a line, or of the beginning of one, are its normalised key as they are, up
-    /// to the key's end; 0 if the key is something else.
+    /// Number of bytes of a line, or of its beginning, that are its normalised key unchanged, up to
+    /// the key's end; 0 if the key is built otherwise.
     #[inline(always)]
     fn ordered_bytes(&self, line: &[u8]) -> usize {
         if Self::WORD_IS_LINE { line.len() } else { 0 }
     }
 
-    /// Eight bytes of the line's normalised key from byte `skip` on, as a big-endian number; zeros
-    /// behind its end.
+    /// Returns eight bytes of the line's normalised key from byte `skip` on, as a big-endian number
+    /// padded with zeros.
     fn word(&self, line: &[u8], skip: usize, scratch: &mut Self::Scratch) -> u64;
 
-    /// The same for the line that is the first `bytes` bytes of `tail`, which may go on behind it.
+    /// Returns the word at byte `skip` of the line that is the first `bytes` bytes of `tail`, which
+    /// may continue after it.
     #[inline(always)]
     fn word_of(&self, tail: &[u8], bytes: usize, skip: usize, scratch: &mut Self::Scratch) -> u64 {
         self.word(&tail[..bytes], skip, scratch)
     }
 
-    /// The words at `skip` and behind it.
+    /// Returns the word at byte `skip` and the next one.
     #[inline(always)]
     fn two_words_of(
         &self,
@@ -73,44 +74,45 @@ pub trait LineOrder: Sync {
         [skip, skip + 8].map(|skip| self.word_of(tail, bytes, skip, scratch))
     }
 
-    /// Whether comparing the bytes of two keys, each made once, is cheaper than comparing lines.
-    /// Then words are exact.
+    /// True if comparing two prebuilt keys is cheaper than comparing the lines they were built
+    /// from. Requires exact key words.
     fn has_dear_keys(&self) -> bool {
         false
     }
 
-    /// Appends the line's whole normalised key, if keys are dear.
+    /// Appends the line's whole normalised key, if keys are costly.
     fn push_key(&self, _line: &[u8], _scratch: &mut Self::Scratch, _key: &mut Vec<u8>) {}
 
-    /// Compares two lines. Those that are equal keep the order of the input.
+    /// Compares two lines. Equal lines keep the order of the input.
     fn compare(&self, a: &[u8], b: &[u8], scratch: &mut Self::Scratch) -> Ordering;
 
-    /// Whether two lines have the same key, so that one of them is a duplicate.
+    /// True if two lines have the same key, so that one is a duplicate.
     fn same(&self, a: &[u8], b: &[u8], scratch: &mut Self::Scratch) -> bool;
 
-    /// Whether enough words tell any two different keys apart.
+    /// True if any two different keys differ in some word.
     fn is_exact(&self) -> bool;
 
-    /// Whether the first word of a line costs less than a comparison. Where words don't decide
-    /// alone, because a language does, they cost more, unless a number comes first.
+    /// True if the first word of a line costs less than a comparison. Words of a language's order,
+    /// which don't decide alone, cost more, unless a number comes first.
     fn has_cheap_words(&self) -> bool {
         self.is_exact() || Self::Words::COUNT == 1
     }
 
-    /// Whether a word is read where it lies. If not, it is made, with all of the key before it.
+    /// True if a word is read directly from the line. Otherwise it is built, with all of the key
+    /// before it.
     fn has_words_at_hand(&self) -> bool {
         true
     }
 
-    /// Average length of lines from which on it is cheaper to put a sorted chunk's lines in order,
-    /// and to make their words once more, than to keep words beside lines that stay where they are
-    /// and to read these out of order. `None` if it never is.
+    /// The average length of lines from which on it is cheaper to move a sorted chunk's lines into
+    /// order and build their words again. Below it, it is cheaper to keep words beside lines that
+    /// stay in place, and to read these out of order. `None` if moving never pays.
     fn arranged_from(&self) -> Option<usize> {
         Some(16)
     }
 }
 
-/// The order of the lines' bytes.
+/// Orders lines by their bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ByBytes;
 
@@ -160,7 +162,7 @@ impl LineOrder for ByBytes {
     }
 }
 
-/// The order of the lines' bytes, backwards.
+/// Orders lines by their bytes, in descending order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ByBytesReversed;
 

@@ -1,10 +1,10 @@
-//! The ends of lines, found 64 bytes at a time.
+//! Finding the ends of lines, 64 bytes at a time.
 //!
-//! A mask of 64 comparisons, and a loop over its bits: 3 ns for a line of ten bytes, where a search
-//! from line to line takes 8.
+//! A mask of 64 comparisons and a loop over its bits take 3 ns for a line of ten bytes. A search
+//! from line to line takes 8 ns.
 #![allow(unsafe_code)]
 
-/// Bytes that one mask covers.
+/// Number of bytes that one mask covers.
 pub const MASK_BYTES: usize = 64;
 
 /// Calls `line` with the beginning and end of each line of `text`, without its delimiter. The last
@@ -34,11 +34,11 @@ pub fn for_each_line(text: &[u8], delimiter: u8, mut line: impl FnMut(usize, usi
     }
 }
 
-/// The length of the line at the beginning of `text`, its delimiter excluded.
+/// Length of the first line of `text`, without its delimiter.
 #[inline(always)]
 pub fn line_end(text: &[u8], delimiter: u8) -> usize {
     let (blocks, rest) = text.as_chunks::<MASK_BYTES>();
-    // A call of memchr pays only for long lines.
+    // Calling memchr pays only for long lines.
     for (at, block) in blocks.iter().take(MASKS_MAX).enumerate() {
         match mask(block, delimiter) {
             0 => {}
@@ -53,13 +53,13 @@ pub fn line_end(text: &[u8], delimiter: u8) -> usize {
     end.map_or(text.len(), |end| from + end)
 }
 
-/// Where a byte is in a text that is shorter than a mask: eight at a time, the last eight once
-/// more.
+/// Position of a byte in a text shorter than a mask. Searches eight bytes at a time; the last eight
+/// may overlap.
 #[inline(always)]
 fn position_in_short(text: &[u8], wanted: u8) -> Option<usize> {
     const ALL: u64 = 0x0101_0101_0101_0101;
     let in_word = |from: usize, bytes: &[u8; 8]| {
-        // The upper bit of the first byte that is the wanted one, and of some behind it.
+        // The upper bit of the first byte that equals `wanted`, and of some later bytes.
         let differ = u64::from_le_bytes(*bytes) ^ (ALL * u64::from(wanted));
         let found = differ.wrapping_sub(ALL) & !differ & (ALL << 7);
         (found != 0).then(|| from + found.trailing_zeros() as usize / 8)
@@ -72,15 +72,15 @@ fn position_in_short(text: &[u8], wanted: u8) -> Option<usize> {
     found.or_else(|| in_word(text.len() - 8, last))
 }
 
-/// Lines that end within so many masks are searched for their ends here, longer ones by memchr.
+/// Ends of lines within this many masks are searched for here, later ends by memchr.
 const MASKS_MAX: usize = 4;
 
-/// Texts from this size on are left to memchr. Its first search detects the processor's features by
-/// ten CPUID instructions, each of which takes 4 to 25 us in a virtual machine: too long for small
-/// inputs.
+/// Texts of at least this size are left to memchr. Its first search detects the processor's
+/// features with ten CPUID instructions, each of which takes 4 to 25 us in a virtual machine: too
+/// long for small inputs.
 const LARGE: usize = 64 << 10;
 
-/// How many delimiters `text` has.
+/// Number of delimiters in `text`.
 pub fn count_lines(text: &[u8], delimiter: u8) -> usize {
     if text.len() >= LARGE {
         return memchr::memchr_iter(delimiter, text).count();
@@ -93,7 +93,7 @@ pub fn count_lines(text: &[u8], delimiter: u8) -> usize {
     blocks.map(ends).sum::<usize>() + rest
 }
 
-/// Bytes of the whole lines of `text`: up to its last delimiter, that included.
+/// Length in bytes of the whole lines of `text`: up to and including its last delimiter.
 pub fn whole_lines_bytes(text: &[u8], delimiter: u8) -> usize {
     let mut rest = text;
     while let Some((before, block)) = rest.split_last_chunk::<MASK_BYTES>() {
@@ -105,10 +105,10 @@ pub fn whole_lines_bytes(text: &[u8], delimiter: u8) -> usize {
     rest.iter().rposition(|&byte| byte == delimiter).map_or(0, |last| last + 1)
 }
 
-/// Long beginnings are compared so many bytes at a time.
+/// Long prefixes are compared this many bytes at a time.
 const SHARED_BLOCK_BYTES: usize = 4 << 10;
 
-/// How many bytes two lines begin with in common.
+/// Length in bytes of the prefix that two lines share.
 #[inline]
 pub fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
     let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
@@ -125,8 +125,8 @@ pub fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
     shared + a[shared..].iter().zip(&b[shared..]).take_while(|(a, b)| a == b).count()
 }
 
-/// Whether two tails begin with the same line of `bytes` bytes, which both have. Alike lines differ
-/// at their ends, rather than at their beginnings.
+/// True if the first `bytes` bytes of both tails are equal. Both have that many. Compares the ends
+/// first, because similar lines usually differ there.
 #[inline(always)]
 pub(super) fn begin_with_same(a: &[u8], b: &[u8], bytes: usize) -> bool {
     const SHORT: usize = size_of::<u128>();
@@ -138,7 +138,7 @@ pub(super) fn begin_with_same(a: &[u8], b: &[u8], bytes: usize) -> bool {
     a.last_chunk::<8>() == b.last_chunk() && a == b
 }
 
-/// A bit for each byte, the lowest for the first: whether it is `wanted`.
+/// One bit for each byte, the lowest for the first: set if the byte is `wanted`.
 #[inline(always)]
 pub fn mask(block: &[u8; MASK_BYTES], wanted: u8) -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

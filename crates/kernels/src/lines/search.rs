@@ -1,24 +1,25 @@
-//! Where a line belongs in a sorted run.
+//! Finding the position of a line in a sorted run.
 
 use super::{Entry, LineOrder};
 use std::cmp::Ordering;
 
-/// The first step of a search is at least so many bytes,
+/// Minimum size in bytes of a search's first step.
 const FIRST_STEP: usize = 128;
-/// or such a part of what the caller expects.
+/// The first step is one in `EXPECTED_SHARE` of the expected result, if that is larger.
 const EXPECTED_SHARE: usize = 8;
 
-/// A line to search for, and on which side of it equal lines are.
+/// A line to search for, and the side on which equal lines are.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound<'a> {
     /// The line.
     pub line: &'a [u8],
-    /// Whether equal lines come before the bound.
+    /// True if equal lines come before the bound.
     pub include_equal: bool,
 }
 
 impl Bound<'_> {
-    /// Whether the bound comes after a line that compares to its own as `order` says.
+    /// True if the bound comes after a line. `order` is the result of comparing that line with the
+    /// bound's.
     pub fn is_after(self, order: Ordering) -> bool {
         order == Ordering::Less || self.include_equal && order == Ordering::Equal
     }
@@ -42,10 +43,10 @@ pub fn bound_in_entries<O: LineOrder>(
     })
 }
 
-/// Number of leading bytes of a sorted text whose lines come before `bound`: about `expected`, as
-/// far as the caller can tell. Each line of the text has its delimiter. From there on steps are
-/// doubled until one is too far (Bentley and Yao, An almost optimal algorithm for unbounded
-/// searching, 1976): each line that is looked at is somewhere else in memory.
+/// Number of leading bytes of a sorted text whose lines come before `bound`. Each line of the text
+/// has its delimiter. The search starts at the caller's estimate `expected` and doubles its steps
+/// until it has passed the bound (Bentley and Yao, An almost optimal algorithm for unbounded
+/// searching, 1976). This saves probes, each of which reads a distant place in memory.
 pub fn bound_in_text<O: LineOrder>(
     order: &O,
     text: &[u8],
@@ -54,7 +55,7 @@ pub fn bound_in_text<O: LineOrder>(
     expected: usize,
     scratch: &mut O::Scratch,
 ) -> usize {
-    // Both are where lines begin, or the end.
+    // Both are beginnings of lines, or the end of the text.
     let (mut low, mut high) = (0, text.len());
     let (mut is_low_known, mut is_high_known) = (false, false);
     let mut step = (expected / EXPECTED_SHARE).max(FIRST_STEP);

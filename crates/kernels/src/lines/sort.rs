@@ -1,9 +1,9 @@
-//! Sorts entries by the words of their keys.
+//! Sorting entries by the words of their keys.
 //!
-//! Most lines differ in the eight bytes that their entries hold, so that no line is read. Groups
-//! with equal words are sorted by the next eight bytes (as multikey quicksort and burstsort do it
-//! with characters), behind those that all share; small groups compare whole lines. Bytes that are
-//! the same in all keys are left out.
+//! Most lines differ in the eight bytes that their entries hold, so no line is read. Groups with
+//! equal words are sorted by the next eight bytes after the prefix that the group shares (as
+//! multikey quicksort and burstsort do with characters). Small groups compare complete lines. Bytes
+//! that are equal in all keys are left out.
 
 use super::columns::{Columns, SameBytes};
 use super::scan::begin_with_same;
@@ -14,18 +14,20 @@ use std::cmp::Ordering;
 
 /// Groups up to this size are sorted by comparisons.
 const COMPARE_MAX: usize = 16;
-/// After so many words a group is sorted by comparisons: further words are unlikely to differ.
+/// After this number of words, a group is sorted by comparisons: further words are unlikely to
+/// differ.
 const DEPTH_MAX: usize = 64;
-/// Groups up to this size are sorted by comparisons if a word that has to be made is the same in a
-/// sample: of lines that differ in little, the words behind it would be the same, too.
+/// Groups up to this size are sorted by comparisons if built words are equal in a sample: in lines
+/// with small differences, the next words would also be equal.
 const MADE_WORDS_MAX: usize = 1 << 16;
-/// Lines of that sample: fewer than [`COMPARE_MAX`].
+/// Number of lines in that sample; less than [`COMPARE_MAX`].
 const MADE_WORDS_SAMPLE: usize = 8;
-/// Lines that are sampled for a prefix that all may share.
+/// Number of lines sampled for a prefix that all may share.
 const GUESSES: usize = 64;
-/// At most one in so many lines of a sample may end within words of columns: these take longer.
+/// At most one in this many sampled lines may end within the words of columns, because such lines
+/// take longer.
 const SHORT_SHARE: usize = 8;
-/// How many lines ahead are prefetched.
+/// Number of lines prefetched ahead.
 const AHEAD: usize = 16;
 
 /// Sorts the entries of one text.
@@ -35,23 +37,24 @@ struct Sorter<'a, O: LineOrder> {
     delimiter: u8,
     caches: Caches,
     needs_hashes: bool,
-    /// What is the same in all keys, and the words without that, if they are better.
+    /// The bytes that are equal in all keys, and the columns of words without them, if such words
+    /// are better.
     same: Option<(SameBytes, Columns)>,
     scratch: O::Scratch,
 }
 
-/// What a sort knows of the lines.
+/// The result of [`sort_only`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sorted {
-    /// The sum of their hashes if it was asked for, else 0.
+    /// The sum of the lines' hashes if it was requested, otherwise 0.
     pub sum: u64,
-    /// The bytes that are the same in all keys, if words without them are better.
+    /// The bytes that are equal in all keys, if words without them are better.
     pub same: Option<SameBytes>,
 }
 
-/// Makes an entry of each line of `text`, and sorts them. `entries` and `buffer` have as many
-/// elements as the text has lines, fewer than 2^32. Lines that compare equal keep the order of the
-/// text. Returns the sum of the lines' hashes if it `needs_hashes`, else 0.
+/// Builds an entry for each line of `text`, and sorts the entries. `entries` and `buffer` have one
+/// element for each line, fewer than 2^32. Equal lines keep the order of the text. Returns the sum
+/// of the lines' hashes if `needs_hashes`, otherwise 0.
 ///
 /// # Panics
 /// If the text has another number of lines.
@@ -70,11 +73,11 @@ pub fn sort<O: LineOrder>(
     sum
 }
 
-/// The same for entries whose words are of no use afterwards. They may be made of some bytes of the
-/// keys only.
+/// Builds and sorts entries like [`sort`], but leaves arbitrary words in them. The words may
+/// consist of some bytes of the keys only.
 ///
 /// # Panics
-/// As [`sort`].
+/// If the text has another number of lines than `entries`.
 pub fn sort_only<O: LineOrder>(
     order: &O,
     text: &[u8],
@@ -89,22 +92,22 @@ pub fn sort_only<O: LineOrder>(
     Sorted { sum, same: sorter.same.map(|(same, _)| same) }
 }
 
-/// What is known of all lines once each has an entry.
+/// Facts about all lines after extracting their entries.
 struct Extracted {
-    /// So many bytes at the front are the same, of those that were guessed to be.
+    /// Length in bytes of the prefix that all lines share, at most the guess.
     shared: usize,
-    /// And these behind them.
+    /// Bits of the bytes after that prefix that are equal in all keys.
     same: u64,
     /// The sum of the lines' hashes.
     sum: u64,
 }
 
-/// Lines without duplicates.
+/// The result of [`dedup`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deduplicated {
-    /// How many are left.
+    /// Number of remaining lines.
     pub lines: usize,
-    /// The sum of the hashes of those that were dropped.
+    /// The sum of the dropped lines' hashes.
     pub dropped_sum: u64,
 }
 
@@ -153,7 +156,7 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         Sorter { order, text, delimiter, caches, needs_hashes, same: None, scratch }
     }
 
-    /// Makes entries and sorts them. Returns what [`extract`](Sorter::extract) does.
+    /// Builds entries and sorts them. Returns the result of [`extract`](Sorter::extract).
     fn sort(
         &mut self,
         entries: &mut [Entry<O::Words>],
@@ -168,9 +171,9 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         (shared, sum)
     }
 
-    /// Makes an entry for each line, with the words behind the prefix that all share. Returns the
-    /// length of that prefix, and the sum of the lines' hashes. `leaves_out`: words may be without
-    /// the bytes that are the same in all lines.
+    /// Builds an entry for each line, with the words after the prefix that all lines share. Returns
+    /// the length of that prefix, and the sum of the lines' hashes. With `leaves_out`, words may
+    /// omit the bytes that are equal in all lines.
     fn extract(&mut self, entries: &mut [Entry<O::Words>], leaves_out: bool) -> (usize, u64) {
         let mut shared = self.guess_shared();
         self.same = if leaves_out { self.guess_same(shared) } else { None };
@@ -199,7 +202,8 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         same.columns(shared, 8 * O::Words::COUNT).map(|columns| (same, columns))
     }
 
-    /// The beginnings of some lines, spread over the text: each as the rest of the text.
+    /// The beginnings of some lines, spread over the text. Each item is the rest of the text from
+    /// there on.
     fn samples(&self) -> impl Iterator<Item = &'t [u8]> {
         let (text, delimiter) = (self.text, self.delimiter);
         let part = (text.len() / GUESSES).max(1);
@@ -210,8 +214,8 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         (1..GUESSES).map_while(sample).filter(|rest| !rest.is_empty())
     }
 
-    /// The length of the prefix that the first line shares with a sample of others; 0 for orders
-    /// whose words are not the line's bytes.
+    /// Length of the prefix that the first line shares with a sample of lines; 0 for orders whose
+    /// words are not the line's bytes.
     fn guess_shared(&self) -> usize {
         let first = &self.text[..line_end(self.text, self.delimiter)];
         let mut shared = self.order.bytes_in_words(first);
@@ -224,8 +228,8 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         shared
     }
 
-    /// What a sample of lines has in common, if most of them are long enough for words without
-    /// that. All share the first `shared` bytes.
+    /// The bytes that are equal in a sample of lines, if most of them are long enough for words
+    /// without these bytes. All share the first `shared` bytes.
     fn guess_same(&self, shared: usize) -> Option<(SameBytes, Columns)> {
         let first_bytes = line_end(self.text, self.delimiter);
         if self.order.ordered_bytes(&self.text[..first_bytes]) <= shared {
@@ -242,13 +246,14 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         (short * SHORT_SHARE <= GUESSES).then_some((same, columns))
     }
 
-    /// The same for a prefix of `shared` bytes, or of those of them that lines have.
+    /// Builds an entry for each line with the words after a guessed prefix of `shared` bytes.
+    /// Returns how much of the guess is true.
     fn extract_from(&mut self, entries: &mut [Entry<O::Words>], shared: usize) -> Extracted {
         let text = self.text;
         let prefix = &text[..shared];
         let mut place = 0;
         let mut extracted = Extracted { shared, same: u64::MAX, sum: 0 };
-        // The line before, which may be the same, and its words.
+        // The preceding line and its words: the next line may be equal.
         let mut before: Option<(&[u8], usize, _)> = None;
         for_each_line(text, self.delimiter, |start, end| {
             let (tail, line) = (&text[start..], &text[start..end]);
@@ -283,7 +288,7 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         extracted
     }
 
-    /// The byte of keys behind the word that begins at byte `at`, which `depth` others precede.
+    /// The position in keys after the word at byte `at`, which is preceded by `depth` other words.
     fn word_end(&self, at: usize, depth: usize) -> usize {
         match &self.same {
             Some((_, columns)) if depth < O::Words::COUNT => columns.end(depth),
@@ -291,7 +296,7 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         }
     }
 
-    /// Replaces words by those from byte 0 on, for lines that share the first `shared` bytes.
+    /// Replaces words by the words from byte 0 on, for lines that share the first `shared` bytes.
     fn restore(&self, entries: &mut [Entry<O::Words>], shared: usize) {
         if shared == 0 {
             return;
@@ -310,8 +315,8 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         }
     }
 
-    /// Whether all lines are in order, as they mostly are in what was sorted before. Otherwise few
-    /// of them are looked at.
+    /// True if all lines are in order, as in input that was sorted before. In other input, the
+    /// check usually ends after a few lines.
     fn are_in_order(&mut self, entries: &[Entry<O::Words>]) -> bool {
         let (text, delimiter) = (self.text, self.delimiter);
         entries.is_sorted_by(|a, b| match a.words().cmp(&b.words()) {
@@ -323,8 +328,8 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         })
     }
 
-    /// Sorts each group of entries with equal words. These are the words at byte `at` of the keys,
-    /// which `depth` other words precede.
+    /// Sorts each group of entries with equal words. The words are at byte `at` of the keys and are
+    /// preceded by `depth` other words.
     fn sort_groups(
         &mut self,
         entries: &mut [Entry<O::Words>],
@@ -347,7 +352,7 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         }
     }
 
-    /// Sorts a group whose words are equal up to the one at byte `at`. Changes their words.
+    /// Sorts a group whose words are equal up to the word at byte `at`. Changes their words.
     fn sort_group(
         &mut self,
         group: &mut [Entry<O::Words>],
@@ -356,12 +361,12 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         depth: usize,
     ) {
         if O::ZEROS_END && group[0].word() as u8 == 0 {
-            // Equal keys, in the order of the text.
+            // Equal keys, already in the order of the text.
             return;
         }
         let skip = self.word_end(at, depth);
         if O::WORD_IS_LINE && self.ends_before(group, skip) {
-            // Equal words with nothing behind: a shorter line is a prefix of a longer one.
+            // Equal words and no further bytes: a shorter line is a prefix of a longer one.
             let bytes = |entry: &Entry<_>| entry.bytes(self.text, self.delimiter);
             return group.sort_by(|a, b| O::compare_lengths(bytes(a), bytes(b)));
         }
@@ -408,7 +413,7 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         self.sort_groups(group, buffer, skip, depth + 1);
     }
 
-    /// Whether all lines of a group have the same bytes, as most have of which many share words.
+    /// True if all lines of a group are equal, as in most large groups with equal words.
     fn are_same(&self, group: &[Entry<O::Words>]) -> bool {
         let bytes = group[0].bytes(self.text, self.delimiter);
         let first = &self.text[group[0].offset()..];
@@ -421,8 +426,8 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         })
     }
 
-    /// How many bytes all keys of a group share from byte `skip` on, where these are the lines'
-    /// own; 0 if they aren't, or if words of eight bytes there differ.
+    /// Number of bytes from byte `skip` on that all keys of a group share, if keys are the lines'
+    /// own bytes. 0 if they aren't, or if fewer than eight are shared.
     fn shared_behind(&self, group: &[Entry<O::Words>], skip: usize) -> usize {
         let first = group[0].line(self.text, self.delimiter);
         let key = &first[..self.order.bytes_in_words(first)];
@@ -441,7 +446,7 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         shared
     }
 
-    /// Whether the words of a group at byte `skip` have to be made, and are the same in a sample.
+    /// True if a group's words at byte `skip` would have to be built, and are equal in a sample.
     fn wastes_words(&mut self, group: &[Entry<O::Words>], skip: usize) -> bool {
         if self.order.has_words_at_hand() || group.len() > MADE_WORDS_MAX {
             return false;
@@ -454,12 +459,12 @@ impl<'t, O: LineOrder> Sorter<'t, O> {
         words.all(|word| Some(word) == first)
     }
 
-    /// Whether all lines of a group have at most `bytes` bytes.
+    /// True if all lines of a group have at most `bytes` bytes.
     fn ends_before(&self, group: &[Entry<O::Words>], bytes: usize) -> bool {
         group.iter().all(|entry| entry.bytes(self.text, self.delimiter) <= bytes)
     }
 
-    /// Whether a group is in order already, as groups of equal lines are.
+    /// True if a group is already in order, as groups of equal lines are.
     fn is_in_order(&mut self, group: &[Entry<O::Words>]) -> bool {
         group.windows(2).all(|pair| self.compare(pair[0], pair[1]) != Ordering::Greater)
     }

@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 /// All records in a range of keys.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Bin {
-    /// Its number among all bins of the scatter that made it.
+    /// The bin's number in its scatter.
     pub(crate) number: usize,
-    /// Records in it.
+    /// Number of records in the bin.
     pub(crate) records: u64,
-    /// Whether all of them have the same key.
+    /// True if all records have the same key.
     pub(crate) is_one_key: bool,
-    /// Its pieces on scratch, in the order of the input.
+    /// The bin's pieces on scratch, in the order of the input.
     pub(crate) pieces: Vec<Piece>,
-    /// Its records in chunks that stayed in memory, which all come after. They are not in the
-    /// journal: memory is gone with the process.
+    /// The bin's records in resident chunks, which follow the pieces in the input. They are not in
+    /// the journal, because memory is lost with the process.
     #[serde(skip)]
     pub(crate) slices: Vec<BinSlice>,
 }
 
 impl Bin {
-    /// Keeps its pieces, which an earlier process has written to scratch.
+    /// Keeps the bin's pieces, which an earlier process has written to scratch.
     ///
     /// # Errors
-    /// What is wrong, if it isn't made of such pieces.
+    /// A message, if the pieces don't match the bin.
     pub(crate) fn claim<K>(&self, job: &SortJob<'_, K>) -> Result<(), String> {
         let records: u64 = self.pieces.iter().map(|piece| u64::from(piece.records)).sum();
         if records != self.records {

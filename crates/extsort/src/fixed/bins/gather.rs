@@ -1,7 +1,8 @@
-//! Gathering: a pass that sorts bin after bin into the output.
+//! Gathering: a pass that sorts one bin after another into the output.
 //!
-//! Several bins are in progress at once: one is read, and each thread sorts and writes another. The
-//! sizes of the bins before say where each goes, so no thread waits for another.
+//! Several bins are in progress at once: while one is read, each thread sorts and writes another.
+//! The sizes of the preceding bins determine a bin's position in the output, so threads don't wait
+//! for each other.
 
 use super::load::{Load, Loads};
 use crate::Error;
@@ -20,8 +21,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{ALIGNMENT, BlockPool, Completion, FileId, Lease, align_up};
 use xsort_records::Key;
 
-/// Sorts `loads`, one behind the other, into the output file, behind what an earlier process has
-/// written of it. Returns what was done with each bin, too.
+/// Sorts `loads` in order into the output file, after the part that an earlier process has written.
+/// Also returns the report of each load.
 pub(super) fn gather<K: Key>(
     job: &SortJob<'_, K>,
     shape: &ScatterShape,
@@ -52,7 +53,7 @@ pub(super) fn gather<K: Key>(
     let pages = loads.loads.iter().map(|load| load.pages(job.record_bytes));
     let mut filler = Filler::new(job, files, pages.enumerate().skip(first_load), areas, false);
     if plan.is_in_place() {
-        // Nothing is written over a load that was not read.
+        // Don't overwrite a load before it has been read.
         filler = filler.in_order();
     }
     let mut sort_buffers = sort_buffers.iter_mut();
@@ -82,7 +83,7 @@ pub(super) fn gather<K: Key>(
     Ok((CompleteOutput { checksum, prefix }, reports.into_values().collect()))
 }
 
-/// Where each load begins in the output, in bytes, and where the last one ends.
+/// The offset of each load in the output, and the end of the last one, in bytes.
 pub(super) fn starts(loads: &[Load], record_bytes: usize) -> Vec<u64> {
     let ends = loads.iter().scan(0, |end, load| {
         *end += load.records * record_bytes as u64;
@@ -91,7 +92,7 @@ pub(super) fn starts(loads: &[Load], record_bytes: usize) -> Vec<u64> {
     std::iter::once(0).chain(ends).collect()
 }
 
-/// Refuses records whose keys differ, though they need no sort.
+/// Refuses records with different keys in a bin that should have one key and is not sorted.
 fn check_one_key<K: Key>(
     key: K,
     records: &[u8],
@@ -106,7 +107,7 @@ fn check_one_key<K: Key>(
     Err(Error::Lost { what: format!("the only key of bin {bin}") })
 }
 
-/// Refuses bins that share a key: a record is then in the wrong one.
+/// Refuses neighbouring bins that share a key: a record is then in the wrong bin.
 fn check_seams<K: Key>(
     key: K,
     records: &[u8],
@@ -128,10 +129,10 @@ fn check_seams<K: Key>(
     Err(Error::Lost { what: "the bounds of bins that were sorted together".into() })
 }
 
-/// A load that is in the output.
+/// A load that is written to the output.
 type GatheredLoad = (WrittenRange, BinReport);
 
-/// Sorts loads into the output.
+/// A worker that sorts loads into the output.
 struct Gatherer<'a, K> {
     job: &'a SortJob<'a, K>,
     loads: Loads<'a>,

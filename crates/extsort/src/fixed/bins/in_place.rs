@@ -1,4 +1,4 @@
-//! Bins in the output's own file, which takes their places over.
+//! Bins in the output's own file, which the sorted output overwrites.
 //!
 //! ```text
 //!  scattered          |lead|  bin 0  |  bin 1  |  bin 2  |  bin 3  |
@@ -6,15 +6,16 @@
 //!  and is written     '------ sorted ---->|  - - - >|
 //! ```
 //!
-//! A sample says how large each bin will be, and so where its records will be in the output. Its
-//! blocks go near that place, a little behind it. Bins are gathered in order, and each is in memory
-//! before it is written, over what was read. So a sort needs the space of its output and little
-//! more, and the file system neither finds a second lot of blocks nor takes one back: on a virtual
-//! drive that finds its own blocks when they are first written, that takes twice as long as to
-//! write over them (docs/experiments/2026-11-27-in-place.md).
+//! A sample predicts the size of each bin, and so the position of its records in the output. The
+//! bin's blocks are written near this position, a little after it. Bins are gathered in order, and
+//! each is in memory before the output overwrites it. So a sort needs little more space than its
+//! output, and the file system neither allocates a second set of blocks nor frees one. On a virtual
+//! drive that allocates its own blocks at their first write, allocating takes twice as long as
+//! overwriting (docs/experiments/2026-11-27-in-place.md).
 //!
-//! Where the sample is wrong, or blocks found no place, a piece may be where an earlier bin will
-//! be written. [`clear_the_way`] finds every such piece before that begins, and moves it.
+//! If the sample is wrong, or a block found no place near its own, a piece may lie where an earlier
+//! bin will be written. [`clear_the_way`] finds and moves every such piece before the gathering
+//! starts.
 
 use super::gather::starts;
 use super::load::Load;
@@ -27,23 +28,23 @@ use crate::store::seal::check_seal;
 use crossbeam_channel::bounded;
 use xsort_disk::{Lease, align_up};
 
-/// Reads in flight of pieces that are moved.
+/// Number of reads in flight while pieces are moved.
 const READS: usize = 8;
 
-/// Moves each piece that is where a load before its own will be written.
+/// Moves each piece that lies where an earlier load will be written.
 pub(super) fn clear_the_way<K>(
     job: &SortJob<'_, K>,
     loads: &mut [Load],
     memory: &mut Memory,
 ) -> Result<(), Error> {
     let starts = starts(loads, job.record_bytes);
-    // Pages in which two loads meet are written with the later one.
+    // A page in which two loads meet is written with the later load.
     let pieces = loads.iter_mut().zip(starts).flat_map(|(load, start)| {
         load.pieces.iter_mut().map(move |piece| (align_up(start), piece))
     });
     let in_the_way = pieces.filter(|(start, piece)| piece.address.offset < *start);
     let block_bytes = job.plan.block_bytes as usize;
-    // The blocks that pieces were written through are free again: there are two at least.
+    // The scatter's write blocks are free again: at least two.
     let count = memory.fitting(block_bytes).clamp(2, 1 + READS);
     let mut buffers = memory.take(count, block_bytes);
     let mut copy = buffers.pop();
@@ -64,7 +65,7 @@ pub(super) fn clear_the_way<K>(
     Ok(())
 }
 
-/// Writes the first bytes of `lease` to scratch, and waits.
+/// Writes the first `bytes` bytes of `lease` to scratch, and waits.
 fn write<K>(
     job: &SortJob<'_, K>,
     address: BlockAddress,

@@ -1,4 +1,4 @@
-//! How much of bins fits in an area, and how bins are cut and packed into loads that do.
+//! The capacity of an area, and how bins are cut and packed into loads that fit.
 
 use super::bin::Bin;
 use super::load::Load;
@@ -7,16 +7,16 @@ use super::slices::BinSlice;
 use crate::fixed::plan::{PIECE_BYTES_EASY, Plan, ScatterShape, bins_per_level, fan_out, levels};
 use xsort_disk::{align_down, align_up};
 
-/// How much can be loaded at once.
+/// The limits on what can be loaded at once.
 pub(crate) struct Limits {
     record_bytes: usize,
-    /// What an area holds.
+    /// The capacity of an area.
     area: AreaSpace,
-    /// Record bytes of a bin that are aimed at.
+    /// Target size of a bin, in bytes of records.
     bin_bytes: u64,
-    /// Most bins of one scatter.
+    /// Maximum number of bins in one scatter.
     fan_out: usize,
-    /// Bins of one scatter whose pieces are of an easy size.
+    /// Number of bins in one scatter for which pieces keep an easy size.
     easy_bins: usize,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Limits {
 struct AreaSpace {
     /// Bytes of pages.
     bytes: u64,
-    /// Records, which need memory for their order.
+    /// Number of records, whose order needs memory too.
     records: u64,
 }
 
@@ -50,10 +50,11 @@ impl Limits {
         }
     }
 
-    /// Into how many bins to scatter `bytes` bytes: as many as are needed, or, if those are too
-    /// many at once, the root that makes all levels alike. If pieces stay large enough, up to four
-    /// times as many: small bins are packed together again, and one that turns out larger than it
-    /// should be is still small. At least three, so that splitting always makes a bin smaller.
+    /// The number of bins into which to scatter `bytes` bytes. This is the number needed, or, if
+    /// one scatter can't make that many, the root that makes all levels equal. If pieces stay large
+    /// enough, it is up to four times as many: small bins are packed together again, and a bin that
+    /// turns out too large is still small. It is at least three, so that splitting always makes a
+    /// bin smaller.
     pub(crate) fn bins_at_once(&self, bytes: u64) -> usize {
         let needed = bytes.div_ceil(self.bin_bytes).max(1);
         let levels = levels(needed, self.fan_out as u64);
@@ -80,7 +81,7 @@ impl Limits {
         space.bytes <= self.area.bytes && space.records <= self.area.records
     }
 
-    /// Whether a bin has to be sorted but can't be loaded.
+    /// True if a bin must be sorted but doesn't fit in an area.
     pub(crate) fn must_split(&self, bin: &Bin) -> bool {
         !bin.is_one_key && !self.fits(self.bin_space(bin))
     }
@@ -112,15 +113,15 @@ impl Limits {
         loads
     }
 
-    /// Packs bins into loads that can be sorted: small neighbours together, and large bins of one
-    /// key cut.
+    /// Packs bins into loads that can be sorted. Joins small neighbours, and cuts large bins of one
+    /// key.
     pub(crate) fn pack(&self, bins: Vec<Bin>) -> Vec<Load> {
         let mut loads: Vec<Load> = Vec::new();
         let mut used = AreaSpace::default();
         let mut is_open = false;
         for bin in bins.into_iter().filter(|bin| bin.records > 0) {
             let space = self.bin_space(&bin);
-            // A bin of one key that is large enough for this to pay is written without a sort.
+            // A bin of one key is written without a sort. This pays if the bin is large enough.
             let stands_alone = bin.is_one_key && space.bytes > self.area.bytes / 4;
             match loads.last_mut() {
                 Some(load) if is_open && !stands_alone && self.fits(used + space) => {

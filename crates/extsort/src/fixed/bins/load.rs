@@ -1,4 +1,4 @@
-//! What is loaded into one area: bins that fit, or a part of one that doesn't.
+//! Loads: the bins, or a part of a bin, loaded into one area.
 
 use super::bin::Bin;
 use super::piece::Piece;
@@ -9,27 +9,27 @@ use crate::fixed::job::SortJob;
 use crate::store::seal::check_seal;
 use xsort_kernels::gather;
 
-/// Records that are loaded together.
+/// Records that are loaded and sorted together.
 #[derive(Debug, Default)]
 pub(crate) struct Load {
-    /// The first bin, or the only one.
+    /// Number of the first or only bin.
     pub(crate) bin: usize,
-    /// How many bins.
+    /// Number of bins.
     pub(crate) bins: usize,
     pub(crate) records: u64,
-    /// How many of them come before each bin but the first.
+    /// For each bin except the first, the number of records in the preceding bins.
     pub(crate) seams: Vec<u64>,
-    /// Whether all records have the same key.
+    /// True if all records have the same key.
     pub(crate) is_one_key: bool,
     pub(crate) pieces: Vec<Piece>,
-    /// Records that are in memory already. They come after the pieces of the same bin in the order
-    /// of the input.
+    /// Records that are already in memory. In the order of the input, they follow the same bin's
+    /// pieces.
     pub(crate) slices: Vec<BinSlice>,
 }
 
 impl Load {
-    /// Adds the next bin. It has other keys, so its pieces may come before the slices of the bin
-    /// before.
+    /// Adds the next bin. Its keys differ from all earlier ones, so its pieces may precede the
+    /// slices of the bins before it.
     pub(crate) fn join(&mut self, bin: Bin) {
         self.bins += 1;
         self.seams.push(self.records);
@@ -39,7 +39,7 @@ impl Load {
         self.slices.extend(bin.slices);
     }
 
-    /// What is to be read for it: whole pages, since the seals are of these.
+    /// The extents to read: whole pages, because seals cover pages.
     pub(crate) fn pages(&self, record_bytes: usize) -> Vec<Extent> {
         let extent = |piece: &Piece| Extent {
             file: usize::from(piece.address.drive),
@@ -50,7 +50,7 @@ impl Load {
     }
 }
 
-/// Loads, and the chunks in memory that some of their records are in.
+/// Loads, and the resident chunks that hold some of their records.
 #[derive(Clone, Copy)]
 pub(crate) struct Loads<'a> {
     pub(crate) loads: &'a [Load],
@@ -58,15 +58,17 @@ pub(crate) struct Loads<'a> {
 }
 
 impl Loads<'_> {
-    /// Whether load `number` may have the key of the one before: they are of one bin.
+    /// True if load `number` may share a key with the preceding load, because both are parts of one
+    /// bin.
     pub(crate) fn goes_on(&self, number: usize) -> bool {
         let load = &self.loads[number];
         let before = number.checked_sub(1).map(|before| &self.loads[before]);
         before.is_some_and(|before| load.is_one_key && before.is_one_key && load.bin == before.bin)
     }
 
-    /// Checks the pieces of load `number`, which were read to `pages`, moves their records together
-    /// and those of its slices behind them. Returns how many bytes they are, from the first one on.
+    /// Checks the pieces of load `number`, which were read into `pages`. Moves their records to the
+    /// front of `pages`, and appends the records of the load's slices. Returns the total size in
+    /// bytes.
     pub(crate) fn collect<K>(
         &self,
         job: &SortJob<'_, K>,
@@ -81,7 +83,7 @@ impl Loads<'_> {
             let read = &pages[from..from + paged];
             check_seal(job.disk, job.scratch(), piece.address, read, piece.seal)?;
             let bytes = piece.records as usize * record_bytes;
-            // Hot in the cache, since it has just been hashed.
+            // In the cache, since it has just been hashed.
             pages.copy_within(from..from + bytes, to);
             from += paged;
             to += bytes;

@@ -1,8 +1,8 @@
-//! Scatter and gather: every record goes to the bin of its key on scratch, then each bin is sorted
-//! by itself.
+//! Scatter and gather: each record goes to the bin of its key on scratch, then each bin is sorted
+//! on its own.
 //!
-//! The outline (`phases`): sample the keys, scatter the input into bins, split the bins that don't
-//! fit in memory until all do, gather bin after bin into the output.
+//! The outline (`phases`): sample the keys, scatter the input into bins, split bins that don't fit
+//! in memory until all fit, gather one bin after another into the output.
 //!
 //! ```text
 //! input -- chunks --> | bin | bin | bin | ...   pieces on scratch; the last chunks stay in memory
@@ -11,19 +11,19 @@
 //!                     load, sort, write         one bin a thread, in the order of the output
 //! ```
 //!
-//! This is how Rustbucket sorts (A. Asleson), but with the splitters of a samplesort instead of key
-//! prefixes. A key that is so frequent that it fills a bin has a bin to itself, which needs no sort
-//! and may have any size: so neither skew nor equal keys can exceed the budget. Pieces keep the
-//! order of the chunks and records that of their chunk, so the sort is stable.
+//! Rustbucket (A. Asleson) sorts this way, but with key prefixes instead of a samplesort's
+//! splitters. A key that is frequent enough to fill a bin gets its own bin, which needs no sort and
+//! may have any size. So neither skew nor equal keys can exceed the budget. Pieces keep the order
+//! of chunks, and records keep their order within a chunk, so the sort is stable.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `phases` | the two phases |
-//! | `sample` | keys from all over the data |
+//! | `sample` | keys from all parts of the data |
 //! | `scatter`, `piece` | records on their way into bins |
-//! | `bin`, `slices` | what is in a bin, on scratch and in memory |
-//! | `load`, `limits` | what is loaded at once, and how much that can be |
-//! | `places`, `in_place` | bins in the output's own file, and what is in the way of others there |
+//! | `bin`, `slices` | a bin's records, on scratch and in memory |
+//! | `load`, `limits` | the records loaded at once, and the limits on their number |
+//! | `places`, `in_place` | bins in the output's own file, and moving pieces out of the way there |
 //! | `gather` | bins on their way into the output |
 
 mod bin;

@@ -54,8 +54,8 @@ pub(crate) fn scatter_input<K: Key>(
     Ok(scattered)
 }
 
-/// Phase two: splits bins until all fit, and gathers them into the output, which is then complete
-/// but not in place.
+/// Phase two: splits bins until all fit, and gathers them into the output. The output is then
+/// complete but not published.
 pub(crate) fn gather_bins<K: Key>(
     job: &SortJob<'_, K>,
     shape: &ScatterShape,
@@ -99,7 +99,7 @@ struct BinSplitter<'a, K> {
     shape: &'a ScatterShape,
     limits: Limits,
     residents: Vec<BinnedChunk>,
-    /// Splits so far.
+    /// Number of splits so far.
     splits: u64,
 }
 
@@ -127,13 +127,14 @@ impl<K: Key> BinSplitter<'_, K> {
             let source = ScatterSource::Loads { loads, areas: self.shape.gather_areas };
             Ok(scatter(job, &source, &splitters, memory)?.bins)
         })?;
-        // The sample's own keys go to several bins, or to one of a single key.
+        // The sample's own keys always fall into several bins, or into a bin of a single key.
         if finer.iter().any(|bin| bin.records == records && self.limits.must_split(bin)) {
             let what = format!("{records} records that are said to differ, and can't be split");
             return Err(Error::Lost { what });
         }
         if self.shape.levels == 1 {
-            // The plan didn't foresee this split, so there may be no space for both.
+            // The plan didn't expect this split, so there may not be space for the bin and its
+            // split parts.
             let pieces = loads.loads.iter().flat_map(|load| &load.pieces);
             let blocks = pieces.map(|piece| piece.sealed(job.record_bytes));
             job.scratch().discard(blocks.map(|block| (block.address, block.bytes as u64)))?;

@@ -1,8 +1,8 @@
-//! Pieces of bins on scratch, and how they get there.
+//! Pieces of bins, and writing them to scratch.
 //!
-//! A chunk has a piece for each bin that its records fall into. Several pieces, each in pages of
-//! its own, go to scratch in one block, so that writes are large however many bins there are. A
-//! piece that fills its block goes on in the next.
+//! A chunk has a piece for each bin that its records fall into. Several pieces share one block on
+//! scratch, each in its own pages, so that writes are large however many bins there are. A piece
+//! that fills its block continues in the next.
 
 use super::places::BinPlaces;
 use crate::Error;
@@ -17,23 +17,23 @@ use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{BlockPool, Completion, Lease};
 use xsort_kernels::gather;
 
-/// The records of one bin that came from one chunk, or a part of them, on scratch.
+/// A piece on scratch: the records of one bin that came from one chunk, or a part of them.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Piece {
     pub(crate) address: BlockAddress,
-    /// XXH3 of its pages.
+    /// XXH3 of the piece's pages.
     pub(crate) seal: u64,
-    /// Records in it; they begin at its first byte.
+    /// Number of records; they begin at the piece's first byte.
     pub(crate) records: u32,
-    /// The bin.
+    /// Number of the bin.
     pub(crate) bin: u32,
 }
 
 impl Piece {
-    /// Keeps it: an earlier process has written it to scratch, as a part of one of these bins.
+    /// Keeps this piece, which an earlier process has written to scratch for one of `bins`.
     ///
     /// # Errors
-    /// What is wrong, if there is no such piece.
+    /// A message, if there is no such piece.
     pub(crate) fn claim<K>(&self, job: &SortJob<'_, K>, bins: Range<usize>) -> Result<(), String> {
         let Piece { records, bin, .. } = *self;
         if records as usize > job.block_records() || !bins.contains(&(bin as usize)) {
@@ -42,19 +42,19 @@ impl Piece {
         job.scratch().claim(self.address, self.paged_bytes(job.record_bytes))
     }
 
-    /// The piece as scratch has it.
+    /// The piece's address, size and seal on scratch.
     pub(crate) fn sealed(&self, record_bytes: usize) -> SealedBlock {
         let bytes = paged_bytes(self.records as usize, record_bytes);
         SealedBlock { address: self.address, bytes, seal: self.seal }
     }
 
-    /// Bytes of its pages.
+    /// Size of the piece's pages in bytes.
     pub(crate) fn paged_bytes(&self, record_bytes: usize) -> u64 {
         paged_bytes(self.records as usize, record_bytes) as u64
     }
 }
 
-/// Writes the pieces of one chunk.
+/// Writes the pieces of one chunk to scratch.
 pub(crate) struct PieceWriter<'a, K> {
     job: &'a SortJob<'a, K>,
     chunk: usize,
@@ -63,8 +63,8 @@ pub(crate) struct PieceWriter<'a, K> {
     written: &'a Sender<Completion>,
     block: Option<Lease>,
     used: usize,
-    /// All pieces so far. Those from `addressed` on are in `block`, and their offsets count from
-    /// its start.
+    /// All pieces so far. The pieces from `addressed` on are in `block`, and their offsets are
+    /// relative to the block.
     pieces: Vec<Piece>,
     addressed: usize,
     writes: usize,
@@ -92,7 +92,7 @@ impl<'a, K> PieceWriter<'a, K> {
         }
     }
 
-    /// Gathers the records that `order` names into pieces of `bin`.
+    /// Gathers the records whose numbers are in `order` into pieces of `bin`.
     pub(crate) fn add(
         &mut self,
         bin: usize,
@@ -105,8 +105,8 @@ impl<'a, K> PieceWriter<'a, K> {
                 Some(block) => (block.len() - self.used) / record_bytes,
                 None => 0,
             };
-            // Less than that isn't worth a piece that goes on in the next block anyway. Where
-            // blocks have places of one size, what a block leaves free is lost.
+            // A smaller piece isn't worth it, because the rest would go to the next block anyway.
+            // If blocks have places of one size, the space that a block leaves free is lost.
             let worth = if self.places.is_some() { 64 } else { 8 };
             if fitting < order.len().min(self.job.block_records().div_ceil(worth)) {
                 self.flush()?;
@@ -132,12 +132,12 @@ impl<'a, K> PieceWriter<'a, K> {
         Ok(())
     }
 
-    /// Starts the write of the block, if there is one.
+    /// Submits the write of the block, if there is one.
     fn flush(&mut self) -> Result<(), Error> {
         let Some(lease) = self.block.take() else { return Ok(()) };
         let scratch = self.job.scratch();
         let used = self.used as u64;
-        // Behind the place of its last bin: so it is in the way of none of its bins.
+        // After the place of the block's last bin, so that it is in the way of none of its bins.
         let last_bin = self.pieces.last().map_or(0, |piece| piece.bin as usize);
         let address = match self.places {
             Some(places) => scratch.allocate_behind(places.start(last_bin), used),
@@ -159,8 +159,8 @@ impl<'a, K> PieceWriter<'a, K> {
         Ok(())
     }
 
-    /// Writes what is left; returns the pieces, in the order of the bins, and how many writes were
-    /// started.
+    /// Writes the remaining records. Returns the pieces, in the order of bins, and the number of
+    /// writes started.
     pub(crate) fn finish(mut self) -> Result<(Vec<Piece>, usize), Error> {
         self.flush()?;
         Ok((self.pieces, self.writes))

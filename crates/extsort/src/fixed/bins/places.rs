@@ -1,15 +1,15 @@
-//! Where in the output's own file each bin is to be: a little behind the place of its records in
-//! the output, as far as a sample tells.
+//! The place of each bin in the output's own file: a little after its records' position in the
+//! output, as predicted from a sample.
 
 use crate::fixed::plan::{Plan, lead_bytes};
 
-/// Where the blocks of each bin are to be in the output's file.
+/// The place of each bin in the output's file.
 pub(super) struct BinPlaces {
     starts: Vec<u64>,
 }
 
 impl BinPlaces {
-    /// By how many keys of a sample are in each bin.
+    /// Computes the places from the number of sampled keys in each bin.
     pub(super) fn new(plan: &Plan, sampled: &[usize]) -> BinPlaces {
         let lead_bytes = lead_bytes(plan.bytes, plan.block_bytes);
         let sum = sampled.iter().sum::<usize>().max(1) as u128;
@@ -21,7 +21,7 @@ impl BinPlaces {
         BinPlaces { starts: starts.collect() }
     }
 
-    /// Where those of a bin begin.
+    /// The offset at which a bin's blocks begin.
     pub(super) fn start(&self, bin: usize) -> u64 {
         self.starts[bin]
     }

@@ -1,9 +1,9 @@
-//! A sample of the keys, taken evenly from all over the data.
+//! A sample of the keys, taken evenly from all parts of the data.
 //!
 //! The data is divided into stretches of equal length, and a few kibibytes are read at a random
-//! place of each (stratified sampling). There are more stretches than the number of keys demands,
-//! because records that lie together are often alike. With places at equal distances, an input
-//! whose order has the same period would mislead the sample.
+//! place in each (stratified sampling). There are more stretches than the number of keys requires,
+//! because neighbouring records are often alike. Places at equal distances would mislead the sample
+//! if the input's order had the same period.
 
 use super::limits::Limits;
 use super::load::Loads;
@@ -21,29 +21,29 @@ use xsort_records::Key;
 
 /// Bytes read at each place, if records are small.
 const PLACE_BYTES: u64 = 8 << 10;
-/// Least number of places, if there are so many records.
+/// Minimum number of places, if there are enough records.
 const PLACES_MIN: u64 = 1_024;
-/// Reads in flight.
+/// Maximum number of reads in flight.
 const READS_MAX: usize = 32;
 
-/// Most records that are read at one place.
+/// Maximum number of records read at one place.
 fn records_at_place(record_bytes: u64) -> u64 {
     (PLACE_BYTES / record_bytes).max(1)
 }
 
-/// Places for `wanted` of the records, of which each has up to `per_read`.
+/// The number of places for sampling `wanted` of `records` records, with up to `per_read` at each.
 fn places(wanted: u64, records: u64, per_read: u64) -> u64 {
     wanted.div_ceil(per_read).max(PLACES_MIN).min(wanted).min(records)
 }
 
-/// How many reads of the inputs it takes to sample them.
+/// The number of reads that sample the inputs.
 pub(crate) fn sample_reads(plan: &Plan) -> u64 {
     let Shape::Scatter(shape) = &plan.shape else { return 0 };
     let bins = Limits::of(plan, shape).bins_at_once(plan.bytes);
     places(sample_keys(plan, bins), plan.records, records_at_place(plan.record_bytes))
 }
 
-/// Samples normalised keys of the inputs for so many bins. Returns them sorted.
+/// Samples the inputs for a scatter into `bins` bins. Returns the normalised keys, sorted.
 pub(super) fn sample_input<K: Key>(
     job: &SortJob<'_, K>,
     io: &SortIo<'_>,
@@ -56,7 +56,7 @@ pub(super) fn sample_input<K: Key>(
     Ok(sorted(job, read_keys(job, io.input_files, &extents, wanted, memory)?))
 }
 
-/// As [`sample_input`], of loads.
+/// Samples loads for a scatter into `bins` bins. Returns the normalised keys, sorted.
 pub(super) fn sample_loads<K: Key>(
     job: &SortJob<'_, K>,
     loads: Loads<'_>,
@@ -102,7 +102,7 @@ fn sorted<K: Key>(job: &SortJob<'_, K>, keys: Vec<u8>) -> Vec<u8> {
     sorted.concat()
 }
 
-/// Reads about `wanted` keys from all over the extents, which hold whole records.
+/// Reads about `wanted` keys from all parts of the extents, which hold whole records.
 fn read_keys<K: Key>(
     job: &SortJob<'_, K>,
     files: &[FileId],
@@ -138,17 +138,17 @@ fn read_keys<K: Key>(
     Ok(keys)
 }
 
-/// The first of `each` records that a sample with this seed takes from stretch number `place`,
-/// which has these records. All places at which they lie within the stretch are equally likely,
-/// over all seeds. Public for tests that mislead a sample on purpose.
+/// The number of the first record that a sample takes from `stretch`, the stretch with number
+/// `place`. `each` records are taken. Over all seeds, every position within the stretch is equally
+/// likely. Public for tests that mislead a sample on purpose.
 pub fn first_sampled(seed: u64, place: u64, stretch: Range<u64>, each: u64) -> u64 {
     let choices = (stretch.end - stretch.start).saturating_sub(each) + 1;
     let random = u128::from(split_mix(seed ^ split_mix(place)));
     stretch.start + ((random * u128::from(choices)) >> 64) as u64
 }
 
-/// A number that looks random, from any number (G. L. Steele, D. Lea and C. H. Flood, "Fast
-/// splittable pseudorandom number generators", 2014).
+/// Hashes a number to a pseudorandom one (G. L. Steele, D. Lea and C. H. Flood, "Fast splittable
+/// pseudorandom number generators", 2014).
 fn split_mix(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -156,8 +156,8 @@ fn split_mix(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// At most `each` records from record number `first` of all extents on, as far as they lie in one
-/// extent.
+/// At most `each` records from record number `first` on, counted over all extents. They end with
+/// the extent.
 fn records_at(extents: &[Extent], record_bytes: u64, first: u64, each: u64) -> Option<Extent> {
     let mut before = first * record_bytes;
     for extent in extents {

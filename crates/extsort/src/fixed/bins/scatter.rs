@@ -1,8 +1,8 @@
-//! Scattering: a pass that puts every record into the bin of its key.
+//! Scattering: a pass that moves each record into the bin of its key.
 //!
-//! Threads share nothing but the splitters, which nobody writes: a chunk belongs to one thread,
-//! which finds the bins of its records and gathers them, bin by bin, into blocks for scratch. The
-//! last chunks of the input stay in their areas.
+//! Threads share only the splitters, which are read-only. Each chunk belongs to one thread, which
+//! finds the bins of its records and gathers them, bin by bin, into blocks for scratch. The last
+//! chunks of the input stay in their areas.
 
 use super::bin::Bin;
 use super::load::Loads;
@@ -28,28 +28,28 @@ use xsort_disk::{BlockPool, Completion, FileId, Lease, align_up};
 use xsort_kernels::Splitters;
 use xsort_records::{Checksum, Key};
 
-/// Where the records of a scatter come from.
+/// The source of a scatter's records.
 pub(super) enum ScatterSource<'a> {
-    /// The inputs, the size of each, and where the bins are to be in the output's file.
+    /// The inputs, the size of each, and the places of the bins in the output's file.
     Inputs { files: &'a [FileId], bytes: &'a [u64], places: Option<BinPlaces> },
-    /// Loads of a bin that is split, and how many areas to use for them.
+    /// Loads of a bin that is split, and the number of areas for them.
     Loads { loads: Loads<'a>, areas: usize },
 }
 
-/// What a scatter makes.
+/// The result of a scatter.
 pub(crate) struct Scattered {
-    /// In the order of their keys.
+    /// The bins, in the order of their keys.
     pub(super) bins: Vec<Bin>,
     /// Chunks that stayed in memory.
     pub(super) residents: Vec<BinnedChunk>,
-    /// Of all records read from the inputs.
+    /// Checksum of all records read from the inputs.
     pub(super) checksum: Checksum,
-    /// What was done with each chunk.
+    /// The report of each chunk.
     pub(super) reports: Vec<ChunkReport>,
 }
 
 impl Scattered {
-    /// Its pieces on scratch.
+    /// The bins' pieces on scratch.
     pub(crate) fn sealed_blocks(&self, record_bytes: usize) -> impl Iterator<Item = SealedBlock> {
         self.bins.iter().flat_map(|bin| &bin.pieces).map(move |piece| piece.sealed(record_bytes))
     }
@@ -60,7 +60,7 @@ struct ScatteredChunk {
     pieces: Vec<Piece>,
     resident: Option<BinnedChunk>,
     checksum: Checksum,
-    /// None if an earlier process has scattered it.
+    /// `None` if an earlier process has scattered the chunk.
     report: Option<ChunkReport>,
 }
 
@@ -110,7 +110,7 @@ pub(super) fn scatter<K: Key>(
     Ok(collect(splitters, chunks.into_values().collect()))
 }
 
-/// The extents of the chunks of a source.
+/// The extents of each of a source's chunks.
 fn extents<'a, K>(
     job: &SortJob<'a, K>,
     source: &'a ScatterSource<'_>,
@@ -126,7 +126,7 @@ fn extents<'a, K>(
     }
 }
 
-/// The chunks of the input that an earlier process has scattered into so many bins, by number.
+/// The chunks that an earlier process has scattered into `bins` bins, by number.
 fn replay<K>(job: &SortJob<'_, K>, bins: usize) -> Result<BTreeMap<usize, ScatteredChunk>, Error> {
     let claim = |pieces: &Vec<Piece>| pieces.iter().try_for_each(|piece| piece.claim(job, 0..bins));
     let chunks = replay_chunks(job, claim)?.into_iter().map(|chunk| {
@@ -136,7 +136,7 @@ fn replay<K>(job: &SortJob<'_, K>, bins: usize) -> Result<BTreeMap<usize, Scatte
     Ok(chunks.collect())
 }
 
-/// Puts together what the chunks, in order, have for each bin.
+/// Collects the pieces and slices of each bin from the chunks, which are in order.
 fn collect<K: Key>(splitters: &Splitters<K>, chunks: Vec<ScatteredChunk>) -> Scattered {
     let mut counts = vec![(0, 0); splitters.bins()];
     for piece in chunks.iter().flat_map(|chunk| &chunk.pieces) {
@@ -175,14 +175,14 @@ fn collect<K: Key>(splitters: &Splitters<K>, chunks: Vec<ScatteredChunk>) -> Sca
     scattered
 }
 
-/// Puts the records of chunks into bins.
+/// A worker that scatters the records of chunks into bins.
 struct Scatterer<'a, K> {
     job: &'a SortJob<'a, K>,
     source: &'a ScatterSource<'a>,
     splitters: &'a Splitters<K>,
-    /// Chunks from this number on stay in memory.
+    /// The first chunk that stays in memory, as do all later ones.
     resident_from: usize,
-    /// Memory to spill through.
+    /// Blocks to spill through.
     blocks: Option<&'a Arc<BlockPool>>,
     sort_buffer: &'a mut Lease,
     written: Sender<Completion>,
@@ -237,8 +237,8 @@ impl<K: Key> Worker for Scatterer<'_, K> {
 }
 
 impl<K: Key> Scatterer<'_, K> {
-    /// Makes the records of a chunk contiguous in `pages`. Returns where they begin and how many
-    /// bytes they are.
+    /// Moves the records of a chunk together in `pages`. Returns the offset of the first one, and
+    /// their total size in bytes.
     fn load(
         &self,
         number: usize,
@@ -254,8 +254,8 @@ impl<K: Key> Scatterer<'_, K> {
         }
     }
 
-    /// Writes the records of a chunk to scratch, bin by bin. Returns the pieces, and how many
-    /// writes were started.
+    /// Writes the records of a chunk to scratch, bin by bin. Returns the pieces, and the number of
+    /// writes started.
     fn spill(
         &self,
         number: usize,

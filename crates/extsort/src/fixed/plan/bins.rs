@@ -1,4 +1,4 @@
-//! How scatter and gather divide the budget.
+//! Planning scatter and gather: how they divide the budget.
 //!
 //! ```text
 //! scatter | areas for chunks of the input   | sort buffers | spill blocks |
@@ -8,9 +8,9 @@
 //! ```
 //!
 //! A bin is loaded into an area as large as a chunk's. Small areas leave more chunks in memory;
-//! large ones make fewer bins and so larger pieces. The planner takes the smallest area whose
-//! pieces are still large enough for a drive, and only if the budget has none of that kind, bins of
-//! bins.
+//! large areas need fewer bins and so give larger pieces. The planner takes the smallest area whose
+//! pieces are still large enough for a drive. Only if the budget has none does it plan a second
+//! level of bins.
 
 use super::shape::{Facts, Plan, ScatterShape, Shape};
 use super::sizes::{
@@ -20,49 +20,49 @@ use crate::fixed::chunks::{EXTENTS_MAX, SLACK_BYTES, chunk_count};
 use crate::store::places::Places;
 use xsort_disk::{align_down, align_up};
 
-/// A piece of this size is worth a transfer of its own.
+/// A piece of this size is worth its own transfer.
 pub(crate) const PIECE_BYTES_EASY: u64 = 256 * KIB;
-/// With pieces below this size, reading a bin takes longer than another level does.
+/// Below this piece size, reading a bin takes longer than another level.
 const PIECE_BYTES_MIN: u64 = 64 * KIB;
-/// With pieces below this size bins in place are no faster than a merge
+/// Below this piece size, bins in place are no faster than a merge
 /// (docs/experiments/2026-11-27-in-place.md).
 const IN_PLACE_PIECE_BYTES: u64 = 96 * KIB;
-/// Bins are made to fill this percentage of an area: with the number of samples below, one in ten
+/// Percentage of an area that a bin is planned to fill. With [`SAMPLES_PER_BIN`], one bin in ten
 /// thousand turns out larger than its area.
 const FILL_PERCENT: u64 = 75;
-/// Sampled keys for each bin: its size is then within 6% (one standard deviation) of what was
-/// wanted.
+/// Sampled keys for each bin. The bin's size is then within 6% (one standard deviation) of its
+/// target.
 const SAMPLES_PER_BIN: u64 = 256;
-/// Heap bytes of a piece in the index, while that is put together.
+/// Heap bytes of a piece's entry while the index is built.
 const PIECE_ENTRY_BYTES: u64 = 80;
-/// Heap bytes of a sampled key besides the key itself, which is there twice.
+/// Heap bytes of a sampled key, in addition to two copies of the key.
 const SAMPLE_ENTRY_BYTES: u64 = 24;
-/// Least bins of a scatter, so that it always makes bins smaller.
+/// Minimum number of bins in a scatter, so that it always makes bins smaller.
 const FAN_OUT_MIN: usize = 8;
-/// Least records of a chunk, for the same reason.
+/// Minimum number of records in a chunk, so that a scatter always makes bins smaller.
 const CHUNK_RECORDS_MIN: u64 = 8;
-/// Beyond so many levels scattering makes no sense.
+/// Maximum number of levels. More make no sense.
 const LEVELS_MAX: u64 = 8;
 
-/// In the output's file bins begin so much of the output's bytes behind their place in it: the
-/// sample may be wrong by as much, and no bin is in the way of those before. With 16,384 sampled
-/// keys of records in random order it is wrong by less in all but one case in a thousand (the
-/// bound of Dvoretzky, Kiefer and Wolfowitz).
+/// In the output's file, each bin begins 1/`LEAD_SHARE` of the output's size after its position in
+/// the output. If the sample's error is smaller than this, no bin is in the way of an earlier one.
+/// With 16,384 sampled keys of records in random order, the error is smaller in all but one case in
+/// a thousand (the bound of Dvoretzky, Kiefer and Wolfowitz).
 const LEAD_SHARE: u64 = 64;
 
-/// Into how many bins chunks of this size can be scattered at once.
+/// The number of bins into which chunks of this size can be scattered at once.
 pub(crate) fn fan_out(chunk_bytes: u64) -> usize {
     ((chunk_bytes / PIECE_BYTES_MIN) as usize).clamp(FAN_OUT_MIN, 1 << 16)
 }
 
-/// How many scatters into at most `fan_out` bins it takes to make `bins` of them.
+/// The number of levels needed to scatter into `bins` bins, with at most `fan_out` at each level.
 pub(crate) fn levels(bins: u64, fan_out: u64) -> u32 {
     (1..).find(|&levels| fan_out.saturating_pow(levels) >= bins).expect("a fan-out is two or more")
 }
 
-/// Into how many bins each of so many scatters goes so that together they make `bins`: the root,
-/// rounded up. In whole numbers, because the C library's powers alone would have its mathematics
-/// loaded at every start.
+/// The number of bins at each of `levels` levels that gives `bins` in total: the root, rounded up.
+/// Computed in integers, because floating-point powers would load the C mathematics library at
+/// every start.
 pub(crate) fn bins_per_level(bins: u64, levels: u32) -> u64 {
     let (mut low, mut high) = (1, bins.max(1));
     while low < high {
@@ -72,7 +72,7 @@ pub(crate) fn bins_per_level(bins: u64, levels: u32) -> u64 {
     low
 }
 
-/// How many keys to sample for this number of bins.
+/// The number of keys to sample for `bins` bins.
 pub(crate) fn sample_keys(plan: &Plan, bins: usize) -> u64 {
     samples(bins as u64, plan.key_bytes, plan.budget_bytes).min(plan.records)
 }
@@ -82,12 +82,12 @@ fn samples(bins: u64, key_bytes: u64, budget_bytes: u64) -> u64 {
     (bins * SAMPLES_PER_BIN).min(affordable).max(16)
 }
 
-/// How far behind their places in the output bins begin in its file, with blocks of that size.
+/// The distance, in bytes, between a bin in the output's file and its position in the output.
 pub(crate) fn lead_bytes(bytes: u64, block_bytes: u64) -> u64 {
     (bytes / LEAD_SHARE).next_multiple_of(block_bytes)
 }
 
-/// The best plan within the budget, if there is any.
+/// The best plan within the budget, if there is one.
 pub(super) fn best_plan(facts: &Facts) -> Option<Plan> {
     let in_place = if facts.in_place { best_in_place(facts) } else { None };
     in_place.or_else(|| {
@@ -96,8 +96,8 @@ pub(super) fn best_plan(facts: &Facts) -> Option<Plan> {
     })
 }
 
-/// The best plan with bins in place, if possible one whose pieces are large. Where memory is
-/// little, there are no more areas than threads (two at least), so that they are larger.
+/// The best plan with bins in place, preferably one with large pieces. If memory is short, it has
+/// no more areas than threads (at least two), so that the areas are larger.
 fn best_in_place(facts: &Facts) -> Option<Plan> {
     let candidate = Candidate::new(facts, facts.threads as u64);
     let fewer = Candidate { gather_areas: candidate.threads.max(2), ..candidate.clone() };
@@ -109,18 +109,18 @@ fn best_in_place(facts: &Facts) -> Option<Plan> {
     }
 }
 
-/// Whether bins are in the output's file, in pieces that are large enough.
+/// True if bins are in the output's file and their pieces are large enough.
 pub(super) fn is_good_in_place(plan: &Plan) -> bool {
     let Shape::Scatter(shape) = &plan.shape else { return false };
     shape.in_place && plan.chunk_bytes / shape.bins.max(1) as u64 >= IN_PLACE_PIECE_BYTES
 }
 
-/// A number of threads, and what follows from it alone.
+/// A number of threads, and the sizes that follow from it alone.
 #[derive(Clone)]
 struct Candidate<'a> {
     facts: &'a Facts,
     threads: u64,
-    /// Areas to load bins into.
+    /// Number of areas for loading bins.
     gather_areas: u64,
     bytes: u64,
     block_bytes: u64,
@@ -157,25 +157,27 @@ impl Candidate<'_> {
         }
     }
 
-    /// Bytes of an area for chunks of so many records.
+    /// Size of an area for chunks of `chunk_records` records, in bytes.
     fn area_bytes(&self, chunk_records: u64) -> u64 {
         align_up(chunk_records * self.facts.record_bytes)
             + self.extents_max * SLACK_BYTES
             + align_up(chunk_records * 8)
     }
 
-    /// Bytes that blocks take, of whichever phase needs more.
+    /// Bytes of blocks in the phase that needs more.
     fn blocks_bytes(&self) -> u64 {
         let output = self.output_blocks * self.output_block_bytes + seam_pages(self.threads) * PAGE;
         output.max(self.spill_blocks * self.block_bytes)
     }
 
-    /// The plan with the smallest chunks that make good pieces, or else with the largest that fit.
+    /// The plan with the smallest chunks that give good pieces, otherwise with the largest chunks
+    /// that fit.
     fn plan(&self) -> Option<Plan> {
         let Facts { record_bytes, .. } = *self.facts;
         let records = self.bytes / record_bytes;
         let even = records.div_ceil(4 * self.threads).max(CHUNK_BYTES_MIN.div_ceil(record_bytes));
-        // A piece is a chunk's share of a bin, and a bin is about a chunk: chunk^2 / bytes.
+        // A piece is a chunk's share of a bin, and a bin is about the size of a chunk: chunk^2 /
+        // bytes.
         let easy =
             ((self.bytes as f64) * (PIECE_BYTES_EASY * 100 / FILL_PERCENT) as f64).sqrt() as u64;
         let easy = (easy / record_bytes).max(CHUNK_BYTES_MIN.div_ceil(record_bytes)).min(even);
@@ -186,9 +188,10 @@ impl Candidate<'_> {
         self.with_chunks(easy.min(fitting)).or_else(|| self.with_chunks(fitting))
     }
 
-    /// Most records of a chunk with which a sort still has all the areas that it must have.
+    /// The largest number of records in a chunk for which all required areas fit.
     fn largest_chunk(&self) -> Option<u64> {
-        // Small chunks can fail too, for the size of their index; so from above.
+        // Small chunks can also fail, because of their index; so the search goes from large to
+        // small.
         let all = (self.bytes / self.facts.record_bytes).max(CHUNK_RECORDS_MIN);
         let halves = std::iter::successors(Some(all), |&records| Some(records / 2));
         let mut halves = halves.take_while(|&records| records >= CHUNK_RECORDS_MIN);
@@ -201,7 +204,7 @@ impl Candidate<'_> {
         Some(low)
     }
 
-    /// The plan with chunks of so many records, if it fits.
+    /// The plan with chunks of `chunk_records` records, if it fits.
     fn with_chunks(&self, chunk_records: u64) -> Option<Plan> {
         let chunks = self.chunks(chunk_records)?;
         let sort_buffer_bytes = align_up(chunk_records * 8);
@@ -223,7 +226,7 @@ impl Candidate<'_> {
         let Facts { record_bytes, key_bytes, budget_bytes, .. } = *self.facts;
         let (bytes, records) = (self.bytes, self.bytes / record_bytes);
         let spilled = chunks.count - resident;
-        // Pages are filled up: half a page for each piece.
+        // The last page of each piece is half empty on average.
         let spilled_records = (spilled * chunk_records).min(records);
         let padding_bytes = spilled * chunks.pieces * PAGE / 2;
         let spilled_bytes =
@@ -270,12 +273,12 @@ impl Candidate<'_> {
         })
     }
 
-    /// By how much the output's file is larger than the output while bins are in it.
+    /// The number of bytes by which the output's file exceeds the output while bins are in it.
     fn bytes_beside_output(&self, spilled: u64, chunks: &Chunks, chunk_records: u64) -> u64 {
         let chunk_bytes = chunk_records * self.facts.record_bytes;
         let paged_bytes = chunk_bytes + chunks.pieces * PAGE / 2;
-        // A block is full but for a record, and a 64th; the last one of a chunk isn't, and there is
-        // little room behind the last bin.
+        // A block may lack one record, and a 64th, to be full. A chunk's last block may be emptier,
+        // and there is little space after the last bin.
         let of_bytes = (paged_bytes + paged_bytes / 32).div_ceil(self.block_bytes);
         let of_records = chunk_records.div_ceil(self.block_bytes / self.facts.record_bytes);
         let blocks = of_bytes.max(of_records);
@@ -285,7 +288,7 @@ impl Candidate<'_> {
         (lead_bytes + placed_bytes).next_multiple_of(self.block_bytes) - self.bytes
     }
 
-    /// What chunks of so many records make, unless it takes too many levels.
+    /// The sizes for chunks of `chunk_records` records; `None` if they need too many levels.
     fn chunks(&self, chunk_records: u64) -> Option<Chunks> {
         let Facts { record_bytes, key_bytes, budget_bytes, .. } = *self.facts;
         let chunk_bytes = chunk_records * record_bytes;
@@ -298,15 +301,16 @@ impl Candidate<'_> {
         if levels > LEVELS_MAX {
             return None;
         }
-        // A piece for each bin, and one more for each block that ends inside a piece.
+        // One piece for each bin, and one more for each block that ends inside a piece.
         let pieces = bins_at_once.min(chunk_records) + chunk_bytes / self.block_bytes + 2;
-        // A quarter more for bins that are split without having been meant to.
+        // A quarter more, for bins that are split although the plan didn't expect it.
         let entries = count * pieces * if levels > 1 { 2 } else { 1 };
         let entries = entries + entries / 4;
         let sampled = samples(bins_at_once, key_bytes, budget_bytes);
         let sample_bytes = sampled * (2 * key_bytes + SAMPLE_ENTRY_BYTES);
         let place_bytes = match self.facts.in_place && levels == 1 {
-            // Where each bin begins, and the places of a file that is a quarter larger.
+            // The start of each bin, and the places of a file that is a quarter larger than the
+            // output.
             true => {
                 Places::heap_bytes(self.bytes * 5 / 4, self.block_bytes) + 4 * 24 * bins_at_once
             }
@@ -317,13 +321,13 @@ impl Candidate<'_> {
     }
 }
 
-/// What follows from the size of the chunks alone.
+/// The sizes that follow from the chunk size alone.
 struct Chunks {
     count: u64,
     bin_bytes: u64,
     bins: u64,
     levels: u64,
-    /// Pieces that a chunk is scattered into.
+    /// Number of pieces from each chunk.
     pieces: u64,
     index_bytes: u64,
 }

@@ -1,4 +1,4 @@
-//! Choosing between the methods, and the least budget for which there is a plan.
+//! Choosing between the methods, and finding the least budget that has a plan.
 
 use super::shape::{Facts, Plan, Shape};
 use super::sizes::PAGE;
@@ -7,29 +7,29 @@ use crate::Error;
 use crate::fixed::options::Method;
 use crate::job::least_budget::least_budget;
 
-/// Beyond so many runs scattering takes a quarter less processor time than merging
+/// With more runs than this, scattering takes a quarter less processor time than merging
 /// (docs/experiments/2026-11-21-large-machine.md).
 const MANY_RUNS: usize = 1000;
-/// With fewer threads than this the processor's time doesn't matter: the threads wait for the
-/// drives anyway.
+/// With fewer threads than this, processor time doesn't matter: the threads wait for the drives
+/// anyway.
 const MANY_THREADS: usize = 8;
 
 /// Plans a sort.
 ///
 /// # Errors
-/// [`Error::Memory`] with the least budget that would do.
+/// [`Error::Memory`] with the least budget that has a plan.
 pub fn plan(facts: &Facts) -> Result<Plan, Error> {
     if let Some(plan) = best_plan(facts) {
         return Ok(plan);
     }
-    // A little more can be too little again, since blocks and areas are then divided otherwise. The
-    // budget that is named has a plan.
+    // A slightly larger budget can be too small again, since it is divided into other blocks and
+    // areas. The budget in the error is known to have a plan.
     let has_plan = |budget_bytes| best_plan(&Facts { budget_bytes, ..facts.clone() }).is_some();
     let needed_bytes = least_budget(facts.budget_bytes, PAGE, has_plan).unwrap_or(u64::MAX);
     Err(Error::Memory { budget_bytes: facts.budget_bytes, needed_bytes })
 }
 
-/// The most bytes that input number `stream`, whose size isn't known yet, can have so that
+/// The maximum size in bytes of input number `stream`, whose size isn't known yet, for which
 /// everything can be sorted in memory.
 pub(crate) fn resident_bytes_max(facts: &Facts, stream: usize) -> u64 {
     let mut tried = facts.clone();
@@ -45,7 +45,7 @@ pub(crate) fn resident_bytes_max(facts: &Facts, stream: usize) -> u64 {
     low * facts.record_bytes
 }
 
-/// The best plan within the budget, if there is any.
+/// The best plan within the budget, if there is one.
 fn best_plan(facts: &Facts) -> Option<Plan> {
     match facts.method {
         Method::Merge => runs::best_plan(facts),
@@ -75,16 +75,16 @@ fn best_plan(facts: &Facts) -> Option<Plan> {
     }
 }
 
-/// The best plan of bins; in the output's file if that may be.
+/// The best plan of bins, in the output's file if possible.
 fn best_bins(facts: &Facts) -> Option<Plan> {
     bins::best_plan(facts).or_else(|| {
-        // In place they take a little more memory.
+        // Bins in place take slightly more memory.
         bins::best_plan(&Facts { in_place: false, ..facts.clone() })
     })
 }
 
-/// Whether a merge has so many runs that it takes much more processor time than scattering, on a
-/// machine where the processor can be what limits the sort.
+/// True if a merge has too many runs: it then takes much more processor time than scattering, on a
+/// machine whose processor can be the bottleneck.
 fn is_slow_to_merge(plan: &Plan) -> bool {
     plan.spilled_chunks > MANY_RUNS && plan.threads >= MANY_THREADS
 }

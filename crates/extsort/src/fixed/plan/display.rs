@@ -1,4 +1,4 @@
-//! A plan as the text that `--dry-run` prints: one line for each figure.
+//! A plan as the text that `--dry-run` prints, one figure on each line.
 
 use super::shape::{Plan, Shape};
 use crate::job::units::{Bytes, Count, Decimal};
@@ -16,7 +16,7 @@ impl Display for Plan {
 }
 
 impl Plan {
-    /// What is done with the input.
+    /// Writes the method and the division of the input.
     fn fmt_work(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (name, chunks) = match self.shape {
             Shape::Merge(_) => ("runs and merge", "runs"),
@@ -42,7 +42,7 @@ impl Plan {
         }
     }
 
-    /// How the budget is divided.
+    /// Writes how the budget is divided.
     fn fmt_memory(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let taken = Bytes(self.memory_bytes());
         line(f, "memory", format_args!("{taken} of {}", Bytes(self.budget_bytes)))?;

@@ -1,17 +1,17 @@
-//! The planner: sizes and a budget in, the whole shape of a sort out, or the least budget that
-//! would do.
+//! The planner. From sizes and a budget it computes the whole shape of a sort, or the least budget
+//! that has a plan.
 //!
-//! It is pure: it touches no disk and no clock, so that `--dry-run` prints exactly what a run does,
-//! and tests can ask about machines that aren't here. It lays out all memory of a sort that grows
-//! with the data, for every phase, so that each phase adds up to the budget at most.
+//! It is pure: it uses neither disk nor clock. So `--dry-run` prints exactly what a run does, and
+//! tests can plan for other machines. The plan accounts for all memory that grows with the data, in
+//! every phase, so that no phase exceeds the budget.
 //!
 //! | file | idea |
 //! |---|---|
-//! | `shape` | what is known before, and what a plan is |
-//! | `sizes` | sizes that both methods aim at |
+//! | `shape` | the facts known before a sort, and the plan |
+//! | `sizes` | target sizes of both methods |
 //! | `runs` | how runs and merge divide the budget |
 //! | `bins` | how scatter and gather divide the budget |
-//! | `choose` | which method, and the least budget |
+//! | `choose` | the method, and the least budget |
 //! | `display` | a plan as text |
 
 mod bins;

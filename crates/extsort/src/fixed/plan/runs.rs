@@ -1,4 +1,4 @@
-//! How runs and merge divide the budget.
+//! Planning runs and merge: how they divide the budget.
 //!
 //! ```text
 //! form runs | area | area | ... | sort buffers | spill blocks |
@@ -7,13 +7,13 @@
 //! ```
 //!
 //! An area holds a chunk of records, and their order in 8 bytes a record. If all chunks stay in
-//! memory, their records are moved to their order, by each thread into an area more: the merge then
-//! reads each chunk from its beginning to its end, where it would else miss the processor's caches
-//! and tables of pages with every record (docs/experiments/2026-11-24-arranged-records.md).
+//! memory, each thread moves a chunk's records into their order, in an additional area. The merge
+//! then reads each chunk sequentially. Otherwise it would miss the processor's caches and TLB at
+//! every record (docs/experiments/2026-11-24-arranged-records.md).
 //!
-//! A larger block makes transfers cheaper and the index smaller; with a smaller one more runs can
-//! be merged at once. The planner takes the largest block with which one merge is enough, and only
-//! if there is none, more passes.
+//! Larger blocks make transfers cheaper and the index smaller. Smaller blocks let more runs be
+//! merged at once. The planner takes the largest block for which one merge is enough. Only if there
+//! is none does it plan more passes.
 
 use super::shape::{Facts, MergeShape, Plan, Shape};
 use super::sizes::{
@@ -27,48 +27,48 @@ use crate::store::compression::workspace_bytes;
 use crate::store::merge_groups::merge_groups;
 use xsort_disk::{align_down, align_up};
 
-/// With blocks below this size, transfers cost more than another pass does.
+/// With blocks below this size, transfers cost more than another pass.
 const BLOCK_BYTES_ONE_PASS_MIN: u64 = 32 * KIB;
-/// Up to this many runs a merge costs about the same (16 runs or 256: 13 to 30 ns a record). Chunks
-/// grow beyond what is easy to sort before there are more.
+/// Up to this number of runs, the cost of a merge hardly depends on it (16 or 256 runs: 13 to 30 ns
+/// a record). Chunks grow beyond [`CHUNK_BYTES_EASY`] before there are more runs.
 const RUNS_EASY: u64 = 256;
-/// So many chunks are easy to merge whose records were moved to their order.
+/// Number of runs that are easy to merge if their records were moved into order.
 const ARRANGED_RUNS_EASY: u64 = 64;
-/// Less data is in the processor's caches anyway.
+/// Smaller data fits in the processor's caches anyway.
 const ARRANGED_BYTES_MIN: u64 = 16 * MIB;
-/// Moving larger records costs more than it saves: each has lines and pages of its own.
+/// Moving larger records costs more than it saves: each has its own cache lines and pages.
 const ARRANGED_RECORD_BYTES_MAX: u64 = KIB;
 /// Bytes of one segment of the merge: large enough that cutting it is cheap, small enough that all
-/// threads get some.
+/// threads get work.
 const SEGMENT_BYTES: u64 = 4 * MIB;
-/// Records of a segment for each run that takes part, so that cutting (a binary search per run)
-/// stays a small share of merging.
+/// Records of a segment for each run that takes part. Cutting needs a binary search for each run,
+/// and must stay a small share of merging.
 const SEGMENT_RECORDS_PER_RUN: u64 = 32;
-/// With little memory, and so small blocks, as many of them are written at once as make a 128th of
-/// the pool: a drive takes writes of 64 KiB at two thirds to three quarters of its rate
-/// (docs/experiments/2026-11-26-larger-writes.md).
+/// With little memory, and so small blocks, several blocks are written at once: together they take
+/// a 128th of the pool. A drive writes 64 KiB blocks at only two thirds to three quarters of its
+/// rate (docs/experiments/2026-11-26-larger-writes.md).
 const SPILL_BLOCK_SHARE: u64 = 128;
-/// Fewer areas are larger, and so are the runs: then a merge has fewer of them, and memory for
-/// blocks of this size or larger ones (docs/experiments/2026-11-27-fewer-areas.md).
+/// Fewer areas are larger, and so are the runs. A merge then has fewer runs, and memory for blocks
+/// of at least this size (docs/experiments/2026-11-27-fewer-areas.md).
 const FEW_AREAS_BLOCK_BYTES_MIN: u64 = 64 * KIB;
-/// A thread must not wait for writes while it empties one of few areas, which is the next to be
-/// filled: this part of the pool is for what is on its way to scratch.
+/// The part of the pool for writes to scratch if there are few areas. A thread that empties an area
+/// must not wait for writes, because this area is filled next.
 const FEW_AREAS_SPILL_SHARE: u64 = 6;
-/// Blocks for the output besides one a thread, as far as they can be as large as is good to write.
-/// More make the queue longer, and smaller ones cost more than that gains: 8 GB in 64 MiB took 5%
-/// less time with 10 of 512 KiB than with 30 of 128 KiB.
+/// Number of output blocks, in addition to one for each thread, that must fit at the chosen block
+/// size. More blocks make the queue longer, but smaller blocks cost more than that gains: 8 GB in
+/// 64 MiB took 5% less time with 10 blocks of 512 KiB than with 30 of 128 KiB.
 const OUTPUT_BLOCKS_FEW: u64 = 8;
-/// Smaller chunks are tried in sixteenths of what is planned else, down to 13 of them: half a chunk
-/// of the three or four that stay in memory beside a merge's blocks.
+/// Smaller chunks are tried in sixteenths of the planned size, down to 13 of them. With three or
+/// four chunks in memory during a merge, this saves at least half a chunk.
 const WHOLE_CHUNK: u64 = 16;
 const CHUNK_SHARE_MIN: u64 = 13;
-/// They make more runs, so they have to move fewer bytes by more than a 128th.
+/// Smaller chunks mean more runs, so they must reduce the moved bytes by more than a 128th.
 const WORTHWHILE_SHARE: u64 = 128;
-/// Heap bytes of a block's entry in the index and of its place in the forecast, without the key.
+/// Heap bytes of a block's index entry and its place in the forecast, without the key.
 const INDEX_ENTRY_BYTES: u64 = 48;
 const _: () = assert!(size_of::<(Block, RunBlock)>() as u64 <= INDEX_ENTRY_BYTES);
 
-/// The best plan within the budget, if there is any. Without memory for compression, nothing is
+/// The best plan within the budget, if there is one. Without memory for compression, nothing is
 /// compressed.
 pub(super) fn best_plan(facts: &Facts) -> Option<Plan> {
     let Some(codec) = facts.codec else { return best_of_all(facts) };
@@ -76,8 +76,8 @@ pub(super) fn best_plan(facts: &Facts) -> Option<Plan> {
     if plain.spilled_chunks == 0 {
         return Some(plain);
     }
-    // What compression takes must not cost passes; nor, if it may turn out not to pay, anything
-    // that matters.
+    // Compression's memory must not cost passes. If compression may turn out not to pay, its memory
+    // must not cost anything important.
     let is_as_good = |plan: &Plan| {
         plan.threads == plain.threads
             && 2 * plan.block_bytes >= plain.block_bytes
@@ -109,14 +109,14 @@ fn best_of_all(facts: &Facts) -> Option<Plan> {
     best
 }
 
-/// Whether a plan merges once, and neither blocks nor chunks are small.
+/// True if a plan merges only once, and neither its blocks nor its chunks are small.
 fn is_comfortable(plan: &Plan) -> bool {
     passes(plan) <= 1
         && (plan.block_bytes >= BLOCK_BYTES_ONE_PASS_MIN || plan.spilled_chunks == 0)
         && (plan.chunk_bytes >= CHUNK_BYTES_MIN || plan.threads == 1)
 }
 
-/// A plan in which all chunks stay in memory, their records moved to their order, if it fits and
+/// A plan in which all chunks stay in memory, with their records moved into order, if it fits and
 /// pays.
 fn arranged_plan(facts: &Facts) -> Option<Plan> {
     let bytes: u64 = facts.input_bytes.iter().sum();
@@ -145,7 +145,7 @@ fn passes(plan: &Plan) -> usize {
     merge_passes
 }
 
-/// The points of the search, those that are liked best first.
+/// The candidates of the search, best first.
 fn candidates(facts: &Facts) -> impl Iterator<Item = Candidate<'_>> {
     thread_counts(facts.threads).flat_map(move |threads| {
         let threads = threads as u64;
@@ -162,34 +162,34 @@ fn candidates(facts: &Facts) -> impl Iterator<Item = Candidate<'_>> {
     })
 }
 
-/// Sizes of blocks to try, largest first: powers of two from 1 MiB down to a page, none smaller
-/// than a record.
+/// Block sizes to try, largest first: powers of two from 1 MiB down to a page, none smaller than a
+/// record.
 fn block_sizes(facts: &Facts) -> impl Iterator<Item = u64> + use<> {
     let least = align_up(facts.record_bytes).next_power_of_two();
     let first = BLOCK_BYTES_MAX.max(least);
     std::iter::successors(Some(first), move |&bytes| (bytes / 2 >= least).then_some(bytes / 2))
 }
 
-/// One point of the search.
+/// A candidate of the search.
 struct Candidate<'a> {
     facts: &'a Facts,
     threads: u64,
-    /// Least areas while runs are formed.
+    /// Minimum number of areas while runs are formed.
     areas: u64,
     block_bytes: u64,
-    /// How large chunks are, in parts of what is planned else, which are [`WHOLE_CHUNK`].
+    /// Size of a chunk, in parts of the size planned otherwise; the whole is [`WHOLE_CHUNK`].
     chunk_share: u64,
-    /// Whether chunks stay in memory, with their records moved to their order.
+    /// True if chunks stay in memory, with their records moved into order.
     is_arranged: bool,
 }
 
-/// The budget, divided into what is beside the pool and what is in it.
+/// The budget, divided into the pool and the memory outside it.
 struct Budget {
     index_bytes: u64,
-    /// A buffer and contexts for each thread.
+    /// Bytes of a buffer and contexts for each thread.
     compression_bytes: u64,
     pool_bytes: u64,
-    /// Blocks in flight that keep a drive busy, as far as the pool has them.
+    /// Number of blocks in flight that keep a drive busy, as far as the pool has them.
     flight_blocks: u64,
 }
 
@@ -201,9 +201,9 @@ struct Forming {
     chunk_records: u64,
     area_bytes: u64,
     sort_buffer_bytes: u64,
-    /// Runs that this makes.
+    /// Number of runs formed.
     runs: u64,
-    /// Areas that there is space for.
+    /// Number of areas that fit.
     areas_fitting: u64,
 }
 
@@ -212,7 +212,8 @@ struct Output {
     blocks: u64,
     block_bytes: u64,
     seam_pages: u64,
-    /// The larger one of an output block and a block on scratch, which intermediate passes write.
+    /// Size of an output block or a scratch block, whichever is larger. Intermediate passes write
+    /// the latter.
     large_block_bytes: u64,
 }
 
@@ -241,9 +242,9 @@ impl Candidate<'_> {
         Some(self.assemble(&budget, &forming, &output, &merging))
     }
 
-    /// The plan of this candidate, or one with smaller chunks if more of the records stay in memory
-    /// so: beside large ones the blocks of the merge may lack a little room, and a whole chunk goes
-    /// to scratch for that.
+    /// This candidate's plan, or a plan with smaller chunks if more records then stay in memory.
+    /// With large chunks, the merge's blocks may lack a little room, and a whole chunk is spilled
+    /// for that.
     fn with_more_in_memory(self, plan: Plan) -> Plan {
         if plan.spilled_chunks == 0 || !self.facts.may_keep {
             return plan;
@@ -256,8 +257,8 @@ impl Candidate<'_> {
         })
     }
 
-    /// Whether there are fewer areas than one for each thread and two to be filled meanwhile. One
-    /// thread makes do with two in any case.
+    /// True if there are fewer areas than one for each thread and two to be filled in the meantime.
+    /// A single thread always uses two.
     fn has_few_areas(&self) -> bool {
         self.threads > 1 && self.areas < self.threads + 2
     }
@@ -274,13 +275,13 @@ impl Candidate<'_> {
         self.block_bytes / self.facts.record_bytes
     }
 
-    /// Segments that threads hold, that wait for one, and that are being read.
+    /// Number of segments that are held by threads, waiting for a thread, or being read.
     fn segments_held(&self) -> u64 {
         self.threads + 2
     }
 
-    /// The index has an entry for each block, for a partial block at the end of each run, and an
-    /// eighth more for runs that intermediate passes make.
+    /// Divides the budget. The index has an entry for each block, for a partial block at the end of
+    /// each run, and an eighth more for the runs of intermediate passes.
     fn budget(&self) -> Option<Budget> {
         let Facts { key_bytes, budget_bytes, .. } = *self.facts;
         let blocks = self.records().div_ceil(self.block_records());
@@ -314,8 +315,8 @@ impl Candidate<'_> {
         let extents_max =
             if for_areas / areas > 4 * MIB { inputs.clamp(1, EXTENTS_MAX) } else { 1 } as u64;
 
-        // As many records as fit, but no more than make a chunk for each thread four times, or than
-        // are easy to sort; or the share of that which is asked for.
+        // The records that fit, but at most four chunks for each thread, and at most the number
+        // that is easy to sort; then the candidate's share of that.
         let fixed_bytes = areas * (extents_max * SLACK_BYTES + 2 * PAGE) + threads * PAGE;
         let (order_in_area, order_in_buffer) = if self.is_arranged { (0, 8) } else { (8, 0) };
         let bytes_per_record =
@@ -356,7 +357,7 @@ impl Candidate<'_> {
         let few = self.threads + OUTPUT_BLOCKS_FEW.min(flight);
         let block_bytes = floor_power_of_two(budget.pool_bytes / 8 / few);
         let block_bytes = block_bytes.clamp(PAGE, BLOCK_BYTES_MAX);
-        // More of them, but not smaller ones.
+        // More blocks, but not smaller ones.
         let flight = (budget.pool_bytes / 32).min(FLIGHT_BYTES) / block_bytes;
         let blocks = few.max(self.threads + flight);
         let large_block_bytes = block_bytes.max(self.block_bytes);
@@ -366,7 +367,7 @@ impl Candidate<'_> {
     fn merging(&self, budget: &Budget, forming: &Forming, output: &Output) -> Option<Merging> {
         let runs = forming.runs;
         let sort_buffers_bytes = self.threads * forming.sort_buffer_bytes;
-        // Each thread has an area to move records to.
+        // Each thread needs an area to move records to.
         let areas_needed = if self.is_arranged { runs + self.threads } else { runs };
         let all_resident = (self.facts.may_keep || runs == 0)
             && areas_needed <= forming.areas_fitting.max(self.areas)
@@ -399,9 +400,9 @@ impl Candidate<'_> {
         Some(Merging { areas, spilled_runs, fan_in_max, read_blocks, segment_blocks })
     }
 
-    /// Gives what is left for read-ahead beyond write-behind to both in equal parts. What is
-    /// written waits behind what is read: with much more of that in flight, threads wait for
-    /// memory of the output (docs/experiments/2026-11-27-balanced-queues.md).
+    /// Divides the memory left for reads evenly between read-ahead and write-behind. Writes wait
+    /// for reads at the drive: with many more reads in flight, threads wait for output memory
+    /// (docs/experiments/2026-11-27-balanced-queues.md).
     fn balance(
         &self,
         budget: &Budget,
@@ -426,8 +427,8 @@ impl Candidate<'_> {
         }
     }
 
-    /// How many runs go to scratch, and how many a merge takes at most: as few as possible go
-    /// there, and if the merge can't take all runs even so, all do.
+    /// The number of runs that are spilled, and the merge's maximum fan-in. As few runs as possible
+    /// are spilled. If the merge can't take all runs even so, all are spilled.
     fn spilled_runs(
         &self,
         runs: u64,
@@ -451,8 +452,8 @@ impl Candidate<'_> {
         (fan_in_max >= 2).then_some((spilled_runs, fan_in_max))
     }
 
-    /// Blocks for reading runs while so many other runs stay in their areas; `None` if there is no
-    /// space for the output then.
+    /// The number of blocks for reading runs while `resident` runs stay in their areas; `None` if
+    /// there is no space left for the output.
     fn read_blocks(
         &self,
         resident: u64,
@@ -462,9 +463,9 @@ impl Candidate<'_> {
         output: &Output,
     ) -> Option<u64> {
         let area_bytes = forming.area_bytes;
-        // The free part of the pool: areas, which may lie apart, and one piece behind them; or all
-        // of it. All block sizes are powers of two, so it doesn't matter from which of these the
-        // large blocks are cut.
+        // The free part of the pool: areas, which may lie apart, and one range after them; or the
+        // whole pool. All block sizes are powers of two, so it doesn't matter from which of these
+        // the large blocks are cut.
         let (free_areas, rest_bytes) = match resident {
             0 => (0, budget.pool_bytes),
             _ => (areas - resident, budget.pool_bytes - areas * area_bytes),
@@ -480,13 +481,13 @@ impl Candidate<'_> {
         (SEGMENT_BYTES / self.block_bytes).max(1)
     }
 
-    /// Blocks of a segment so that cutting so many runs stays cheap.
+    /// The blocks of a segment for which cutting `runs` runs stays cheap.
     fn segment_blocks_by_runs(&self, runs: u64) -> u64 {
         (runs * SEGMENT_RECORDS_PER_RUN).div_ceil(self.block_records())
     }
 
-    /// Blocks in segments that a merge of so many runs from scratch needs to do well, besides one
-    /// for each run.
+    /// The number of blocks in segments that an efficient merge of `runs` spilled runs needs,
+    /// beside one block for each run.
     fn working_blocks(&self, runs: u64) -> u64 {
         let wanted = self.segment_blocks_wanted();
         let by_runs = self.segment_blocks_by_runs(runs).min(wanted * 4);
@@ -543,8 +544,8 @@ impl Candidate<'_> {
             output_block_bytes: output.block_bytes,
             output_blocks: output.blocks as usize,
             seam_pages: output.seam_pages as usize,
-            // A run of an intermediate pass has partial blocks at its cuts: an eighth more is
-            // enough by the segment's size.
+            // A run of an intermediate pass has partial blocks at its cuts. With the segment's
+            // size, an eighth more is enough.
             scratch_bytes: on_scratch(spilled_records)
                 + spilled_runs * self.block_bytes
                 + on_scratch(largest_records) * 9 / 8,
@@ -558,8 +559,8 @@ fn floor_power_of_two(n: u64) -> u64 {
     if n == 0 { 0 } else { 1 << n.ilog2() }
 }
 
-/// What intermediate passes merge, in chunks: all together, and the largest run that they make.
-/// Every run is one chunk at first.
+/// The chunks that intermediate passes merge: the total, and the largest resulting run. Every run
+/// is one chunk at first.
 fn intermediate_chunks(runs: usize, fan_in_max: usize) -> (u64, u64) {
     let mut weights = vec![1u64; runs];
     let (mut merged, mut largest) = (0, 0);

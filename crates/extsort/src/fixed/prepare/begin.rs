@@ -13,7 +13,7 @@ use crate::{Error, Observer, scratch_directories};
 use std::path::PathBuf;
 use xsort_disk::{Disk, FileId};
 
-/// Prepares a sort. If it can be resumed, `fresh` is its checkpoint.
+/// Prepares a sort. If the sort can be resumed, `fresh` is its checkpoint.
 pub(super) fn begin<'a>(
     options: &SortOptions,
     stream: Option<Stream>,
@@ -43,13 +43,14 @@ pub(super) fn begin<'a>(
     let mut checkpoint = None;
     if let Some(fresh) = fresh {
         if space_use.needs_input_space && planned.resident_chunks() > 0 {
-            // Once the inputs are gone, what is only in memory would be lost with the process.
+            // Once the inputs are removed, records that are only in memory would be lost with the
+            // process.
             facts.may_keep = false;
             planned = plan(&facts)?;
             space_use = space.check(&planned)?;
         }
-        // The checkpoint's output takes the place of this one, which has shown that there can be
-        // one.
+        // The checkpoint's output replaces this one, which has shown that the output can be
+        // created.
         drop(output_guard);
         let inputs_go_early = space_use.needs_input_space;
         let (files, output) =
@@ -75,7 +76,7 @@ pub(super) fn begin<'a>(
     })))
 }
 
-/// What the planner has to know.
+/// The planner's input.
 fn facts(options: &SortOptions, inputs: &Inputs<'_>, in_place: bool) -> Facts {
     Facts {
         input_bytes: inputs.bytes.clone(),
@@ -107,8 +108,8 @@ fn spool_stream<'a>(
     Ok(spool)
 }
 
-/// Creates the output, and shows that there can be scratch. This comes before the space is
-/// measured, so that the error for a directory that can't be written to says that.
+/// Creates the output, and verifies that scratch can be created. This comes before the space is
+/// measured, so that the error for an unwritable directory says so.
 fn open_output<'a>(
     options: &SortOptions,
     scratch_directories: &[PathBuf],
@@ -122,7 +123,7 @@ fn open_output<'a>(
     Ok((file, guard))
 }
 
-/// Creates the files of the checkpoint, the output among them.
+/// Creates the checkpoint's files, including the output.
 fn begin_checkpoint<'a>(
     fresh: FreshCheckpoint<'a>,
     options: &SortOptions,

@@ -1,5 +1,5 @@
-//! Whether scratch is in the output's own file: what the drive can do and has space for, and what
-//! compressing would gain.
+//! Deciding whether scratch is in the output's own file: by the drive's features and free space,
+//! and by the gain from compression.
 
 use super::space::{Space, SpaceUse};
 use crate::fixed::options::{Method, SortOptions};
@@ -10,19 +10,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xsort_disk::{Disk, is_standard_output, is_url, parent_directory};
 
-/// A drive is measured only for sorts of at least so much.
+/// A drive is measured only for sorts of at least this size in bytes.
 const PROBED_BYTES_MIN: u64 = 256 << 20;
-/// Three times for so long, but no longer than a hundredth of the time that the fastest sort would
-/// take, and with so much memory.
+/// Maximum duration of each of the drive's three measurements, which use `PROBE_BYTES` of memory.
+/// They also take at most a hundredth of the time of the fastest possible sort.
 const PROBE_TIME_MAX: Duration = Duration::from_millis(50);
 const PROBED_BYTES_PER_NANOSECOND: u64 = 200;
 const PROBE_BYTES: u64 = 16 << 20;
-/// Beside a drive that writes more than this, compressing gains nothing
+/// If the drive writes faster than this, compression gains nothing
 /// (docs/experiments/2026-11-23-compression-auto.md).
 const FAST_BYTES_PER_SECOND: f64 = 1e9;
 
-/// Whether scratch may be in the output's file: that can be read back, and is on the drive that
-/// scratch is to be on.
+/// True if scratch may be in the output's file: the file can be read back, and is on the scratch
+/// drive.
 pub(super) fn may_be_in_place(
     options: &SortOptions,
     scratch_directories: &[PathBuf],
@@ -31,7 +31,7 @@ pub(super) fn may_be_in_place(
     if is_standard_output(&options.output) || is_url(&options.output) {
         return Ok(false);
     }
-    // Who names several directories wants scratch spread over them.
+    // A user who names several directories wants scratch spread over them.
     let [directory] = scratch_directories else { return Ok(false) };
     let output_drive = disk.drive(&parent_directory(&options.output))?;
     if !output_drive.overwrites || disk.drive(directory)?.id != output_drive.id {
@@ -40,9 +40,9 @@ pub(super) fn may_be_in_place(
     Ok(options.codec.is_none_or(Codec::is_auto))
 }
 
-/// Whether bins in place, which are never compressed, are better than runs that can be: beside a
-/// fast drive, which is measured if there is so much to sort that it doesn't matter what that
-/// takes.
+/// True if bins in place, which are never compressed, are better than compressed runs. This is so
+/// on a fast drive. The drive is measured if the sort is large enough for the measurement's time
+/// not to matter.
 pub(super) fn is_best_in_place(
     plan: &Plan,
     options: &SortOptions,
@@ -52,7 +52,7 @@ pub(super) fn is_best_in_place(
     if options.codec.is_none() {
         return true;
     }
-    // Of a limit reads take a half.
+    // Reads take half of the limit.
     let is_limited = disk.drive(directory).is_ok_and(|drive| {
         let limit = drive.limit_bytes_per_second.map_or(f64::MAX, |limit| limit as f64);
         limit <= 2.0 * FAST_BYTES_PER_SECOND
@@ -66,11 +66,11 @@ pub(super) fn is_best_in_place(
     rates.is_ok_and(|rates| rates.write_bytes_per_second > FAST_BYTES_PER_SECOND)
 }
 
-/// The plan, and how it fits on the drives. It is in place if `is_best` says so of such a plan, or
-/// if nothing else has space.
+/// The plan, and how it fits on the drives. The plan is in place if `is_best` returns true for it,
+/// or if no other plan has space.
 ///
 /// # Errors
-/// [`Error::Memory`], or [`Error::Space`] with the least that would do.
+/// [`Error::Memory`], or [`Error::Space`] with the least space that is enough.
 pub(super) fn plan_with_space(
     facts: &Facts,
     space: &Space<'_>,
@@ -81,7 +81,7 @@ pub(super) fn plan_with_space(
         let space_use = space.check(&planned)?;
         Ok((planned, space_use))
     };
-    // In place, the output's file must have its space before the inputs are read.
+    // In place, the space of the output's file must be reserved before the inputs are read.
     let is_in_place =
         |(plan, space_use): &(Plan, SpaceUse)| plan.is_in_place() && !space_use.reserves_late;
     if facts.in_place
@@ -103,7 +103,7 @@ pub(super) fn plan_with_space(
     }
 }
 
-/// The space that an error names.
+/// The space in bytes that an error asks for.
 fn needed_bytes(error: &Error) -> u64 {
     match error {
         Error::Space { needed_bytes, .. } => *needed_bytes,

@@ -1,4 +1,4 @@
-//! The inputs of a sort, open and measured.
+//! The inputs of a sort, opened and measured.
 
 use crate::fixed::options::SortOptions;
 use crate::store::content::{InputFile, check_contents};
@@ -9,14 +9,14 @@ use xsort_disk::{Disk, FileId};
 /// The inputs, by number.
 pub(super) struct Inputs<'a> {
     pub(super) files: Vec<FileId>,
-    /// Size of each.
+    /// Size of each input in bytes.
     pub(super) bytes: Vec<u64>,
     pub(super) guard: OpenFiles<'a>,
 }
 
 impl<'a> Inputs<'a> {
-    /// Opens all inputs but the one that is a stream, which has no file and no bytes yet. Refuses
-    /// what can't be whole records.
+    /// Opens all inputs except `stream`, which has no file and no bytes yet. Refuses files that
+    /// can't consist of whole records.
     pub(super) fn open(
         options: &SortOptions,
         stream: Option<usize>,
@@ -59,7 +59,7 @@ impl<'a> Inputs<'a> {
         Ok(inputs)
     }
 
-    /// Adds the file of the input that is a stream.
+    /// Adds the file of the stream.
     pub(super) fn add_stream(
         &mut self,
         number: usize,

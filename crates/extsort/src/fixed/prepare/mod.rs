@@ -1,11 +1,10 @@
-//! Everything that is checked before any work: inputs, output, scratch, and the space for all of
-//! it.
+//! Checks before a sort starts: inputs, output, scratch, and their space.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `begin` | a sort from the beginning |
-//! | `resume` | a sort that an earlier process has begun |
-//! | `inputs` | the inputs, open and measured |
+//! | `resume` | a sort that an earlier process began |
+//! | `inputs` | the inputs, opened and measured |
 //! | `in_place` | whether scratch is in the output's file |
 //! | `space` | whether everything fits on the drives |
 //! | `prepared` | a sort that can run |
@@ -28,8 +27,8 @@ use prepared::{meaning, request};
 use resume::resume;
 use xsort_disk::{Disk, is_standard_output};
 
-/// Opens and measures the inputs, reads a stream, plans, and checks the space; or reopens what an
-/// earlier process has left.
+/// Prepares a sort. Opens and measures the inputs, reads a stream, plans, and checks the space. If
+/// an earlier process left a checkpoint to resume, reopens that instead.
 pub(crate) fn prepare<'a>(
     options: &SortOptions,
     stream: Option<Stream>,

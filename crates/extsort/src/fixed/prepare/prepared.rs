@@ -1,4 +1,4 @@
-//! A sort that can run, or that an earlier process has all but finished.
+//! A sort that can run, or whose output an earlier process has already published.
 
 use crate::fixed::options::SortOptions;
 use crate::fixed::plan::Plan;
@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use xsort_disk::FileId;
 use xsort_records::Checksum;
 
-/// What there is to do.
+/// The remaining work.
 pub(crate) enum Preparation<'a> {
-    /// A sort.
+    /// The whole sort, or the rest of an interrupted one.
     Sort(Box<Prepared<'a>>),
-    /// What is left after the output was put in place.
+    /// The output is published; only cleaning up remains.
     Published(Box<PublishedSort<'a>>),
 }
 
@@ -21,37 +21,37 @@ pub(crate) enum Preparation<'a> {
 pub(crate) struct Prepared<'a> {
     pub(crate) plan: Plan,
     pub(super) inputs: Vec<FileId>,
-    /// Size of each input.
+    /// Size of each input in bytes.
     pub(super) input_bytes: Vec<u64>,
-    /// The inputs that are there, with their numbers, to be removed if that is asked for.
+    /// The inputs that exist, with their numbers. They are removed on request.
     pub(crate) present: Vec<(usize, FileId)>,
-    /// None once the inputs are closed.
+    /// `None` once the inputs are closed.
     pub(crate) input_guard: Option<OpenFiles<'a>>,
-    /// The input that was a stream.
+    /// The input that was a stream, if there was one.
     pub(crate) spool: Option<Spool>,
-    /// The drives can't hold the output and scratch besides the inputs: these have to go before the
-    /// output is written.
+    /// True if the drives can't hold inputs, output and scratch together. The inputs must then be
+    /// removed before the output is written.
     pub(crate) needs_input_space: bool,
-    /// The output's space can't be reserved before the inputs, or the spool, have given theirs
-    /// back.
+    /// True if the output's space can be reserved only after the inputs or the spool have freed
+    /// theirs.
     pub(crate) reserves_late: bool,
     pub(crate) scratch_directories: Vec<PathBuf>,
     /// The output, not yet published.
     pub(crate) output_file: FileId,
     pub(crate) output_guard: OpenFiles<'a>,
-    /// Of a sort that can be resumed.
+    /// The checkpoint of a sort that can be resumed.
     pub(crate) checkpoint: Option<CheckpointFiles<'a>>,
-    /// An earlier process has begun the sort.
+    /// True if an earlier process began the sort.
     pub(crate) is_resumed: bool,
 }
 
 impl Prepared<'_> {
-    /// The inputs to read, and the size of each.
+    /// Takes the inputs to read, and the size of each in bytes.
     pub(crate) fn take_inputs(&mut self) -> (Vec<FileId>, Vec<u64>) {
         (std::mem::take(&mut self.inputs), std::mem::take(&mut self.input_bytes))
     }
 
-    /// The inputs that are there, with their paths.
+    /// The inputs that exist, with their paths.
     pub(crate) fn removable<'o>(
         &self,
         options: &'o SortOptions,
@@ -61,18 +61,18 @@ impl Prepared<'_> {
     }
 }
 
-/// A sort whose output an earlier process has put in place.
+/// A sort whose output an earlier process has published.
 pub(crate) struct PublishedSort<'a> {
     pub(crate) plan: Plan,
-    /// Of the output.
+    /// The output's checksum.
     pub(crate) checksum: Checksum,
-    /// The inputs that are still there, with their numbers.
+    /// The inputs that still exist, with their numbers.
     pub(crate) inputs: Vec<(usize, FileId)>,
     pub(crate) input_guard: OpenFiles<'a>,
     pub(crate) checkpoint: CheckpointFiles<'a>,
 }
 
-/// What the options mean, as far as the output or the memory depends on it.
+/// The meaning of the options, as far as the output or the memory depends on them.
 pub(super) fn meaning(options: &SortOptions) -> String {
     // Another codec may need more memory than the plan has.
     match options.codec {
@@ -81,7 +81,7 @@ pub(super) fn meaning(options: &SortOptions) -> String {
     }
 }
 
-/// The sort that is asked for.
+/// The sort that the options ask for.
 pub(super) fn request<'t>(options: &'t SortOptions, meaning: &'t str) -> SortRequest<'t> {
     SortRequest {
         output: &options.output,

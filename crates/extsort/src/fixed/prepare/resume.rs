@@ -1,4 +1,4 @@
-//! Preparing to go on with a sort that an earlier process has begun, by its plan.
+//! Preparing to continue a sort that an earlier process began, by its plan.
 
 use super::prepared::{Preparation, Prepared, PublishedSort};
 use crate::fixed::options::SortOptions;
@@ -20,14 +20,14 @@ pub(super) fn resume<'a>(
 ) -> Result<Preparation<'a>, Error> {
     let plan: Plan = saved.plan()?;
     if plan.is_in_place() {
-        // No sort that can be resumed has its scratch where it writes its output.
+        // No sort that can be resumed has its scratch in the output's file.
         return Err(saved.contradiction());
     }
     let (input_guard, found) = reopen_inputs(options, &saved, disk)?;
     let inputs_go_early = saved.inputs_go_early;
     let are_removed = inputs_go_early && saved.is_input_read();
-    // After a merge pass or a split the chunks can't show any more whether everything is on
-    // scratch. Then inputs that are still there stay until the output is in place.
+    // After a merge pass or a split, the chunks no longer show whether everything is on scratch.
+    // Then the remaining inputs stay until the output is published.
     let needs_input_space = inputs_go_early && !saved.has_intermediate_pass();
     if are_removed && !saved.has_chunks(plan.spilled_chunks) {
         return Err(saved.contradiction());
@@ -60,7 +60,7 @@ pub(super) fn resume<'a>(
         input_guard: Some(input_guard),
         spool: None,
         needs_input_space,
-        // When the inputs have been read, whatever the earlier process has reserved.
+        // Once the inputs have been read, whatever the earlier process has reserved.
         reserves_late: true,
         scratch_directories: scratch_directories(&options.scratch, &options.output),
         output_file,
@@ -70,7 +70,7 @@ pub(super) fn resume<'a>(
     })))
 }
 
-/// Opens the inputs that are still there, and compares them with what they were.
+/// Opens the inputs that still exist, and compares them with their fingerprints.
 fn reopen_inputs<'a>(
     options: &SortOptions,
     saved: &SavedCheckpoint<'_>,
@@ -93,7 +93,7 @@ fn reopen_inputs<'a>(
     Ok((guard, found))
 }
 
-/// The inputs that are there and unchanged, with their numbers.
+/// The inputs that exist and are unchanged, with their numbers.
 fn present(found: &[ReopenedInput]) -> Vec<(usize, FileId)> {
     let is_present = |(number, found): (usize, &ReopenedInput)| match found {
         ReopenedInput::Unchanged(file) => Some((number, *file)),
@@ -102,9 +102,9 @@ fn present(found: &[ReopenedInput]) -> Vec<(usize, FileId)> {
     found.iter().enumerate().filter_map(is_present).collect()
 }
 
-/// Refuses to go on with inputs that are not what they were. If the interrupted sort has removed
-/// them, or was about to, none is needed; but the user has to decide about a file that has the name
-/// of one.
+/// Refuses to continue with changed inputs. If the interrupted sort has removed the inputs, or was
+/// about to, none is needed. But if a file has the name of a removed input, the user must decide
+/// about it.
 fn refuse_changed(
     options: &SortOptions,
     found: &[ReopenedInput],
@@ -135,7 +135,7 @@ fn refuse_changed(
     Ok(())
 }
 
-/// Refuses to call a sort finished that was one of other inputs.
+/// Refuses to report a sort as finished if its inputs have changed.
 fn refuse_other_inputs(options: &SortOptions, found: &[ReopenedInput]) -> Result<(), Error> {
     let is_changed =
         |(_, found): &(&PathBuf, &ReopenedInput)| matches!(found, ReopenedInput::Changed);

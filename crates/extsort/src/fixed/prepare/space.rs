@@ -1,4 +1,4 @@
-//! Whether the drives have space for scratch and the output.
+//! Checking that the drives have space for scratch and the output.
 
 use super::inputs::Inputs;
 use crate::fixed::options::SortOptions;
@@ -10,29 +10,29 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use xsort_disk::{Disk, DisplayPath, Drive, is_standard_output, is_url, parent_directory};
 
-/// The drives of a sort, and what it gives back to them while it runs.
+/// The drives of a sort, and the space that the sort frees while it runs.
 pub(super) struct Space<'a> {
     options: &'a SortOptions,
     disk: &'a dyn Disk,
     scratch_directories: &'a [PathBuf],
-    /// `None` of an output at a URL, where nobody knows how much is free.
+    /// The output's drive; `None` for a URL, whose free space is unknown.
     output_drive: Option<Drive>,
     freed: FreedSpace,
-    /// Whether an option that wasn't given would free the inputs' space.
+    /// True if `--remove-input`, which wasn't given, would free the inputs' space.
     may_remove_inputs: bool,
 }
 
-/// Space that is free again when the inputs have been read.
+/// Space that is free once the inputs have been read.
 #[derive(Default)]
 struct FreedSpace {
-    /// On the output's drive, by removing inputs.
+    /// Bytes on the output's drive, freed by removing inputs.
     inputs_bytes: u64,
-    /// By reading the spool: the drive, and how much.
+    /// The drive and the bytes that reading the spool frees.
     spool: Option<(u64, u64)>,
 }
 
 impl FreedSpace {
-    /// Free bytes of a drive, and those that the spool gives back to it while it is read.
+    /// Free bytes of a drive, including the bytes that the spool frees while it is read.
     fn free_bytes(&self, drive: &Drive) -> u64 {
         let spool = self.spool.filter(|(id, _)| *id == drive.id).map_or(0, |(_, bytes)| bytes);
         drive.free_bytes + spool
@@ -42,10 +42,10 @@ impl FreedSpace {
 /// How a plan fits on the drives.
 #[derive(Clone, Copy)]
 pub(super) struct SpaceUse {
-    /// It fits only if the inputs are removed before the output is written.
+    /// True if the plan fits only if the inputs are removed before the output is written.
     pub(super) needs_input_space: bool,
-    /// The output's space can't be reserved before the inputs, or the spool, have given theirs
-    /// back.
+    /// True if the output's space can be reserved only after the inputs or the spool have freed
+    /// theirs.
     pub(super) reserves_late: bool,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Space<'a> {
         Ok(Space { options, disk, scratch_directories, output_drive, freed, may_remove_inputs })
     }
 
-    /// Checks that there is space for everything.
+    /// Checks the space for output and scratch.
     pub(super) fn check(&self, plan: &Plan) -> Result<SpaceUse, Error> {
         let drives = self.scratch_drives(plan)?;
         let space_use = self.check_output(plan, &drives)?;
@@ -93,15 +93,15 @@ impl<'a> Space<'a> {
         Ok(space_use)
     }
 
-    /// Checks that there is space for the output, and for the scratch that goes to its drive.
+    /// Checks the space for the output, and for the scratch on its drive.
     fn check_output(&self, plan: &Plan, drives: &BTreeMap<u64, Drive>) -> Result<SpaceUse, Error> {
         let nothing = SpaceUse { needs_input_space: false, reserves_late: false };
         let Some(output_drive) = &self.output_drive else { return Ok(nothing) };
         if is_standard_output(&self.options.output) {
             return Ok(nothing);
         }
-        // In this sum scratch goes to the other drives first. That is the most optimistic split;
-        // the sort itself finds the real one.
+        // This sum assumes that scratch goes to the other drives first. That is the most optimistic
+        // split; the sort itself finds the real one.
         let others = drives.values().filter(|drive| drive.id != output_drive.id);
         let elsewhere: u64 = others.map(|drive| self.freed.free_bytes(drive)).sum();
         let scratch_here = match drives.contains_key(&output_drive.id) {
@@ -136,7 +136,7 @@ impl<'a> Space<'a> {
         })
     }
 
-    /// Warns of scratch directories that are memory.
+    /// Warns about scratch directories in memory.
     pub(super) fn notice_memory(&self, plan: &Plan, observer: &dyn Observer) -> Result<(), Error> {
         let mut drives = self.scratch_drives(plan)?;
         drives.retain(|_, drive| drive.is_memory);
@@ -163,8 +163,8 @@ impl<'a> Space<'a> {
     }
 }
 
-/// Space on a drive that removing the inputs frees: each file counts once, and none that has other
-/// names.
+/// Bytes that removing the inputs frees on `drive`. Each file counts once; a file with other hard
+/// links doesn't count.
 fn removable_bytes(disk: &dyn Disk, inputs: &Inputs<'_>, drive: u64) -> Result<u64, Error> {
     let mut freed = BTreeMap::new();
     for (&file, bytes) in inputs.files.iter().zip(&inputs.bytes) {

@@ -1,5 +1,5 @@
-//! Compressing the blocks of runs, each by itself, in the thread that fills it, and decompressing
-//! them in the first one that needs their records.
+//! Compressing the blocks of runs. The thread that fills a block compresses it on its own, and the
+//! first thread that needs its records decompresses it.
 
 use super::run::Block;
 use crate::Error;
@@ -11,7 +11,7 @@ use crate::store::seal::check_seal;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl<K> SortJob<'_, K> {
-    /// Compresses a block whose records have `bytes` bytes, in its own memory, if that is worth it.
+    /// Compresses in place a block whose records have `bytes` bytes, if that pays.
     pub(crate) fn compress(
         &self,
         block: &mut [u8],
@@ -24,7 +24,7 @@ impl<K> SortJob<'_, K> {
         Ok(compressed.map(|compressed| CompressedBytes { codec, bytes: compressed as u32 }))
     }
 
-    /// Checks the seal of a compressed block and decompresses it in its own memory.
+    /// Checks the seal of a compressed block, and decompresses it in place.
     pub(crate) fn decompress(
         &self,
         block: &Block,
@@ -43,8 +43,8 @@ impl<K> SortJob<'_, K> {
             .map_err(|reason| broken_block(self.disk, scratch, address, bytes, &reason))
     }
 
-    /// What was done so far. What a thread waits for while runs are formed is the drive, whichever
-    /// way its bytes go.
+    /// The sort's load so far. While runs are formed, threads wait only for the drive, whether they
+    /// read or write.
     fn load(&self) -> Load {
         let times = self.stage_times;
         let spilled_bytes = self.gauges.spilled.bytes.load(Relaxed) as f64;

@@ -1,11 +1,11 @@
-//! Where a merge is cut into segments that threads merge on their own.
+//! Cuts, which divide a merge into segments that threads merge independently.
 //!
 //! The records of a merge have a total order: (key, run, place in the run). A cut is a point in
-//! that order, chosen where a block begins: everything before the block's first record is on one
-//! side, that record and everything after it on the other. In every other run the cut is found by a
-//! binary search in a single block, the one that straddles it. So segments have exact bounds and
-//! exact places in the output, and one key that fills the whole input is cut as easily as any
-//! other: run and place distinguish records with equal keys.
+//! that order, at the beginning of a block: records before the block's first record are on one
+//! side, that record and all later ones on the other. In every other run, a binary search in the
+//! single block that straddles the cut finds its position. So segments have exact bounds and exact
+//! positions in the output. A key that fills the whole input is cut like any other, because run and
+//! place distinguish records with equal keys.
 //!
 //! ```text
 //! run 0  [  a..............|...b ][ c ....
@@ -14,26 +14,26 @@
 //!                         cut
 //! ```
 //!
-//! A segment is what lies between two cuts. The block in which a cut falls belongs to the segments
-//! on both sides of it, and stays until both are merged.
+//! A segment lies between two cuts. A block that a cut divides belongs to the segments on both
+//! sides, and stays until both are merged.
 //!
-//! The forecast alone says in which blocks a cut falls, so a segment can be handed out before it is
-//! cut. The thread that merges it finds the cut at its end, passes that on to the thread with the
-//! next segment, and gets the one at its beginning from the thread with the segment before: all
-//! cuts are made in parallel.
+//! The forecast alone determines which blocks a cut divides, so a segment can be handed out before
+//! it is cut. The thread that merges it finds the cut at its end, and sends it to the thread with
+//! the next segment. It receives the cut at its beginning from the thread with the preceding
+//! segment. So all cuts are found in parallel.
 
 /// A point in the order of a merge.
 #[derive(Debug)]
 pub(crate) struct Cut {
-    /// For each run, how many records come before the cut in the block in which it falls, which is
-    /// the last block that the forecast has before the cut.
+    /// For each run, the number of records before the cut in the block that the cut divides. This
+    /// is the run's last block before the cut in the forecast.
     pub(crate) offsets: Vec<u32>,
-    /// How many records of all runs come before it.
+    /// Number of records of all runs before the cut.
     pub(crate) records: u64,
 }
 
 impl Cut {
-    /// Before everything.
+    /// The cut before all records.
     pub(crate) fn start(runs: usize) -> Cut {
         Cut { offsets: vec![0; runs], records: 0 }
     }

@@ -1,13 +1,12 @@
-//! Reading a merge's blocks in the order of the forecast, and making segments of them.
+//! Reading a merge's blocks in the order of the forecast, and building segments of them.
 //!
-//! Reads go as far ahead as there are free blocks. A segment is handed out as soon as all of its
-//! blocks are in memory, so a thread that merges one never waits for a read, and its cuts tell it
-//! where in the output its records go. What is serial is a few instructions per run for every few
-//! megabytes.
+//! Reads are submitted as long as there are free blocks. A segment is handed out once all of its
+//! blocks are in memory, so a thread that merges it never waits for a read. Its cuts determine its
+//! position in the output. The serial part is a few instructions per run for every few megabytes.
 //!
 //! A merge always makes progress: reads are in the order in which cuts need them, every run holds
-//! at most one block across a cut, and the plan has a block for each of these besides those of the
-//! segments in flight.
+//! at most one block across a cut, and the plan has a block for each of these in addition to the
+//! blocks of the segments in flight.
 
 use super::cut::Cut;
 use super::forecast::RunBlock;
@@ -27,8 +26,8 @@ use std::sync::Arc;
 use xsort_disk::{BlockPool, Completion, Lease};
 use xsort_records::Key;
 
-/// Bytes of reads in flight: enough for several drives, but not so many that writes to the same
-/// drive are held up.
+/// Bytes of reads in flight: enough for several drives, but few enough not to delay writes to the
+/// same drive.
 const READ_FLIGHT_BYTES: usize = 32 << 20;
 
 /// The [`Feed`] of a merge.
@@ -38,19 +37,19 @@ pub(super) struct MergeFeed<'a, K> {
     /// Memory for blocks from scratch.
     pool: &'a Arc<BlockPool>,
     forecast: &'a [RunBlock],
-    /// Blocks of the forecast whose reads were started.
+    /// Number of the forecast's blocks whose reads were started.
     started: usize,
     in_flight: usize,
-    /// Blocks whose reads were started and that are in no segment yet; the first is number `pushed`
-    /// of the forecast.
+    /// Blocks whose reads were started and that aren't in a segment yet. The first has number
+    /// `pushed` in the forecast.
     window: VecDeque<Slot>,
-    /// Blocks of the forecast that are in a segment.
+    /// Number of the forecast's blocks that are in a segment.
     pushed: usize,
     segments: SegmentBuilder<'a>,
-    /// Segments that are merged.
+    /// Number of merged segments.
     segments_done: usize,
     segment_blocks: usize,
-    /// The block of the forecast with which the next segment begins.
+    /// The forecast number of the next segment's first block.
     segment_start: usize,
     completions_to: Sender<Completion>,
     completions_from: Receiver<Completion>,
@@ -63,10 +62,10 @@ enum Slot {
 }
 
 impl<'a, K: Key> MergeFeed<'a, K> {
-    /// Begins behind what is written already, as if those segments had been merged.
+    /// Begins after the written part of the output, as if its segments had been merged.
     ///
     /// # Errors
-    /// If a read fails, or the blocks up to there don't have so many records.
+    /// If a read fails, or if the blocks of the written part have another number of records.
     pub(super) fn new(
         job: &'a SortJob<'a, K>,
         shape: &MergeShape,
@@ -76,8 +75,8 @@ impl<'a, K: Key> MergeFeed<'a, K> {
         begun: &OutputProgress,
     ) -> Result<Self, Error> {
         let spilled = runs.iter().filter(|run| run.resident.is_none()).count();
-        // Besides a block for every run there are those of the segments in flight, and of the one
-        // that is being read.
+        // In addition to a block for every run, there are the blocks of the segments in flight and
+        // of the segment that is being read.
         let segment_blocks = if spilled == 0 {
             shape.segment_blocks
         } else {
@@ -107,18 +106,18 @@ impl<'a, K: Key> MergeFeed<'a, K> {
             let detail = format!("{skipped} records are not {} bytes", begun.prefix.bytes);
             return Err(job.journal.refuse(Step::Written, &detail));
         }
-        // Those that were skipped make one segment.
+        // The skipped segments count as one.
         feed.segments_done = feed.segments.begun();
         Ok(feed)
     }
 
-    /// The number of the first segment that it hands out.
+    /// The number of the first segment that is handed out.
     pub(super) fn first_segment(&self) -> usize {
         self.segments_done
     }
 
-    /// Skips to a block of the forecast: reads the blocks in which the cut there falls, and makes
-    /// the cut. Returns how many records come before it.
+    /// Skips to block `from` of the forecast. Reads the blocks that the cut there divides, and
+    /// finds the cut. Returns the number of records before it.
     fn skip_to(&mut self, from: usize) -> Result<u64, Error> {
         let Some(&next) = self.forecast.get(from) else {
             self.segment_start = self.forecast.len();
@@ -141,7 +140,7 @@ impl<'a, K: Key> MergeFeed<'a, K> {
         if from > 0 {
             let skipped = self.segments.end(self.forecast[0], Some(next));
             let cut = find_cut(self.job, self.runs, &skipped);
-            // No pipeline looks at the failure of what isn't decompressed yet.
+            // No pipeline checks whether decompressing these blocks has failed.
             self.job.failure.check()?;
             let cut: Cut = cut?;
             records = cut.records;
@@ -150,7 +149,7 @@ impl<'a, K: Key> MergeFeed<'a, K> {
         Ok(records)
     }
 
-    /// Reads one block, waits for it, and checks it.
+    /// Reads one block, waits for it, and checks its seal.
     fn read_and_wait(&mut self, run: usize, block: usize) -> Result<Arc<LoadedBlock>, Error> {
         let lease = self.pool.try_take().expect("the plan has a block for every run");
         self.submit(run, block, lease, 0);
@@ -178,7 +177,7 @@ impl<K: Key> Feed for MergeFeed<'_, K> {
 
     fn start_reads(&mut self) {
         let in_flight_max = (READ_FLIGHT_BYTES / self.pool.block_bytes().max(1)).clamp(4, 512);
-        // Resident blocks cost nothing to "read", but their slots would pile up.
+        // Resident blocks are "read" for free, but their slots would pile up.
         while self.in_flight < in_flight_max
             && self.window.len() < 4 * in_flight_max + self.segment_blocks
         {

@@ -1,7 +1,7 @@
 //! The order in which a merge needs the blocks of its runs, known before it starts.
 //!
-//! Knuth's forecasting (vol. 3, 5.4.9) looks at the last key of each block in memory to tell which
-//! run will be empty first. With the smallest key of *every* block in memory the whole sequence of
+//! Knuth's forecasting (vol. 3, 5.4.9) uses the last key of each block in memory to predict which
+//! run will be empty first. With the smallest key of *every* block in memory, the whole sequence of
 //! reads is known, and any number of drives can be kept busy ahead of the merge.
 
 use super::run::Run;
@@ -13,7 +13,7 @@ pub(crate) struct RunBlock {
     pub(crate) block: u32,
 }
 
-/// All blocks of `runs` by (smallest key, run, block).
+/// All blocks of `runs`, sorted by (smallest key, run, block).
 pub(crate) fn forecast(runs: &[Run]) -> Vec<RunBlock> {
     let count = runs.iter().map(|run| run.index.blocks().len()).sum();
     let mut forecast = Vec::with_capacity(count);

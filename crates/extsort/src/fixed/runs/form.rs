@@ -1,7 +1,7 @@
-//! Phase one: a sorted run of every chunk of the input.
+//! Phase one: form a sorted run of every chunk of the input.
 //!
-//! The first runs go to scratch. The last ones stay in their areas, as many as the plan says. If
-//! all stay, the records of each are moved to their order.
+//! The first runs are spilled. The last ones stay in their areas; the plan says how many. If all
+//! stay, the records of each are moved into order.
 
 use super::run::{Block, Index, Run};
 use super::spill::{BlockTimes, BlockWriter};
@@ -24,9 +24,9 @@ use xsort_disk::{BlockPool, Completion, Lease, align_up};
 use xsort_kernels::{gather, sort};
 use xsort_records::{Checksum, Key};
 
-/// Reads the inputs, and makes a sorted run of each chunk: in the order of the input. Takes over
-/// the runs that an earlier process has left. What it has read and done goes to
-/// the state.
+/// Reads the inputs, and forms a sorted run of each chunk. Takes over the runs that an earlier
+/// process has left. Returns all runs, in the order of the input. Adds checksums and reports to
+/// `state`.
 pub(crate) fn form_runs<K: Key>(
     job: &SortJob<'_, K>,
     state: &mut SortState<'_>,
@@ -79,20 +79,20 @@ pub(crate) fn form_runs<K: Key>(
     Ok(runs.into_values().collect())
 }
 
-/// A chunk that is a run now.
+/// A chunk that has become a run.
 struct SortedChunk {
     run: Run,
     checksum: Checksum,
     report: ChunkReport,
 }
 
-/// Makes runs of chunks.
+/// A worker that forms runs of chunks.
 struct Sorter<'a, K> {
     job: &'a SortJob<'a, K>,
-    /// Memory to spill through.
+    /// Blocks to spill through.
     blocks: Option<&'a Arc<BlockPool>>,
     sort_buffer: &'a mut Lease,
-    /// An area to move records to, if all chunks stay in memory.
+    /// An area to move records into, if all chunks stay in memory.
     spare: Option<&'a mut Lease>,
     written: Sender<Completion>,
 }
@@ -136,12 +136,12 @@ impl<K: Key> Worker for Sorter<'_, K> {
     }
 }
 
-/// Bytes of a chunk's records.
+/// Size of a chunk's records in bytes.
 fn bytes_of(extents: &[Extent]) -> usize {
     extents.iter().map(|extent| extent.bytes as usize).sum()
 }
 
-/// Finds the order of a chunk's records. Returns their checksum.
+/// Computes the order of a chunk's records. Returns their checksum.
 fn sort_chunk<K: Key>(
     job: &SortJob<'_, K>,
     extents: &[Extent],
@@ -156,8 +156,9 @@ fn sort_chunk<K: Key>(
 }
 
 impl<K: Key> Sorter<'_, K> {
-    /// Makes a run of a chunk that stays in memory: moves its records to their order, into the
-    /// spare area, and keeps their own as the next spare one. Records in order stay where they are.
+    /// Forms a run of a chunk that stays in memory. Moves its records into order in the spare area,
+    /// and keeps the chunk's own area as the next spare one. Records that are already in order stay
+    /// where they are.
     fn arrange(&mut self, chunk: Chunk) -> WorkedUnit<SortedChunk> {
         let mut times = chunk.times();
         let Chunk { number, extents, mut area, .. } = chunk;
@@ -190,7 +191,7 @@ impl<K: Key> Sorter<'_, K> {
         WorkedUnit { number, area: None, writes: 0, product }
     }
 
-    /// Splits an area into memory for records and memory for the order of `count` of them.
+    /// Splits an area into memory for records and memory for the order of `count` records.
     fn split_area(&mut self, mut area: Lease, count: usize) -> (Lease, Lease) {
         let order_bytes = align_up(count as u64 * 8) as usize;
         let records_bytes = area.len() - order_bytes;
@@ -201,8 +202,8 @@ impl<K: Key> Sorter<'_, K> {
         (records, order)
     }
 
-    /// Gathers a sorted chunk into blocks, and starts their writes. Returns their index, and how
-    /// many writes there are.
+    /// Gathers a sorted chunk into blocks, and starts their writes. Returns the index and the
+    /// number of writes.
     fn spill(
         &self,
         number: usize,
@@ -226,8 +227,9 @@ impl<K: Key> Sorter<'_, K> {
         writer.finish()
     }
 
-    /// The index of a run of `count` records that stays in memory: the same blocks, but without
-    /// addresses. `record` finds the record at a place of the order, with more behind it.
+    /// The index of a run of `count` records that stays in memory: as for a spilled run, but blocks
+    /// have no addresses. `record` returns a slice that begins with the record at a place in the
+    /// order.
     fn resident_index<'r>(&self, count: usize, record: impl Fn(usize) -> &'r [u8]) -> Index {
         let SortJob { key, record_bytes, .. } = *self.job;
         let record = |place| &record(place)[..record_bytes];

@@ -1,4 +1,4 @@
-//! Merging the runs into the output, with intermediate passes if they are too many for one merge.
+//! Merging the runs into the output, with intermediate passes if there are too many for one merge.
 //!
 //! ```text
 //!          read in the order of the forecast       segments                   pages
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use xsort_disk::{ALIGNMENT, BlockPool};
 use xsort_records::Key;
 
-/// Phase two: merges the runs into the output, which is then complete but not in place.
+/// Phase two: merges the runs into the output. The output is then complete but not published.
 pub(crate) fn merge_runs<K: Key>(
     job: &SortJob<'_, K>,
     shape: &MergeShape,
@@ -36,7 +36,7 @@ pub(crate) fn merge_runs<K: Key>(
     let plan = job.plan;
     let SortState { io, memory, phases } = state;
     let large_block_bytes = plan.output_block_bytes.max(plan.block_bytes) as usize;
-    // Large blocks before small ones: there are holes between runs that stay, and pages always fit
+    // Large blocks before small ones: there are holes between resident runs, and pages always fit
     // into those.
     let mut write_memory = Memory::new(memory.take(plan.output_blocks, large_block_bytes));
     let seam_pages = memory.take(plan.seam_pages, ALIGNMENT);
@@ -55,17 +55,17 @@ pub(crate) fn merge_runs<K: Key>(
     merge.merge_to_output(&runs, &output)
 }
 
-/// What all merges of a sort have in common.
+/// The context of all merges of a sort.
 struct RunMerge<'a, K> {
     job: &'a SortJob<'a, K>,
     shape: &'a MergeShape,
     read_blocks: &'a Arc<BlockPool>,
-    /// Intermediate merges so far.
+    /// Number of intermediate merges so far.
     steps: u64,
 }
 
 impl<K: Key> RunMerge<'_, K> {
-    /// Merges as many neighbouring runs as brings their number closest to the fan-in.
+    /// Merges groups of neighbouring runs, no more than needed to bring their number to the fan-in.
     fn intermediate_pass(
         &mut self,
         runs: Vec<Run>,
@@ -103,7 +103,7 @@ impl<K: Key> RunMerge<'_, K> {
         Ok(merged)
     }
 
-    /// Merges `runs` into a longer run on scratch.
+    /// Merges `runs` into a longer run on scratch. Returns its index.
     fn merge_to_run(&self, runs: &[Run], write_blocks: &Arc<BlockPool>) -> Result<Index, Error> {
         let mut segments = BTreeMap::new();
         let sink = Sink::Run(write_blocks);
@@ -121,7 +121,7 @@ impl<K: Key> RunMerge<'_, K> {
         Ok(index)
     }
 
-    /// Merges `runs` into the output, behind what an earlier process has written of it.
+    /// Merges `runs` into the output, after the part that an earlier process has written.
     fn merge_to_output(&self, runs: &[Run], output: &Output) -> Result<CompleteOutput, Error> {
         let job = self.job;
         let begun = output.resume(job)?;
@@ -148,9 +148,9 @@ impl<K: Key> RunMerge<'_, K> {
         Ok(CompleteOutput { checksum, prefix: progress.prefix })
     }
 
-    /// Merges `runs`, in this order among equal keys, into `sink`, going on where `begun` ends.
-    /// `finished` makes, from the number of the first segment, the function that takes the segments
-    /// once they are written.
+    /// Merges `runs` into `sink`, continuing where `begun` ends. Equal keys keep the order of the
+    /// runs. `finished` gets the number of the first segment, and returns the function that takes
+    /// each segment once it is written.
     fn merge<F: FnMut(usize, MergedSegment)>(
         &self,
         runs: &[Run],
@@ -177,7 +177,7 @@ impl<K: Key> RunMerge<'_, K> {
     }
 }
 
-/// A merge must write all records of its runs.
+/// Refuses a merge that didn't write all records of its runs.
 fn check_count(runs: &[Run], merged: u64) -> Result<(), Error> {
     let expected: u64 = runs.iter().map(|run| run.index.records()).sum();
     if merged == expected {

@@ -1,5 +1,4 @@
-//! The worker of a merge: it cuts and merges one segment at a time, all of whose blocks are in
-//! memory.
+//! The worker of a merge. It cuts and merges one segment at a time, whose blocks are all in memory.
 
 use super::forecast::RunBlock;
 use super::run::{Index, Run};
@@ -29,11 +28,11 @@ pub(crate) struct Merger<'a, K> {
     pub(crate) nodes: Vec<Node>,
 }
 
-/// What became of the records of a segment.
+/// The result of merging a segment.
 pub(crate) enum MergedSegment {
-    /// They are a range of the output.
+    /// The records are a range of the output.
     Output(WrittenRange),
-    /// They are on scratch, in these blocks.
+    /// The records are on scratch, in these blocks.
     Run(Index),
 }
 
@@ -48,8 +47,8 @@ impl<K: Key> Worker for Merger<'_, K> {
         // The thread with the next segment may be gone already.
         drop(segment.end.send(Arc::clone(&end)));
         let start = stage_times.merge_waits_for_read.time(|| segment.start.recv());
-        // The thread with the segment before sends its cut unless the sort has failed. It may wait
-        // for a block that another thread decompresses, which waits for nobody meanwhile.
+        // The thread with the preceding segment sends its cut unless the sort has failed. It may
+        // wait for a block that another thread decompresses, and that thread waits for no other.
         let start = start.map_err(|_| Error::Cancelled)?;
         let slices = stage_times
             .output_busy
@@ -92,7 +91,7 @@ impl<K: Key> Worker for Merger<'_, K> {
 }
 
 impl<K: Key> Merger<'_, K> {
-    /// Length of a key prefix that all records of a segment share.
+    /// Length in bytes of a key prefix that all records of a segment share.
     fn shared_bytes(&self, segment: &Segment) -> usize {
         let key = |block: RunBlock| self.runs[block.run as usize].index.key(block.block as usize);
         let high = match segment.next {
@@ -127,7 +126,7 @@ impl<K: Key> Merger<'_, K> {
     }
 }
 
-/// Fills `out` with the next records, which must be there.
+/// Fills `out` with the next records. Panics if there are fewer.
 fn fill_whole<K: Key>(merge: &mut Merge<'_, K>, out: &mut [u8], record_bytes: usize) {
     let merged = merge.fill(out);
     assert_eq!(merged * record_bytes, out.len(), "a segment has the records that its cuts say");

@@ -1,15 +1,15 @@
-//! Runs and merge: every chunk is sorted as it comes and goes to scratch as a run, then all runs
-//! are merged.
+//! Runs and merge: every chunk is sorted after it is read, and spilled as a run; then all runs are
+//! merged.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `form` | phase one: a sorted run of each chunk |
-//! | `compress` | blocks that take fewer pages on scratch |
-//! | `run`, `spill` | runs and their index, and blocks on their way to scratch |
+//! | `compress` | compression of the blocks of runs |
+//! | `run`, `spill` | runs and their index, and writing blocks to scratch |
 //! | `merge` | phase two: intermediate passes, and the merge into the output |
 //! | `forecast` | the order in which a merge needs the blocks |
 //! | `feed` | reading in that order, and handing out segments |
-//! | `cut`, `segment`, `slices` | what a segment is, and where it is cut |
+//! | `cut`, `segment`, `slices` | segments of a merge, and the cuts between them |
 //! | `merger`, `sink` | the worker that merges segments, and where it writes |
 
 mod compress;

@@ -13,19 +13,19 @@ use xsort_records::Key;
 /// A block of a run, without its smallest key.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Block {
-    /// Where it is on scratch.
+    /// The block's address on scratch.
     pub(crate) address: BlockAddress,
-    /// Records in it. They begin at its first byte, or what they are compressed to does, and the
-    /// rest of its last page is zero.
+    /// Number of records. They, or their compressed form, begin at the block's first byte. The rest
+    /// of its last page is zero.
     pub(crate) records: u32,
-    /// What they are compressed to, if they are.
+    /// The codec and size of the compressed records, if they are compressed.
     pub(crate) compressed: Option<CompressedBytes>,
-    /// XXH3 of its pages as written.
+    /// XXH3 of the block's pages as written.
     pub(crate) seal: u64,
 }
 
 impl Block {
-    /// The block as scratch has it.
+    /// The block's address, size and seal on scratch.
     pub(crate) fn sealed(&self, record_bytes: usize) -> SealedBlock {
         let plain_bytes = self.records as usize * record_bytes;
         let bytes = self.compressed.map_or(plain_bytes, |compressed| compressed.bytes as usize);
@@ -36,14 +36,14 @@ impl Block {
 
 /// The blocks of a run in order, with the smallest normalised key of each.
 ///
-/// This is what Knuth's forecasting needs (vol. 3, 5.4.9), taken further: with all smallest keys in
-/// memory, the order of all reads of a merge is known before it starts.
+/// This extends Knuth's forecasting (vol. 3, 5.4.9): with all smallest keys in memory, the order of
+/// all reads of a merge is known before it starts.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Index {
     key_bytes: usize,
     blocks: Vec<Block>,
     keys: Vec<u8>,
-    /// The largest normalised key of the run, empty until it is set.
+    /// The largest normalised key of the run; empty until it is set.
     largest: Vec<u8>,
 }
 
@@ -58,7 +58,7 @@ impl Index {
         }
     }
 
-    /// Begins with the next block: `encode` writes its smallest key. [`Index::push`] is next.
+    /// Begins the next block: `encode` writes its smallest key. Call [`Index::push`] next.
     pub(crate) fn push_key(&mut self, encode: impl FnOnce(&mut [u8])) {
         let from = self.keys.len();
         self.keys.resize(from + self.key_bytes, 0);
@@ -70,10 +70,10 @@ impl Index {
         self.blocks.push(block);
     }
 
-    /// Adds the blocks of `next`, whose keys all come after.
+    /// Adds the blocks of `next`, whose keys must not be less than this run's.
     ///
     /// # Errors
-    /// If they don't.
+    /// If they are less.
     pub(crate) fn append(&mut self, next: Index) -> Result<(), Error> {
         if next.blocks.is_empty() {
             return Ok(());
@@ -87,7 +87,7 @@ impl Index {
         Ok(())
     }
 
-    /// Sets the largest key, which `encode` writes.
+    /// Sets the largest key of the run, which `encode` writes.
     pub(crate) fn set_largest(&mut self, encode: impl FnOnce(&mut [u8])) {
         self.largest.resize(self.key_bytes, 0);
         encode(&mut self.largest);
@@ -103,11 +103,11 @@ impl Index {
         &self.blocks
     }
 
-    /// Compares the key of a block's first record, and of the run's last one, with what is known of
-    /// them.
+    /// Compares the keys of a block's records with the index: the first record's, and in the last
+    /// block also the last record's.
     ///
     /// # Errors
-    /// If they differ.
+    /// If a key differs.
     pub(crate) fn check<K: Key>(
         &self,
         key: K,
@@ -124,7 +124,7 @@ impl Index {
         Err(Error::Lost { what: format!("the keys of block {block} of a run") })
     }
 
-    /// The smallest normalised key in a block.
+    /// The smallest normalised key of a block.
     pub(crate) fn key(&self, block: usize) -> &[u8] {
         &self.keys[block * self.key_bytes..][..self.key_bytes]
     }
@@ -132,7 +132,7 @@ impl Index {
     /// Keeps the blocks, which an earlier process has written to scratch.
     ///
     /// # Errors
-    /// What is wrong, if this is no index of such blocks.
+    /// A message, if this isn't a valid index of such blocks.
     pub(crate) fn claim<K: Key>(&self, job: &SortJob<'_, K>) -> Result<(), String> {
         let Index { key_bytes, blocks, keys, largest } = self;
         let has_keys = *key_bytes == job.key.bytes()
@@ -158,7 +158,7 @@ impl Index {
         Ok(())
     }
 
-    /// Records of the run.
+    /// Number of records in the run.
     pub(crate) fn records(&self) -> u64 {
         self.blocks.iter().map(|block| u64::from(block.records)).sum()
     }
@@ -167,9 +167,9 @@ impl Index {
 /// A sorted run. Runs are numbered in the order of the input, and equal keys keep that order.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// The blocks of the run. A resident run has them too, as stretches of its order.
+    /// The blocks of the run. For a resident run these are stretches of its order.
     pub(crate) index: Index,
-    /// The run itself, if it is in memory.
+    /// The run's records, if it is in memory.
     pub(crate) resident: Option<ResidentChunk>,
 }
 
@@ -179,7 +179,7 @@ impl Run {
         Run { index, resident: None }
     }
 
-    /// Its blocks on scratch, none if it is resident.
+    /// The run's blocks on scratch; none if it is resident.
     pub(crate) fn sealed_blocks(&self, record_bytes: usize) -> impl Iterator<Item = SealedBlock> {
         let blocks = if self.resident.is_none() { self.index.blocks() } else { &[] };
         blocks.iter().map(move |block| block.sealed(record_bytes))

@@ -1,4 +1,4 @@
-//! Segments of a merge, put together from the blocks of the forecast as they come from scratch.
+//! Segments of a merge, built from the forecast's blocks as they arrive from scratch.
 
 use super::cut::Cut;
 use super::forecast::RunBlock;
@@ -11,17 +11,17 @@ use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use xsort_disk::Lease;
 
-/// A spilled block that was read again.
+/// A spilled block that has been read.
 #[derive(Debug)]
 pub(crate) struct LoadedBlock {
-    /// As it was read, until the first thread needs the records of a compressed block.
+    /// The compressed block as read, until a thread needs its records.
     compressed: Mutex<Option<Lease>>,
-    /// Its records, from the first byte on; `None` if they can't be decompressed.
+    /// The block's records, from the first byte on; `None` if they can't be decompressed.
     records: OnceLock<Option<Lease>>,
 }
 
 impl LoadedBlock {
-    /// The block in this memory.
+    /// A block that was read into `lease`.
     pub(crate) fn new(block: &Block, lease: Lease) -> LoadedBlock {
         match block.compressed {
             None => {
@@ -33,7 +33,7 @@ impl LoadedBlock {
         }
     }
 
-    /// Its records. If they have to be decompressed, the seal is checked before that.
+    /// The block's records. If they must be decompressed, checks the seal first.
     pub(crate) fn records<K>(&self, job: &SortJob<'_, K>, block: &Block) -> Result<&[u8], Error> {
         let decompress = || {
             let (mut lease, compressed) = self.compressed.lock().take().zip(block.compressed)?;
@@ -46,12 +46,12 @@ impl LoadedBlock {
             }
         };
         let lease = self.records.get_or_init(decompress).as_ref();
-        // Whoever has tried it has set the failure.
+        // The thread that tried to decompress it has set the failure.
         let lease = lease.ok_or(Error::Cancelled)?;
         Ok(&lease[..block.records as usize * job.record_bytes])
     }
 
-    /// Checks the seal of a block that is as it was read.
+    /// Checks the seal of an uncompressed block.
     pub(crate) fn check<K>(&self, job: &SortJob<'_, K>, block: &Block) -> Result<(), Error> {
         let sealed = block.sealed(job.record_bytes);
         match (block.compressed, self.records.get()) {
@@ -64,60 +64,61 @@ impl LoadedBlock {
     }
 }
 
-/// The part of a run in a segment: its blocks that may have records there.
+/// A run's share of a segment: its blocks that may have records there.
 pub(crate) struct RunShare {
     pub(crate) run: usize,
-    /// The block in which the segment's first cut falls, or the run's first.
+    /// Number of the block that the segment's first cut divides, or of the run's first block.
     pub(crate) first: usize,
-    /// The block in which its last cut falls.
+    /// Number of the block that the segment's last cut divides.
     pub(crate) last: usize,
-    /// Where they are among the segment's blocks in memory, unless the run is resident.
+    /// Index of the first block in the segment's `loaded` blocks, unless the run is resident.
     loaded_from: usize,
 }
 
-/// What lies between two cuts, with all that a thread needs to find the cuts and to merge it.
+/// The records between two cuts, with everything that a thread needs to find the cuts and to merge.
 pub(crate) struct Segment {
-    /// Segments are numbered from 0 in the order of the output.
+    /// Number of the segment, from 0 in the order of the output.
     pub(crate) number: usize,
-    /// The block at whose first record it begins.
+    /// The block with whose first record the segment begins.
     pub(crate) first: RunBlock,
-    /// The block before whose first record it ends, unless it is the last segment.
+    /// The block whose first record ends the segment; `None` for the last segment.
     pub(crate) next: Option<RunBlock>,
-    /// In the order of the runs. Runs that begin after the segment, or have ended before, are left
-    /// out.
+    /// The runs' shares, in the order of the runs. Runs that begin after the segment, or have ended
+    /// before it, are left out.
     pub(crate) shares: Vec<RunShare>,
-    /// How many records come before the last blocks of all shares.
+    /// Number of records before the last blocks of all shares.
     pub(crate) records_passed: u64,
     loaded: Vec<Arc<LoadedBlock>>,
-    /// Blocks of the forecast up to its end.
+    /// Number of the forecast's blocks up to the segment's end.
     pub(crate) sources: usize,
-    /// From the thread that has the segment before.
+    /// Receives the cut from the thread with the preceding segment.
     pub(crate) start: Receiver<Arc<Cut>>,
-    /// To the thread that has the segment after.
+    /// Sends the cut to the thread with the next segment.
     pub(crate) end: Sender<Arc<Cut>>,
 }
 
 impl Segment {
-    /// The blocks of a run in memory: all those of its share, if the run is spilled.
+    /// The blocks of a share in memory: all of them, if the run is spilled.
     pub(crate) fn blocks(&self, share: &RunShare) -> &[Arc<LoadedBlock>] {
         &self.loaded[share.loaded_from..][..share.last + 1 - share.first]
     }
 }
 
-/// How far the blocks of a run were put into segments.
+/// How far the blocks of a run have been put into segments.
 #[derive(Default)]
 struct RunFront {
-    /// Blocks of this run so far.
+    /// Number of blocks of this run so far.
     begun: usize,
-    /// Of these, blocks that came before the segment that is being built.
+    /// The number of these that came before the segment being built.
     begun_before: usize,
-    /// The last block before that segment, then its own. Empty for a resident run.
+    /// The last block before the segment being built, then the segment's own. Empty for a resident
+    /// run.
     loaded: Vec<Arc<LoadedBlock>>,
-    /// No later segment has records of it.
+    /// True if no later segment has records of this run.
     is_over: bool,
 }
 
-/// Builds segments, one after the other.
+/// Builds segments one after another.
 pub(crate) struct SegmentBuilder<'a> {
     runs: &'a [Run],
     fronts: Vec<RunFront>,
@@ -134,13 +135,13 @@ impl<'a> SegmentBuilder<'a> {
         SegmentBuilder { runs, fronts, begun: 0, records_passed: 0, start }
     }
 
-    /// How many segments there have been.
+    /// Number of segments built so far.
     pub(crate) fn begun(&self) -> usize {
         self.begun
     }
 
-    /// Skips the blocks of a run that an earlier process has merged: takes only the block in which
-    /// their end falls; or, of a run that `is_over`, none.
+    /// Skips the blocks of a run that an earlier process has merged. `loaded` is the block in which
+    /// the skipped records end. There is none if the run `is_over`.
     pub(crate) fn skip(
         &mut self,
         run: usize,
@@ -153,7 +154,7 @@ impl<'a> SegmentBuilder<'a> {
             |blocks: &[Block]| blocks.iter().map(|block| u64::from(block.records)).sum::<u64>();
         let front = &mut self.fronts[run];
         front.begun = last + 1;
-        // As if it were the only block of the segment that ends here.
+        // As if this were the only block of the segment that ends here.
         front.begun_before = last + 1;
         front.loaded.extend(loaded);
         front.is_over = is_over;
@@ -171,8 +172,8 @@ impl<'a> SegmentBuilder<'a> {
         front.loaded.extend(loaded);
     }
 
-    /// Ends the segment that begins with the block `first`: before the block `next`, or if that is
-    /// `None`, at the end of the merge.
+    /// Ends the segment that begins with block `first`. It ends before block `next`, or at the end
+    /// of the merge if that is `None`.
     pub(crate) fn end(&mut self, first: RunBlock, next: Option<RunBlock>) -> Segment {
         let (end, next_start) = bounded(1);
         let mut segment = Segment {

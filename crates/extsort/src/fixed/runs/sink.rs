@@ -1,14 +1,14 @@
-//! Where the records of a merge go.
+//! The destination of a merge.
 
 use crate::fixed::output::Output;
 use std::sync::Arc;
 use xsort_disk::BlockPool;
 
-/// Where the records of a merge go.
+/// The destination of a merge.
 pub(crate) enum Sink<'a> {
-    /// To the output, hashed as they pass.
+    /// The output. Records are hashed as they pass.
     Output(&'a Output),
-    /// To a longer run on scratch, in blocks from this pool.
+    /// A longer run on scratch, in blocks from this pool.
     Run(&'a Arc<BlockPool>),
 }
 

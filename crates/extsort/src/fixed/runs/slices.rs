@@ -1,4 +1,4 @@
-//! Cutting a segment: the cut at its end, and what of its blocks lies between its two cuts.
+//! Cutting a segment: the cut at its end, and its blocks' records between its two cuts.
 
 use super::cut::Cut;
 use super::forecast::RunBlock;
@@ -24,7 +24,8 @@ pub(crate) fn find_cut<K: Key>(
             Some(next) if next.run as usize == share.run => records,
             Some(RunBlock { run, block }) => {
                 let key = runs[run as usize].index.key(block as usize);
-                // Equal keys of earlier runs come before the cut, those of later runs after it.
+                // Equal keys of earlier runs come before the cut, equal keys of later runs after
+                // it.
                 let include_equal = share.run < run as usize;
                 let record_bytes = job.record_bytes;
                 if let Some(resident) = resident {
@@ -52,7 +53,7 @@ pub(crate) fn find_cut<K: Key>(
 
 /// The records of one run between two cuts.
 enum MergeSlice {
-    /// The next so many slices of records in their order.
+    /// The next `n` slices of `MergeSlices::blocks`, whose records are in order.
     Blocks(usize),
     /// A range of a resident run's order.
     Ordered { run: usize, from: usize, to: usize },
@@ -60,16 +61,16 @@ enum MergeSlice {
 
 /// The records of a segment between its two cuts.
 pub(crate) struct MergeSlices<'s> {
-    /// In the order of the runs; runs without a record are left out.
+    /// The runs with records, in order.
     runs: Vec<MergeSlice>,
-    /// Records of spilled blocks and of runs in their order, run after run.
+    /// Slices of spilled blocks and of runs whose records are in order, run after run.
     blocks: Vec<&'s [u8]>,
 }
 
 impl<'s> MergeSlices<'s> {
-    /// The records of `segment` between the cuts at its beginning and at its end. Checks the seal
-    /// of each plain block that begins there, so that every block is checked: compressed ones are
-    /// when they are decompressed.
+    /// The records of `segment` between the cuts at its beginning and end. Checks the seal of each
+    /// uncompressed block that begins there, so that every block is checked. Compressed blocks are
+    /// checked when they are decompressed.
     pub(crate) fn between<K: Key>(
         job: &SortJob<'_, K>,
         runs: &'s [Run],
@@ -108,7 +109,7 @@ impl<'s> MergeSlices<'s> {
     }
 
     /// Adds the records of a spilled run, from `offsets.start` in its first block to `offsets.end`
-    /// in its last one.
+    /// in its last block.
     fn add_spilled<K: Key>(
         &mut self,
         job: &SortJob<'_, K>,
@@ -121,12 +122,12 @@ impl<'s> MergeSlices<'s> {
             let block = &run.index.blocks()[number];
             let from = if number == share.first { offsets.start } else { 0 };
             let to = if number == share.last { offsets.end } else { block.records as usize };
-            // Without a record of the block nobody has to decompress it for this segment.
+            // A block without records in this segment needn't be decompressed.
             if from == to {
                 continue;
             }
             let records = loaded.records(job, block)?;
-            // If a block isn't sorted, a cut in it can lie before the cut that comes first.
+            // If a block isn't sorted, a cut in it can lie before an earlier cut.
             if from > to || from == 0 {
                 loaded.check(job, block)?;
                 run.index.check(job.key, number, records, job.record_bytes)?;
@@ -139,7 +140,7 @@ impl<'s> MergeSlices<'s> {
         Ok(())
     }
 
-    /// As the merge kernel takes them.
+    /// The runs in the form that the merge kernel takes.
     pub(crate) fn kernel_runs(
         &'s self,
         runs: &'s [Run],

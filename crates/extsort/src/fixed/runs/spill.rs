@@ -1,7 +1,7 @@
-//! Blocks of a run on their way to scratch.
+//! Writing the blocks of a run to scratch.
 //!
 //! A merge of many runs in little memory reads small blocks. They are written several at a time, as
-//! many as fit the memory that the plan has for a write: a drive takes larger writes faster.
+//! many as fit the plan's write buffer: a drive takes larger writes faster.
 
 use super::run::{Block, Index};
 use crate::Error;
@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{BlockPool, Completion, Lease, align_up};
 use xsort_records::Key;
 
-/// Writes the blocks of one unit of work, and makes their index.
+/// Writes the blocks of one unit of work, and builds their index.
 pub(super) struct BlockWriter<'a, K> {
     job: &'a SortJob<'a, K>,
     /// Memory for writes.
@@ -25,27 +25,27 @@ pub(super) struct BlockWriter<'a, K> {
     written: &'a Sender<Completion>,
     times: BlockTimes<'a>,
     pub(super) index: Index,
-    /// The memory of the next write, from its first block on.
+    /// The memory of the next write.
     filling: Option<Lease>,
-    /// Its blocks. Their addresses count from its first byte on.
+    /// The blocks in `filling`. Their addresses are relative to it.
     blocks: Vec<Block>,
-    /// Bytes of them.
+    /// Size of these blocks in bytes.
     filled: usize,
-    /// Writes that were started.
+    /// Number of writes started.
     writes: usize,
 }
 
-/// Where the times of a block on its way to scratch are counted.
+/// The timers for writing a block to scratch.
 #[derive(Clone, Copy)]
 pub(super) struct BlockTimes<'a> {
-    /// Filling and sealing it.
+    /// Times filling and sealing the block.
     pub(super) busy: &'a StageTimer,
-    /// Waiting for memory, and for leave to start a write.
+    /// Times waiting for memory, and for permission to start a write.
     pub(super) waits_for_write: &'a StageTimer,
 }
 
 impl<'a, K: Key> BlockWriter<'a, K> {
-    /// For `records` records.
+    /// A writer for `records` records.
     pub(super) fn new(
         job: &'a SortJob<'a, K>,
         pool: &'a Arc<BlockPool>,
@@ -81,14 +81,14 @@ impl<'a, K: Key> BlockWriter<'a, K> {
         Ok(&mut self.filling.insert(lease)[self.filled..])
     }
 
-    /// Compresses the next block, of `records` sorted records, if that is worth it, seals it and
-    /// adds it to the index. Starts the write if its memory is full.
+    /// Finishes the next block, of `records` sorted records: compresses it if that pays, seals it,
+    /// and adds it to the index. Starts the write if its memory is full.
     pub(super) fn finish_block(&mut self, records: usize) -> Result<(), Error> {
         let SortJob { key, record_bytes, gauges, plan, .. } = *self.job;
         let block = &mut self.filling.as_mut().expect("the block lies in it")[self.filled..];
         self.index.push_key(|out| key.encode(&block[..record_bytes], out));
         let plain_bytes = records * record_bytes;
-        // The whole before its compressed parts.
+        // Count the total before its compressed parts.
         gauges.spilled.bytes.fetch_add(plain_bytes as u64, Relaxed);
         let compressed = self.job.compress(block, plain_bytes)?;
         let used = compressed.map_or(plain_bytes, |compressed| compressed.bytes as usize);
@@ -101,7 +101,7 @@ impl<'a, K: Key> BlockWriter<'a, K> {
         if is_full { self.write() } else { Ok(()) }
     }
 
-    /// Starts the write of the blocks that are finished.
+    /// Starts the write of the finished blocks.
     fn write(&mut self) -> Result<(), Error> {
         let Some(lease) = self.filling.take() else { return Ok(()) };
         let bytes = std::mem::take(&mut self.filled);
@@ -113,13 +113,13 @@ impl<'a, K: Key> BlockWriter<'a, K> {
         }
         self.job.gauges.spilled.scratch_bytes.fetch_add(bytes as u64, Relaxed);
         let request = self.job.scratch().write(start, bytes, lease, self.unit, self.written);
-        // A limit on the rate makes it wait.
+        // A rate limit makes this wait.
         waits_for_write.time(|| self.job.submit(request));
         self.writes += 1;
         Ok(())
     }
 
-    /// Starts the last write. Returns the index, and how many writes there were.
+    /// Starts the last write. Returns the index and the number of writes.
     pub(super) fn finish(mut self) -> Result<(Index, usize), Error> {
         self.write()?;
         Ok((self.index, self.writes))

@@ -1,4 +1,4 @@
-//! The files of a checkpoint while its sort runs, and how they go when it is done.
+//! The files of a checkpoint while its sort runs, and their removal when it is done.
 
 use super::names::CheckpointNames;
 use crate::store::journal::{Journal, Step};
@@ -10,29 +10,31 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use xsort_disk::{Disk, FileId};
 
-/// The journal and the scratch files. The latter are closed with this.
+/// The open files of a checkpoint: the journal and the scratch files. Dropping this closes the
+/// scratch files.
 pub(crate) struct CheckpointFiles<'a> {
     pub(crate) journal: Journal<'a>,
     pub(super) disk: &'a dyn Disk,
-    /// One for each scratch directory; of a published sort only those that are still there.
+    /// One file for each scratch directory. For a published sort, only the files that still exist.
     pub(crate) scratch: Vec<FileId>,
-    /// The journal has its header: from here on the files stay whatever happens.
+    /// True once the journal has its header. From then on the files are kept even if the sort
+    /// fails.
     pub(super) is_begun: bool,
 }
 
-/// The output, complete and about to get its name.
+/// The result of [`Step::Publish`]: the output is complete and about to get its name.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Publishing {
-    /// Bytes of the output.
+    /// Size of the output in bytes.
     pub(super) bytes: u64,
-    /// CRC-32 of all of them.
+    /// CRC-32 of the whole output.
     crc: u32,
-    /// What the sort's report needs.
+    /// Figures that the sort's report needs.
     pub(super) result: (u64, u128),
 }
 
 impl CheckpointFiles<'_> {
-    /// Opens the scratch files. Returns the first path that has none.
+    /// Opens the scratch files. Returns the path of the first missing file, if any.
     pub(super) fn open_scratch(
         &mut self,
         names: &CheckpointNames,
@@ -50,15 +52,15 @@ impl CheckpointFiles<'_> {
         Ok(missing)
     }
 
-    /// Records that the output is complete and about to get its name. `result` is what the report
-    /// of a process that resumes here needs.
+    /// Records that the output is complete and about to get its name. A process that resumes here
+    /// needs `result` for its report.
     pub(crate) fn publish(&self, whole: &OutputPrefix, result: (u64, u128)) {
         let publishing = Publishing { bytes: whole.bytes, crc: whole.crc, result };
         self.journal.record(Step::Publish, &publishing);
     }
 
-    /// Removes all files, since the output has its name. The journal goes last, so that a later
-    /// process can finish this.
+    /// Removes all files once the output has its name. The journal goes last, so that a later
+    /// process can finish an interrupted removal.
     pub(crate) fn remove(&self) -> Result<(), Error> {
         for &file in &self.scratch {
             self.disk.remove_persistent(file)?;
@@ -70,8 +72,8 @@ impl CheckpointFiles<'_> {
 impl Drop for CheckpointFiles<'_> {
     fn drop(&mut self) {
         if !self.is_begun {
-            // The caller reports why the sort didn't begin; the next one to this output removes
-            // what stays.
+            // The caller reports why the sort didn't begin. The next sort to this output removes
+            // any files that stay.
             let _ = self.remove();
         }
         self.scratch.iter().for_each(|&file| self.disk.close(file));
@@ -79,7 +81,7 @@ impl Drop for CheckpointFiles<'_> {
 }
 
 impl Publishing {
-    /// Whether the file at the output's path is this output.
+    /// True if the file at the output's path is this output.
     pub(super) fn is_at(
         &self,
         output: &Path,

@@ -1,7 +1,8 @@
 //! The fingerprint by which a resumed sort recognizes an input: its size, the time of its last
 //! change, and a sample of its content.
 //!
-//! Not its inode or device number, which a restored or remounted file system gives anew.
+//! The inode and device numbers are not part of it: a file system that is restored or remounted
+//! assigns new ones.
 
 use crate::Error;
 use crate::store::transfer::transfer;
@@ -9,26 +10,26 @@ use serde::{Deserialize, Serialize};
 use xsort_disk::{ALIGNMENT, Direction, Disk, FileId, FileIdentity, Lease, align_down};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Most pages that are sampled: the first one, the last one, and pages between.
+/// Maximum number of sampled pages: the first, the last, and pages between.
 const PAGES_MAX: u64 = 16;
-/// A file has one sampled page more for every so many bytes.
+/// The number of sampled pages grows by one for each `BYTES_PER_PAGE` bytes of the file.
 const BYTES_PER_PAGE: u64 = 1 << 20;
 
-/// What an input was when it was read.
+/// The state of an input when it was read.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct InputFingerprint {
-    /// Its size in bytes.
+    /// Size in bytes.
     pub(crate) bytes: u64,
-    /// The time of its last change: seconds since 1970, and nanoseconds.
+    /// Time of the last change: seconds since 1970, and nanoseconds.
     modified: (i64, u64),
-    /// What a store calls its content, as a number; 0 for files.
+    /// The store's tag of the content, as a number; 0 for files.
     content: u64,
     /// XXH3 of the sampled pages.
     sample: u64,
 }
 
 impl InputFingerprint {
-    /// Takes the fingerprint of an input of `bytes` bytes.
+    /// Computes the fingerprint of an input of `bytes` bytes.
     pub(crate) fn take(disk: &dyn Disk, file: FileId, bytes: u64) -> Result<Self, Error> {
         let FileIdentity { modified, content, .. } = disk.identity(file)?;
         let mut hash = Xxh3::new();
@@ -43,7 +44,8 @@ impl InputFingerprint {
         Ok(InputFingerprint { bytes, modified, content, sample: hash.digest() })
     }
 
-    /// Whether it is that of the same content, as far as one can tell, under whatever path.
+    /// True if both fingerprints are of the same content, as far as they can tell. Paths are
+    /// ignored.
     pub(crate) fn matches(&self, other: &InputFingerprint) -> bool {
         let all = |it: &InputFingerprint| (it.bytes, it.modified, it.content, it.sample);
         all(self) == all(other)

@@ -1,4 +1,4 @@
-//! The beginning of a checkpoint: nothing to resume, and all files to create.
+//! Beginning a checkpoint: there is nothing to resume, and all files are created.
 
 use super::files::CheckpointFiles;
 use super::fingerprint::InputFingerprint;
@@ -16,21 +16,21 @@ use xsort_disk::{Disk, FileId};
 
 /// The right to begin a sort: its locked journal.
 pub(crate) struct FreshCheckpoint<'a> {
-    /// None once the sort has begun.
+    /// `None` once the sort has begun.
     journal: Option<Journal<'a>>,
     names: CheckpointNames,
     disk: &'a dyn Disk,
-    /// The journal has no step, so a sort that is refused removes it.
+    /// True if the journal has no step. If the sort is refused, an empty journal is removed.
     is_empty: bool,
     old: OldFiles,
 }
 
-/// What an earlier sort has left, and is to be removed.
+/// The leftovers of an earlier sort, which this one removes.
 #[derive(Debug, Default)]
 pub(super) struct OldFiles {
-    /// Paths of its scratch files.
+    /// Paths of the earlier sort's scratch files.
     pub(super) scratch: Vec<Vec<u8>>,
-    /// The tag of its output.
+    /// The tag of the earlier sort's output.
     pub(super) output_tag: Option<String>,
 }
 
@@ -45,8 +45,8 @@ impl<'a> FreshCheckpoint<'a> {
         FreshCheckpoint { journal: Some(journal), names, disk, is_empty, old }
     }
 
-    /// Begins the sort: creates the files, in place of any that another sort has left, and writes
-    /// the journal's first steps. Returns the output as well, empty and under its hidden name.
+    /// Begins the sort: replaces the files that an earlier sort left, and writes the journal's
+    /// first steps. Also returns the output, which is empty and hidden.
     pub(crate) fn begin<P: Serialize>(
         mut self,
         request: &SortRequest<'_>,
@@ -68,7 +68,7 @@ impl<'a> FreshCheckpoint<'a> {
         let mut files = CheckpointFiles { journal, disk, scratch: Vec::new(), is_begun: false };
         self.remove_old_output(request.output)
             .map_err(|error| explain_locked(error, request.output))?;
-        // From here on nobody can resume the earlier sort.
+        // From here on the earlier sort can't be resumed.
         files.journal.clear()?;
         let (output, tag) = self
             .create_files(&mut files, request.output)
@@ -78,7 +78,7 @@ impl<'a> FreshCheckpoint<'a> {
         steps.insert(Step::Begin, encoded(&header));
         steps.insert(Step::Output, encoded(&tag));
         if let Err(error) = files.journal.begin(steps) {
-            // The journal's error says more than one of the removal would.
+            // The journal's error says more than an error of the removal would.
             let _ = disk.remove_persistent(output);
             disk.close(output);
             return Err(error);
@@ -87,9 +87,9 @@ impl<'a> FreshCheckpoint<'a> {
         Ok((files, output))
     }
 
-    /// Removes what the earlier sort has written of its output. A file of its name is replaced
-    /// anyway, but what is under way in a store has a name of its own there, which only the journal
-    /// knows: so this comes before the journal is cleared.
+    /// Removes the output that the earlier sort has begun. A new hidden file replaces an old one of
+    /// the same name anyway. But an upload has an identifier that only the journal knows, so this
+    /// must happen before the journal is cleared.
     fn remove_old_output(&self, output: &Path) -> Result<(), Error> {
         match &self.old.output_tag {
             Some(tag) if *tag != self.names.output_tag => {
@@ -99,7 +99,7 @@ impl<'a> FreshCheckpoint<'a> {
         }
     }
 
-    /// Creates the scratch files and the output, which it returns with its tag.
+    /// Creates the scratch files and the output. Returns the output with its tag.
     fn create_files(
         &self,
         files: &mut CheckpointFiles<'a>,
@@ -125,12 +125,12 @@ impl Drop for FreshCheckpoint<'_> {
     }
 }
 
-/// Removes a file of a checkpoint, if there is one that no other process has.
+/// Removes a checkpoint's file if it exists and no other process has locked it.
 fn remove(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
     remove_opened(disk, disk.open_persistent(path))
 }
 
-/// Removes a file that may not have been there to be opened.
+/// Removes an opened file. Does nothing if opening failed because there is no such file.
 fn remove_opened(disk: &dyn Disk, opened: Result<FileId, xsort_disk::Error>) -> Result<(), Error> {
     let old = match opened {
         Err(error) if error.source.kind() == ErrorKind::NotFound => return Ok(()),

@@ -1,4 +1,4 @@
-//! The first step in a journal: which sort it belongs to.
+//! The first step in a journal: it identifies the sort.
 
 use super::names::CheckpointNames;
 use crate::Error;
@@ -9,32 +9,32 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use xsort_disk::DisplayPath;
 
-/// Changes when a journal of an older version means something else.
+/// The journal's version. It changes when a journal of an older version means something else.
 pub(super) const FORMAT: u32 = 8;
 
-/// What a journal begins with.
+/// The first step's content.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Header {
-    /// [`FORMAT`]. The first field: of another format, nothing else can be read.
+    /// [`FORMAT`]. It is the first field because nothing after it can be read in another format.
     pub(super) format: u32,
-    /// What the arguments mean, as far as the output or the memory depends on it.
+    /// The meaning of the arguments, as far as the output or the memory depends on them.
     pub(super) meaning: String,
     /// The plan as JSON, which describes itself.
     pub(super) plan: String,
-    /// Bytes of memory that the plan takes.
+    /// Bytes of memory that the plan uses.
     pub(super) budget_bytes: u64,
     /// Number of inputs.
     pub(super) inputs: u64,
-    /// Whether the inputs are removed before the output is written.
+    /// True if the inputs are removed before the output is written.
     pub(super) inputs_go_early: bool,
     /// The absolute paths of the scratch files, as bytes.
     pub(super) scratch: Vec<Vec<u8>>,
 }
 
-/// The sort that a caller asks for. An interrupted sort is resumed only by the same one.
+/// The sort that a caller asks for. It resumes an interrupted sort only if both are equal.
 pub(crate) struct SortRequest<'t> {
     pub(crate) output: &'t Path,
-    /// What the arguments mean, as far as the output or the memory depends on it.
+    /// The meaning of the arguments, as far as the output or the memory depends on them.
     pub(crate) meaning: &'t str,
     pub(crate) budget_bytes: u64,
     /// Number of inputs.
@@ -45,7 +45,7 @@ impl Header {
     /// Reads the header of a journal; `None` if it has none yet.
     ///
     /// # Errors
-    /// If it is damaged, or of another format.
+    /// If the header is damaged or has another format.
     pub(super) fn read(journal: &Journal<'_>) -> Result<Option<Header>, Error> {
         match journal.peek::<u32>(Step::Begin)? {
             Some(FORMAT) => journal.replay(Step::Begin),
@@ -58,7 +58,7 @@ impl Header {
         }
     }
 
-    /// Why the sort that is asked for can't go on with this one's work.
+    /// The reason why the requested sort can't continue this one's work; `None` if it can.
     pub(super) fn refusal(
         &self,
         request: &SortRequest<'_>,

@@ -1,4 +1,4 @@
-//! Looking for an interrupted sort by its output, without going on with it.
+//! Finding an interrupted sort by its output, without resuming it.
 
 use super::names::CheckpointNames;
 use crate::store::journal::{Journal, Step};
@@ -7,17 +7,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xsort_disk::{Disk, Found};
 
-/// A sort that `--resume` goes on with.
+/// A sort that `--resume` can continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterruptedSort {
-    /// Its journal.
+    /// Path of the sort's journal.
     pub journal: PathBuf,
-    /// The tag of its output; of one in a store, it ends in the number of its upload.
+    /// The tag of the sort's output. In a store, it ends with the upload's identifier.
     pub output_tag: String,
 }
 
-/// The interrupted sort to this output that had its scratch there, or where it is by default.
-/// `None` also of a sort that runs, and of what can't be read.
+/// Finds the interrupted sort to this output whose scratch is in `scratch`, or in the default
+/// directory if `scratch` is empty. Returns `None` if there is none, if the sort is running, or if
+/// its journal can't be read.
 #[must_use]
 pub fn interrupted_sort(
     disk: &dyn Disk,
@@ -25,7 +26,7 @@ pub fn interrupted_sort(
     scratch: &[PathBuf],
 ) -> Option<InterruptedSort> {
     let names = CheckpointNames::of(output, &scratch_directories(scratch, output));
-    // Opening a journal that isn't there would create it.
+    // Opening a missing journal would create it.
     let Ok(Found::File { .. }) = disk.find(&names.journal) else { return None };
     let (journal, _) = Journal::open(disk, &names.journal, Duration::ZERO).ok()?;
     let output_tag = journal.replay(Step::Output).ok()??;

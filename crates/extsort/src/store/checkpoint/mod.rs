@@ -7,29 +7,29 @@
 //! OUTPUT/.NAME.xsort-TAG.output      the output until it has its name, in the output's directory
 //! ```
 //!
-//! NAME is the output's (the beginning of it, if it is long), TAG a hash of its path: so a sort is
-//! found by its output, and each output has files of its own. The journal's lock is the sort's:
-//! only the process that holds it may open, write and remove the other files.
+//! NAME is the output's name, shortened if it is long. TAG is a hash of the output's path. So a
+//! sort is found by its output, and each output has its own files. The journal's lock locks the
+//! whole checkpoint: only the process that holds it may open, write or remove the other files.
 //!
-//! No file is trusted because it has the right name. The journal's frames are chained by their
-//! hashes. Blocks of scratch have seals in the journal. What the journal says of the output is
-//! compared with all of its bytes, before the sort writes behind it or says that it is finished.
-//! The inputs have to be what they were.
+//! A file's name alone proves nothing. The journal's frames are chained by their hashes. Blocks of
+//! scratch have seals in the journal. The output's recorded prefix is compared with all of its
+//! bytes before the sort appends to it or reports that it is finished. The inputs must be
+//! unchanged.
 //!
-//! An output in a store has no hidden name: what is under way there has a tag of the store's, which
-//! the journal keeps, and the parts that the store has taken. Of those only the ones count that the
-//! store still has as the journal says.
+//! An output in a store has no hidden name: its upload has a tag from the store. The journal keeps
+//! this tag and the parts that the store has accepted. A part counts only if the store still has it
+//! as recorded.
 //!
 //! | file | idea |
 //! |---|---|
-//! | `options` | what a caller says about checkpoints |
+//! | `options` | the caller's choices about checkpoints |
 //! | `names` | the names of the files |
-//! | `header` | which sort a journal belongs to |
-//! | `fingerprint` | by what an input is recognized |
-//! | `open` | finding a checkpoint, and whether to resume it |
-//! | `interrupted` | finding one, and leaving it as it is |
-//! | `fresh` | beginning one |
-//! | `saved` | reopening one |
+//! | `header` | the sort that a journal belongs to |
+//! | `fingerprint` | how an input is recognized |
+//! | `open` | finding a checkpoint, and deciding whether to resume it |
+//! | `interrupted` | finding a checkpoint and leaving it as it is |
+//! | `fresh` | beginning a checkpoint |
+//! | `saved` | reopening a checkpoint |
 //! | `files` | the files while the sort runs |
 
 mod files;

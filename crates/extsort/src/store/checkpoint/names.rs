@@ -1,4 +1,4 @@
-//! The names of a checkpoint's files, and what to say if another process has them.
+//! The names of a checkpoint's files, and the error if another process has locked them.
 
 use crate::Error;
 use std::io::ErrorKind;
@@ -9,7 +9,7 @@ use xsort_disk::{DisplayPath, hidden_name, is_url};
 /// The names of the files of one checkpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct CheckpointNames {
-    /// The end of the output's hidden name.
+    /// The suffix of the output's hidden name.
     pub(super) output_tag: String,
     pub(super) journal: PathBuf,
     pub(super) scratch: Vec<PathBuf>,
@@ -36,13 +36,13 @@ impl CheckpointNames {
         }
     }
 
-    /// Whether the output of a journal's tag can be this one's. That of a file has its hidden name;
-    /// of what is under way in a store only the store knows.
+    /// True if an output with a journal's `tag` can be `output`. A file's tag is the suffix of its
+    /// hidden name. An upload's tag is known only to the store, so any tag is possible for a URL.
     pub(super) fn may_have_tag(&self, output: &Path, tag: &str) -> bool {
         is_url(output) || tag == self.output_tag
     }
 
-    /// Whether a path is that of scratch for this output, in whatever directory.
+    /// True if `path` names a scratch file for this output, in any directory.
     pub(super) fn is_scratch(&self, path: &Path) -> bool {
         let first = self.scratch[0].file_name().unwrap_or_default().as_bytes();
         let name = path.file_name().unwrap_or_default().as_bytes();
@@ -50,13 +50,13 @@ impl CheckpointNames {
         numbered.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
     }
 
-    /// The names of the scratch files as a journal has them.
+    /// The paths of the scratch files as a journal stores them.
     pub(super) fn scratch_bytes(&self) -> Vec<Vec<u8>> {
         self.scratch.iter().map(|path| path.as_os_str().as_bytes().to_vec()).collect()
     }
 }
 
-/// Explains an error that says that another process has a file.
+/// Explains an error that says that another process has locked a file.
 pub(super) fn explain_locked(error: Error, output: &Path) -> Error {
     match error {
         Error::Disk(error) if error.source.kind() == ErrorKind::WouldBlock => {

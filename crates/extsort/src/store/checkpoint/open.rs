@@ -12,19 +12,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use xsort_disk::{Disk, DisplayPath};
 
-/// What there is for an output.
+/// The checkpoint of an output.
 pub(crate) enum OpenedCheckpoint<'a> {
-    /// What an earlier process has left, to be resumed.
+    /// An earlier process left a checkpoint, which is to be resumed.
     Saved(Box<SavedCheckpoint<'a>>),
-    /// Nothing that counts: a sort can begin.
+    /// There is nothing to resume: a sort can begin.
     Fresh(Box<FreshCheckpoint<'a>>),
 }
 
-/// Looks for the checkpoint of an interrupted sort to the same output, and decides by the caller's
-/// choice whether to resume it. From now on the files belong to this process.
+/// Looks for the checkpoint of an interrupted sort to the same output. The caller's choice decides
+/// whether to resume it. From now on the files belong to this process.
 ///
 /// # Errors
-/// If a sort to this output is under way, or if the interrupted one can't be resumed.
+/// If a sort to this output is running, or if the interrupted sort can't be resumed.
 pub(crate) fn open_checkpoint<'a>(
     checkpoint: Checkpoint,
     names: CheckpointNames,
@@ -68,7 +68,7 @@ pub(crate) fn open_checkpoint<'a>(
     for number in 0..header.inputs {
         match journal.replay(Step::Input(number))? {
             Some(fingerprint) => inputs.push(fingerprint),
-            // They are written together with the header: the earlier sort died while it wrote that.
+            // The fingerprints are written with the header: the earlier sort died while writing it.
             None => {
                 let old = old_files(Ok(Some(header)), &journal, &names, request.output);
                 return Ok(fresh(journal, names, true, old));
@@ -80,8 +80,8 @@ pub(crate) fn open_checkpoint<'a>(
     Ok(OpenedCheckpoint::Saved(Box::new(saved)))
 }
 
-/// What an earlier sort has left, as far as its journal can be read: of another format nothing is
-/// known. Only files that can be those of a sort to this output are to be removed.
+/// The files that an earlier sort left, as far as its journal can be read; none if the journal has
+/// another format. Lists only files that can belong to a sort to this output.
 fn old_files(
     header: Result<Option<Header>, Error>,
     journal: &Journal<'_>,
@@ -103,7 +103,7 @@ mod tests {
     use std::time::Duration;
     use xsort_disk::{SimDisk, SimOptions};
 
-    /// Its other fields can't be read, which was called damage by a failing drive.
+    /// A header of another format was reported as damage by a failing drive.
     #[test]
     fn a_journal_of_another_format_is_called_that_and_can_be_thrown_away() {
         let disk = SimDisk::new(SimOptions::default());
@@ -128,7 +128,7 @@ mod tests {
         assert!(matches!(open(Begin::Restart), Ok(OpenedCheckpoint::Fresh(_))));
     }
 
-    /// Its paths and its tag may be anybody's.
+    /// Another sort's paths and tag may be in the journal.
     #[test]
     fn beginning_anew_removes_only_what_can_be_of_a_sort_to_this_output() {
         let disk = SimDisk::new(SimOptions::default());

@@ -1,4 +1,4 @@
-//! What a caller says about checkpoints.
+//! The caller's choices about checkpoints.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Checkpoint {
     /// What to do with the checkpoint of an interrupted sort to the same output.
     pub begin: Begin,
-    /// How often finished work is recorded at most.
+    /// Interval at which finished work is recorded. A flush may record it earlier.
     pub every: Duration,
 }
 
@@ -18,6 +18,6 @@ pub enum Begin {
     New,
     /// Resume the sort; begin if there is none.
     Resume,
-    /// Remove it, and begin.
+    /// Remove the checkpoint, and begin.
     Restart,
 }

@@ -1,4 +1,4 @@
-//! The checkpoint of an interrupted sort, and what of it is still there.
+//! The checkpoint of an interrupted sort, and how much of it still exists.
 
 use super::files::{CheckpointFiles, Publishing};
 use super::fingerprint::InputFingerprint;
@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use xsort_disk::{Disk, DisplayPath, FileId, StoredPart};
 
-/// What an earlier process has left.
+/// The checkpoint that an earlier process left.
 pub(crate) struct SavedCheckpoint<'a> {
     pub(super) journal: Journal<'a>,
     pub(super) names: CheckpointNames,
@@ -25,25 +25,26 @@ pub(crate) struct SavedCheckpoint<'a> {
 
 /// An input of an interrupted sort, opened again.
 pub(crate) enum ReopenedInput {
-    /// As it was.
+    /// The input is unchanged.
     Unchanged(FileId),
-    /// With another size, time or content.
+    /// The input's size, time or content has changed.
     Changed,
-    /// There is none of that name.
+    /// There is no input of this name.
     Missing(xsort_disk::Error),
 }
 
 /// How far an interrupted sort has come.
 pub(crate) enum ReopenedSort<'a> {
-    /// The output has its name, and is what the sort has made: only its files have to go.
+    /// The output has its name and is the sort's result: only the checkpoint's files remain to be
+    /// removed.
     Published {
         files: CheckpointFiles<'a>,
-        /// Bytes of the output.
+        /// Size of the output in bytes.
         bytes: u64,
-        /// What the sort's report needs.
+        /// Figures that the sort's report needs.
         result: (u64, u128),
     },
-    /// There is work to do. The output is under its hidden name.
+    /// There is work to do. The output is hidden.
     Unfinished { files: CheckpointFiles<'a>, output: FileId },
 }
 
@@ -59,12 +60,12 @@ impl<'a> SavedCheckpoint<'a> {
         })
     }
 
-    /// Whether all inputs have been read.
+    /// True if all inputs have been read.
     pub(crate) fn is_input_read(&self) -> bool {
         self.journal.has(Step::InputRead)
     }
 
-    /// Whether an input that was opened again is what it was.
+    /// Compares a reopened input with its recorded fingerprint.
     pub(crate) fn compare_input(
         &self,
         number: usize,
@@ -78,33 +79,34 @@ impl<'a> SavedCheckpoint<'a> {
         })
     }
 
-    /// Whether the first `chunks` chunks are on scratch.
+    /// True if the first `chunks` chunks are on scratch.
     pub(crate) fn has_chunks(&self, chunks: usize) -> bool {
         (0..chunks as u64).all(|number| self.journal.has(Step::Chunk(number)))
     }
 
-    /// Whether a merge pass or a split has begun. Chunks may then be gone from scratch, because
-    /// the result of merging or splitting them is there.
+    /// True if a merge pass or a split has begun. Its result on scratch may then have replaced some
+    /// chunks.
     pub(crate) fn has_intermediate_pass(&self) -> bool {
         self.journal.has(Step::IntermediatePass(0))
     }
 
-    /// The refusal of a journal that no sort can have written.
+    /// The error for a journal that no sort can have written.
     pub(crate) fn contradiction(&self) -> Error {
         let journal = DisplayPath(&self.names.journal);
         Error::Settings(format!("{journal}: it contradicts itself: begin anew with --restart"))
     }
 
-    /// Whether the output may have its name already: the interrupted sort was about to give it.
+    /// True if the output may already have its name: the interrupted sort was about to publish it.
     pub(crate) fn may_be_published(&self) -> bool {
         self.journal.has(Step::Publish)
     }
 
-    /// Opens the files, and compares what the journal says of the output with what is there. What
-    /// isn't there will be written again from scratch. `memory_bytes` are for reading it.
+    /// Opens the files, and compares the journal's record of the output with the output itself.
+    /// Whatever is missing will be written again from scratch. Reading the output takes at most
+    /// `memory_bytes` bytes.
     ///
     /// # Errors
-    /// If scratch isn't there, or another process has one of the files.
+    /// If scratch is missing, or if another process has locked one of the files.
     pub(crate) fn reopen(
         self,
         output: &Path,
@@ -129,7 +131,7 @@ impl<'a> SavedCheckpoint<'a> {
         };
         let missing = files.open_scratch(&names)?;
         if let Some((bytes, result)) = published {
-            // The process that gave the output its name may have died before this.
+            // The process that published the output may have died before this.
             disk.sync_name(output)?;
             return Ok(ReopenedSort::Published { files, bytes, result });
         }
@@ -159,7 +161,7 @@ impl<'a> SavedCheckpoint<'a> {
     }
 }
 
-/// The output under its hidden name, if it is there.
+/// Opens the hidden output; `None` if it doesn't exist.
 fn open_hidden_output(
     files: &CheckpointFiles<'_>,
     output: &Path,
@@ -181,7 +183,7 @@ fn open_hidden_output(
     }
 }
 
-/// What to say if there is nothing to resume from.
+/// The message if there is nothing to resume from.
 fn lost_scratch(path: &Path, output: &Path, was_complete: bool) -> String {
     let what = if was_complete {
         format!(

@@ -1,51 +1,52 @@
-//! Compression of blocks on scratch: each by itself, by the thread that fills or merges it.
+//! Compression of blocks on scratch. Each block is compressed on its own, by the thread that fills
+//! or merges it.
 
 use serde::{Deserialize, Serialize};
 use std::io;
 
-/// How a block on scratch is compressed.
+/// The codec of a block on scratch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum BlockCodec {
     Lz4,
     Zstd,
 }
 
-/// The lowest regular level: LZ4 is as quick as the negative ones, or leaves less
+/// The lowest regular level. Each negative level is either no faster than LZ4 or compresses less
 /// (docs/experiments/2026-11-23-compression-auto.md).
 const ZSTD_LEVEL: i32 = 1;
 
 impl BlockCodec {
-    /// Most bytes of lines in a block of `block_bytes`: what they compress to must fit another such
-    /// block, even if it is larger.
+    /// Maximum bytes of lines in a block of `block_bytes`. Their compressed form must fit another
+    /// block of this size even in the worst case.
     pub(crate) fn fill_bytes_max(self, block_bytes: usize) -> usize {
         match self {
-            // LZ4 demands a buffer for its worst case, 10% and 20 bytes more.
+            // LZ4 demands a buffer for its worst case: 110% of the input and 20 bytes.
             BlockCodec::Lz4 => block_bytes / 16 * 14,
             BlockCodec::Zstd => block_bytes,
         }
     }
 
-    /// Bytes that compressing and decompressing take on a thread beside the blocks.
+    /// Bytes that a thread needs, beside the blocks, to compress and decompress.
     pub(crate) fn context_bytes(self) -> u64 {
         match self {
             BlockCodec::Lz4 => 64 << 10,
-            // With so much left out of the pool the process took no more than without compression
-            // (docs/experiments/2026-11-21-lines-compression.md).
+            // With this much left out of the pool, the process took no more memory than without
+            // compression (docs/experiments/2026-11-21-lines-compression.md).
             BlockCodec::Zstd => 1 << 20,
         }
     }
 }
 
-/// Compresses blocks, one after another.
+/// Compresses blocks one after another.
 #[derive(Default)]
 pub(crate) struct BlockCompressor {
-    /// Made for the first block that needs it.
+    /// Created for the first block that needs it.
     zstd: Option<zstd::bulk::Compressor<'static>>,
 }
 
 impl BlockCompressor {
-    /// Compresses `block` into `compressed`. Returns how many bytes that took; `None` if it can't
-    /// be done in fewer pages.
+    /// Compresses `block` into `compressed`. Returns the number of compressed bytes; `None` if they
+    /// take no fewer pages than the block.
     pub(crate) fn compress(
         &mut self,
         codec: BlockCodec,
@@ -66,15 +67,16 @@ impl BlockCompressor {
     }
 }
 
-/// Decompresses blocks, one after another.
+/// Decompresses blocks one after another.
 #[derive(Default)]
 pub(crate) struct BlockDecompressor {
-    /// Made for the first block that needs it.
+    /// Created for the first block that needs it.
     zstd: Option<zstd::bulk::Decompressor<'static>>,
 }
 
 impl BlockDecompressor {
-    /// Decompresses into `block`, which it must fill: the inner error says why it doesn't.
+    /// Decompresses into `block`, which the result must fill exactly. If it doesn't, the inner
+    /// error says why.
     pub(crate) fn decompress(
         &mut self,
         codec: BlockCodec,

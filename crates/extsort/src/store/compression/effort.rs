@@ -1,23 +1,23 @@
-//! How much effort compression of scratch is worth: none, LZ4 or Zstandard, decided again and again
-//! while a sort runs.
+//! How much effort compression of scratch is worth: none, LZ4 or Zstandard. The decision is
+//! repeated while a sort runs.
 //!
-//! Compression pays where threads wait for the drive and processors are idle meanwhile; elsewhere
-//! it costs. So effort is only tried when both have been seen, and if what is spare can compress
-//! *all* that is spilled: a little compression here and there costs more than it saves. A drive
-//! that is as fast as memory keeps processors busy while threads wait for it, which the processor
-//! time of the process shows; one that is nearly as fast takes more than can be compressed.
+//! Compression pays where threads wait for the drive while processors are idle. Elsewhere it costs
+//! time. So the sort tries it only after seeing both, and only if the spare processor time can
+//! compress *all* spilled data: compressing a little now and then costs more than it saves. A drive
+//! as fast as memory keeps processors busy while threads wait for it, which shows in the process's
+//! processor time. A drive that is nearly as fast writes more than processors can compress.
 //!
-//! What LZ4 takes is known from one block in a while that is compressed all the same.
+//! LZ4's cost is known from occasional blocks that are compressed as samples.
 //!
-//! Where others use the machine, too, waiting is no sign of anything: threads wait for them as
-//! well. So the trial decides: effort that doesn't read and spill lines faster than before falls
-//! again, whenever that shows. It also falls when threads hardly wait for anything any more, or no
-//! processor is idle. After each fall the codec rests, for twice as long as after the one before.
+//! On a machine that other processes use too, waiting proves nothing: threads also wait for those
+//! processes. So each effort is a trial. If the sort reads and spills no faster than before, the
+//! effort falls again. It also falls when threads hardly wait any more, or when no processor is
+//! idle. After each fall the codec rests, each time twice as long as before.
 //!
-//! Whether bytes shrink is another question, which they answer themselves: after a block that
-//! hardly did, a codec is left out for a while, and longer each time.
+//! Whether the data shrinks is a separate question, and each block answers it. After a block that
+//! hardly shrank, the codec skips a number of blocks, which grows with each such block.
 //!
-//! What was tried, and the figures: docs/experiments/2026-11-23-compression-auto.md.
+//! See docs/experiments/2026-11-23-compression-auto.md for what was tried and measured.
 
 use super::codec::BlockCodec;
 use crate::job::process::thread_cpu_time;
@@ -31,17 +31,17 @@ use std::time::Instant;
 /// How blocks on scratch are compressed.
 #[derive(Clone, Copy, Debug)]
 pub enum Codec {
-    /// LZ4: less of the processor for more bytes.
+    /// LZ4: takes less processor time, but compresses less.
     Lz4,
-    /// Zstandard: where drives are slow, or space is short.
+    /// Zstandard: for slow drives, or if space is short.
     Zstd,
-    /// Each block with one of them or not at all, by what the drive and the processors have to
-    /// spare.
+    /// Each block with LZ4, Zstandard or not at all, depending on the spare time of the drive and
+    /// the processors.
     Auto(Measure),
 }
 
 impl Codec {
-    /// Its name, as users write it.
+    /// The codec's name, as users write it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -51,12 +51,12 @@ impl Codec {
         }
     }
 
-    /// Whether it is the sort that decides.
+    /// True for [`Codec::Auto`], where the sort decides.
     pub(crate) fn is_auto(self) -> bool {
         matches!(self, Codec::Auto(_))
     }
 
-    /// Bytes that compressing and decompressing take on a thread beside the blocks.
+    /// Bytes that a thread needs, beside the blocks, to compress and decompress.
     pub(crate) fn context_bytes(self) -> u64 {
         match self {
             Codec::Lz4 => BlockCodec::Lz4.context_bytes(),
@@ -66,30 +66,31 @@ impl Codec {
     }
 }
 
-/// What [`Codec::Auto`] goes by.
+/// The measurements that [`Codec::Auto`] uses.
 #[derive(Clone, Copy, Debug)]
 pub enum Measure {
-    /// Clocks: what threads do and what the process takes.
+    /// Clocks: the time of the threads and of the process.
     Clocks,
-    /// The answers of a function to its n-th call, counted from 0.
+    /// A function that is called with the measurement's number, from 0.
     Given(fn(u64) -> Load),
 }
 
-/// What a sort has done up to a moment, in seconds over all of its threads.
+/// The work of a sort up to a moment. Times are in seconds, summed over all threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Load {
-    /// The moment, by a clock.
+    /// The moment, on a clock.
     pub clock: f64,
-    /// Threads waited to write to scratch; of records of one size, for the drive.
+    /// Time that threads waited to write to scratch; for fixed-size records, the time they waited
+    /// for the drive.
     pub blocked: f64,
-    /// Threads had nothing to do.
+    /// Time that threads had nothing to do.
     pub idle: f64,
-    /// Processor time of the process, the kernel's work for it included.
+    /// Processor time of the process, including the kernel's work for it.
     pub processor: f64,
     /// Bytes of lines or records that were spilled.
     pub spilled_bytes: f64,
-    /// The same, and those that were read: where the drive is what all wait for, a sort that goes
-    /// on steadily has as many of them in a second whichever it is about.
+    /// Bytes that were spilled or read. When the drive is the bottleneck, a steady sort has about
+    /// the same sum each second, however it divides between reading and spilling.
     pub progress_bytes: f64,
 }
 
@@ -127,44 +128,46 @@ impl Load {
     }
 }
 
-/// How long the sort is watched before each decision: some writes of each thread at 100 MB/s, and a
-/// twentieth of the shortest sort that is worth it.
+/// Duration of a window: how long the sort is watched before each decision. This is several writes
+/// of each thread at 100 MB/s, and a twentieth of the shortest sort worth compressing.
 const WINDOW_SECONDS: f64 = 0.04;
-/// The share of the time spent waiting that effort may take. What LZ4 takes is known from sampled
-/// blocks; what Zstandard takes is guessed. With 0.8 for both, and both guessed, a virtual drive
-/// that others used, too, lost 6 to 34% (the experiment's table).
+/// The share of the waiting time that compression may use. LZ4's cost is known from sampled blocks;
+/// Zstandard's is estimated. With 0.8 for both, and both estimated, a virtual drive shared with
+/// other users lost 6 to 34% (the experiment's table).
 fn spare_share(codec: BlockCodec) -> f64 {
     match codec {
         BlockCodec::Lz4 => 0.8,
         BlockCodec::Zstd => 0.5,
     }
 }
-/// Less of all time than this without work means that compression is what all wait for.
+/// If threads are idle for less than this share of all time, compression is the bottleneck.
 const STARVED_SHARE: f64 = 0.05;
-/// Windows from which a rate is known: before effort rises, and after it.
+/// Windows after which a rate is known, both before and after effort rises.
 const KNOWN_WINDOWS: u32 = 4;
-/// What a window counts of the next one.
+/// Weight of a window relative to the next one.
 const DECAY: f64 = 0.75;
-/// Progress that effort must make, beside that without it.
+/// The progress that an effort must reach, relative to the progress without it.
 const GAIN: f64 = 1.04;
-/// Windows for which a codec rests after its first fall, and at most: a trial takes five.
+/// Windows for which a codec rests after its first fall, and the maximum. A trial takes five.
 const REST_WINDOWS: u32 = 16;
 const REST_WINDOWS_MAX: u32 = 256;
-/// Without effort one block in so many is compressed all the same, to know what LZ4 takes; of the
-/// first ones, of which the mean counts, one in fewer.
+/// Without effort, one block in `SAMPLED_BLOCKS` is compressed as a sample of LZ4's cost. The first
+/// samples, which only their mean counts, are one in `FIRST_SAMPLED_BLOCKS`.
 const SAMPLED_BLOCKS: u32 = 64;
 const FIRST_SAMPLED_BLOCKS: u32 = 8;
-/// Samples of which the mean counts. From then on each weighs as much as in the last such mean.
+/// Number of samples in the first mean. Afterwards each new sample has the weight of the last one
+/// in this mean.
 const MEAN_SAMPLES: u32 = 8;
-/// What a byte takes in all, as a multiple of its compression: a sampled block finds the caches
-/// cold, so this is less than the fifth to the third that decompression takes, and copies.
+/// Total cost of a byte as a multiple of its compression. Decompression takes a fifth to a third
+/// more, and copying takes some too. But a sampled block finds the caches cold, so the factor is
+/// lower.
 const COST_FACTOR: f64 = 1.2;
-/// Most blocks for which a codec is left out.
+/// Maximum number of blocks that a codec skips.
 const SKIPPED_BLOCKS_MAX: u32 = 63;
 
-/// What a byte takes of a thread to compress, as long as that isn't known: twice the time of most
-/// lines on this project's machines (the experiment's table), because decompression takes some,
-/// too, and so does moving the lines into a block.
+/// Expected seconds of a thread for each byte to compress, until they are measured. This is twice
+/// the time of most lines on this project's machines (the experiment's table), because
+/// decompression and moving the lines into a block also take time.
 fn expected_seconds_per_byte(codec: BlockCodec) -> f64 {
     match codec {
         BlockCodec::Lz4 => 1.0 / 400e6,
@@ -175,12 +178,12 @@ fn expected_seconds_per_byte(codec: BlockCodec) -> f64 {
 /// Decides for all threads of a sort.
 pub(crate) struct Effort {
     codec: Option<Codec>,
-    /// Of [`Codec::Auto`].
+    /// Used by [`Codec::Auto`] only.
     decisions: Mutex<Decisions>,
 }
 
 impl Effort {
-    /// Of a sort with so many threads.
+    /// The decisions of a sort with `threads` threads.
     pub(crate) fn new(codec: Option<Codec>, threads: usize) -> Effort {
         let processors = match codec {
             Some(Codec::Auto(Measure::Clocks)) => {
@@ -192,7 +195,7 @@ impl Effort {
         Effort { codec, decisions }
     }
 
-    /// How to compress the next block, if at all. `measure` says what the sort has done so far.
+    /// The codec for the next block, if any. `measure` returns the sort's load so far.
     pub(crate) fn codec(&self, measure: impl FnOnce() -> Load) -> Option<BlockCodec> {
         match self.codec? {
             Codec::Lz4 => Some(BlockCodec::Lz4),
@@ -211,8 +214,8 @@ impl Effort {
         }
     }
 
-    /// Compresses a block of `bytes` bytes by a function that returns how many they became, if they
-    /// shrank at all, and counts what that took and made.
+    /// Compresses a block of `bytes` bytes with the function `compress`, and counts its time and
+    /// result. `compress` returns the compressed size, or `None` if the block didn't shrink.
     pub(crate) fn compress(
         &self,
         codec: BlockCodec,
@@ -222,7 +225,7 @@ impl Effort {
     ) -> Result<Option<usize>, Error> {
         let (begun, begun_cpu) = (Instant::now(), thread_cpu_time());
         let compressed = compress().map_err(Error::Codec)?;
-        // Decisions go by the processor's time: other threads may have had it meanwhile.
+        // Decisions use processor time: other threads may have run in between.
         let seconds = (thread_cpu_time() - begun_cpu).as_secs_f64();
         gauges.stage_times.compress_busy.add(begun.elapsed());
         self.compressed(codec, bytes, compressed, seconds);
@@ -236,8 +239,8 @@ impl Effort {
         Ok(compressed)
     }
 
-    /// Takes in that a block was compressed to so many bytes, if it shrank at all, in so many
-    /// seconds.
+    /// Takes in the result of compressing a block: the compressed size, or `None` if the block
+    /// didn't shrink, and the seconds it took.
     fn compressed(&self, codec: BlockCodec, bytes: usize, compressed: Option<usize>, seconds: f64) {
         let seconds = match self.codec {
             Some(Codec::Auto(Measure::Clocks)) => seconds,
@@ -248,45 +251,45 @@ impl Effort {
     }
 }
 
-/// What is known and decided.
+/// Measurements and decisions so far.
 struct Decisions {
     /// Threads that can work at once.
     workers: f64,
     processors: f64,
-    /// What had been done when the window began.
+    /// The load at the beginning of the window.
     begin: Load,
     began: Instant,
-    /// How often was measured.
+    /// Number of measurements.
     measured: u64,
-    /// What was done in the last windows with this effort, later ones counting more.
+    /// The load of the last windows with this effort. Later windows weigh more.
     recent: Load,
-    /// How many windows these are; the first one after a change is not counted.
+    /// Number of windows in `recent`. The first one after a change is not counted.
     windows: u32,
-    /// Seconds in which blocks were compressed: in this window, and as in `recent`.
+    /// Seconds of compression: in this window, and summed as in `recent`.
     compressing: f64,
     recent_compressing: f64,
     effort: Option<BlockCodec>,
-    /// Blocks until the next one is sampled.
+    /// Blocks until the next sample.
     unsampled: u32,
-    /// The efforts from which it rose, and the progress then, in bytes a second.
+    /// The stack of lower efforts, with the progress that each had, in bytes per second.
     before: Vec<(Option<BlockCodec>, f64)>,
     lz4: Tried,
     zstd: Tried,
 }
 
-/// What is known of a codec.
+/// Experience with a codec.
 #[derive(Clone, Copy, Default)]
 struct Tried {
-    /// Windows for which it rests, and how many it was the last time.
+    /// Windows for which the codec rests, and the number of the last time.
     rest: u32,
     last_rest: u32,
-    /// Blocks for which it is left out, and how many it was the last time.
+    /// Blocks that the codec still skips, and the number of the last time.
     left_out: u32,
     last_left_out: u32,
-    /// Seconds for each byte: the mean of the first blocks, then the last ones counting most; 0 if
-    /// it was not tried.
+    /// Seconds for each byte: the mean of the first blocks, then a moving average. 0 if the codec
+    /// has not been tried.
     seconds_per_byte: f64,
-    /// Blocks that were compressed, up to those of which the mean counts.
+    /// Number of compressed blocks, up to [`MEAN_SAMPLES`].
     samples: u32,
 }
 
@@ -310,7 +313,7 @@ impl Decisions {
         }
     }
 
-    /// Whether it is time to measure.
+    /// True if it is time to measure.
     fn is_due(&self, by: Measure) -> bool {
         match by {
             Measure::Clocks if self.measured > 0 => {
@@ -328,7 +331,7 @@ impl Decisions {
             return;
         }
         (self.begin, self.began) = (load, Instant::now());
-        // The first one only begins a window.
+        // The first call only begins a window.
         if self.measured == 1 {
             return;
         }
@@ -347,7 +350,7 @@ impl Decisions {
         }
     }
 
-    /// Makes less effort if this one isn't worth it. Returns whether it did.
+    /// Lowers the effort if it isn't worth its cost. Returns true if it did.
     fn falls(&mut self) -> bool {
         let Load { clock, blocked, idle, progress_bytes, .. } = self.recent;
         let (Some(codec), Some(&(effort, before))) = (self.effort, self.before.last()) else {
@@ -365,7 +368,7 @@ impl Decisions {
         true
     }
 
-    /// Tries more effort if there is something to spare for it.
+    /// Raises the effort if there is enough spare time.
     fn rises(&mut self) {
         let Load { clock, blocked, spilled_bytes, progress_bytes, .. } = self.recent;
         let unused = blocked.min(self.unused());
@@ -384,7 +387,7 @@ impl Decisions {
         }
     }
 
-    /// Processor time that the process could have had.
+    /// Processor time that was available to the process but unused, in seconds.
     fn unused(&self) -> f64 {
         self.processors * self.recent.clock - self.recent.processor
     }
@@ -394,8 +397,8 @@ impl Decisions {
         (self.recent, self.recent_compressing, self.windows) = (Load::default(), 0.0, 0);
     }
 
-    /// What a byte takes of a thread: not less than is expected, since the next ones may be dearer.
-    /// Of LZ4 blocks are sampled all the time, so that it may be less.
+    /// Estimated seconds of a thread for each byte. Zstandard's is at least the expected figure,
+    /// since later blocks may cost more. LZ4's may be lower, since it is sampled all the time.
     fn seconds_per_byte(&self, codec: BlockCodec) -> f64 {
         let expected = expected_seconds_per_byte(codec);
         match codec {
@@ -408,7 +411,7 @@ impl Decisions {
         }
     }
 
-    /// How to compress the next block.
+    /// The codec for the next block.
     fn next(&mut self) -> Option<BlockCodec> {
         let codec = match self.effort {
             Some(codec) => codec,
@@ -461,12 +464,12 @@ impl Decisions {
 mod tests {
     use super::*;
 
-    /// A sort of lines by two threads: a byte takes `LINE_SECONDS` of one of them, is read from the
+    /// A sort of lines by two threads. Each byte takes `LINE_SECONDS` of a thread, is read from the
     /// drive once and spilled once.
     const LINE_SECONDS: f64 = 1.5e-9;
     const THREADS: usize = 2;
 
-    /// What a codec does to the lines of a test: seconds for each byte, and what is left of it.
+    /// What a codec does to the lines of a test: seconds for each byte, and the share that is left.
     struct Effect {
         lz4: (f64, f64),
         zstd: (f64, f64),
@@ -476,9 +479,9 @@ mod tests {
     const DIGITS: Effect = Effect { lz4: (1.0e-9, 1.0), zstd: (2.8e-9, 0.55) };
     const NOISE: Effect = Effect { lz4: (0.1e-9, 1.0), zstd: (0.8e-9, 1.0) };
 
-    /// Runs such a sort for so many seconds, with a drive of so many bytes a second, whose
-    /// transfers take `copy_seconds` of a processor for each byte. Returns bytes sorted in a
-    /// second, and the efforts in the end.
+    /// Simulates such a sort for `seconds`. The drive moves `drive` bytes per second, and each
+    /// transferred byte takes `copy_seconds` of a processor. Returns the bytes sorted per second,
+    /// and the efforts at the end.
     fn run(drive: f64, copy_seconds: f64, effect: &Effect, seconds: f64) -> (f64, Vec<usize>) {
         let mut decisions = Decisions::new(THREADS, THREADS);
         let (mut load, mut bytes) = (Load::default(), 0.0);
@@ -487,7 +490,7 @@ mod tests {
         while load.clock < seconds {
             let block = 1 << 17;
             let mut used = [0usize; 3];
-            // A window's blocks: of so many, each as it is decided.
+            // A window has 64 blocks, and each is decided on its own.
             for _ in 0..64 {
                 let codec = decisions.next();
                 used[codec.map_or(0, |codec| 1 + codec as usize)] += 1;
@@ -532,7 +535,7 @@ mod tests {
         }
     }
 
-    /// Of lines that aren't compressed.
+    /// The rate for uncompressed lines.
     fn plain_rate(drive: f64, copy_seconds: f64) -> f64 {
         (drive / 2.0).min(THREADS as f64 / (LINE_SECONDS + 2.0 * copy_seconds))
     }
@@ -549,8 +552,8 @@ mod tests {
         assert!(rate > 1.2 * plain_rate(200e6, 0.0), "{rate}");
     }
 
-    /// Neither what doesn't shrink, nor a drive that is as fast as the processors, nor one that
-    /// takes their time.
+    /// Incompressible data, a drive as fast as the processors, and a drive that takes their time
+    /// must not lose anything.
     #[test]
     fn nothing_is_lost() {
         for effect in [LOGS, DIGITS, NOISE] {
@@ -573,7 +576,7 @@ mod tests {
         assert!(efforts[1] + efforts[2] > 1 && efforts[0] > 20 * (efforts[1] + efforts[2]));
     }
 
-    /// The first block touches memory that nobody has used yet.
+    /// The first block touches memory that has not been used yet.
     #[test]
     fn a_slow_first_block_is_one_of_many() {
         let mut decisions = Decisions::new(THREADS, THREADS);
@@ -588,14 +591,15 @@ mod tests {
         }
         assert!((decisions.lz4.seconds_per_byte - 2e-9).abs() < 1e-12);
         assert!(blocks <= MEAN_SAMPLES * FIRST_SAMPLED_BLOCKS);
-        // Then it isn't as urgent.
+        // After that, samples are less urgent.
         (1..FIRST_SAMPLED_BLOCKS).for_each(|_| assert_eq!(decisions.next(), None));
         assert!(decisions.next().is_some());
         (1..SAMPLED_BLOCKS).for_each(|_| assert_eq!(decisions.next(), None));
         assert!(decisions.next().is_some());
     }
 
-    /// Three quarters of what is spare, as it is known; more than is left for what is guessed.
+    /// The cost is three quarters of the spare time: within the share for a known cost, above the
+    /// share for an estimated one.
     #[test]
     fn what_is_known_may_take_most_of_what_is_spare() {
         const SECONDS_PER_BYTE: f64 = 2.5e-9;
@@ -604,7 +608,7 @@ mod tests {
             let seconds = SECONDS_PER_BYTE * 1e6;
             decisions.compressed(BlockCodec::Lz4, 1_000_000, Some(250_000), seconds);
         }
-        // One of two threads waits, and one of two processors has nothing to do.
+        // One of two threads waits, and one of two processors is idle.
         let time = WINDOW_SECONDS * 1.01;
         let window = Load {
             clock: time,

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `codec` | compression and decompression of a block |
 //! | `effort` | whether a block is compressed, and how |
-//! | `workspace` | the same in the block's own memory |
+//! | `workspace` | compression and decompression in the block's own memory |
 
 mod codec;
 mod effort;
@@ -19,7 +19,7 @@ pub(crate) use effort::Effort;
 pub use effort::{Codec, Load, Measure};
 pub(crate) use workspace::{Workspaces, workspace_bytes};
 
-/// The error of a block on scratch that should have become `bytes` bytes.
+/// The error for a block on scratch that doesn't decompress to `bytes` bytes.
 pub(crate) fn broken_block(
     disk: &dyn Disk,
     scratch: &Scratch<'_>,

@@ -1,18 +1,18 @@
-//! Compressing blocks, and decompressing them, in their own memory: a thread that does needs one
-//! buffer, and a block no second one.
+//! Compression and decompression of blocks in their own memory. Each thread needs one buffer, and
+//! blocks need none.
 
 use super::codec::{BlockCodec, BlockCompressor, BlockDecompressor};
 use parking_lot::Mutex;
 use std::io;
 use xsort_disk::{ALIGNMENT, Lease, align_up};
 
-/// Bytes of a thread's buffer for blocks of so many bytes. LZ4 demands room for its worst case, 10%
-/// and 20 bytes more.
+/// Size of a thread's buffer for blocks of `block_bytes` bytes. LZ4 demands a buffer for its worst
+/// case: 110% of the input and 20 bytes.
 pub(crate) fn workspace_bytes(block_bytes: u64) -> u64 {
     align_up(block_bytes + block_bytes / 8 + ALIGNMENT as u64)
 }
 
-/// What threads need for it: as many workspaces as there are threads.
+/// Buffers and codecs for compression in place, one for each thread.
 #[derive(Default)]
 pub(crate) struct Workspaces {
     free: Mutex<Vec<Workspace>>,
@@ -25,7 +25,7 @@ struct Workspace {
 }
 
 impl Workspaces {
-    /// For so many threads, and blocks of so many bytes.
+    /// Workspaces for `threads` threads and blocks of `block_bytes` bytes.
     pub(crate) fn new(threads: usize, block_bytes: u64) -> Result<Workspaces, xsort_disk::Error> {
         let bytes = workspace_bytes(block_bytes) as usize;
         let workspace = |_| {
@@ -36,8 +36,8 @@ impl Workspaces {
         Ok(Workspaces { free: Mutex::new(free) })
     }
 
-    /// Compresses the first `bytes` bytes of a block, and puts what that becomes in their place.
-    /// Returns how many bytes it has; `None`, and the block as it was, if it saves no page.
+    /// Compresses the first `bytes` bytes of a block in place. Returns the compressed size; `None`,
+    /// with the block unchanged, if that saves no page.
     pub(crate) fn compress(
         &self,
         codec: BlockCodec,
@@ -54,8 +54,8 @@ impl Workspaces {
         compressed.expect("who compresses has planned a workspace for each thread")
     }
 
-    /// Decompresses the first `compressed` bytes of a block to `bytes` bytes, in their place. The
-    /// inner error says why they don't become as many.
+    /// Decompresses the first `compressed` bytes of a block in place, to `bytes` bytes. The inner
+    /// error says why the result has another size.
     pub(crate) fn decompress(
         &self,
         codec: BlockCodec,
@@ -75,7 +75,8 @@ impl Workspaces {
         decompressed.unwrap_or_else(no_memory)
     }
 
-    /// Nothing if no workspace was planned: there is one for each thread, or none.
+    /// Calls `work` with a free workspace. Returns `None` if no workspace was planned: each thread
+    /// has one, or none has.
     fn with<T>(&self, work: impl FnOnce(&mut Workspace) -> T) -> Option<T> {
         let mut workspace = self.free.lock().pop()?;
         let result = work(&mut workspace);
@@ -108,7 +109,7 @@ mod tests {
         }
     }
 
-    /// As a journal that somebody else has made may say.
+    /// Sizes that a forged journal may contain.
     #[test]
     fn what_no_plan_has_memory_for_is_refused() {
         let mut block = vec![0; 4096];

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use std::path::Path;
 use xsort_disk::{Disk, FileId};
 
-/// An open journal file, locked against other processes. It is closed when this is dropped.
+/// An open journal file, locked against other processes. Dropping this closes it.
 pub(super) struct JournalFile<'a> {
     pub(super) disk: &'a dyn Disk,
     pub(super) file: FileId,
@@ -15,7 +15,7 @@ pub(super) struct JournalFile<'a> {
 }
 
 impl<'a> JournalFile<'a> {
-    /// Opens the file at `path`, or creates it. Returns the steps in it, and whether it is new.
+    /// Opens the file at `path`, or creates it. Returns its steps, and true if it is new.
     pub(super) fn open(disk: &'a dyn Disk, path: &Path) -> Result<(Self, Steps, bool), Error> {
         let (file, is_new) = disk.open_or_create_persistent(path)?;
         let journal_file = JournalFile { disk, file, frames: Mutex::new(Frames::empty()) };
@@ -25,7 +25,8 @@ impl<'a> JournalFile<'a> {
         Ok((journal_file, decoder.steps, is_new))
     }
 
-    /// Appends steps whose bytes are in the `data` files. When this returns, both are durable.
+    /// Syncs the `data` files, which hold the bytes that the steps refer to, then appends the
+    /// steps. All are durable when this returns.
     pub(super) fn append(&self, data: &[FileId], steps: &Steps) -> Result<(), Error> {
         for &file in data {
             self.disk.sync(file)?;
@@ -34,7 +35,7 @@ impl<'a> JournalFile<'a> {
         Ok(self.disk.sync(self.file)?)
     }
 
-    /// Empties the file durably, so that no old frame can come to lie behind a new one.
+    /// Empties the file durably, so that no old frame can follow a new one.
     pub(super) fn clear(&self) -> Result<(), Error> {
         self.disk.set_bytes(self.file, 0)?;
         self.disk.sync(self.file)?;

@@ -1,15 +1,14 @@
-//! Frames: bytes that are only ever appended, in whole pages, and that a reader trusts only as far
-//! as they are provably whole.
+//! Frames: an append-only format of whole pages, in which a reader can tell how far the data is
+//! valid.
 //!
 //! ```text
 //! byte 0            8               16             24             24 + payload   next page
 //!      | "XSORTJ1\n" | payload bytes | chain (XXH3) | payload      | zeroes       |
 //! ```
 //!
-//! The chain is the hash of payload and length, seeded with the chain of the frame before. So a
-//! frame is valid only behind the frames that it was written behind. The first invalid frame is the
-//! end, as after a power cut in the middle of an append; the next append overwrites what lies
-//! there.
+//! The chain is the hash of payload and length, seeded with the chain of the preceding frame. So a
+//! frame is valid only after the frame that it was appended to. The first invalid frame is the end,
+//! for example after a power cut during an append. The next append overwrites it.
 
 use crate::Error;
 use crate::store::transfer::transfer;
@@ -18,10 +17,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 const MAGIC: &[u8; 8] = b"XSORTJ1\n";
 const HEAD_BYTES: usize = 24;
-/// Bytes of the longest frame.
+/// Size of the longest frame in bytes.
 pub(super) const FRAME_BYTES: usize = 256 << 10;
 
-/// Where the next frame goes, and the chain that it continues.
+/// The end of the last frame, and its chain, which the next frame continues.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frames {
     end: u64,
@@ -32,7 +31,7 @@ fn chain(before: u64, payload: &[u8]) -> u64 {
     xxh3_64_with_seed(payload, before ^ payload.len() as u64)
 }
 
-/// The payload and the chain of a frame, if the bytes begin with one that continues `before`.
+/// Parses a frame that continues the chain `before`. Returns its payload and its chain.
 fn frame(bytes: &[u8], before: u64) -> Option<(&[u8], u64)> {
     let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
     let (magic, head) = head.split_at(MAGIC.len());
@@ -42,14 +41,14 @@ fn frame(bytes: &[u8], before: u64) -> Option<(&[u8], u64)> {
 }
 
 impl Frames {
-    /// A file without frames.
+    /// The frames of an empty file.
     pub(crate) fn empty() -> Frames {
         Frames { end: 0, chain: 0 }
     }
 
-    /// Passes the payloads of all valid frames to `take`, one after the other. It returns whether
-    /// its bytes end here or go on in the next frame. Those that go on and never end were being
-    /// appended when the process died: the next append takes their place.
+    /// Passes the payloads of all valid frames to `take`, in order. `take` returns true if its data
+    /// is complete with this payload. Frames of incomplete data at the end were being appended when
+    /// the process died: the next append overwrites them.
     pub(crate) fn read(
         disk: &dyn Disk,
         file: FileId,
@@ -79,7 +78,8 @@ impl Frames {
         Ok(complete)
     }
 
-    /// Appends bytes, in as many frames as they take. They are durable once the file is synced.
+    /// Appends bytes, divided into several frames if needed. They are durable once the file is
+    /// synced.
     pub(crate) fn append(
         &mut self,
         disk: &dyn Disk,

@@ -1,24 +1,24 @@
-//! A journal of finished steps, so that a later process can resume a sort: it runs the same steps
-//! again, but replays the results of those that were finished.
+//! A journal of finished steps, with which a later process can resume a sort. The process runs the
+//! same steps again, but replays the results of the finished ones.
 //!
 //! ```text
 //!  step --- record(step, result) ---> writer ---> sync data, append, sync journal ---> file
 //!  step <-- replay(step) ------------ the file of an earlier process
 //! ```
 //!
-//! A step is in the journal only after the bytes that it refers to are durable, and steps come in
-//! the order in which they depend on each other. So whatever beginning of the journal survives, it
-//! is true. A thread waits for the writer only if it is about to destroy what an earlier step would
-//! need ([`Journal::flush`]).
+//! A step enters the journal only after the bytes that it refers to are durable, and steps are
+//! appended in the order of their dependencies. So any prefix of the journal that survives is true.
+//! A thread waits for the writer only before it destroys data that an earlier step would need
+//! ([`Journal::flush`]).
 //!
 //! | file | idea |
 //! |---|---|
 //! | `step` | the steps and their encoding |
-//! | `frames` | appended bytes, and how far a reader can trust them |
+//! | `frames` | an append-only format, and how far a reader can trust it |
 //! | `file` | the file: steps in frames |
-//! | `stored_parts` | what has to be in a store before it counts |
+//! | `stored_parts` | which parts must be in a store before a step counts |
 //! | `writer` | the thread that appends |
-//! | `handle` | the journal of a sort that may have none |
+//! | `handle` | an optional journal |
 
 mod file;
 mod frames;
@@ -47,18 +47,18 @@ use xsort_disk::{Disk, FileId};
 /// The journal of one sort.
 pub(crate) struct Journal<'a> {
     file: JournalFile<'a>,
-    /// Steps of an earlier process that were not replayed yet.
+    /// Steps of an earlier process that have not been replayed yet.
     replayable: Mutex<Steps>,
     messages_to: Sender<Message>,
     messages_from: Receiver<Message>,
-    /// For how long the writer collects steps.
+    /// How long the writer collects steps.
     every: Duration,
     has_failed: AtomicBool,
 }
 
 impl<'a> Journal<'a> {
-    /// Opens the journal at `path`, or creates one. No other process can open it until this is
-    /// dropped. Returns whether it is new. `every` is for how long the writer collects steps.
+    /// Opens the journal at `path`, or creates one, and locks it until it is dropped. Also returns
+    /// true if it is new. The writer collects steps for `every`.
     pub(crate) fn open(
         disk: &'a dyn Disk,
         path: &Path,
@@ -77,12 +77,12 @@ impl<'a> Journal<'a> {
         Ok((journal, is_new))
     }
 
-    /// Writes the first steps, which are durable when this returns.
+    /// Writes the first steps. They are durable when this returns.
     pub(crate) fn begin(&self, steps: Steps) -> Result<(), Error> {
         self.file.append(&[], &steps)
     }
 
-    /// Durably removes all steps.
+    /// Removes all steps durably.
     pub(crate) fn clear(&self) -> Result<(), Error> {
         self.file.clear()?;
         self.replayable.lock().clear();
@@ -94,12 +94,12 @@ impl<'a> Journal<'a> {
         Ok(self.file.disk.remove_persistent(self.file.file)?)
     }
 
-    /// Whether an earlier process has finished a step that was not replayed yet.
+    /// True if an earlier process has finished this step and it has not been replayed yet.
     pub(crate) fn has(&self, step: Step) -> bool {
         self.replayable.lock().contains_key(&step)
     }
 
-    /// The beginning of a step's result, which can still be replayed.
+    /// Decodes the beginning of a step's result, without replaying the step.
     ///
     /// # Errors
     /// If there is a result, but it doesn't begin with a `T`.
@@ -118,22 +118,23 @@ impl<'a> Journal<'a> {
         Error::corrupt(disk, file, 0, format!("{step:?} can't be true: {detail}"))
     }
 
-    /// The result of a step that an earlier process has finished. A step is replayed once.
+    /// Returns the result of a step that an earlier process has finished. A step is replayed once.
     ///
     /// # Errors
-    /// If there is a result, but it is no `T`.
+    /// If there is a result, but it isn't a `T`.
     pub(crate) fn replay<T: DeserializeOwned>(&self, step: Step) -> Result<Option<T>, Error> {
         let bytes = self.replayable.lock().remove(&step);
         let Some(bytes) = bytes else { return Ok(None) };
         postcard::from_bytes(&bytes).map(Some).map_err(|error| self.unreadable(step, &error))
     }
 
-    /// Forgets a step of an earlier process: its result isn't true any more.
+    /// Drops a step of an earlier process whose result is no longer true.
     pub(crate) fn forget(&self, step: Step) {
         self.replayable.lock().remove(&step);
     }
 
-    /// Refuses a journal with chunks that weren't replayed, though those before them were.
+    /// Refuses a journal that has a chunk without all the chunks before it. Called after chunks
+    /// have been replayed in order: a chunk that is left then follows a missing one.
     pub(crate) fn refuse_more_chunks(&self) -> Result<(), Error> {
         let is_chunk = |step: &&Step| matches!(step, Step::Chunk(_));
         let JournalFile { disk, file, .. } = self.file;
@@ -151,14 +152,15 @@ impl<'a> Journal<'a> {
         Error::corrupt(disk, file, 0, format!("{step:?} can't be read ({error})"))
     }
 
-    /// Records a finished step, soon. All transfers of the bytes that it refers to have completed.
+    /// Queues a finished step for the journal. All transfers of the bytes that it refers to must
+    /// have completed.
     pub(crate) fn record<T: Serialize>(&self, step: Step, result: &T) {
-        // The writer may have failed; then the job has, too.
+        // If the writer has failed, the job has failed too.
         drop(self.messages_to.send(Message::Record(step, encoded(result))));
     }
 
-    /// Waits until everything recorded so far is durable; `false` if it never will be, because the
-    /// writer has failed or is gone.
+    /// Waits until everything recorded so far is durable. Returns false if the writer has failed or
+    /// ended.
     pub(crate) fn flush(&self) -> bool {
         let (done, wait) = bounded(1);
         if self.messages_to.send(Message::Flush(done)).is_err() {
@@ -173,8 +175,8 @@ impl<'a> Journal<'a> {
         }
     }
 
-    /// Runs `work` while a thread appends the steps that it records. `data` are the files that
-    /// steps refer to.
+    /// Runs `work` while a writer thread appends the recorded steps. Steps refer to the `data`
+    /// files.
     pub(crate) fn run_while_recording<T>(
         &self,
         data: &[FileId],
@@ -185,7 +187,7 @@ impl<'a> Journal<'a> {
         std::thread::scope(|scope| {
             let fail = |error| {
                 failure.set(error);
-                // Nobody would answer the threads that wait for a flush.
+                // Otherwise threads would wait for a flush forever.
                 self.has_failed.store(true, Relaxed);
             };
             let ended = &ended;
@@ -275,8 +277,8 @@ mod tests {
         }
     }
 
-    /// A step in several frames, of which only the first ones were written: what is appended
-    /// next was read as the rest of it.
+    /// Only the first frames of a step were written. The frames appended next were read as its
+    /// remainder.
     #[test]
     fn the_beginning_of_a_step_is_not_continued_by_the_next_one() {
         let disk = SimDisk::new(SimOptions::default());
@@ -314,7 +316,7 @@ mod tests {
         let failure = Failure::default();
         let flushed = journal.run_while_recording(&[], &failure, || {
             journal.record(Step::Chunk(0), &1);
-            // The first flush sees the failure happen, the second comes after it.
+            // The first flush runs while the writer fails, the second afterwards.
             [journal.flush(), journal.flush()]
         });
         assert!(flushed == [false, false] && failure.check().is_err());

@@ -1,20 +1,20 @@
 //! The steps of a sort, and their encoding in the journal.
 //!
-//! A step is encoded as its length in eight bytes, the [`Step`], and its result, the last two by
-//! postcard. The order of the variants is part of the format.
+//! An encoded step has three fields: its length (eight bytes), the [`Step`], and its result.
+//! Postcard encodes the last two. The order of the variants is part of the format.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Longest encoding of one step, in bytes: more is damage.
+/// Maximum size of one encoded step in bytes. A longer one is damaged.
 const STEP_BYTES_MAX: usize = 1 << 31;
 
-/// A step of a sort, in the order in which steps can depend on others.
+/// A step of a sort. Variants are in the order in which steps can depend on each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Step {
-    /// What is to be done: the header of the checkpoint.
+    /// The header of the checkpoint, which identifies the sort.
     Begin,
-    /// The tag by which the output is opened again.
+    /// The tag for reopening the output.
     Output,
     /// The fingerprint of an input.
     Input(u64),
@@ -22,29 +22,29 @@ pub(crate) enum Step {
     Sample,
     /// A chunk of the input, which is on scratch.
     Chunk(u64),
-    /// All chunks: from here on nobody needs the inputs.
+    /// All chunks have been read: the inputs are not needed any more.
     InputRead,
     /// A merge of an intermediate pass, or the split of a bin.
     IntermediatePass(u64),
-    /// A part of an output in a store, which has taken all up to its end.
+    /// A part of an output in a store. The store has accepted everything up to the part's end.
     Part(u64),
-    /// How much of the output is written: an
-    /// [`OutputPrefix`](crate::store::output_prefix::OutputPrefix), and what the method needs to go
-    /// on behind it. Only the last one counts.
+    /// The written prefix of the output: an
+    /// [`OutputPrefix`](crate::store::output_prefix::OutputPrefix), and the method's state for
+    /// continuing after it. Only the last such step counts.
     Written,
-    /// The output is complete, and about to get its name.
+    /// The output is complete and about to get its name.
     Publish,
 }
 
 /// Steps with their encoded results.
 pub(crate) type Steps = BTreeMap<Step, Vec<u8>>;
 
-/// The result of a step, as bytes.
+/// Encodes the result of a step.
 pub(crate) fn encoded<T: Serialize>(result: &T) -> Vec<u8> {
     postcard::to_stdvec(result).expect("a result has a length and no pointers")
 }
 
-/// The bytes of steps, as [`StepDecoder`] takes them.
+/// Encodes steps for [`StepDecoder`].
 pub(super) fn encode_steps(steps: &Steps) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (step, result) in steps {
@@ -56,19 +56,19 @@ pub(super) fn encode_steps(steps: &Steps) -> Vec<u8> {
     bytes
 }
 
-/// Decodes the steps of a journal, whose bytes come in stretches of any length. Keeps only the last
-/// result of each step, so that a long journal of few steps takes little memory.
+/// Decodes the steps of a journal from stretches of any length. Keeps only the last result of each
+/// step, so that a long journal of few steps takes little memory.
 #[derive(Debug, Default)]
 pub(super) struct StepDecoder {
     pub(super) steps: Steps,
-    /// The beginning of a step that isn't whole yet.
+    /// The beginning of an incomplete step.
     partial: Vec<u8>,
-    /// Some bytes were no step: everything behind them is ignored.
+    /// Some bytes were not a step. Everything after them is ignored.
     is_damaged: bool,
 }
 
 impl StepDecoder {
-    /// Takes the next bytes. Returns whether they end with a step.
+    /// Decodes the next bytes. Returns true if they end with a complete step.
     pub(super) fn take(&mut self, bytes: &[u8]) -> bool {
         if self.is_damaged {
             return false;

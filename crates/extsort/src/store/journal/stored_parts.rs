@@ -1,26 +1,26 @@
-//! The parts of an output that goes to a store. A part is durable once the store has taken it,
-//! which may be long after its bytes were written, and no `sync` can hasten that. So what the
-//! journal has to say of the output waits until the parts are there.
+//! The parts of an output in a store. A part is durable once the store has accepted it. This may be
+//! long after its bytes were written, and `sync` can't hasten it. So the journal records the
+//! written output only after its parts have been accepted.
 
 use super::step::{Step, Steps, encoded};
 use crate::store::output_prefix::OutputPrefix;
 use std::collections::VecDeque;
 use xsort_disk::{Disk, FileId, StoredPart};
 
-/// The parts that the journal has, and how far the output is written behind them.
+/// The parts in the journal, and the recorded prefixes that wait for more parts.
 #[derive(Debug, Default)]
 pub(super) struct StoredParts {
     count: usize,
-    /// Where the last of them ends in the output.
+    /// Where the last part ends in the output.
     bytes: u64,
-    /// Results of [`Step::Written`], and how many bytes have to be durable before.
+    /// Results of [`Step::Written`], each with the number of bytes that must be durable before it
+    /// is recorded.
     held: VecDeque<(u64, Vec<u8>)>,
 }
 
 impl StoredParts {
-    /// Adds the parts to `steps` that are new in the store, and takes back how far the output is
-    /// written as far as it isn't there. Leaves everything as it is if none of the files is in a
-    /// store.
+    /// Adds newly stored parts to `steps`. Holds back [`Step::Written`] until the store has its
+    /// bytes. Does nothing if none of the `data` files is in a store.
     pub(super) fn hold_back(&mut self, disk: &dyn Disk, data: &[FileId], steps: &mut Steps) {
         let new = data.iter().find_map(|&file| disk.stored_parts(file, self.count));
         let Some(new) = new else { return };

@@ -1,5 +1,5 @@
-//! The thread that appends to the journal, so that a job's other threads never wait for it unless
-//! they ask for a flush.
+//! The thread that appends to the journal. A job's other threads wait for it only if they ask for a
+//! flush.
 
 use super::file::JournalFile;
 use super::step::{Step, Steps};
@@ -10,16 +10,16 @@ use crossbeam_channel::{Receiver, Sender, select};
 use std::time::{Duration, Instant};
 use xsort_disk::FileId;
 
-/// What threads send to the journal's writer.
+/// A message to the journal's writer.
 pub(super) enum Message {
     /// A finished step, with its encoded result.
     Record(Step, Vec<u8>),
-    /// Append all that was recorded before, and answer.
+    /// Append all steps recorded so far, then answer.
     Flush(Sender<()>),
 }
 
-/// Appends recorded steps until nobody can send on `ended` any more. It collects steps for `every`
-/// unless someone waits for a flush, so that one sync of the `data` files serves many of them.
+/// Appends recorded steps until `ended` is closed. Steps are collected for `every`, so that one
+/// sync of the `data` files serves many of them. A flush ends the collecting early.
 pub(super) fn run_writer(
     journal: &JournalFile<'_>,
     every: Duration,
@@ -39,7 +39,7 @@ pub(super) fn run_writer(
         };
         select! {
             recv(messages) -> message => message.into_iter().for_each(&mut take),
-            // Nobody ever sends on it: it was closed.
+            // Nothing is ever sent on this channel: it was closed.
             recv(ended) -> _ => has_ended = true,
             default(STOP_INTERVAL) => {}
         }
@@ -54,7 +54,7 @@ pub(super) fn run_writer(
             appended_at = Instant::now();
         }
         for done in flushes.drain(..) {
-            // The thread that waited may have given up.
+            // The waiting thread may have given up.
             let _: Result<_, _> = done.send(());
         }
         if has_ended {
