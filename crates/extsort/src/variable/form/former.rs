@@ -80,7 +80,8 @@ pub(crate) struct Former<'a, 'j, 'w> {
     chunks: usize,
     lines: u64,
     bytes: u64,
-    /// Bytes of the chunks that this process has read.
+    /// Bytes of text that this process has read; the next field has the memory that its chunks
+    /// needed.
     text_bytes: u64,
     chunk_bytes: u64,
 }
