@@ -15,7 +15,7 @@
 //! | `parts` | several files of a size |
 //! | `open`, `keyed_rows` | inputs whose header is read and whose keys are known |
 //! | `format` | the format of an input |
-//! | `field_keying`, `json_keying`, `row_rules` | read an input: cut its rows and build their keys |
+//! | `field_keying`, `json_keying`, `row_rules` | read an input: cut its rows, build their keys |
 //! | `index` | where all rows and fields of a text end, in one pass |
 //! | `split`, `rows`, `header` | where one row ends, and its fields; the first rows; their names |
 //! | `key`, `value` | the sort keys; values as bytes that compare as the values do |

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  natural   file9 < file10 < file10a      text, each number as 30, count of digits, digits
-//!  version   1.9 < 1.10-rc2 < 1.10-rc10 < 1.10 < 1.10.1      numbers, then what is behind a hyphen
+//!  version   1.9 < 1.10-rc2 < 1.10-rc10 < 1.10 < 1.10.1      numbers, then a part after a hyphen
 //! ```
 
 /// Precedes a number. It is the least digit, so that numbers sort where digits do.
