@@ -22,7 +22,7 @@ pub struct Disorder {
 ///
 /// # Errors
 ///
-/// Those of [`sort_table`](crate::sort_table).
+/// The errors of [`sort_table`](crate::sort_table).
 pub fn check_table(
     options: &TableOptions,
     engine: &LinesOptions,

@@ -35,7 +35,7 @@ enum KeyLength {
     Short,
     /// The key of a value of limited length.
     Limited,
-    /// Longer than the value by this factor.
+    /// At most the value's length times this factor.
     Times(u64),
 }
 

@@ -42,7 +42,7 @@ pub fn plan_keyed(options: &LinesOptions, bytes: Option<u64>) -> Result<LinesDry
 ///
 /// # Errors
 ///
-/// Those of [`sort_lines`](crate::sort_lines).
+/// The errors of [`sort_lines`](crate::sort_lines).
 pub fn sort_keyed(
     options: &LinesOptions,
     head: &[u8],

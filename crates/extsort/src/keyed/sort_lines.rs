@@ -37,7 +37,7 @@ const AGAIN_INPUTS_MAX: usize = 1 << 14;
 ///
 /// # Errors
 ///
-/// Those of [`sort_lines`](crate::sort_lines).
+/// The errors of [`sort_lines`](crate::sort_lines).
 pub fn sort_lines_by_keys<K: LineKeys>(
     options: &LinesOptions,
     (keys, order): (&Arc<K>, &dyn LineKernels),

@@ -59,8 +59,8 @@ impl Pusher {
     ///
     /// # Errors
     ///
-    /// Those of [`push`](Pusher::push), for the first record that fails. The records before it are
-    /// pushed.
+    /// The errors of [`push`](Pusher::push), for the first record that fails. The records before it
+    /// are pushed.
     pub fn push_batch<K: AsRef<[u8]>, R: AsRef<[u8]>>(
         &mut self,
         records: impl IntoIterator<Item = (K, R)>,

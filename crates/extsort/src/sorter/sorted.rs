@@ -64,7 +64,8 @@ impl Sorted {
     ///
     /// # Errors
     ///
-    /// Those of [`next`](Sorted::next); [`Error::Output`] with an error of `write` or `output`.
+    /// The errors of [`next`](Sorted::next); [`Error::Output`] with an error of `write` or
+    /// `output`.
     pub fn write_to(
         mut self,
         output: &mut dyn Write,

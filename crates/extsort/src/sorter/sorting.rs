@@ -42,7 +42,7 @@ impl Sorting {
     ///
     /// # Errors
     ///
-    /// Those of [`Pusher::push`].
+    /// The errors of [`Pusher::push`].
     #[inline]
     pub fn push(&mut self, key: impl AsRef<[u8]>, record: impl AsRef<[u8]>) -> Result<(), Error> {
         self.own.push(key, record)
@@ -52,7 +52,7 @@ impl Sorting {
     ///
     /// # Errors
     ///
-    /// Those of [`Pusher::push_batch`].
+    /// The errors of [`Pusher::push_batch`].
     pub fn push_batch<K: AsRef<[u8]>, R: AsRef<[u8]>>(
         &mut self,
         records: impl IntoIterator<Item = (K, R)>,

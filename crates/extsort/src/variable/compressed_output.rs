@@ -90,7 +90,7 @@ impl CompressionThreads {
     }
 }
 
-/// Compresses what is written to it.
+/// Compresses the bytes written to it.
 pub struct CompressedOutput<W> {
     to: W,
     codec: OutputCodec,

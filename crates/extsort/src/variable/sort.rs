@@ -39,7 +39,7 @@ pub fn sort_lines(
 ///
 /// # Errors
 ///
-/// Those of [`sort_lines`]. An earlier file at the output's path then remains.
+/// The errors of [`sort_lines`]. An earlier file at the output's path then remains.
 pub fn sort_formed(
     options: &LinesOptions,
     order: &dyn LineKernels,
@@ -57,7 +57,7 @@ pub fn sort_formed(
 ///
 /// # Errors
 ///
-/// Those of [`sort_lines`]. An earlier file at the output's path then remains.
+/// The errors of [`sort_lines`]. An earlier file at the output's path then remains.
 pub fn sort_lines_to(
     options: &LinesOptions,
     order: &dyn LineKernels,
@@ -138,7 +138,7 @@ fn sort_once(
 ///
 /// # Errors
 ///
-/// Those of [`sort_lines`].
+/// The errors of [`sort_lines`].
 pub fn merge_lines(
     options: &LinesOptions,
     order: &dyn LineKernels,

@@ -5,8 +5,8 @@
 //! *gap* between two of them:
 //!
 //! ```text
-//! the weights of a, b and c: 51, 5E, 69       51 69 60 51 --> a, c, gap behind b, 60, a
-//! codes: gap before a | a | gap behind a | b | gap behind b | c | gap behind c
+//! the weights of a, b and c: 51, 5E, 69       51 69 60 51 --> a, c, gap after b, 60, a
+//! codes: gap before a | a | gap after a | b | gap after b | c | gap after c
 //! ```
 //!
 //! After the code of a gap comes the weight in it, unchanged, and then codes again. No known weight

@@ -1,7 +1,7 @@
 //! Whole keys: the weights of all levels, in the order in which `strcoll` compares them.
 //!
 //! ```text
-//! text, up to its end or a NUL: the weights of each level, and a 0 behind them
+//! text, up to its end or a NUL: the weights of each level, and a 0 after them
 //!     a level with positions: for each element that isn't ignored there, a 1 and its weights;
 //!     between the two, if ignored ones precede it, FF and how many;
 //!     or, if its first weight is FE or FF, FE

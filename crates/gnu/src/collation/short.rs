@@ -11,10 +11,10 @@
 //! ```text
 //! text, up to its end or a NUL:
 //!     first level, in codes | rest
-//! rest: 6 that of regular text with common weights, 4 the same behind a space;
+//! rest: 6 that of regular text with common weights, 4 the same after a space;
 //!       3 below these two, 5 between them, 7 above them, and then all of it:
 //!     second level, counted | third level, counted | mark | end
-//! mark: 6 regular, 4 regular behind a space;
+//! mark: 6 regular, 4 regular after a space;
 //!       3 below these two, 5 between them, 7 above them, then the last level and a 0
 //! end:  5, 6 if text follows; without elements 3 and 4
 //! ```

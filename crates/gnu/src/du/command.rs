@@ -86,7 +86,7 @@ pub enum Follow {
     /// `-P`: none.
     #[default]
     Never,
-    /// `-D`, `-H`: those that are arguments.
+    /// `-D`, `-H`: only links that are arguments.
     Arguments,
     /// `-L`: all.
     Always,

@@ -132,7 +132,7 @@ fn read_options(body: &str, words: fn(&str) -> Vec<&'static str>) -> Vec<HelpOpt
 }
 
 impl HelpOption {
-    /// Parses `-o, --option=ARGUMENT what it does`.
+    /// Parses `-o, --option=ARGUMENT   what it does`.
     fn read(line: &str, words: fn(&str) -> Vec<&'static str>) -> HelpOption {
         let mut option = HelpOption::default();
         let mut rest = line;

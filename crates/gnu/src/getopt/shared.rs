@@ -17,7 +17,7 @@ pub(crate) const WHEN_WORDS: [(&str, When); 3] =
 /// When to show something: `--progress=WHEN`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum When {
-    /// If it is a terminal.
+    /// Only on a terminal.
     #[default]
     Auto,
     /// Always.

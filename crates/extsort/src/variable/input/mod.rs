@@ -191,7 +191,7 @@ impl LinesInput {
     ///
     /// # Errors
     ///
-    /// Those of [`on`](LinesInput::on).
+    /// The errors of [`on`](LinesInput::on).
     pub fn all_on(
         disk: &Arc<dyn Disk>,
         paths: &[PathBuf],

@@ -169,7 +169,7 @@ impl<'o> LineWriter<'o> {
         Ok(())
     }
 
-    /// Writes what was collected.
+    /// Writes the collected lines.
     fn flush(&mut self) -> Result<(), Error> {
         self.output.write_all(&self.buffer).map_err(Error::Output)?;
         self.observer.advance(self.buffer.len() as u64);
