@@ -48,7 +48,7 @@ const BLOCK_BYTES_MIN: u64 = 16 * KIB;
 const BLOCK_BYTES_MAX: u64 = MIB;
 /// Least blocks in a write buffer: some are filled while others are written.
 const WRITE_BUFFER_BLOCKS: u64 = 4;
-/// The number of areas is this number per thread, and [`MORE_AREAS`]. About half of their chunks
+/// The number of areas is this number per thread, plus [`MORE_AREAS`]. About half of their chunks
 /// form one run, while the others are read into and sorted. More areas need less memory to sort
 /// with, and leave less of it unused.
 const AREAS_PER_THREAD: usize = 2;

@@ -278,7 +278,8 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
         (needed as usize).saturating_add(unused + self.block_bytes())
     }
 
-    /// Bytes of blocks that a merge of all runs needs beyond the sort buffers, if runs are on scratch.
+    /// Bytes of blocks that a merge of all runs needs beyond the sort buffers, if some runs are on
+    /// scratch.
     fn block_bytes(&self) -> usize {
         let plan = &self.job.plan;
         let blocks = self.spilled.len() + 2 + ample_working_blocks(plan);
