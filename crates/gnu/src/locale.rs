@@ -37,9 +37,9 @@ pub struct Locale {
 /// The notation of numbers in a locale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numerals {
-    /// Precedes the fraction.
+    /// The decimal point, which precedes the fraction.
     pub point: Vec<u8>,
-    /// Separates groups of digits.
+    /// The separator of groups of digits.
     pub thousands: Vec<u8>,
     /// Sizes of the groups, from the right. The last one repeats. The largest `char` of C ends the
     /// grouping.

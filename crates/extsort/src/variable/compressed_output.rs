@@ -73,7 +73,7 @@ impl OutputCodec {
 /// The number of compressing threads, and their memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompressionThreads {
-    /// At least one.
+    /// Number of threads, at least one.
     pub threads: usize,
     /// Bytes of the budget that the threads take. The first thread takes none: its 8 MiB are part
     /// of the program's memory beyond the budget.

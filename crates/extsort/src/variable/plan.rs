@@ -124,7 +124,7 @@ pub struct Plan {
     pub write_buffer_bytes: usize,
     /// Bytes of a block for files that bypass the page cache; 0 if none do.
     pub bypass_block_bytes: usize,
-    /// Number of these blocks.
+    /// Number of blocks for files that bypass the page cache.
     pub bypass_blocks: usize,
     /// Most bytes of a block on scratch.
     pub block_bytes: usize,
@@ -138,9 +138,9 @@ pub struct Plan {
 /// The memory of a sort of lines, divided by its plan.
 pub(super) struct LinesMemory {
     pub(super) areas: Vec<Lease>,
-    /// One per thread. They become areas once all is sorted.
+    /// Sort buffers, one per thread. They become areas once all is sorted.
     pub(super) sort_buffers: Vec<Lease>,
-    /// One per thread.
+    /// Write buffers, one per thread.
     pub(super) write_buffers: Vec<Lease>,
     /// Blocks for transfers that bypass the page cache: first for the inputs, then for the output.
     pub(super) bypass: Option<Arc<BlockPool>>,

@@ -71,9 +71,9 @@ struct CompressedBlock {
 /// Compressed blocks that are written in one transfer.
 struct Batch {
     lease: Lease,
-    /// Bytes of their pages.
+    /// Bytes of the pages of its blocks.
     used: usize,
-    /// Their numbers in the index, which doesn't have their addresses yet.
+    /// Numbers of its blocks in the index, which doesn't have their addresses yet.
     numbers: Vec<usize>,
 }
 

@@ -21,7 +21,7 @@ const BACKWARD: u8 = 2;
 /// The number of ignored elements before an element counts on this level.
 const POSITION: u8 = 4;
 
-/// More levels than any locale has.
+/// Most levels that are accepted, more than any locale has.
 const LEVELS_MAX: usize = 8;
 
 /// The tables of a locale.

@@ -126,7 +126,7 @@ impl Threshold {
 /// The time that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Time {
-    /// Which of a file's times.
+    /// The kind of time that is shown.
     pub of: TimeOf,
     /// A format of GNU date, without its `+`.
     pub format: Vec<u8>,

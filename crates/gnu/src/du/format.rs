@@ -29,7 +29,7 @@ struct Style {
     pad: Option<u8>,
     width: Option<usize>,
     is_upper: bool,
-    /// `#`.
+    /// `#`: the other case.
     is_other_case: bool,
 }
 

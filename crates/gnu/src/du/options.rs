@@ -27,7 +27,7 @@ pub(super) enum Meaning {
     Version,
 }
 
-/// All options.
+/// All options of du, GNU's and ours.
 pub(super) const OPTIONS: Vocabulary<Meaning> = Vocabulary {
     letters: b"0AabcDHhkLlmPSsx",
     letters_with_argument: b"BdtX",

@@ -29,17 +29,17 @@ pub(super) struct Moment {
     pub(super) seconds: i64,
     pub(super) nanoseconds: u32,
     pub(super) year: i64,
-    /// 1 to 12.
+    /// Month, from 1 to 12.
     pub(super) month: u32,
     pub(super) day: u32,
-    /// From 1.
+    /// Day of the year, from 1.
     pub(super) day_of_year: u32,
-    /// 0 is Sunday.
+    /// Day of the week; 0 is Sunday.
     pub(super) weekday: u32,
     pub(super) hour: u32,
     pub(super) minute: u32,
     pub(super) second: u32,
-    /// East of Greenwich.
+    /// Seconds ahead of UTC.
     pub(super) offset_seconds: i64,
     pub(super) zone: String,
 }

@@ -17,12 +17,12 @@ pub(crate) const WHEN_WORDS: [(&str, When); 3] =
 /// When to show something: `--progress=WHEN`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum When {
-    /// Only on a terminal.
+    /// Show only on a terminal.
     #[default]
     Auto,
-    /// Always.
+    /// Show in any case.
     Always,
-    /// Never.
+    /// Show in no case.
     Never,
 }
 

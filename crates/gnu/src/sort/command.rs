@@ -258,7 +258,7 @@ pub struct Flags {
     pub month: bool,
     /// `n`: compare numbers.
     pub numeric: bool,
-    /// `R`: by a hash.
+    /// `R`: compare hashes.
     pub random: bool,
     /// `V`: compare versions.
     pub version: bool,

@@ -51,7 +51,7 @@ pub(super) enum Meaning {
     Version,
 }
 
-/// All options.
+/// All options of sort, GNU's and ours.
 pub(super) const OPTIONS: Vocabulary<Meaning> = Vocabulary {
     letters: b"bcCdfghiMmnRrsuVz",
     letters_with_argument: b"koStTy",

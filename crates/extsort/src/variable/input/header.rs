@@ -9,7 +9,7 @@ const HEADER_BYTES_MAX: usize = 16 << 20;
 /// Which lines stay at the top of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header<'a> {
-    /// This number of lines.
+    /// A number of lines.
     Lines(u64),
     /// All lines up to the first that doesn't begin with this prefix. It has at least one byte, and
     /// isn't a line's end.

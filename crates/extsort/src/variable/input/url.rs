@@ -63,17 +63,17 @@ impl UrlFile {
         UrlFile { blocks: SHARED, ..self }
     }
 
-    /// Opens it to read all of it.
+    /// Opens the file to read all of it.
     pub(super) fn open(&self) -> io::Result<ReadAhead<Arc<dyn Disk>>> {
         self.open_with(self.blocks)
     }
 
-    /// Opens it to read its beginning.
+    /// Opens the file to read its beginning.
     pub(super) fn open_beginning(&self) -> io::Result<ReadAhead<Arc<dyn Disk>>> {
         self.open_with(BEGINNING)
     }
 
-    /// Opens it to read its beginning, and submits the first read.
+    /// Opens the file to read its beginning, and submits the first read.
     pub(super) fn begin_look(&self) -> io::Result<ReadAhead<Arc<dyn Disk>>> {
         let mut beginning = self.open_beginning()?;
         beginning.begin();
