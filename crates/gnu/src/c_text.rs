@@ -1,8 +1,8 @@
-//! Text for the C library, which wants it to end with NUL.
+//! C strings for the C library.
 
 use std::ffi::CStr;
 
-/// `text` up to its first NUL, copied to `work`.
+/// Copies `text` up to its first NUL to `work`, as a C string.
 pub(crate) fn c_text<'a>(text: &[u8], work: &'a mut Vec<u8>) -> &'a CStr {
     work.clear();
     work.extend_from_slice(text);
@@ -10,7 +10,7 @@ pub(crate) fn c_text<'a>(text: &[u8], work: &'a mut Vec<u8>) -> &'a CStr {
     CStr::from_bytes_until_nul(work).expect("it was just put there")
 }
 
-/// What follows the first NUL, if there is one.
+/// The text after the first NUL, if there is one.
 pub(crate) fn after_nul(text: &[u8]) -> Option<&[u8]> {
     memchr::memchr(0, text).map(|at| &text[at + 1..])
 }

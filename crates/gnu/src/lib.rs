@@ -1,8 +1,7 @@
-//! What GNU sort and GNU du mean: their command lines, their orders of lines and formats of
-//! figures, and their messages.
+//! GNU sort and GNU du: their command lines, orders of lines, formats of figures, and messages.
 //!
-//! A pure library: it opens no file and starts no thread. What the programs do was learnt from
-//! their manual (GNU coreutils, "sort invocation" and "du invocation") and by running them; the
+//! A pure library: it opens no file and starts no thread. The programs' behaviour is known from
+//! their manual (GNU coreutils, "sort invocation" and "du invocation") and from running them; the
 //! tests run them again and compare.
 //!
 //! ```text

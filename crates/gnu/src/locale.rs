@@ -1,8 +1,8 @@
-//! What sorting needs of a locale: classes of bytes, marks in numbers, names of months, and how
-//! text collates.
+//! The parts of a locale that sorting needs: classes of bytes, decimal and group separators, names
+//! of months, and the order of text.
 //!
-//! A `Locale` is plain tables, made once. Only comparing text by the rules of a language calls the
-//! C library each time; in the locales C, POSIX and C.UTF-8 bytes are compared instead.
+//! A `Locale` is plain tables, built once. Only comparing text by the rules of a language calls the
+//! C library each time. In the locales C, POSIX and C.UTF-8 bytes are compared instead.
 
 use std::ffi::CString;
 use std::sync::Arc;
@@ -16,13 +16,14 @@ pub struct Locale {
     pub(crate) classes: Classes,
     /// The byte before a number's fraction.
     pub(crate) decimal_point: u8,
-    /// The byte between groups of a number's digits.
+    /// The byte between groups of a number's digits; `None` if there is none, or if it has several
+    /// bytes.
     pub(crate) thousands: Option<u8>,
-    /// True if that separator has more than one byte, so that `thousands` is `None`.
+    /// True if the group separator has several bytes, so that `thousands` is `None`.
     pub(crate) has_wide_thousands: bool,
-    /// Names of months in upper case and their numbers from 1 on, in the order of the names' bytes.
+    /// Names of months in upper case and their numbers from 1, sorted by the names' bytes.
     pub(crate) months: Vec<(Vec<u8>, u8)>,
-    /// What orders text.
+    /// The order of text.
     pub(crate) collation: Collation,
     /// The name of the locale that orders text.
     pub(crate) name: String,
@@ -33,23 +34,23 @@ pub struct Locale {
     pub(crate) language: Language,
 }
 
-/// What a locale puts between the digits of a number.
+/// The notation of numbers in a locale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numerals {
-    /// Before the fraction.
+    /// The decimal point, which precedes the fraction.
     pub point: Vec<u8>,
-    /// Between groups.
+    /// The separator of groups of digits.
     pub thousands: Vec<u8>,
-    /// Digits of the groups, from the right; the last is for all that are left. The largest `char`
-    /// of C is: no group from here on.
+    /// Sizes of the groups, from the right. The last one repeats. The largest `char` of C ends the
+    /// grouping.
     pub grouping: Vec<u8>,
 }
 
-/// In a grouping: all digits that are left are together.
+/// In a grouping: all remaining digits are one group.
 const NO_MORE: u8 = libc::c_char::MAX as u8;
 
 impl Default for Numerals {
-    /// Those of the locale C.
+    /// The notation of the locale C.
     fn default() -> Self {
         Self { point: b".".to_vec(), thousands: Vec::new(), grouping: Vec::new() }
     }
@@ -82,10 +83,10 @@ impl Numerals {
 /// How text is ordered, and what a random order hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Collation {
-    /// The C locale: by bytes.
+    /// The C locale: bytewise.
     Bytes,
-    /// C.UTF-8: by code points, which is by bytes; but it counts as a language, so that a hash is
-    /// taken of transformed text.
+    /// C.UTF-8: by code points, which is bytewise. It counts as a language, so a hash is taken of
+    /// transformed text.
     CodePoints,
     /// By the C library's `strcoll`.
     Language,
@@ -94,7 +95,7 @@ pub(crate) enum Collation {
 /// Classes of bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Classes {
-    /// Blanks, and the newline, which is in a line only where lines end with NUL.
+    /// Blanks and the newline. A line contains a newline only if lines end with NUL.
     pub(crate) blank: [bool; 256],
     pub(crate) alphanumeric: [bool; 256],
     pub(crate) printable: [bool; 256],
@@ -107,23 +108,23 @@ impl Locale {
     ///
     /// # Panics
     ///
-    /// If the C library lacks it, which is no C library.
+    /// If the C library lacks it, which no C library does.
     pub fn c() -> Self {
         Self::named("C").expect("every C library has the locale C")
     }
 
-    /// The locale that the environment names (`LC_ALL`, `LC_COLLATE` and so on); none if the C
-    /// library hasn't got it, where GNU sort goes on with [`Locale::c`].
+    /// The locale that the environment names (`LC_ALL`, `LC_COLLATE` and so on). `None` if the C
+    /// library doesn't have it; GNU sort then continues with [`Locale::c`].
     pub fn from_environment() -> Option<Self> {
         sys::Handle::load(c"").map(Self::of)
     }
 
-    /// The locale of this name, such as `en_US.UTF-8`; none if the C library hasn't got it.
+    /// The locale of this name, such as `en_US.UTF-8`. `None` if the C library doesn't have it.
     pub fn named(name: &str) -> Option<Self> {
         sys::Handle::load(&CString::new(name).ok()?).map(Self::of)
     }
 
-    /// The name of the language whose rules were asked for, if the C library has none (musl): text
+    /// The name of the requested language, if the C library has no rules of languages (musl). Text
     /// is then in the order of its bytes.
     pub fn missing_language(&self) -> Option<&str> {
         let is_byte_order = matches!(&*self.name, "C" | "POSIX" | "C.UTF-8" | "C.utf8");
@@ -135,9 +136,9 @@ impl Locale {
         self.is_utf8
     }
 
-    /// How the locale writes numbers.
+    /// The notation of numbers in this locale.
     pub fn numerals(&self) -> Numerals {
-        // The item after the mark between groups is their sizes (`GROUPING` of localeconv).
+        // The item after the group separator is the sizes of groups (`GROUPING` of localeconv).
         let [point, thousands, grouping] =
             [libc::RADIXCHAR, libc::THOUSEP, libc::THOUSEP + 1].map(|item| self.handle.item(item));
         Numerals {
@@ -179,7 +180,7 @@ impl Collation {
         match name {
             "C" | "POSIX" => Self::Bytes,
             "C.UTF-8" | "C.utf8" => Self::CodePoints,
-            // musl takes any name, and has the rules of no language.
+            // musl accepts any name, and has no rules of languages.
             _ if cfg!(target_env = "musl") => Self::CodePoints,
             _ => Self::Language,
         }

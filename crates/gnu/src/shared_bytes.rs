@@ -1,6 +1,7 @@
-//! What two texts begin with in common.
+//! The common prefix of two texts.
 
-/// How many bytes two texts begin with in common, or up to seven fewer where one of them ends.
+/// Length of the common prefix of two texts in bytes, or up to seven bytes fewer where one of them
+/// ends.
 #[inline]
 pub(crate) fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
     let mut shared = 0;

@@ -1,8 +1,8 @@
 //! The C library's locales: the only unsafe code of this crate.
 //!
-//! Comparing text by the rules of a language takes a database. GNU sort uses the C library's, and
-//! so do we, because the results must be the same. A locale is a value here (`newlocale`), not a
-//! state of the process (`setlocale`), so that threads and tests can't disturb each other.
+//! Comparing text by the rules of a language needs a database. GNU sort uses the C library's, and
+//! so does xsort, because the results must be equal. A locale is a value here (`newlocale`), not a
+//! state of the process (`setlocale`), so threads and tests can't disturb each other.
 #![allow(unsafe_code)]
 
 use std::cmp::Ordering;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 #[cfg(not(target_env = "musl"))]
 use libc::LC_ALL_MASK;
-/// As musl's locale.h has it; the crate lacks it there.
+/// The value in musl's locale.h. The libc crate lacks it there.
 #[cfg(target_env = "musl")]
 const LC_ALL_MASK: c_int = 0x7fff_ffff;
 
@@ -21,13 +21,13 @@ const LC_ALL_MASK: c_int = 0x7fff_ffff;
 pub(crate) struct Handle(libc::locale_t);
 
 // SAFETY: the functions below only read the object, as any thread may (`newlocale(3)`: only
-// `freelocale` and `newlocale` with a base change one, and the first needs ownership, the second
-// isn't used).
+// `freelocale` and `newlocale` with a base change one; the first needs ownership, the second isn't
+// used).
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
 
-/// What the locale knows of a byte.
+/// The locale's properties of a byte.
 pub(crate) struct ByteClass {
     pub(crate) is_blank: bool,
     pub(crate) is_alphanumeric: bool,
@@ -39,7 +39,7 @@ pub(crate) struct ByteClass {
 /// Bytes of a locale's compiled tables.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
-    /// Not static really: `handle` keeps them, and only `deref` hands them out.
+    /// Not really static: `handle` keeps the bytes alive, and only `deref` hands them out.
     bytes: &'static [u8],
     #[allow(dead_code, reason = "keeps the bytes")]
     handle: Arc<Handle>,
@@ -47,7 +47,7 @@ pub(crate) struct Piece {
 
 #[cfg(test)]
 impl Piece {
-    /// The same with other bytes, which are never freed.
+    /// A piece with other bytes, which are never freed.
     pub(crate) fn with_bytes(&self, bytes: Vec<u8>) -> Self {
         Self { bytes: bytes.leak(), handle: Arc::clone(&self.handle) }
     }
@@ -61,10 +61,10 @@ impl Deref for Piece {
     }
 }
 
-/// The tables by which a locale orders text, as `localedef` made them: see langinfo.h.
+/// The tables by which a locale orders text, as `localedef` wrote them: see langinfo.h.
 #[derive(Debug)]
 pub(crate) struct CollationPieces {
-    /// Levels on which texts are compared.
+    /// Number of levels on which texts are compared.
     pub(crate) levels: u32,
     pub(crate) rule_sets: Piece,
     pub(crate) table: Piece,
@@ -94,34 +94,34 @@ unsafe extern "C" {
 }
 
 impl Handle {
-    /// Loads the locale of this name; the empty name stands for the environment's. `None` if the C
+    /// Loads the locale of this name. The empty name means the environment's. `None` if the C
     /// library has no such locale.
     pub(crate) fn load(name: &CStr) -> Option<Self> {
         // SAFETY: `name` is a C string, and no locale is given to be changed.
         let handle = unsafe { libc::newlocale(LC_ALL_MASK, name.as_ptr(), std::ptr::null_mut()) };
-        // Not made before it is known to be one: dropping it frees it.
+        // Built only if it isn't null, because dropping it frees it.
         (!handle.is_null()).then(|| Self(handle))
     }
 
     /// An entry of the locale's tables, such as the name of a month or of its character set.
     pub(crate) fn item(&self, item: libc::nl_item) -> Vec<u8> {
-        // SAFETY: any item gives a C string, empty if there is none; it lives as long as the locale
-        // and is copied at once.
+        // SAFETY: any item gives a C string, empty if there is none. It lives as long as the
+        // locale, and is copied at once.
         unsafe { CStr::from_ptr(libc::nl_langinfo_l(item, self.0)).to_bytes().to_vec() }
     }
 
-    /// The name of the locale of a category, such as `en_US.UTF-8`.
+    /// The name of a category's locale, such as `en_US.UTF-8`.
     pub(crate) fn name(&self, category: c_int) -> String {
-        // glibc keeps a category's name as its item of the highest number, `_NL_LOCALE_NAME`.
+        // glibc stores a category's name as its item of the highest number, `_NL_LOCALE_NAME`.
         String::from_utf8_lossy(&self.item(category << 16 | 0xFFFF)).into_owned()
     }
 
-    /// What `strftime` makes of a time in a format; nothing if that is longer than 256 bytes.
+    /// `strftime`'s text of a time in a format; empty if it exceeds 256 bytes.
     pub(crate) fn time(&self, format: &CStr, at: &libc::tm) -> Vec<u8> {
         let mut text = vec![0; 256];
         let room = text.as_mut_ptr().cast::<c_char>();
-        // SAFETY: `room` has as many bytes as is said, the format is a C string, `at` has no
-        // name of a zone, which none of our formats asks for, and the locale is loaded.
+        // SAFETY: `room` has as many bytes as given, the format is a C string, `at` has no name of
+        // a zone, which no format here uses, and the locale is loaded.
         let bytes = unsafe { libc::strftime_l(room, text.len(), format.as_ptr(), at, self.0) };
         text.truncate(bytes);
         text
@@ -149,10 +149,10 @@ impl Handle {
         unsafe { iswprint_l(c.into(), self.0) != 0 }
     }
 
-    /// Columns of a terminal that a character takes; none if it can't be printed.
+    /// Columns of a terminal that a character takes; `None` if it can't be printed.
     pub(crate) fn columns(&self, c: char) -> Option<usize> {
-        // SAFETY: `wcwidth` is defined for every value, and takes the thread's locale: this thread
-        // uses this one meanwhile, and then what it used before.
+        // SAFETY: `wcwidth` is defined for every value and uses the thread's locale. This thread
+        // uses this locale during the call, and the earlier one afterwards.
         let columns = unsafe {
             let before = libc::uselocale(self.0);
             let columns = wcwidth(c.into());
@@ -162,11 +162,11 @@ impl Handle {
         usize::try_from(columns).ok()
     }
 
-    /// `fnmatch` without flags: whether a shell's pattern matches the whole of a text; what is no
-    /// pattern matches nothing.
+    /// `fnmatch` without flags: true if a shell's pattern matches all of a text. An invalid pattern
+    /// matches nothing.
     pub(crate) fn matches(&self, pattern: &CStr, text: &CStr) -> bool {
-        // SAFETY: both are C strings; the thread's locale is this one meanwhile, and then what it
-        // was before.
+        // SAFETY: both are C strings. The thread's locale is this one during the call, and the
+        // earlier one afterwards.
         unsafe {
             let before = libc::uselocale(self.0);
             let result = libc::fnmatch(pattern.as_ptr(), text.as_ptr(), 0);
@@ -175,8 +175,8 @@ impl Handle {
         }
     }
 
-    /// The tables by which glibc's `strcoll` orders text; `None` if it orders by bytes, or if this
-    /// isn't glibc's way of keeping them.
+    /// The tables by which glibc's `strcoll` orders text; `None` if it orders bytewise, or if glibc
+    /// stores them differently.
     #[cfg(all(target_env = "gnu", target_endian = "little"))]
     pub(crate) fn collation(self: &Arc<Self>) -> Option<CollationPieces> {
         /// The items from `_NL_COLLATE_NRULES` to `_NL_COLLATE_TABLEWC` of langinfo.h.
@@ -194,9 +194,9 @@ impl Handle {
         let piece = |item: usize| {
             let bytes = at[item + 1].addr() - at[item].addr();
             // SAFETY: if a locale has levels, its items are places in the one file that it was
-            // loaded from, which glibc has in memory whole, until the locale is freed; it checks
-            // that no item is past the file's end. Nobody writes to the file's memory. So all
-            // bytes between an item and a later one are readable, as long as `handle` is here.
+            // loaded from. glibc keeps the whole file in memory until the locale is freed, and
+            // checks that no item is past the file's end. The file's memory is never written. So
+            // all bytes between an item and a later one are readable while `handle` lives.
             let bytes = unsafe { std::slice::from_raw_parts(at[item], bytes) };
             Piece { bytes, handle: Arc::clone(self) }
         };
@@ -210,13 +210,13 @@ impl Handle {
         })
     }
 
-    /// Other C libraries keep no such tables.
+    /// Other C libraries have no such tables.
     #[cfg(not(all(target_env = "gnu", target_endian = "little")))]
     pub(crate) fn collation(self: &Arc<Self>) -> Option<CollationPieces> {
         None
     }
 
-    /// `strcoll`: how the locale orders two texts.
+    /// `strcoll`: the order of two texts in this locale.
     pub(crate) fn collate(&self, a: &CStr, b: &CStr) -> Ordering {
         // SAFETY: both are C strings; the locale is loaded.
         unsafe { strcoll_l(a.as_ptr(), b.as_ptr(), self.0) }.cmp(&0)
@@ -226,12 +226,14 @@ impl Handle {
     /// collates.
     pub(crate) fn transform(&self, text: &CStr, out: &mut Vec<u8>) {
         let start = out.len();
-        // Four bytes for one suffice for most languages; otherwise the second try knows the length.
+        // Four bytes per byte suffice for most languages. Otherwise the second try knows the
+        // length.
         out.reserve(text.count_bytes() * 4 + 16);
         loop {
             let room = out.capacity() - start;
             let free = out.spare_capacity_mut().as_mut_ptr().cast::<c_char>();
-            // SAFETY: `room` bytes from `free` on are allocated, and at most so many are written.
+            // SAFETY: `room` bytes from `free` on are allocated, and at most `room` bytes are
+            // written.
             let length = unsafe { strxfrm_l(free, text.as_ptr(), room, self.0) };
             if length < room {
                 // SAFETY: the call has written `length` bytes and a NUL.
@@ -242,8 +244,8 @@ impl Handle {
         }
     }
 
-    /// `strtold`: the number at the head of `text`, and how many bytes of it belong to the number;
-    /// 0 if it is none.
+    /// `strtold`: the number at the beginning of `text`, and its length in bytes; 0 if there is
+    /// none.
     ///
     /// Rust has no type for the x87's long double. The C library leaves it on the x87's stack, from
     /// where it is stored.
@@ -255,9 +257,9 @@ impl Handle {
         let mut number: Extended = [0; 10];
         let mut end: *mut c_char = std::ptr::null_mut();
         // SAFETY: called as `strtold_l(text, &end, locale)` by the System V convention: all its
-        // volatile registers are declared lost, and the compiler aligns the stack as for any call.
-        // Its result is popped into the ten bytes of `number`, which leaves the x87's stack empty
-        // as it was. The pointer to them is in r12, which a callee preserves.
+        // volatile registers are declared clobbered, and the compiler aligns the stack as for any
+        // call. Its result is popped into the ten bytes of `number`, which leaves the x87's stack
+        // empty as before. The pointer to them is in r12, which a callee preserves.
         unsafe {
             std::arch::asm!(
                 "call {strtold}",
@@ -273,9 +275,9 @@ impl Handle {
         }
     }
 
-    /// The number at the head of `text`, and how many bytes of it belong to the number; 0 if it is
-    /// none. A double, because what a long double is differs from processor to processor: here `-g`
-    /// may tie what GNU sort can tell apart.
+    /// The number at the beginning of `text`, and its length in bytes; 0 if there is none. It is a
+    /// double, because long doubles differ between processors. So `-g` may tie numbers that GNU
+    /// sort can distinguish.
     #[cfg(not(target_arch = "x86_64"))]
     pub(crate) fn long_double(&self, text: &CStr) -> (Extended, usize) {
         unsafe extern "C" {
@@ -292,8 +294,8 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // SAFETY: the locale was loaded by `load`, nobody else has it, and no thread uses it beyond
-        // a call of this file.
+        // SAFETY: the locale was loaded by `load`, this handle is its only owner, and no thread
+        // uses it beyond a call of this file.
         unsafe { libc::freelocale(self.0) };
     }
 }

@@ -1,15 +1,15 @@
-//! Why an input isn't a table, or has a value that isn't of its column's type.
+//! Errors of inputs that aren't tables, or have a value that isn't of its column's type.
 
 use std::io;
 use thiserror::Error;
 use xsort_extsort::keyed::MoreMemory;
 
-/// Bytes of a value that an error shows.
+/// Most bytes of a value that an error shows.
 const SHOWN_BYTES: usize = 60;
-/// Longest header in bytes: its names are in memory one by one.
+/// Longest header in bytes. Each of its names takes memory.
 pub(crate) const HEADER_BYTES_MAX: usize = 16 << 20;
 
-/// A row that can't be sorted. The error that contains it names the file.
+/// A row that can't be sorted. The error that contains this one names the file.
 #[derive(Debug, Error)]
 pub(crate) enum BadRow {
     #[error(
@@ -89,7 +89,7 @@ pub(crate) enum BadRow {
 }
 
 impl BadRow {
-    /// The same of a text that begins `bytes` bytes later.
+    /// Adds `bytes` to the error's offsets, for a text that begins `bytes` bytes later.
     pub(crate) fn behind(mut self, bytes: u64) -> BadRow {
         match &mut self {
             BadRow::AfterQuote { open, offset, .. } => {
@@ -123,13 +123,13 @@ impl From<BadRow> for io::Error {
     }
 }
 
-/// What to do about a header that is shorter than the longest one.
+/// The advice for a header that is longer than `bytes_max` bytes.
 fn more_for_header(bytes_max: usize) -> &'static str {
     let is_by_memory = bytes_max < HEADER_BYTES_MAX;
     if is_by_memory { " If not, give more memory (-m)" } else { "" }
 }
 
-/// The beginning of a value, which is all that an error shows.
+/// The beginning of a value, as much as an error shows.
 pub(crate) fn beginning(value: &[u8]) -> Vec<u8> {
     value[..value.len().min(SHOWN_BYTES + 1)].to_vec()
 }

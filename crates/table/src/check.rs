@@ -1,4 +1,4 @@
-//! The first row that is out of order.
+//! Finds the first row that is out of order.
 
 use crate::input_error::of_read;
 use crate::open::Table;
@@ -11,17 +11,18 @@ use xsort_extsort::{Error, LinesOptions, Observer};
 /// A row that is out of order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disorder {
-    /// Its number in the file, from 1 on; the header is the first.
+    /// Its number in the file, from 1, counting the header.
     pub row: u64,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
-/// Finds the first row of `input` that comes before the one in front of it, or that is equal to it
-/// if rows are to be unique. `engine` says with which memory and threads.
+/// Finds the first row of `input` that sorts before its predecessor, or with `unique` is equal to
+/// it. `engine` sets memory and threads.
 ///
 /// # Errors
-/// As [`sort_table`](crate::sort_table).
+///
+/// The errors of [`sort_table`](crate::sort_table).
 pub fn check_table(
     options: &TableOptions,
     engine: &LinesOptions,
@@ -41,7 +42,7 @@ pub fn check_table(
     Ok(Some(Disorder { row: number + u64::from(options.has_header), bytes }))
 }
 
-/// Keyed rows whose reading can be cancelled.
+/// Keyed rows. Reading them reports progress and can be cancelled.
 struct ObservedRows<'o> {
     rows: InputBytes<'static>,
     observer: &'o dyn Observer,

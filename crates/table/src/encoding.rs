@@ -1,13 +1,13 @@
-//! Texts whose rows can't be found: of encodings in which a character has two or four bytes. Sorted
-//! as they are, such a file would be one row, or torn.
+//! Recognises encodings whose characters have two or four bytes. Rows can't be found in such texts:
+//! if one were sorted unchanged, it would be one row, or torn.
 
-/// Bytes at the beginning that tell an encoding by its mark.
+/// Bytes of a byte order mark that tell an encoding.
 pub(crate) const MARK_BYTES: usize = 4;
-/// The same without a mark: two characters of four bytes, or four of two.
+/// Bytes that tell an encoding without a mark: two characters of four bytes, or four of two.
 const WORDS_BYTES: usize = 8;
 
-/// The encoding that a text begins in, in iconv's words, if its characters have two or four bytes:
-/// by its byte order mark, or by the zeros in its first characters.
+/// The encoding of a text that begins with `head`, by iconv's name, if its characters have two or
+/// four bytes. The byte order mark tells it, or the zeros in the first characters.
 pub(crate) fn wide_encoding(head: &[u8]) -> Option<&'static str> {
     match head {
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => return Some("UTF-32"),

@@ -1,4 +1,4 @@
-//! Rows of fields on their way in: where they end, and the keys that are made of them.
+//! Turns rows of fields into keyed records: finds their ends, and builds their keys.
 
 use crate::bad_row::{BadRow, beginning};
 use crate::header;
@@ -17,24 +17,25 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use xsort_extsort::keyed::{Cut, InputRest, KeyWriter, Keying, Piece};
 use xsort_extsort::variable::InputBytes;
 
-/// Marks before the keys of comments, and those of rows where there may be comments.
+/// Marks before the keys of comments, and of rows if there may be comments.
 const COMMENT: u8 = 2;
 const ROW: u8 = 3;
 
-/// How the rows of all inputs of a sort become keyed records.
+/// Cuts rows of fields and builds their keys, for all inputs of a sort.
 #[derive(Debug)]
 pub(crate) struct FieldKeying {
     pub(crate) rules: Arc<RowRules>,
     pub(crate) dialect: Dialect,
-    /// The columns by their indices, with what they are called in errors.
+    /// The key columns: index, rules, and name in errors.
     pub(crate) columns: Vec<(usize, KeyColumn, String)>,
     pub(crate) first_rows: FirstRows,
 }
 
-/// What the first rows of the inputs show. Without a header, one of them must have all columns.
+/// The number of fields in the inputs' first rows. Without a header, one of these rows must have
+/// all key columns.
 #[derive(Debug)]
 pub(crate) struct FirstRows {
-    /// The most fields of a first row so far; 0 before there is one.
+    /// Most fields of a first row so far; 0 until there is one.
     most_fields: AtomicUsize,
     /// The number of the input that is read last.
     last_input: u32,
@@ -45,8 +46,8 @@ impl FirstRows {
         FirstRows { most_fields: AtomicUsize::new(most_fields), last_input }
     }
 
-    /// Takes the first row of an input, of `fields` fields. Inputs come in their order. Returns
-    /// the most fields of all first rows once the last input has come, if there are any.
+    /// Adds the first row of an input, of `fields` fields. Inputs come in order. After the last
+    /// input, returns the most fields of all first rows, if there are any.
     fn take(&self, fields: Option<usize>, input: u32) -> Option<usize> {
         let fields = fields.unwrap_or(0);
         let most = self.most_fields.fetch_max(fields, Relaxed).max(fields);
@@ -104,8 +105,8 @@ impl Keying for FieldKeying {
 }
 
 impl FieldKeying {
-    /// Goes to the first row of an input behind its header, which must have these names. Comments
-    /// before it are rows.
+    /// Moves an input to the first row after its header, which must have these names. Comments
+    /// before the header count as rows.
     pub(crate) fn to_first_row<'d>(
         &self,
         from: InputBytes<'d>,
@@ -129,7 +130,7 @@ impl FieldKeying {
         Ok(InputRest { read: comments, ..rest })
     }
 
-    /// Refuses a column that no first row has, if the longest one has `fields` fields.
+    /// Refuses a column that no first row has. `fields` is the length of the longest one.
     fn refuse_missing(&self, fields: Option<usize>) -> Result<(), BadRow> {
         let Some(fields) = fields else { return Ok(()) };
         let numbers = self.columns.iter().map(|(index, ..)| index + 1);
@@ -139,8 +140,8 @@ impl FieldKeying {
         }
     }
 
-    /// If there are comments, appends the field that puts them before all rows, in the order of
-    /// the inputs. Returns whether the row is one.
+    /// If the dialect has comments, appends the field that sorts them before all rows, in the order
+    /// of the inputs. Returns true if the row is a comment.
     fn push_comment_key(&self, keyed: &mut Vec<u8>, row: &[u8], input: u32, number: u64) -> bool {
         let mut writer = KeyWriter { out: keyed, is_descending: false };
         let is_comment = self.dialect.is_comment(row);
@@ -156,8 +157,8 @@ impl FieldKeying {
         is_comment
     }
 
-    /// Appends the key of the row at `place`, which is its number and its first byte, of which
-    /// `fields` are the first fields.
+    /// Appends the key of a row. `(row, begin)` is its number and its first byte, and `fields` are
+    /// its first fields.
     fn push_key(
         &self,
         keyed: &mut Vec<u8>,

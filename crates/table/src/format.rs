@@ -1,10 +1,10 @@
-//! What the rows of an input are.
+//! The format of an input's rows.
 
 use crate::split::Dialect;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// What the rows of an input are.
+/// The format of an input's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFormat {
     /// Fields with delimiters between them.
@@ -13,7 +13,7 @@ pub enum RowFormat {
     Ndjson,
 }
 
-/// No format of this name.
+/// There is no format of this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("csv, tsv or ndjson is wanted")]
 pub struct NoFormat;

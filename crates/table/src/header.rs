@@ -1,4 +1,4 @@
-//! The first row, which names the columns.
+//! The header row, which names the columns.
 
 use crate::bad_row::{BadRow, HEADER_BYTES_MAX, shown};
 use crate::json::JsonPath;
@@ -12,17 +12,17 @@ use xsort_extsort::units::Count;
 /// The header of a table.
 #[derive(Default)]
 pub(crate) struct Header {
-    /// As it stands in the file.
+    /// Its bytes in the file.
     pub(crate) bytes: Vec<u8>,
     /// The names of the columns.
     pub(crate) names: Vec<Vec<u8>>,
     /// The comments before it.
     pub(crate) comments: Vec<u8>,
-    /// How many these are.
+    /// Number of these comments.
     pub(crate) comment_count: u64,
 }
 
-/// Takes the header of an input; of one without rows, nothing.
+/// Takes the header of an input. An input without rows has an empty one.
 pub(crate) fn take(
     rows: &mut Rows<'_>,
     dialect: &Dialect,
@@ -43,7 +43,8 @@ pub(crate) fn take(
     Ok(header)
 }
 
-/// Takes the header of another input, which must have the same columns. An empty file has none.
+/// Takes the header of another input, which must have the same columns. An empty file has no
+/// header.
 pub(crate) fn take_same(
     rows: &mut Rows<'_>,
     dialect: &Dialect,
@@ -62,7 +63,7 @@ pub(crate) fn take_same(
     Err(BadRow::Header { number: at + 1, found: name(names), expected: name(expected) }.into())
 }
 
-/// The indices of the columns to sort by.
+/// Returns the key columns: index, rules, and name in errors.
 pub(crate) fn resolve(
     keys: &Keys,
     header: Option<&Header>,
@@ -87,7 +88,7 @@ pub(crate) fn resolve(
     }
 }
 
-/// The paths to sort by.
+/// Returns the key paths and their rules.
 pub(crate) fn paths(keys: &Keys) -> Result<Vec<(JsonPath, KeyColumn)>, Error> {
     let path = |key: &KeyColumn| match &key.column {
         Column::Path(path) => Ok((path.clone(), key.clone())),
@@ -102,7 +103,7 @@ pub(crate) fn paths(keys: &Keys) -> Result<Vec<(JsonPath, KeyColumn)>, Error> {
     keys.0.iter().map(path).collect()
 }
 
-/// The index of a column that is named by its number, which a header must have.
+/// The index of a column given by number. A header must have that column.
 fn index_of_number(number: usize, header: Option<&Header>) -> Result<usize, Error> {
     match header {
         Some(Header { names, .. }) if number > names.len() => {
@@ -116,7 +117,7 @@ fn index_of_number(number: usize, header: Option<&Header>) -> Result<usize, Erro
     }
 }
 
-/// The column that is named by a number that a row of so many fields doesn't have.
+/// The number of a key column that exceeds a row's `fields` fields, if there is one.
 pub(crate) fn missing_number(keys: &Keys, fields: usize) -> Option<usize> {
     let numbers = keys.0.iter().filter_map(|key| match key.column {
         Column::Number(number) => Some(number),

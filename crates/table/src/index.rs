@@ -1,34 +1,34 @@
-//! Where the fields and rows of a text end: masks of 64 bytes each, made in one pass.
+//! Finds where the fields and rows of a text end: builds masks of 64 bytes each in one pass.
 //!
-//! Quotes that are doubled cancel out, so whether a byte is in quotes is the parity of the quotes
-//! before it: a prefix of exclusive ors over the mask of quotes (G. Langdale and D. Lemire,
-//! "Parsing gigabytes of JSON per second", VLDB Journal 2019). That holds while a quote opens only
-//! where a field begins, and closes only where one ends. A row that has it elsewhere is left to
-//! [`Dialect::row`], as is a comment.
+//! Doubled quotes cancel out, so a byte is in quotes if the number of quotes before it is odd: a
+//! prefix of exclusive ors over the mask of quotes (G. Langdale and D. Lemire, "Parsing gigabytes
+//! of JSON per second", VLDB Journal 2019). This holds while quotes open only where a field begins
+//! and close only where one ends. Rows with other quotes, and comments, are left to
+//! [`Dialect::row`].
 
 use crate::split::{Dialect, Fields, Row};
 use std::ops::Range;
 use xsort_kernels::lines::{MASK_BYTES, mask};
 
-/// Fields of an irregular row that are listed.
+/// Most fields of an irregular row that are listed in memory.
 const FIELDS_MAX: usize = 64 << 10;
 
 /// Whole rows of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// For each 64 bytes: the line ends that end rows.
+    /// For each 64 bytes: a mask of the line ends that end rows.
     row_ends: Vec<u64>,
-    /// For each 64 bytes: the delimiters between fields.
+    /// For each 64 bytes: a mask of the delimiters between fields.
     delimiters: Vec<u64>,
-    /// Bytes of the text that are rows.
+    /// Bytes of the text that belong to rows.
     bytes: usize,
     rows: u64,
 }
 
 impl Index {
-    /// Finds the whole rows that `text` begins with, at most `rows_max`. Returns the bytes and the
-    /// number of them. `is_last`: nothing comes behind `text`, which isn't empty. If there are
-    /// none, the error is how it begins.
+    /// Finds the whole rows at the beginning of `text`, at most `rows_max`. Returns their length in
+    /// bytes and their number. `is_last` is true if nothing follows `text`, which isn't empty. If
+    /// there is no whole row, the error tells how the text begins.
     pub(crate) fn fill(
         &mut self,
         dialect: &Dialect,
@@ -50,7 +50,7 @@ impl Index {
             if self.bytes == text.len() || self.rows == rows_max as u64 {
                 break;
             }
-            // The row that is left isn't regular, or has no line end.
+            // The next row isn't regular, or has no line end.
             let row = match is_irregular || is_last {
                 true => self.fill_one(dialect, text, is_last),
                 false => Row::Part,
@@ -65,13 +65,13 @@ impl Index {
         Ok((self.bytes, self.rows))
     }
 
-    /// Takes rows from `self.bytes` on while quotes open only where fields begin. Returns whether
-    /// it came to a row in which one doesn't.
+    /// Finds rows from `self.bytes` on, as long as quotes open only where fields begin. Returns
+    /// true if it met an irregular row.
     fn fill_regular(&mut self, dialect: &Dialect, text: &[u8], rows_max: usize) -> bool {
         let from = self.bytes;
-        // Of the bytes before: whether they end in quotes, whether a field or a row begins behind
-        // them, whether their last one closes a quote, whether it is a CR behind such a one, and
-        // whether it is any CR outside quotes. Masks of 64 or one bit.
+        // State after the bytes before this block, as masks of 64 bits or one: they end in quotes;
+        // a field or a row begins after them; their last byte closes a quote, is a CR after such a
+        // quote, or is any CR outside quotes.
         let (mut inside, mut is_closed, mut is_cr, mut is_outer_cr) = (0, 0, 0, 0);
         let mut is_begin = 1 << (from % MASK_BYTES);
         let mut is_row_begin = is_begin;
@@ -97,7 +97,7 @@ impl Index {
                 let begins = ends << 1 | is_begin;
                 let after_quote = closing << 1 | is_closed;
                 irregular = opening & !begins & !after_quote;
-                // Behind a closing quote comes a delimiter, a line end, or the second of two.
+                // A closing quote is followed by a delimiter, a line end, or a second quote.
                 let after_quote = after_quote & !opening & !ends;
                 let cr = after_quote & crs;
                 let after_cr = cr << 1 | is_cr;
@@ -107,7 +107,7 @@ impl Index {
                 is_closed = closing >> 63;
                 is_cr = cr >> 63;
             }
-            // Behind a CR comes LF, or another CR before it.
+            // A CR is followed by LF, or by another CR before it.
             irregular |= (outer_crs << 1 | is_outer_cr) & !crs & !row_ends & valid;
             is_outer_cr = outer_crs >> 63;
             if let Some(comment) = dialect.comment {
@@ -136,7 +136,7 @@ impl Index {
         let rows = u64::from(row_ends.count_ones());
         let mut counted = row_ends;
         if rows > left {
-            // Only as far as there may be rows.
+            // Stop at the limit of rows.
             for _ in 0..left - 1 {
                 counted &= counted - 1;
             }
@@ -148,7 +148,7 @@ impl Index {
         }
     }
 
-    /// Takes the row at `self.bytes`, whatever quotes it has.
+    /// Finds the end of the row at `self.bytes`, whatever its quotes.
     fn fill_one(&mut self, dialect: &Dialect, text: &[u8], is_last: bool) -> Row {
         let from = self.bytes;
         let mut fields = Vec::new();
@@ -158,7 +158,7 @@ impl Index {
             let mut ends = FieldEnds { masks: &mut self.delimiters, from, last: None, count: 0 };
             match fields.len() < FIELDS_MAX {
                 true => fields.into_iter().for_each(|field| ends.take(field)),
-                // Their list would take more than the row.
+                // Listing its fields would take more memory than the row.
                 false => {
                     dialect.row(&text[from..], is_last, usize::MAX, &mut ends);
                 }
@@ -172,7 +172,7 @@ impl Index {
         row
     }
 
-    /// Takes back what a pass that came to an irregular row said of it.
+    /// Clears the bits that a pass has set within an irregular row.
     fn clear(&mut self, from: usize, to: usize) {
         for number in from / MASK_BYTES..to.div_ceil(MASK_BYTES) {
             let first = from.saturating_sub(number * MASK_BYTES);
@@ -183,7 +183,8 @@ impl Index {
     }
 
     /// Calls `row` with the range of each row, its line end included, and its first `fields_max`
-    /// fields, quoted as they are and without the line end. `text` is that which was indexed.
+    /// fields, with their quotes and without the line end. `text` must be the text that was
+    /// indexed.
     pub(crate) fn for_each_row<E>(
         &self,
         text: &[u8],
@@ -220,12 +221,12 @@ impl Index {
     }
 }
 
-/// The delimiters behind the fields of a row, of which the last one has none.
+/// Marks the delimiters after a row's fields. The last field has none.
 struct FieldEnds<'m> {
     masks: &'m mut [u64],
-    /// Where the row begins.
+    /// Offset of the row.
     from: usize,
-    /// Where the last field that was taken ends.
+    /// End of the last field that was taken.
     last: Option<usize>,
     count: usize,
 }
@@ -247,7 +248,7 @@ impl Fields for FieldEnds<'_> {
     }
 }
 
-/// The bits that are set, one after the other.
+/// Iterates over the bits that are set.
 struct Bits<'m> {
     masks: &'m [u64],
     number: usize,
@@ -259,7 +260,7 @@ impl<'m> Bits<'m> {
         Bits { masks, number: 0, rest: masks.first().copied().unwrap_or(0) }
     }
 
-    /// From the bit at `from` on, which is one.
+    /// Starts at bit `from`, which must exist.
     #[inline(always)]
     fn from(masks: &'m [u64], from: usize) -> Self {
         let number = from / MASK_BYTES;
@@ -282,7 +283,7 @@ fn set(masks: &mut [u64], at: usize) {
     masks[at / MASK_BYTES] |= 1 << (at % MASK_BYTES);
 }
 
-/// 64 bytes of a text, with zeros behind its end.
+/// Returns 64 bytes of a text, with zeros after its end.
 #[inline(always)]
 fn block_at(text: &[u8], number: usize) -> [u8; MASK_BYTES] {
     let rest = &text[number * MASK_BYTES..];
@@ -360,7 +361,7 @@ mod tests {
         }
     }
 
-    /// More than are listed.
+    /// More fields than are listed.
     #[test]
     fn irregular_rows_may_have_any_number_of_fields() {
         for fields in [FIELDS_MAX - 1, FIELDS_MAX, FIELDS_MAX + 3] {

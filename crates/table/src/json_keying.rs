@@ -1,4 +1,4 @@
-//! Rows of JSON on their way in: where they end, and the keys that are made of them.
+//! Turns rows of JSON into keyed records: finds their ends, and builds their keys.
 
 use crate::bad_row::{BadRow, beginning};
 use crate::json::{JqMemory, JsonPath, Paths, TOO_DEEP, push_json_key};
@@ -15,16 +15,16 @@ use std::sync::Arc;
 use xsort_extsort::keyed::{Cut, InputRest, KeyWriter, Keying, Piece};
 use xsort_extsort::variable::InputBytes;
 
-/// How the rows of all inputs of a sort become keyed records.
+/// Cuts rows of JSON and builds their keys, for all inputs of a sort.
 #[derive(Debug)]
 pub(crate) struct JsonKeying {
     rules: Arc<RowRules>,
     paths: Paths,
-    /// What to sort by, with what it is called in errors, in the order of the paths.
+    /// The rules of the keys and their names in errors, in the order of the paths.
     keys: Vec<(KeyColumn, String)>,
 }
 
-/// Memory that is kept from row to row.
+/// Memory that is reused for all rows.
 struct Memory<'c> {
     found: Vec<Option<Range<usize>>>,
     jq: JqMemory,
@@ -40,14 +40,15 @@ impl JsonKeying {
         JsonKeying { rules, paths, keys: keys.into_iter().map(named).collect() }
     }
 
-    /// Goes to the first row of an input, behind a byte order mark.
+    /// Moves an input to its first row, after a byte order mark.
     pub(crate) fn to_first_row(from: InputBytes<'_>, input: u32) -> io::Result<InputRest<'_>> {
         let mut rows = Rows::new(from);
         rows.take_mark()?;
         Ok(rows.into_rest(input))
     }
 
-    /// Appends the key of a row, which begins at `begin`. Offsets are those in `bytes`.
+    /// Appends the key of a row. `number` is the row's number. Offsets in errors count from the
+    /// beginning of the row.
     fn push_key(
         &self,
         keyed: &mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! What rows are sorted by: columns, with a type and a direction each.
+//! Sort keys: columns, each with a type and a direction.
 //!
 //! ```text
 //!  date:date:desc, amount:num, "odd, name", #3:int:nulls-first, .user.id:int
@@ -10,29 +10,29 @@ use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 use thiserror::Error;
 
-/// The columns to sort by; later ones decide among rows whose earlier ones are equal.
+/// The columns to sort by. Later ones decide among rows whose earlier ones are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys(pub Vec<KeyColumn>);
 
 /// A column to sort by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyColumn {
-    /// Which column.
+    /// The column.
     pub column: Column,
-    /// What its values are.
+    /// The type of its values.
     pub kind: KeyKind,
-    /// Largest first.
+    /// True if the largest come first.
     pub is_descending: bool,
-    /// Where rows without a value go, if that was said.
+    /// The place of rows without a value, if given.
     pub nulls: Option<Place>,
 }
 
-/// How a column is named.
+/// The name of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// By the header.
+    /// Its name in the header.
     Name(String),
-    /// By its number, from 1 on.
+    /// Its number, from 1.
     Number(usize),
     /// A value in a row of JSON.
     Path(JsonPath),
@@ -48,19 +48,19 @@ impl Display for Column {
     }
 }
 
-/// What the values of a column are.
+/// The type of a column's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyKind {
     /// Bytes.
     Text,
-    /// Text whose case makes no difference.
+    /// Text without regard to case.
     NoCase,
-    /// Text in the order of a language, as [`collator`](crate::collator) knows it: that of
-    /// `strcoll`, and of bytes where it calls texts equal.
+    /// Text in the order of a language: that of `strcoll`, and bytewise for texts that it calls
+    /// equal. See [`collator`](crate::collator).
     Locale,
     /// Text in which runs of digits compare as numbers.
     Natural,
-    /// Versions: numbers with dots, and what comes before a release.
+    /// Versions: numbers with dots, and pre-release parts.
     Version,
     /// Whole numbers of any length.
     Integer,
@@ -72,12 +72,11 @@ pub enum KeyKind {
     Bool,
     /// Calendar dates (2026-11-22).
     Date,
-    /// Points in time (2026-11-22T17:00:00.5+01:00; UTC without an offset), or what the format
-    /// says.
+    /// Points in time (2026-11-22T17:00:00.5+01:00; UTC without an offset), or in the given format.
     DateTime(Option<TimeFormat>),
-    /// The number of bytes.
+    /// Compared by the number of bytes.
     Length,
-    /// Addresses, version 4 before version 6.
+    /// IP addresses, version 4 before version 6.
     Ip,
     /// JSON values of any kind, in the order in which jq sorts them.
     Json,
@@ -88,11 +87,11 @@ pub enum KeyKind {
 pub enum Place {
     /// Before all others.
     First,
-    /// Behind all others.
+    /// After all others.
     Last,
 }
 
-/// Why a text isn't [`Keys`].
+/// The reason why a text isn't [`Keys`].
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct BadKeys(String);
@@ -127,7 +126,7 @@ impl FromStr for Keys {
     }
 }
 
-/// The column at the beginning of a text, and what is behind it.
+/// Parses the column at the beginning of a text. Also returns the rest.
 fn column(text: &str) -> Result<(Column, &str), BadKeys> {
     if text.starts_with('.') {
         let (path, rest) = JsonPath::parse_prefix(text).map_err(BadKeys)?;
@@ -163,13 +162,13 @@ fn column(text: &str) -> Result<(Column, &str), BadKeys> {
     Ok((Column::Name(name.into()), rest))
 }
 
-/// Bytes of a word behind a colon, with what is in parentheses.
+/// Length of a word after a colon, with its parentheses, in bytes.
 fn word_bytes(text: &str) -> usize {
     let end = text.find([':', ',', '(']).unwrap_or(text.len());
     match text[end..].starts_with('(') {
         true => {
             let closes = text[end..].match_indices(')').map(|(close, _)| end + close + 1);
-            // A format may have parentheses of its own.
+            // A format may contain parentheses.
             let is_end =
                 |&end: &usize| text[end..].is_empty() || text[end..].starts_with([':', ',']);
             let mut ends = closes.filter(is_end);

@@ -1,4 +1,4 @@
-//! Rows with their keys, for sorts that end elsewhere: in slices that are merged later.
+//! Rows with their keys, for sorts whose output goes elsewhere: slices that are merged later.
 
 use crate::input_error::of_input;
 use crate::open::Table;
@@ -7,25 +7,25 @@ use crate::row_room::RowRoom;
 use xsort_extsort::variable::LinesInput;
 use xsort_extsort::{Error, LinesOptions, Observer};
 
-/// Inputs whose rows have their keys.
+/// Inputs as rows with their keys.
 pub struct KeyedRows {
-    /// Rows behind their keys, in the order of [`ByKey`](xsort_extsort::keyed::ByKey).
+    /// The keyed rows, in the order of [`ByKey`](xsort_extsort::keyed::ByKey).
     pub inputs: Vec<LinesInput>,
-    /// What comes before all rows: a byte order mark, comments and the header, as far as they are
-    /// there.
+    /// The bytes before all rows: a byte order mark, comments and the header, if present.
     pub header: Vec<u8>,
-    /// The settings of a sort of these rows.
+    /// The engine's settings for a sort of these rows.
     pub engine: LinesOptions,
 }
 
-/// Reads the header of the first input, and finds what to sort by. The other inputs are refused,
-/// once they are read, if they have another header. `options` want all rows, and nothing of the
-/// output. `has_columns`: the first input is the header of a job, of whose rows these are some: so
-/// the columns are known to be there.
+/// Reads the header of the first input, and resolves the key columns. Another input with a
+/// different header is refused when it is read. `options` must ask for all rows, and its settings
+/// of the output are not used. `has_columns` is true if the first input is the header of a job
+/// whose rows these are a part of, so the columns are known to exist.
 ///
 /// # Errors
+///
 /// [`Error::Settings`] if there is no input or no such column; a disk's error that names the input
-/// if that is no table.
+/// if that isn't a table.
 pub fn keyed_rows(
     options: &TableOptions,
     engine: &LinesOptions,
@@ -38,7 +38,7 @@ pub fn keyed_rows(
     Ok(KeyedRows { inputs, header, engine })
 }
 
-/// An error of a sort of keyed rows, as that of a sort of tables.
+/// Converts an error of a sort of keyed rows into one of a sort of tables.
 pub fn of_rows(error: Error, observer: &dyn Observer) -> Error {
     of_input(error, observer)
 }

@@ -5,15 +5,16 @@ use std::env;
 use xsort_extsort::Error;
 use xsort_gnu::{Collator, Locale};
 
-/// What names the language: the first that is set and not empty.
+/// The variables that name the language. The first that is set and not empty counts.
 const VARIABLES: [&str; 3] = ["LC_ALL", "LC_COLLATE", "LANG"];
 
-/// How these keys order text of the type `locale`: by the language that the environment names
-/// (`LC_ALL`, `LC_COLLATE`, `LANG`), which GNU sort takes, too. The order of bytes if no key is of
-/// the type.
+/// Returns the order of text of the type `locale` for these keys: that of the language that the
+/// environment names (`LC_ALL`, `LC_COLLATE`, `LANG`), as for GNU sort. The order of bytes if no
+/// key is of this type.
 ///
 /// # Errors
-/// [`Error::Settings`] if the C library hasn't got the locale.
+///
+/// [`Error::Settings`] if the C library doesn't have the locale.
 pub fn collator(keys: &Keys) -> Result<Collator, Error> {
     if !keys.0.iter().any(|key| key.kind == KeyKind::Locale) {
         return Ok(Collator::default());

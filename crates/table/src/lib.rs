@@ -1,33 +1,32 @@
-//! Tables bigger than memory: the rows of CSV, TSV and NDJSON files, in the order of their
-//! values.
+//! Tables bigger than memory: the rows of CSV, TSV and NDJSON files, in the order of their values.
 //!
 //! ```text
 //!  inputs --> masks of row ends --> keyed rows --> sort_keyed --> rows --> output
 //!           (the reading thread)  (all threads)  (extsort's engine)
 //! ```
 //!
-//! A key is made once when its row is read, and travels before it, so that nothing behind has to
-//! parse. A row comes out with the bytes that it came in with.
+//! A key is built once when its row is read, and travels before it, so that later stages never
+//! parse. Rows are written unchanged.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `sort`, `check` | the outlines |
-//! | `options` | what is asked for |
+//! | `options` | the settings |
 //! | `parts` | several files of a size |
 //! | `open`, `keyed_rows` | inputs whose header is read and whose keys are known |
-//! | `format` | which of these an input is |
-//! | `field_keying`, `json_keying`, `row_rules` | rows on their way in: cut, and given their keys |
+//! | `format` | the format of an input |
+//! | `field_keying`, `json_keying`, `row_rules` | read an input: cut its rows, build their keys |
 //! | `index` | where all rows and fields of a text end, in one pass |
 //! | `split`, `rows`, `header` | where one row ends, and its fields; the first rows; their names |
-//! | `key`, `value` | what to sort by, as bytes that compare as values do |
+//! | `key`, `value` | the sort keys; values as bytes that compare as the values do |
 //! | `number`, `time`, `natural` | the bytes of values of these kinds |
-//! | `time_format` | how points in time may be written |
-//! | `on_bad`, `rows_read` | what becomes of values that are of another type; how many there were |
+//! | `time_format` | formats of points in time |
+//! | `on_bad`, `rows_read` | the treatment of values of another type; their number |
 //! | `encoding` | texts whose rows can't be found: UTF-16 and UTF-32 |
-//! | `row_room`, `row_end` | how much memory long rows take; where one ends that is too long |
+//! | `row_room`, `row_end` | the memory of long rows; where a row ends that is too long |
 //! | `language` | which language orders text |
 //! | `json` | rows of JSON: values at paths, in the order of jq |
-//! | `bad_row`, `input_error` | why an input isn't a table, and whose fault that is |
+//! | `bad_row`, `input_error` | errors of inputs, apart from errors of the drive |
 #![forbid(unsafe_code)]
 
 mod bad_row;

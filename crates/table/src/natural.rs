@@ -1,23 +1,23 @@
-//! Texts with numbers in them, as bytes that compare as they do.
+//! Texts with numbers in them, as bytes that compare as the texts do.
 //!
 //! ```text
 //!  natural   file9 < file10 < file10a      text, each number as 30, count of digits, digits
-//!  version   1.9 < 1.10-rc2 < 1.10-rc10 < 1.10 < 1.10.1      numbers, then what is behind a hyphen
+//!  version   1.9 < 1.10-rc2 < 1.10-rc10 < 1.10 < 1.10.1      numbers, then a part after a hyphen
 //! ```
 
-/// Before a number: the least digit, so that numbers are where digits are.
+/// Precedes a number. It is the least digit, so that numbers sort where digits do.
 const NUMBER: u8 = b'0';
-/// A count of digits from which on more bytes follow.
+/// A count of digits from which on another count byte follows.
 const LONG: usize = 0xff;
-/// Behind the last number of a version; one before each that follows.
+/// Follows the last number of a version, or precedes each number.
 const NUMBERS_END: u8 = 1;
 const NUMBERS_GO_ON: u8 = 2;
-/// Whether there is a part behind the numbers: a version without is the later one.
+/// Tells whether a pre-release part follows the numbers. A version without one is the later
+/// version.
 const HAS_PART: u8 = 1;
 const HAS_NONE: u8 = 2;
 
-/// Appends a text whose runs of digits compare as numbers. Zeros before a number make no
-/// difference.
+/// Appends a text whose runs of digits compare as numbers. Leading zeros are ignored.
 pub(crate) fn push_natural(out: &mut Vec<u8>, mut text: &[u8]) {
     while let Some(at) = text.iter().position(u8::is_ascii_digit) {
         out.extend_from_slice(&text[..at]);
@@ -30,9 +30,9 @@ pub(crate) fn push_natural(out: &mut Vec<u8>, mut text: &[u8]) {
     out.extend_from_slice(text);
 }
 
-/// Appends a version: numbers with dots between them, perhaps behind a `v`, and perhaps a hyphen
-/// and the name of what comes before the release; what is behind a `+` makes no difference (as
-/// Semantic Versioning has it). `None` if it is none.
+/// Appends a version: numbers with dots between them, an optional `v` before them, and an optional
+/// hyphen and pre-release part after them. The part after a `+` is ignored, as in Semantic
+/// Versioning. `None` if the text isn't a version.
 pub(crate) fn push_version(out: &mut Vec<u8>, text: &[u8]) -> Option<()> {
     let text = text.strip_prefix(b"v").unwrap_or(text);
     let end = memchr::memchr2(b'-', b'+', text).unwrap_or(text.len());
@@ -56,7 +56,7 @@ pub(crate) fn push_version(out: &mut Vec<u8>, text: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Appends the count of a number's digits, and these.
+/// Appends the number of significant digits, and the digits.
 fn push_number(out: &mut Vec<u8>, digits: &[u8]) {
     let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
     let digits = &digits[zeros..];

@@ -1,4 +1,4 @@
-//! Decimal numbers of any length, as bytes that compare as they do.
+//! Decimal numbers of any length, as bytes that compare as the numbers do.
 //!
 //! A number is `0.DIGITS` times ten to the power of `exponent`; its digits neither begin nor end
 //! with a zero.
@@ -10,14 +10,14 @@
 //!  negative   the same, inverted
 //! ```
 
-/// Least and largest exponent that the first byte has.
+/// The exponents that the first byte can represent.
 const SHORT: std::ops::RangeInclusive<i64> = -30..=30;
 
 /// Longest text whose digits are gathered in one pass.
 const SHORT_BYTES: usize = 32;
 
-/// Appends the bytes of a decimal number: a sign, digits, a fraction, an exponent. `None` if it is
-/// none.
+/// Appends the bytes of a decimal number: a sign, digits, a fraction, an exponent. `None` if the
+/// text isn't one.
 pub(crate) fn push_decimal(out: &mut Vec<u8>, text: &[u8]) -> Option<()> {
     let (is_negative, text) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -67,8 +67,8 @@ pub(crate) fn push_decimal(out: &mut Vec<u8>, text: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// The same of a short number without a sign and an exponent, as most are, in one pass. `None`: it
-/// is another, or none.
+/// Appends a short number without sign and exponent, as most are, in one pass. `None` for any other
+/// text.
 fn push_short(out: &mut Vec<u8>, is_negative: bool, text: &[u8]) -> Option<()> {
     let (mut digits, mut count, mut whole) = ([0; SHORT_BYTES + 1], 0, None);
     if text.len() > SHORT_BYTES {
@@ -101,21 +101,20 @@ fn push_short(out: &mut Vec<u8>, is_negative: bool, text: &[u8]) -> Option<()> {
     }
     let turn = if is_negative { 0xff } else { 0 };
     out.push((0xa0 + exponent - SHORT.start()) as u8 ^ turn);
-    // Behind the last digit is a zero.
+    // A zero follows the last digit.
     let pairs = digits[first..count + 1].chunks_exact(2).take((count - first).div_ceil(2));
     out.extend(pairs.map(|pair| (0x10 + 10 * pair[0] + pair[1]) ^ turn));
     out.push(0x0f ^ turn);
     Some(())
 }
 
-/// Whether it is a sign and digits.
+/// True if the text is digits with an optional sign.
 pub(crate) fn is_whole(text: &[u8]) -> bool {
     let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
     !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
 }
 
-/// An exponent, of as many digits as anybody writes: one that is larger than 18 digits is as good
-/// as any other.
+/// Parses an exponent, limited to 18 digits: larger ones are all equal.
 fn exponent(text: &[u8]) -> Option<i64> {
     if !is_whole(text) {
         return None;
@@ -194,7 +193,7 @@ mod tests {
     }
 
     proptest! {
-        /// One pass and several make the same key.
+        /// One pass and several build the same key.
         #[test]
         fn short_numbers_have_the_keys_of_others(text in "[-+]?[0.1-9]{0,34}") {
             prop_assert_eq!(key(&text), key(&format!("{text}e0")));

@@ -25,17 +25,17 @@ use xsort_extsort::{Error, LinesOptions, Observer};
 
 /// Inputs whose keys are known.
 pub(crate) struct Table {
-    /// Their rows with keys.
+    /// The inputs, as rows with keys.
     pub(crate) inputs: Vec<LinesInput>,
-    /// What comes before all rows: a byte order mark and the header, if there are any.
+    /// The bytes before all rows: a byte order mark and the header, if present.
     pub(crate) header: Vec<u8>,
-    /// What was read is counted here.
+    /// Counts the rows that were read.
     pub(crate) rules: Arc<RowRules>,
 }
 
 impl Table {
-    /// Reads the header of the first input, and finds what to sort by. `has_columns`: without a
-    /// header, the columns are known to be there.
+    /// Reads the header of the first input, and resolves the key columns. `has_columns` is true if
+    /// the columns are known to exist, even without a header.
     pub(crate) fn open(
         options: &TableOptions,
         engine: &LinesOptions,
@@ -108,7 +108,7 @@ impl Table {
     }
 }
 
-/// The header of the first input; an empty one if there is none.
+/// The header of the first input; empty if there is none.
 fn read_header(
     options: &TableOptions,
     dialect: &Dialect,
@@ -121,8 +121,8 @@ fn read_header(
     }
 }
 
-/// Inputs of fields. `most_fields` is how many the first input has in its first row; without a
-/// limit if the columns are known to be there.
+/// Returns inputs of fields with their keys. `most_fields` is the number of fields in the first
+/// input's first row, or `usize::MAX` if the columns are known to exist.
 fn fields(
     options: &TableOptions,
     engine: &LinesOptions,
@@ -150,7 +150,7 @@ fn fields(
     Ok(keyed(Arc::clone(&keying), engine, first, others))
 }
 
-/// Inputs whose rows have their keys.
+/// Returns the inputs as rows with their keys.
 fn keyed<K: Keying>(
     keying: Arc<K>,
     engine: &LinesOptions,
@@ -165,22 +165,23 @@ fn keyed<K: Keying>(
     std::iter::once(first.into_input()).chain(others).map(keyed).collect()
 }
 
-/// The first input, of which the header is read before all else.
+/// The first input, whose header is read before everything else.
 struct First {
     path: PathBuf,
     rows: Rows<'static>,
-    /// What was taken of it.
+    /// The bytes that were taken from it.
     head: Vec<u8>,
     /// The input itself, if it can be read again from its beginning.
     file: Option<LinesInput>,
 }
 
 impl First {
-    /// The first input that isn't empty, and whether it begins with a byte order mark. If all are
-    /// empty, the last of them.
+    /// Opens the first input that isn't empty, or the last one if all are empty. Also returns true
+    /// if it begins with a byte order mark.
     ///
     /// # Errors
-    /// The path of an input that can't be read, or is in UTF-16 or UTF-32, and why.
+    ///
+    /// The path of an input that can't be read, or is in UTF-16 or UTF-32, and the reason.
     fn with_bytes(
         input: LinesInput,
         others: &mut impl Iterator<Item = LinesInput>,
@@ -210,8 +211,8 @@ impl First {
         First { path, rows, head: Vec::new(), file }
     }
 
-    /// How many fields the first row has; 0 if there is none. The errors are those of the input,
-    /// and that the row lacks a column which one of `keys` names by its number.
+    /// Number of fields in the first row; 0 if there is no row. Fails if the input can't be read.
+    /// The inner result is an error if the row lacks a column that one of `keys` gives by number.
     fn fields(
         &mut self,
         keys: Option<&Keys>,
@@ -230,7 +231,7 @@ impl First {
         })
     }
 
-    /// The input, with the way to its first row.
+    /// Returns the input, with the function that moves it to its first row.
     fn into_input(self) -> (LinesInput, ToFirstRecord) {
         let First { path, rows, head, file } = self;
         let InputRest { from, read, at } = rows.into_rest(0);
@@ -246,7 +247,7 @@ impl First {
     }
 }
 
-/// Goes behind the bytes that a file began with when its header was read.
+/// Moves past the bytes that a file began with when its header was read.
 fn behind<'d>(mut from: InputBytes<'d>, head: &[u8], at: Piece) -> io::Result<InputRest<'d>> {
     let mut found = Vec::with_capacity(head.len());
     from.by_ref().take(head.len() as u64).read_to_end(&mut found)?;

@@ -10,11 +10,11 @@ use xsort_extsort::variable::{
     CompressedOutput, CompressionThreads, FileOutput, FinishedOutput, OutputCodec,
 };
 
-/// Names of files that are parts of one output: `orders.csv.gz` has `orders-00001.csv.gz` and so
-/// on.
+/// Names of files that are parts of one output: the parts of `orders.csv.gz` are
+/// `orders-00001.csv.gz` and so on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartNames {
-    /// In front of the number, and behind it.
+    /// The path's bytes before and after the number.
     before: Vec<u8>,
     after: Vec<u8>,
 }
@@ -34,20 +34,20 @@ impl PartNames {
         PartNames { before: before.to_vec(), after: after.to_vec() }
     }
 
-    /// The part of this number, from 1 on.
+    /// The path of a part, numbered from 1.
     #[must_use]
     pub fn path(&self, number: u64) -> PathBuf {
         let number = format!("-{number:05}").into_bytes();
         OsString::from_vec([&self.before[..], &number, &self.after].concat()).into()
     }
 
-    /// What the paths of all parts begin with.
+    /// The beginning of all parts' paths.
     #[must_use]
     pub fn prefix(&self) -> PathBuf {
         OsString::from_vec([&self.before[..], b"-"].concat()).into()
     }
 
-    /// Whether a path is that of a part.
+    /// True if a path is that of a part.
     #[must_use]
     pub fn is_part(&self, path: &Path) -> bool {
         let number = path.as_os_str().as_bytes().strip_prefix(&self.before[..]);
@@ -61,7 +61,7 @@ impl PartNames {
 pub(crate) struct PartsOutput<'d> {
     disk: &'d dyn Disk,
     names: PartNames,
-    /// Bytes of a part, the header included, before they are compressed.
+    /// Bytes of a part, the header included, before compression.
     part_bytes: u64,
     header: Vec<u8>,
     compression: Option<(OutputCodec, CompressionThreads)>,
@@ -76,7 +76,7 @@ enum Part<'d> {
 }
 
 impl<'d> PartsOutput<'d> {
-    /// Parts of `part_bytes` bytes, or of one row that is longer, each of which begins with
+    /// Creates parts of `part_bytes` bytes, or of one row that is longer. Each begins with
     /// `header`.
     pub(crate) fn new(
         disk: &'d dyn Disk,
@@ -98,7 +98,7 @@ impl<'d> PartsOutput<'d> {
         }
     }
 
-    /// The path of the part that is written.
+    /// The path of the current part.
     pub(crate) fn path(&self) -> PathBuf {
         self.names.path(self.finished.len() as u64 + 1)
     }
@@ -116,7 +116,7 @@ impl<'d> PartsOutput<'d> {
         Ok(self.current.insert(part))
     }
 
-    /// Ends the part that is written.
+    /// Ends the current part.
     fn end(&mut self) -> Result<(), Error> {
         let file = match self.current.take() {
             None => return Ok(()),
@@ -130,8 +130,7 @@ impl<'d> PartsOutput<'d> {
         Ok(())
     }
 
-    /// Puts all parts in place, one after the other; at least one. With `sync`, each is made safe
-    /// against a power cut first.
+    /// Publishes all parts, one after the other, at least one. With `sync`, each is durable first.
     pub(crate) fn publish(mut self, sync: bool) -> Result<(), Error> {
         if self.current.is_none() && self.finished.is_empty() {
             self.begin()?;

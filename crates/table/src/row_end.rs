@@ -1,14 +1,14 @@
-//! Where a row ends that is too long to be in memory: its bytes, one after the other.
+//! Finds the end of a row that is too long for memory, byte by byte.
 
 use crate::split::Dialect;
 
-/// A row that comes in parts.
+/// A row that is read in parts.
 pub(crate) struct RowEnd {
     dialect: Dialect,
     state: State,
-    /// Bytes that have come.
+    /// Bytes read so far.
     bytes: u64,
-    /// The quote that was opened last.
+    /// Offset of the last opening quote.
     quote: u64,
 }
 
@@ -19,9 +19,9 @@ enum State {
     Field,
     Unquoted,
     Quoted,
-    /// Behind the escape in a quoted field.
+    /// After the escape in a quoted field.
     Escaped,
-    /// Behind a quote in a quoted field: its end, or the first of two.
+    /// After a quote in a quoted field: its end, or the first of two.
     Quote,
 }
 
@@ -30,7 +30,8 @@ impl RowEnd {
         RowEnd { dialect, state: State::Row, bytes: 0, quote: 0 }
     }
 
-    /// Takes the next part. Returns how many of its bytes belong to the row, if it ends in it.
+    /// Takes the next part. Returns the number of its bytes that belong to the row, if the row ends
+    /// in it.
     pub(crate) fn take(&mut self, part: &[u8]) -> Option<usize> {
         let Dialect { delimiter, quote, escape, comment } = self.dialect;
         for (at, &byte) in part.iter().enumerate() {
@@ -55,7 +56,7 @@ impl RowEnd {
         None
     }
 
-    /// The quote that is open behind all parts.
+    /// Offset of the quote that is still open after all parts.
     pub(crate) fn open_quote(&self) -> Option<u64> {
         matches!(self.state, State::Quoted | State::Escaped).then_some(self.quote)
     }
@@ -69,7 +70,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Rows end where they do for whoever has all of them in memory.
+        /// Rows end at the same places as with all rows in memory.
         #[test]
         fn rows_end_where_they_do_in_memory(
             text in vec(prop::sample::select(b"a,\"\"\\#\n\r".to_vec()), 1..30),
@@ -93,7 +94,7 @@ mod tests {
                 (Row::Whole(bytes), None) => {
                     prop_assert_eq!((bytes, end.open_quote()), (text.len(), None));
                 }
-                // What is no row ends where it may.
+                // An invalid row may end anywhere.
                 (Row::AfterQuote { .. } | Row::BlankBeforeQuote(_) | Row::BareCr(_), _) => {}
                 (Row::OpenQuote(at), None) => prop_assert_eq!(end.open_quote(), Some(at as u64)),
                 (row, found) => prop_assert!(false, "{:?} {:?}", row, found),

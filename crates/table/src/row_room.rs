@@ -1,4 +1,4 @@
-//! How much memory long rows take with their keys.
+//! The memory that long rows take with their keys.
 
 use crate::key::{KeyColumn, KeyKind};
 use crate::on_bad::OnBad;
@@ -7,18 +7,19 @@ use xsort_extsort::LinesOptions;
 use xsort_extsort::keyed::{KeyingMemory, RecordRoom, copies_bytes, of_keyed};
 use xsort_extsort::variable::CompressionThreads;
 
-/// Copies of the longest row beside the engine's pool: as it was read, where its fields end, and
+/// Copies of the longest row beside the engine's pool: as it was read, the index of its fields, and
 /// with a short key.
 const COPIES: u64 = 3;
-/// Bytes of a key that has more than a number, and isn't as long as its value.
+/// Bytes of a key other than a number that is shorter than its value.
 const KEY_BYTES: u64 = 64;
-/// The most for a value whose length is limited, and how many times as long its key may be.
+/// Most bytes of the key of a value of limited length, and the factor by which it may exceed the
+/// value.
 const LIMITED_KEY_BYTES: u64 = 2 << 20;
 const LIMITED_KEY_TIMES: u64 = 16;
-/// Stuffing takes a byte in so many.
+/// Stuffing adds one byte per this many bytes.
 const STUFFED_BYTES: u64 = 254;
 
-/// What a sort's rows take besides what other keyed records take.
+/// The memory that a sort's rows take beyond that of other keyed records.
 #[derive(Clone, Debug)]
 pub(crate) struct RowRoom {
     copies: u64,
@@ -27,23 +28,23 @@ pub(crate) struct RowRoom {
     keys: Vec<KeyLength>,
 }
 
-/// How long a key can be.
+/// The length of a key, in relation to its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyLength {
     /// At most [`KEY_BYTES`].
     Short,
-    /// That of a value of limited length.
+    /// The key of a value of limited length.
     Limited,
-    /// So many times as long as the value.
+    /// At most the value's length times this factor.
     Times(u64),
 }
 
 impl RowRoom {
-    /// Of rows that are compressed on their way out as `options` say.
+    /// The room for rows, including their compression in the output, with these options.
     pub(crate) fn of(options: &TableOptions) -> RowRoom {
         let keys = &options.keys.0;
         let copies = keys.iter().map(|key| copies(key, options.on_bad)).max().unwrap_or(COPIES);
-        // One row stands for a group of equal ones, another one is coming in.
+        // One row is kept for a group of equal ones, and another one is being read.
         let is_grouped = options.unique.is_some();
         RowRoom {
             copies: copies + u64::from(is_grouped),
@@ -53,17 +54,18 @@ impl RowRoom {
         }
     }
 
-    /// The same of rows that aren't compressed.
+    /// Removes the memory for compression.
     pub(crate) fn uncompressed(self) -> RowRoom {
         RowRoom { is_compressed: false, ..self }
     }
 
-    /// The engine's settings, with what rows take on their way in and out.
+    /// The engine's settings, with the memory for reading rows, building their keys and writing
+    /// them.
     pub(crate) fn engine_options(&self, engine: &LinesOptions) -> LinesOptions {
         let LinesOptions { budget_bytes, threads, .. } = *engine;
         let compression = CompressionThreads::of_budget(budget_bytes, threads);
         let compression_bytes = if self.is_compressed { compression.taken_bytes } else { 0 };
-        // Keys by a language make rows under way twice as long as others.
+        // Keys by a language double the memory of pieces in flight.
         let keying = KeyingMemory::of_budget(budget_bytes, threads);
         let language_bytes = if self.has_language { keying.taken_bytes } else { 0 };
         let taken_bytes = engine.taken_bytes
@@ -73,7 +75,7 @@ impl RowRoom {
         of_keyed(&LinesOptions { taken_bytes, ..engine.clone() })
     }
 
-    /// How long rows may be.
+    /// The limits on the length of rows.
     pub(crate) fn records(&self, engine: &LinesOptions) -> RecordRoom {
         let (rows, engine) = (self.clone(), engine.clone());
         RecordRoom::new(engine.budget_bytes, move |budget_bytes| {
@@ -81,7 +83,7 @@ impl RowRoom {
         })
     }
 
-    /// The most bytes that a row of so many bytes takes with its key, whatever is in it.
+    /// Most bytes that a row of `row_bytes` bytes takes with its key, whatever its content.
     pub(crate) fn keyed_bytes_most(&self, row_bytes: u64) -> u64 {
         let own = |key: &KeyLength| {
             KEY_BYTES
@@ -96,8 +98,8 @@ impl RowRoom {
     }
 }
 
-/// Copies of the longest row if this is its key. A value without its quotes or escapes is one, and
-/// each byte of a key may take two.
+/// Copies of the longest row if this is its key. A value without its quotes or escapes is one copy,
+/// and each byte of a key may take two.
 fn copies(key: &KeyColumn, on_bad: OnBad) -> u64 {
     match key_length(key, on_bad) {
         KeyLength::Short | KeyLength::Limited => COPIES,
@@ -114,7 +116,7 @@ fn key_length(key: &KeyColumn, on_bad: OnBad) -> KeyLength {
         (Length, _) => KeyLength::Short,
         (Locale, _) => KeyLength::Limited,
         (Text | Json | NoCase, _) => KeyLength::Times(2),
-        // A count comes before each number.
+        // A count precedes each number.
         (Natural | Version, _) => KeyLength::Times(4),
         (_, OnBad::Put(_)) => KeyLength::Times(2),
         (Integer | Number, OnBad::Refuse) => KeyLength::Times(1),

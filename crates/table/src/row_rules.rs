@@ -1,4 +1,4 @@
-//! What holds for the rows of all formats on their way in.
+//! Rules for reading rows that hold for all formats.
 
 use crate::bad_row::BadRow;
 use crate::format::RowFormat;
@@ -15,16 +15,16 @@ use xsort_extsort::keyed::{
 };
 use xsort_gnu::Collator;
 
-/// A row from this length on gets just the memory that it takes.
+/// Rows longer than this get exactly the memory that they need.
 const LONG_BYTES: usize = 1 << 20;
-/// Bytes in which the end of a row that is too long is looked for: at once, and at most.
+/// Bytes searched for the end of a row that is too long: per read, and at most.
 const SEARCH_BYTES: u64 = 1 << 20;
 const SEARCH_BYTES_MAX: u64 = 4 << 30;
-/// Words of the generator that make a key.
+/// Words of the generator per key.
 const WORDS_PER_KEY: u128 = 2;
 
-/// The random keys of rows, one after the other: that of a row depends on the seed, the input's
-/// number and the row's, whoever makes it.
+/// The random keys of rows, in order. A row's key depends on the seed, the input's number and the
+/// row's number, and not on the thread.
 pub(crate) struct RandomKeys(Option<ChaCha12Rng>);
 
 impl RandomKeys {
@@ -37,26 +37,26 @@ impl RandomKeys {
     }
 }
 
-/// What holds for all rows of a sort, and how many there were.
+/// The rules for all rows of a sort, and their counts.
 #[derive(Debug)]
 pub(crate) struct RowRules {
     pub(crate) on_bad: OnBad,
-    /// How text of the type `locale` is ordered.
+    /// The order of text of the type `locale`.
     pub(crate) collator: Collator,
-    /// What a last row gets that lacks its line end.
+    /// The line end for a last row that lacks one.
     pub(crate) line_end: Box<str>,
-    /// How long rows may be, and what they take with their keys.
+    /// The limits on the length of rows, without and with their keys.
     pub(crate) room: RecordRoom,
     pub(crate) row_room: RowRoom,
-    /// Rows come in the random order of this number.
+    /// The seed of a random order, if rows are shuffled.
     pub(crate) shuffle: Option<u64>,
-    /// What was read.
+    /// Counts the rows that were read.
     pub(crate) read: RowsRead,
 }
 
 impl RowRules {
-    /// Why a row can't be sorted that isn't whole after `begun`. What comes behind that is in
-    /// `rest`, in which its end is looked for.
+    /// Returns the error for a row that isn't complete after `begun`. `rest` reads the bytes after
+    /// `begun`, in which the row's end is searched.
     pub(crate) fn too_long(
         &self,
         dialect: Dialect,
@@ -93,8 +93,8 @@ impl RowRules {
         }
     }
 
-    /// Refuses a row of so many bytes that has taken more than there is room for with its key.
-    /// `place` is its number and its first byte.
+    /// Refuses a row of `row_bytes` bytes that exceeds the limit with its key. `(row, offset)` is
+    /// its number and its first byte.
     pub(crate) fn refuse_long(
         &self,
         keyed_bytes: usize,
@@ -109,7 +109,7 @@ impl RowRules {
         Err(BadRow::LongKey { row, offset: offset as u64, bytes: keyed_bytes, bytes_max, more })
     }
 
-    /// The random keys of the rows of a piece, if there are any.
+    /// The random keys of the rows of a piece, if rows have any.
     pub(crate) fn random_keys(&self, at: Piece) -> RandomKeys {
         RandomKeys(self.shuffle.map(|seed| {
             let mut random = ChaCha12Rng::seed_from_u64(seed);
@@ -119,14 +119,14 @@ impl RowRules {
         }))
     }
 
-    /// Makes room for a row and its key. What isn't touched is no memory.
+    /// Reserves memory for a row and its key. Untouched memory costs nothing.
     pub(crate) fn make_room(keyed: &mut Vec<u8>, row: &[u8]) {
         if row.len() > LONG_BYTES {
             keyed.reserve_exact(2 * row.len() + LONG_BYTES);
         }
     }
 
-    /// Ends the key of a row, and appends the row. `has_zeros`: it may have bytes 0.
+    /// Ends the key of a row, and appends the row. `has_zeros` is true if the row may have bytes 0.
     pub(crate) fn push_row(&self, keyed: &mut Vec<u8>, row: &[u8], has_zeros: bool) {
         let missing = if row.ends_with(b"\n") { "" } else { &*self.line_end };
         end_key(keyed);
@@ -137,8 +137,8 @@ impl RowRules {
     }
 }
 
-/// Appends a row with how many there were: before its fields, or in an object of JSON around it. A
-/// comment stays as it is.
+/// Appends a row with its count: before its fields, or in an object of JSON around it. Comments
+/// stay unchanged.
 pub(crate) fn push_counted(out: &mut Vec<u8>, format: RowFormat, count: u64, row: &[u8]) {
     let count = count.to_string();
     match format {

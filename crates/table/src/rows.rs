@@ -1,4 +1,4 @@
-//! The first rows of an input, a window of which is in memory.
+//! The first rows of an input, read through a window in memory.
 
 use crate::bad_row::BadRow;
 use crate::encoding::{MARK_BYTES, wide_encoding};
@@ -8,20 +8,20 @@ use std::ops::Range;
 use xsort_extsort::keyed::{InputRest, Piece};
 use xsort_extsort::variable::InputBytes;
 
-/// Bytes that a window begins with.
+/// Initial size of the window in bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// What a file of UTF-8 may begin with.
+/// The byte order mark of UTF-8.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The rows of one input, one after the other.
+/// Reads the rows of one input, one after the other.
 pub(crate) struct Rows<'d> {
     from: InputBytes<'d>,
     window: Vec<u8>,
     /// The part of the window that was read and not taken.
     unread: Range<usize>,
     is_at_end: bool,
-    /// Of the next row: its number, and its first byte in the input.
+    /// Number of the next row, and the offset of its first byte in the input.
     pub(crate) row: u64,
     pub(crate) offset: u64,
 }
@@ -31,16 +31,16 @@ impl<'d> Rows<'d> {
         Rows { from, window: Vec::new(), unread: 0..0, is_at_end: false, row: 1, offset: 0 }
     }
 
-    /// What comes behind the rows that were taken of the input of this number.
+    /// Returns the rest of the input after the rows that were taken. `input` is its number.
     pub(crate) fn into_rest(self, input: u32) -> InputRest<'d> {
         let at = Piece { input, record: self.row, offset: self.offset };
         InputRest { from: self.from, read: self.window[self.unread].to_vec(), at }
     }
 
-    /// Takes the byte order mark that the input may begin with, before its first row. Returns
-    /// whether there is one.
+    /// Takes the byte order mark before the first row. Returns true if there is one.
     ///
     /// # Errors
+    ///
     /// If the input can't be read, or is in UTF-16 or UTF-32.
     pub(crate) fn take_mark(&mut self) -> io::Result<bool> {
         while !self.is_at_end && self.unread.len() < MARK_BYTES {
@@ -57,12 +57,12 @@ impl<'d> Rows<'d> {
         Ok(is_there)
     }
 
-    /// Whether the input is at its end, if its beginning was read.
+    /// True if the input has ended, once its beginning was read.
     pub(crate) fn is_over(&self) -> bool {
         self.is_at_end && self.unread.is_empty()
     }
 
-    /// The next row, and its first `fields_max` fields; `None` at the end of the input.
+    /// Returns the next row, and its first `fields_max` fields; `None` at the end of the input.
     pub(crate) fn next(
         &mut self,
         dialect: &Dialect,
@@ -101,11 +101,12 @@ impl<'d> Rows<'d> {
         }
     }
 
-    /// Looks at the first row that is no comment, and takes nothing. Returns how many fields it
-    /// has; `None` if there is none, or if it is longer than `row_bytes_max`.
+    /// Returns the number of fields in the first row that isn't a comment, without taking it.
+    /// `None` if there is none, or if it is longer than `row_bytes_max`.
     ///
     /// # Errors
-    /// If the input can't be read, or that is no row.
+    ///
+    /// If the input can't be read, or the row is invalid.
     pub(crate) fn first_fields(
         &mut self,
         dialect: &Dialect,
@@ -134,7 +135,7 @@ impl<'d> Rows<'d> {
         }
     }
 
-    /// What is wrong with the row from `at` on of the window, behind so many comments.
+    /// Returns the error of the row at `at` in the window, after `comments` comments.
     fn bad_row(&self, bad: Row, at: usize, comments: u64) -> io::Error {
         let error = bad.error(self.row + comments, self.offset + at as u64);
         error.expect("a row that is whole or begun isn't bad").into()

@@ -22,11 +22,12 @@ use xsort_extsort::variable::{
 use xsort_extsort::{Error, LinesOptions, LinesReport, Observer, sort_lines};
 
 /// Sorts the rows of `inputs` together. Rows with equal keys keep the order of the input. `engine`
-/// says with which memory, threads and scratch; if it has a checkpoint, `output` is not used.
+/// sets memory, threads and scratch. If it has a checkpoint, `output` is not used.
 ///
 /// # Errors
-/// [`Error::Settings`] if there is no such column; a disk's error that names the input if that is
-/// no table; otherwise as [`sort_lines`].
+///
+/// [`Error::Settings`] if there is no such column; a disk's error that names the input if that
+/// isn't a table; otherwise those of [`sort_lines`].
 pub fn sort_table(
     options: &TableOptions,
     engine: &LinesOptions,
@@ -42,8 +43,9 @@ pub fn sort_table(
     Ok(with_bad_rows(report, options, &rules.read, observer))
 }
 
-/// The report with the count of bad rows, if they are no errors and all rows were read here. If all
-/// values of a column are bad, `observer` has a notice: its rows are in no order of values.
+/// Adds the count of bad rows to the report, if they are no errors and this process has read all
+/// rows. If all values of a column are bad, it notifies `observer`: the rows are then in no order
+/// of values.
 fn with_bad_rows(
     report: KeyedReport,
     options: &TableOptions,
@@ -64,7 +66,7 @@ fn with_bad_rows(
     KeyedReport { bad_rows: Some(read.bad_rows.load(Relaxed)), ..report }
 }
 
-/// Sorts the rows of inputs that are open, of which `expected_bytes` are known.
+/// Sorts the rows of open inputs. `expected_bytes` is the known part of their size.
 fn sort_opened(
     (options, engine): (&TableOptions, &LinesOptions),
     table: Table,
@@ -100,9 +102,10 @@ fn sort_opened(
     }
 }
 
-/// What a sort of tables of so many bytes would use, if it doesn't compress its output.
+/// Plans a sort of `bytes` bytes of tables, without compression of the output.
 ///
 /// # Errors
+///
 /// [`Error::Memory`] if the budget is too small.
 pub fn plan_table(
     options: &TableOptions,
@@ -112,7 +115,7 @@ pub fn plan_table(
     plan_keyed(&RowRoom::of(options).uncompressed().engine_options(engine), bytes)
 }
 
-/// A sort of tables under way.
+/// A running sort of tables.
 struct TableJob<'a> {
     options: &'a TableOptions,
     engine: &'a LinesOptions,
@@ -121,13 +124,14 @@ struct TableJob<'a> {
 }
 
 impl TableJob<'_> {
-    /// Whether the engine writes the output as it is: all rows, or the first of equal ones.
+    /// True if the engine can write the output itself: all rows, or the first of equal ones,
+    /// uncompressed.
     fn is_plain(&self) -> bool {
         let TableOptions { compression, rows_max, .. } = self.options;
         compression.is_none() && rows_max.is_none() && self.grouped().is_none()
     }
 
-    /// Which of equal rows is written, where the engine doesn't know.
+    /// Which of equal rows is written, if the engine doesn't drop the others.
     fn grouped(&self) -> Option<Keep> {
         self.options.unique.filter(|_| !self.engine.is_unique)
     }
@@ -141,7 +145,7 @@ impl TableJob<'_> {
         let bytes = if rules.read.rows.load(Relaxed) == report.lines {
             rules.read.bytes.load(Relaxed)
         } else if engine.is_unique {
-            // An earlier process has read rows, and some were dropped: with their keys.
+            // An earlier process has read rows, and some were dropped with their keys.
             report.bytes
         } else {
             report.written_bytes - header.len() as u64
@@ -149,7 +153,7 @@ impl TableJob<'_> {
         Ok(KeyedReport::new(Counted::Rows(report.lines), bytes, &report))
     }
 
-    /// Sorts to an output that is open: header and rows, compressed if they are to be.
+    /// Sorts header and rows to an open output, and compresses them if requested.
     fn sort_to(&self, table: Table, to: &mut (dyn Write + Send)) -> Result<KeyedReport, Error> {
         let LinesOptions { budget_bytes, threads, .. } = *self.engine;
         let threads = CompressionThreads::of_budget(budget_bytes, threads).threads;
@@ -176,7 +180,7 @@ impl TableJob<'_> {
         self.sort_plain(table, SortedOutput::Stream(&mut io::sink()))
     }
 
-    /// Sorts the rows; with `part_bytes`, each write is of whole rows.
+    /// Sorts the rows. With `part_bytes`, each write has whole rows.
     fn sort_rows(
         &self,
         table: Table,

@@ -1,13 +1,12 @@
-//! Rows of a text: RFC 4180, and what the world does to it.
+//! Splits a text into rows and fields: RFC 4180, with rules for common deviations.
 //!
-//! - A field is quoted if its first byte is the quote; a quote in the middle of a field is a byte
-//!   as any other. In a quoted field the quote is doubled, or comes behind the escape if there is
-//!   one.
-//! - Between the closing quote and the next delimiter or line end there may be blanks, which belong
-//!   to the field. Anything else there is an error: nobody knows where such a field ends.
-//! - Blanks before the quote make a field that isn't quoted, which is an error if it has an odd
-//!   number of quotes: then the quoted part goes on behind the delimiter or the line end.
-//! - A row ends with LF or CR LF outside quotes; a row may have any number of fields.
+//! - A field is quoted if its first byte is the quote. A quote in the middle of a field is a byte
+//!   like any other. In a quoted field a quote is doubled, or follows the escape if there is one.
+//! - Blanks may be between the closing quote and the next delimiter or line end; they belong to the
+//!   field. Anything else there is an error, because the end of such a field is ambiguous.
+//! - A field with blanks before the quote isn't quoted. It is an error if it has an odd number of
+//!   quotes: then the quoted part continues after the delimiter or the line end.
+//! - A row ends with LF or CR LF outside quotes. A row may have any number of fields.
 //! - Outside quotes CR comes only before a line end. CR with anything else after it is an error:
 //!   either it is data that needs quotes, or lines end in CR alone.
 
@@ -16,16 +15,16 @@ use memchr::{memchr, memchr_iter, memchr2, memchr3};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Where fields and rows end.
+/// The bytes that separate fields and rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    /// Between two fields.
+    /// The byte between two fields.
     pub delimiter: u8,
-    /// Around fields that contain delimiters or line ends.
+    /// The byte around fields that contain delimiters or line ends.
     pub quote: Option<u8>,
-    /// Before a quote that is a byte of a quoted field.
+    /// The byte before a quote that belongs to a quoted field.
     pub escape: Option<u8>,
-    /// Begins lines that are no rows.
+    /// The byte that begins lines that are no rows.
     pub comment: Option<u8>,
 }
 
@@ -33,20 +32,20 @@ impl Dialect {
     /// Comma-separated values.
     pub const CSV: Dialect =
         Dialect { delimiter: b',', quote: Some(b'"'), escape: None, comment: None };
-    /// Tab-separated values, whose quotes are bytes as any other.
+    /// Tab-separated values. Quotes are bytes like any other.
     pub const TSV: Dialect = Dialect { delimiter: b'\t', quote: None, escape: None, comment: None };
 }
 
-/// The beginning of a text.
+/// The result of parsing the beginning of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Row {
-    /// A row of so many bytes, its line end included.
+    /// A whole row of this length in bytes, its line end included.
     Whole(usize),
-    /// A row whose end isn't there yet.
+    /// A row whose end is missing.
     Part,
     /// The quote at this byte is never closed.
     OpenQuote(usize),
-    /// The quoted field at `open` is closed before the byte at `at`, which is none that may follow.
+    /// The quoted field at `open` is closed before the byte at `at`, which may not follow.
     AfterQuote { open: usize, at: usize },
     /// Blanks come before the quote at this byte, and the field ends within quotes.
     BlankBeforeQuote(usize),
@@ -55,7 +54,8 @@ pub(crate) enum Row {
 }
 
 impl Row {
-    /// Why the row of this number, from byte `offset` on, is none; `None` if nothing is wrong.
+    /// The error of this result, for the row of this number that begins at byte `offset`. `None` if
+    /// nothing is wrong.
     pub(crate) fn error(self, row: u64, offset: u64) -> Option<BadRow> {
         match self {
             Row::Whole(_) | Row::Part => None,
@@ -74,11 +74,11 @@ impl Row {
 
 /// Takes the fields of a row.
 pub(crate) trait Fields {
-    /// Forgets what was taken.
+    /// Drops the fields taken so far.
     fn clear(&mut self);
-    /// How many were taken.
+    /// Number of fields taken.
     fn count(&self) -> usize;
-    /// Takes the next one.
+    /// Takes the next field.
     fn take(&mut self, field: Range<usize>);
 }
 
@@ -97,13 +97,13 @@ impl Fields for Vec<Range<usize>> {
 }
 
 impl Dialect {
-    /// Whether a row is a comment.
+    /// True if a row is a comment.
     #[inline]
     pub(crate) fn is_comment(&self, row: &[u8]) -> bool {
         self.comment.is_some() && row.first().copied() == self.comment
     }
 
-    /// The end of a comment, which is a line of one field.
+    /// Finds the end of a comment, which is a line of one field.
     fn comment(text: &[u8], is_last: bool, fields_max: usize, fields: &mut impl Fields) -> Row {
         let end = match unquoted_end(memchr2(b'\n', b'\r', text), text, is_last) {
             Err(row) => return row,
@@ -117,7 +117,7 @@ impl Dialect {
     }
 
     /// Finds the end of the row that `text` begins with, and its first `fields_max` fields, without
-    /// unquoting them. `is_last`: nothing comes behind `text`, which isn't empty.
+    /// unquoting them. `is_last` is true if nothing follows `text`, which isn't empty.
     pub(crate) fn row(
         &self,
         text: &[u8],
@@ -170,8 +170,8 @@ impl Dialect {
         }
     }
 
-    /// The delimiter or line end after a closing quote and blanks, which `at` is behind; `None` at
-    /// the end of the text. The field begins at `open`.
+    /// Checks the byte at `at`, after a closing quote and blanks. Returns the position of the
+    /// delimiter or line end, or `None` at the end of the text. The field begins at `open`.
     fn quoted_end(
         &self,
         text: &[u8],
@@ -187,18 +187,18 @@ impl Dialect {
         }
     }
 
-    /// Whether a byte is a blank between a field's quotes and its delimiter.
+    /// True for a blank between a field's quotes and its delimiter.
     fn is_blank(&self, byte: u8) -> bool {
         matches!(byte, b' ' | b'\t') && byte != self.delimiter && Some(byte) != self.quote
     }
 
-    /// The first byte from `at` on that is no blank.
+    /// The first byte from `at` on that isn't a blank.
     fn blanks_end(&self, text: &[u8], at: usize) -> usize {
         let blanks = text[at..].iter().take_while(|byte| self.is_blank(**byte)).count();
         at + blanks
     }
 
-    /// The quote that blanks are before, in a field that ends within quotes by mistake.
+    /// The position of a quote after leading blanks, in a field that ends within quotes by mistake.
     fn quote_behind_blanks(&self, field: &[u8]) -> Option<usize> {
         let quote = self.quote?;
         let at = self.blanks_end(field, 0);
@@ -206,7 +206,7 @@ impl Dialect {
         (is_behind_blanks && memchr_iter(quote, &field[at..]).count() % 2 == 1).then_some(at)
     }
 
-    /// Where the rest of a field begins whose opening quote is at `open`.
+    /// The position after the closing quote of a field whose opening quote is at `open`.
     fn closing_quote(&self, text: &[u8], open: usize, is_last: bool) -> Result<usize, Row> {
         let quote = self.quote.unwrap_or_default();
         let missing = if is_last { Row::OpenQuote(open) } else { Row::Part };
@@ -257,12 +257,13 @@ impl Dialect {
     }
 }
 
-/// The delimiter or line end of a field, if `found` is that or the first CR outside quotes. Returns
-/// `None` at the end of the text, and the LF after one or more CR: CR CR LF, which some programs
-/// write by mistake, ends a row, too.
+/// Returns the end of an unquoted field. `found` is a delimiter, a line end, or the first CR
+/// outside quotes. After CR it is the LF that follows; `None` at the end of the text. CR CR LF,
+/// which some programs write by mistake, also ends a row.
 ///
 /// # Errors
-/// [`Row::BareCr`] if anything else follows CR; [`Row::Part`] if more of the text decides it.
+///
+/// [`Row::BareCr`] if anything else follows CR; [`Row::Part`] if more of the text is needed.
 fn unquoted_end(found: Option<usize>, text: &[u8], is_last: bool) -> Result<Option<usize>, Row> {
     let Some(at) = found.filter(|&at| text[at] == b'\r') else { return Ok(found) };
     let behind = at + text[at..].iter().take_while(|byte| **byte == b'\r').count();
@@ -286,25 +287,25 @@ mod tests {
 
     type Fields = Vec<Vec<u8>>;
 
-    /// Where a byte of a field is.
+    /// The position of a byte in a field.
     #[derive(Clone, Copy, PartialEq)]
     enum Place {
         Begin,
-        /// Behind blanks, of a field that begins with them.
+        /// After blanks, in a field that begins with them.
         Blanks,
         Plain,
         /// In quotes that this byte opened.
         Quoted(usize),
-        /// Behind the quotes that this byte opened.
+        /// After the quotes that this byte opened.
         Closed(usize),
     }
 
-    /// A state machine over bytes: the fields of each row with its bytes, and why there are no
-    /// more, if not for the end of the text.
+    /// A state machine over bytes: the fields of each row with its bytes, and the reason why there
+    /// are no more, except the end of the text.
     fn model(dialect: Dialect, text: &[u8]) -> (Vec<(Fields, usize)>, Option<Row>) {
         let (mut rows, mut fields, mut field) = (Vec::new(), Vec::new(), Vec::new());
         let (mut place, mut at, mut row_begin) = (Place::Begin, 0, 0);
-        // Of a field that begins with blanks and a quote: that, and how many there are.
+        // In a field that begins with blanks and a quote: that quote, and the number of quotes.
         let (mut blank_quote, mut quotes) = (0, 0);
         loop {
             let byte = text.get(at).copied();
@@ -372,7 +373,7 @@ mod tests {
         }
     }
 
-    /// The same row of a text that begins `bytes` bytes later.
+    /// The row of a text that begins `bytes` bytes later.
     fn behind(row: Row, bytes: usize) -> Row {
         match row {
             Row::OpenQuote(at) => Row::OpenQuote(at - bytes),

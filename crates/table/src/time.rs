@@ -1,19 +1,19 @@
-//! Dates and points in time, as bytes that compare as they do.
+//! Dates and points in time, as bytes that compare as the values do.
 //!
 //! ```text
 //!  date      year + 32,768 in 2 bytes | month | day
 //!  datetime  seconds since 1970 in UTC + 2^39 in 5 bytes | nanoseconds in 4
 //! ```
 //!
-//! jiff knows all ways to write them. The usual one, RFC 3339 with four digits for the year, is
-//! read here: jiff's reading took a third of the processor time of a sort.
+//! jiff reads all notations. The usual one, RFC 3339 with four digits for the year, is read here,
+//! because jiff took a third of the processor time of a sort.
 
 use crate::time_format::TimeFormat;
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
-/// Appends the bytes of a date. `None` if it is none.
+/// Appends the bytes of a date. `None` if the text isn't one.
 pub(crate) fn push_date(out: &mut Vec<u8>, text: &[u8]) -> Option<()> {
     let (year, month, day) = match usual_date(text) {
         Some(date) if text.len() == DATE_BYTES => date,
@@ -27,8 +27,8 @@ pub(crate) fn push_date(out: &mut Vec<u8>, text: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Appends the bytes of a point in time, written as jiff knows it or in `format`; what names no
-/// zone is in UTC. `None` if it is none.
+/// Appends the bytes of a point in time, in a notation of jiff or in `format`. Without a zone it is
+/// in UTC. `None` if the text isn't a time.
 pub(crate) fn push_time(out: &mut Vec<u8>, text: &[u8], format: Option<&TimeFormat>) -> Option<()> {
     let usual = if format.is_none() { usual_time(text) } else { None };
     let (seconds, nanoseconds) = match usual {
@@ -49,7 +49,7 @@ pub(crate) fn push_time(out: &mut Vec<u8>, text: &[u8], format: Option<&TimeForm
 }
 
 const NANOSECONDS: i32 = 1_000_000_000;
-/// `2026-11-22`, and the same with `T12:30:00` behind it.
+/// Length of `2026-11-22`, and with `T12:30:00` after it.
 const DATE_BYTES: usize = 10;
 const TIME_BYTES: usize = 19;
 
@@ -61,8 +61,8 @@ fn point_in_time(text: &str, format: Option<&TimeFormat>) -> Option<Timestamp> {
     }
 }
 
-/// Seconds since 1970 and nanoseconds of a time as RFC 3339 has it, of the years that jiff has
-/// whole. `None`: perhaps jiff can read it.
+/// Parses a time in RFC 3339's notation, in years that jiff supports fully. Returns seconds since
+/// 1970 and nanoseconds. `None` if only jiff may be able to read it.
 fn usual_time(text: &[u8]) -> Option<(i64, u32)> {
     let (year @ 1..=9998, month, day) = usual_date(text)? else { return None };
     let (local, zone) = text.split_at_checked(TIME_BYTES)?;
@@ -77,10 +77,10 @@ fn usual_time(text: &[u8]) -> Option<(i64, u32)> {
     Some((days(year, month, day) * 86_400 + seconds - ahead, nanoseconds))
 }
 
-/// Days of each month, the first of which is number 1, but for those of leap years.
+/// Days of each month, from index 1, except in leap years.
 const DAYS: [u8; 13] = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-/// Year, month and day at the beginning of a text, if it is a day of a calendar.
+/// Parses the year, month and day at the beginning of a text, if they are a day of the calendar.
 fn usual_date(text: &[u8]) -> Option<(i16, u8, u8)> {
     let &[a, b, c, d, b'-', e, f, b'-', g, h, ..] = text else { return None };
     let digits = [a, b, c, d, e, f, g, h].map(|byte| byte.wrapping_sub(b'0'));
@@ -94,13 +94,13 @@ fn usual_date(text: &[u8]) -> Option<(i16, u8, u8)> {
     (1..=last).contains(&day).then_some((year, month, day))
 }
 
-/// The number that two digits are.
+/// The number that two digits form.
 fn two(text: &[u8], at: usize) -> Option<u8> {
     let (ten, one) = (text[at].wrapping_sub(b'0'), text[at + 1].wrapping_sub(b'0'));
     (ten < 10 && one < 10).then(|| 10 * ten + one)
 }
 
-/// Nanoseconds of a fraction of one to nine digits, if there is one, and what is behind it.
+/// Parses a fraction of one to nine digits as nanoseconds, 0 without one. Also returns the rest.
 fn fraction(text: &[u8]) -> Option<(u32, &[u8])> {
     let [b'.', digits @ ..] = text else { return Some((0, text)) };
     let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -109,7 +109,7 @@ fn fraction(text: &[u8]) -> Option<(u32, &[u8])> {
     (1..=9).contains(&count).then(|| (value * 10_u32.pow(9 - count as u32), rest))
 }
 
-/// Seconds by which a zone is ahead of UTC: `Z`, `+02:00`, or nothing.
+/// Seconds by which a zone is ahead of UTC: `Z`, `+02:00`, or empty.
 fn seconds_ahead(zone: &[u8]) -> Option<i64> {
     match *zone {
         [] | [b'Z'] => Some(0),
@@ -124,7 +124,7 @@ fn seconds_ahead(zone: &[u8]) -> Option<i64> {
     }
 }
 
-/// Days since 1970-01-01, of a year after 0: years begin in March, so that February is the last
+/// Days since 1970-01-01, for a year after 0. Years begin in March, so that February is the last
 /// month (Reingold and Dershowitz, Calendrical Calculations).
 fn days(year: i16, month: u8, day: u8) -> i64 {
     let (year, month, day) = (i64::from(year), i64::from(month), i64::from(day));
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What jiff makes of a text.
+    /// jiff's reading of a text.
     fn by_jiff(text: &str) -> Option<(i64, u32)> {
         let nanoseconds = point_in_time(text, None)?.as_nanosecond();
         let second = i128::from(NANOSECONDS);
@@ -184,7 +184,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2048))]
 
-        /// Texts that are nearly times: what is read here is what jiff reads.
+        /// Texts that are nearly times: those read here are those that jiff reads.
         #[test]
         fn what_is_read_here_is_what_jiff_reads(
             text in "[0-9]{3}[0-9-]-[01][0-9]-[0-3][0-9][T t][0-2][0-9]:[0-6][0-9]:[0-6][0-9]\

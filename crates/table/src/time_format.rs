@@ -1,9 +1,9 @@
-//! A format of points in time, in the directives of strptime. It is checked before any row is read:
-//! a format that no value can have is an error of the one who wrote it, not of the values.
+//! Formats of points in time, in the directives of strptime. A format is checked before any row is
+//! read: one that no value can have is an error of its author, not of the values.
 //!
-//! What a format lacks has a default: the month and the day are the first, the hour, minute and
-//! second are 0, a week begins the date on its first day, and the zone is UTC. The year is a leap
-//! year, so that 29 February is a day in formats without one.
+//! Parts that a format lacks have defaults: the first month and day; hour, minute and second 0; the
+//! first day of a week; and UTC. The default year is a leap year, so that 29 February is a day in
+//! formats without a year.
 
 use jiff::Timestamp;
 use jiff::civil::{Weekday, date};
@@ -11,22 +11,22 @@ use jiff::fmt::strtime::{self, BrokenDownTime};
 use jiff::tz::{Offset, TimeZone};
 use std::str::FromStr;
 
-/// The year of formats that have none.
+/// The year for formats without one.
 const YEAR: i16 = 1972;
-/// Directives that are read, besides those of an offset.
+/// Supported directives, besides those of an offset.
 const READ: &[u8] = b"%AaBbDdeFfGgHhIjklMmNnPpRSsTtUuVWwYy";
-/// All ways to write an offset from UTC: `+0200`, `+02:00` and `+02`, `Z`.
+/// The notations of an offset from UTC: `+0200`, `+02:00` and `+02`, `Z`.
 const OFFSETS: [&str; 4] = ["%z", "%:::z", "Z", "z"];
 
-/// How points in time are written.
+/// A format of points in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeFormat {
-    /// The format as jiff reads it, once for each way to write an offset.
+    /// The format in jiff's notation, once for each notation of an offset.
     variants: Vec<String>,
     has: Parts,
 }
 
-/// What a format says of a point in time.
+/// The parts of a point in time that a format has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Parts {
     year: bool,
@@ -43,7 +43,7 @@ struct Parts {
     timestamp: bool,
 }
 
-/// A directive: the byte that names it, and where it begins and ends in the format.
+/// A directive: the byte that names it, and its range in the format.
 struct Directive {
     name: u8,
     begin: usize,
@@ -76,13 +76,13 @@ impl FromStr for TimeFormat {
 }
 
 impl TimeFormat {
-    /// Seconds since 1970 in UTC and nanoseconds of a text; `None` if it isn't written like this.
+    /// Parses a text as a point in time; `None` if it isn't in this format.
     pub(crate) fn read(&self, text: &str) -> Option<Timestamp> {
         let parsed = self.variants.iter().find_map(|format| strtime::parse(format, text).ok());
         self.complete(parsed?)
     }
 
-    /// The point in time that a text says, with what it lacks.
+    /// Fills in the defaults, and returns the point in time.
     fn complete(&self, mut parsed: BrokenDownTime) -> Option<Timestamp> {
         if let Some(timestamp) = parsed.timestamp() {
             let fraction = i64::from(parsed.subsec_nanosecond().unwrap_or(0));
@@ -112,8 +112,8 @@ impl TimeFormat {
         parsed.offset().unwrap_or(Offset::UTC).to_timestamp(local).ok()
     }
 
-    /// Whether a point in time that is written like this can be read: one of two, for numbers
-    /// without zeros before them may run together.
+    /// True if a point in time in this format can be read back. One of two must be, because numbers
+    /// without leading zeros may run together.
     fn can_be_read(&self) -> bool {
         let days =
             [date(2023, 12, 25).at(16, 17, 18, 123_456_789), date(2023, 1, 2).at(3, 4, 5, 0)];
@@ -144,18 +144,18 @@ impl Parts {
         }
     }
 
-    /// Whether the day is one of a week.
+    /// True if the format gives the day as one of a week.
     fn is_by_week(&self) -> bool {
         let has_day = self.month || self.day || self.day_of_year;
         !has_day && (self.iso_year || self.week_of_sundays || self.week_of_mondays)
     }
 
-    /// Whether the day is known without defaults, and with it the weekday.
+    /// True if the day, and so the weekday, is known without defaults.
     fn is_whole_day(&self) -> bool {
         self.year && (self.month && self.day || self.day_of_year)
     }
 
-    /// Refuses what names no point in time, whatever the values are.
+    /// Refuses a format that names no point in time, whatever the values.
     fn check(&self) -> Result<(), &'static str> {
         let is_one_day = self.month && self.day || self.day_of_year;
         let has_date = self.year || self.month || self.day || self.day_of_year;
@@ -174,7 +174,7 @@ impl Parts {
     }
 }
 
-/// The directives of a format, each of which is one that is read.
+/// Lists the directives of a format, all of which must be supported.
 fn directives(format: &str) -> Result<Vec<Directive>, String> {
     let bytes = format.as_bytes();
     let (mut found, mut at) = (Vec::new(), 0);
@@ -207,7 +207,7 @@ fn directives(format: &str) -> Result<Vec<Directive>, String> {
     Ok(found)
 }
 
-/// Why a directive isn't read.
+/// The reason why a directive isn't supported.
 fn reason(name: char) -> &'static str {
     match name {
         'c' | 'r' | 'x' | 'X' => "depends on a language, and isn't read: name its parts",

@@ -12,8 +12,8 @@ use std::net::IpAddr;
 use xsort_extsort::keyed::KeyWriter;
 use xsort_gnu::{Collator, CollatorScratch};
 
-/// Marks before a field. What is not of the column's type can come before and behind all else, and
-/// a value that a row of JSON doesn't have before null.
+/// Marks before a field. A value of another type sorts before or after all others, and in a row of
+/// JSON a missing value sorts before null.
 const BAD_FIRST: u8 = 0x08;
 const MISSING_FIRST: u8 = 0x0c;
 const NULL_FIRST: u8 = 0x10;
@@ -22,12 +22,12 @@ const MISSING_LAST: u8 = 0x2c;
 const NULL_LAST: u8 = 0x30;
 const BAD_LAST: u8 = 0x38;
 
-/// Largest array or object that is a key in bytes: each value in it takes memory.
+/// Most bytes of an array or object that is a key, because each value in it takes memory.
 const NESTED_BYTES_MAX: usize = 256 << 10;
-/// Largest text that is in the order of a language: its key takes several times as much.
+/// Most bytes of a text in the order of a language, whose key takes several times as much.
 const LOCALE_BYTES_MAX: usize = 64 << 10;
 
-/// Refuses a value, as it is written in a row, whose key would take too much memory.
+/// Refuses a value whose key would take too much memory. `value` is its text in the row.
 pub(crate) fn refuse_long(
     kind: &KeyKind,
     value: &[u8],
@@ -61,19 +61,19 @@ impl<'c> FieldWork<'c> {
     }
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pushed {
-    /// One of the column's type.
+    /// A value of the column's type.
     Value,
-    /// An empty or missing one.
+    /// An empty or missing value.
     Nothing,
-    /// One of another type.
+    /// A value of another type.
     Bad,
 }
 
-/// Appends a value's field. Returns what it is; if it isn't of the column's type, what becomes of
-/// it is `on_bad`.
+/// Appends a value's field. Returns its kind. `on_bad` decides how a value of another type is
+/// treated.
 pub(crate) fn push_value(
     out: &mut Vec<u8>,
     key: &KeyColumn,
@@ -84,7 +84,7 @@ pub(crate) fn push_value(
     let mut writer = KeyWriter { out, is_descending: key.is_descending };
     let is_text = is_text(&key.kind);
     if is_text && key.nulls.is_none() {
-        // An empty text is a text, and so is one that isn't there.
+        // Empty and missing texts are texts.
         push_text(&mut writer, &key.kind, value.unwrap_or_default(), work);
         return Pushed::Value;
     }
@@ -104,13 +104,14 @@ pub(crate) fn push_value(
     push_typed(&mut writer, &key.kind, value, on_bad, &mut work.field)
 }
 
-/// Whether every value is of the type, an empty one, too.
+/// True if every value is of the type, even an empty one.
 fn is_text(kind: &KeyKind) -> bool {
     use KeyKind::{Length, Locale, Natural, NoCase, Text};
     matches!(kind, Text | NoCase | Locale | Natural | Length)
 }
 
-/// The same for a value of a row of JSON, as it is written there. `text` is memory for it.
+/// Appends the field of a JSON value, given as its text in the row. Returns its kind. `text` is
+/// memory for it.
 pub(crate) fn push_json_value(
     out: &mut Vec<u8>,
     key: &KeyColumn,
@@ -142,7 +143,7 @@ pub(crate) fn push_json_value(
     }
 }
 
-/// Appends a value that isn't null, of a type that isn't text.
+/// Appends a value that isn't null, for a type that isn't text.
 fn push_typed(
     writer: &mut KeyWriter<'_>,
     kind: &KeyKind,
@@ -162,7 +163,7 @@ fn push_typed(
     Pushed::Value
 }
 
-/// Appends a value that isn't of the type, unless the sort fails of it. Different ones are no
+/// Appends a value of another type, unless the sort fails. Different values of this kind aren't
 /// duplicates of each other.
 fn push_bad(writer: &mut KeyWriter<'_>, value: &[u8], on_bad: OnBad) -> Pushed {
     let mark = match on_bad {
@@ -175,7 +176,7 @@ fn push_bad(writer: &mut KeyWriter<'_>, value: &[u8], on_bad: OnBad) -> Pushed {
     Pushed::Bad
 }
 
-/// Appends a text, or what is made of it.
+/// Appends a text in the encoding of its type.
 fn push_text(writer: &mut KeyWriter<'_>, kind: &KeyKind, value: &[u8], work: &mut FieldWork<'_>) {
     let FieldWork { collator, scratch, field } = work;
     field.clear();
@@ -197,8 +198,8 @@ fn push_text(writer: &mut KeyWriter<'_>, kind: &KeyKind, value: &[u8], work: &mu
     }
 }
 
-/// Appends a text without its case: by the full case folding of Unicode, by which texts are equal
-/// that differ in case only, whatever their languages. Bytes that aren't UTF-8 stay as they are.
+/// Appends a text without its case, by Unicode's full case folding, which is independent of the
+/// language. Bytes that aren't UTF-8 stay unchanged.
 fn push_folded(out: &mut Vec<u8>, text: &[u8]) {
     if text.is_ascii() {
         return out.extend(text.iter().map(u8::to_ascii_lowercase));
@@ -213,7 +214,7 @@ fn push_folded(out: &mut Vec<u8>, text: &[u8]) {
 fn field(kind: &KeyKind, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let text = || std::str::from_utf8(value).ok();
     match kind {
-        // Texts are no fields, and values of JSON are made by their kinds.
+        // Texts are no fields, and values of JSON are encoded by their kinds.
         KeyKind::Text
         | KeyKind::NoCase
         | KeyKind::Locale
@@ -303,8 +304,8 @@ mod tests {
         }
     }
 
-    /// A final sigma, a long s, a micro sign and an iota below a vowel were others than their
-    /// capitals, for these have several small letters.
+    /// A final sigma, a long s, a micro sign and an iota below a vowel differed from their
+    /// capitals, which have several small letters.
     #[test]
     fn texts_that_differ_in_case_only_are_equal() {
         for (small, capital) in [
@@ -320,7 +321,7 @@ mod tests {
         ] {
             assert_eq!(encoded("nocase", small), encoded("nocase", capital), "{small} {capital}");
         }
-        // Each character whose case can be changed, but for the Turkish dotted capital and the
+        // Each character whose case can be changed, except the Turkish dotted capital and the
         // dotless small i, whose case depends on the language.
         for one in (0..=u32::from(char::MAX)).filter_map(char::from_u32) {
             if one == '\u{130}' || one == '\u{131}' {

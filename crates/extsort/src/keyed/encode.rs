@@ -1,14 +1,14 @@
-//! The bytes of a keyed record: a key whose order is that of its bytes, and the record behind it,
-//! without the byte that ends a line for the engine.
+//! The bytes of a keyed record: a key that compares byte by byte, followed by the record, without
+//! the byte that ends a line for the engine.
 //!
 //! ```text
 //!  | field | field | ... | 01 01 | 02 | record |          00
 //!                                | 03 | record, stuffed | 00
 //! ```
 //!
-//! The codes of a key's fields, of which none is the beginning of another:
+//! The codes of a key's fields. No code is a prefix of another one:
 //!
-//! | byte | rising text, fixed fields | falling text (of the inverted byte) |
+//! | byte | ascending text, fixed fields | descending text (of the inverted byte) |
 //! |---|---|---|
 //! | end of a text | 01 02 | ff |
 //! | 00 | 01 03 | 01 03 |
@@ -17,11 +17,11 @@
 //! | ff | ff | fe 03 |
 //! | another | itself | itself |
 //!
-//! Codes keep the order of the bytes, and the end of a text comes before any byte (behind any, in
-//! falling text). So keys compare as their fields do, one after the other, and a key is never the
-//! beginning of another one. A byte 01 always begins a code: the first 01 01 of a keyed record is
-//! the end of its key, and of the rising text that may be its last field. A record without the byte
-//! 0 stands behind it as it is, any other stuffed.
+//! Codes keep the order of the bytes. The end of a text sorts before any byte, and in descending
+//! text after any byte. So keys compare field by field, and no key is a prefix of another one. A
+//! byte 01 always begins a code: the first 01 01 of a keyed record ends its key, and also the
+//! ascending text that may be its last field. A record without the byte 0 follows as it is; any
+//! other is stuffed.
 
 use super::stuffing::push_stuffed;
 use xsort_kernels::lines::{MASK_BYTES, mask};
@@ -30,24 +30,24 @@ use xsort_kernels::lines::{MASK_BYTES, mask};
 pub const RECORD_END: u8 = 0;
 /// The first byte of a code of two bytes.
 pub(super) const CODE: u8 = 1;
-/// Behind [`CODE`]: the end of a key.
+/// The second byte of the code that ends a key, after [`CODE`].
 pub(super) const KEY_END: u8 = 1;
-/// Bytes of that code.
+/// Length of the code that ends a key, in bytes.
 pub(super) const END_BYTES: usize = 2;
-/// Behind [`CODE`]: the end of a text.
+/// The second byte of the code that ends an ascending text, after [`CODE`].
 const TEXT_END: u8 = 2;
-/// Behind [`CODE`]: the byte 0, and one more for the byte 1.
+/// The second byte of the code for the byte 0, after [`CODE`]. The code for the byte 1 is one more.
 pub(super) const ZERO: u8 = 3;
-/// Behind a key: the record as it is.
+/// Follows a key whose record is stored as it is.
 pub(super) const PLAIN: u8 = 2;
-/// Behind a key: the record stuffed.
+/// Follows a key whose record is stuffed.
 pub(super) const STUFFED: u8 = 3;
 
-/// Whether some bytes have codes: a look at eight at once.
+/// True if `bytes` has a byte that needs a code. Checks eight bytes at a time.
 #[inline]
 fn has_codes(bytes: &[u8]) -> bool {
     const LOW: u64 = u64::from_ne_bytes([0x7f; 8]);
-    // Carries into the highest bit of each byte that is more than 1.
+    // Carries into the highest bit of each byte above 1.
     const MORE: u64 = u64::from_ne_bytes([0x7f - CODE; 8]);
     let (words, rest) = bytes.as_chunks::<8>();
     let is_more = |word: &[u8; 8]| {
@@ -58,7 +58,7 @@ fn has_codes(bytes: &[u8]) -> bool {
         || rest.iter().any(|&byte| byte <= CODE)
 }
 
-/// Appends the codes of bytes.
+/// Appends `bytes`, with codes for the bytes 0 and 1.
 #[inline]
 pub(super) fn push_escaped(out: &mut Vec<u8>, mut bytes: &[u8]) {
     if !has_codes(bytes) {
@@ -75,22 +75,22 @@ pub(super) fn push_escaped(out: &mut Vec<u8>, mut bytes: &[u8]) {
 /// Appends the fields of a key.
 #[derive(Debug)]
 pub struct KeyWriter<'o> {
-    /// What they are appended to.
+    /// The buffer that the fields are appended to.
     pub out: &'o mut Vec<u8>,
-    /// Whether larger values come first.
+    /// True if larger values come first.
     pub is_descending: bool,
 }
 
 impl KeyWriter<'_> {
-    /// A byte that isn't turned around, and is more than 1: which kind of value follows.
+    /// Appends a byte above 1 that tells which kind of value follows. It is never inverted.
     #[inline]
     pub fn mark(&mut self, mark: u8) {
         debug_assert!(mark > CODE);
         self.out.push(mark);
     }
 
-    /// Bytes of which none that another value has is a beginning: of a fixed length, or with an end
-    /// of their own.
+    /// Appends bytes that are no prefix of another value's: they have a fixed length or an end of
+    /// their own.
     #[inline]
     pub fn fixed(&mut self, bytes: &[u8]) {
         if !self.is_descending {
@@ -103,7 +103,7 @@ impl KeyWriter<'_> {
         }
     }
 
-    /// Bytes of any length.
+    /// Appends a text of any length.
     #[inline]
     pub fn text(&mut self, bytes: &[u8]) {
         if !self.is_descending {
@@ -122,7 +122,7 @@ impl KeyWriter<'_> {
     }
 }
 
-/// Ends a key. Where its last field is a rising text, this end is also the text's.
+/// Ends a key. If its last field is an ascending text, this end replaces the text's.
 #[inline]
 pub fn end_key(out: &mut Vec<u8>) {
     match out.as_mut_slice() {
@@ -131,7 +131,7 @@ pub fn end_key(out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a record behind its key, in parts of which all but the first have no byte 0.
+/// Appends a record after its key. The record is `record` followed by `more`, which has no byte 0.
 #[inline]
 pub fn push_record(out: &mut Vec<u8>, record: &[u8], more: &[u8]) {
     debug_assert!(!more.contains(&RECORD_END));
@@ -143,7 +143,7 @@ pub fn push_record(out: &mut Vec<u8>, record: &[u8], more: &[u8]) {
     out.push(RECORD_END);
 }
 
-/// The same of a record that is known to have no byte 0.
+/// Appends a record without a byte 0 after its key. The record is `record` followed by `more`.
 #[inline]
 pub fn push_plain_record(out: &mut Vec<u8>, record: &[u8], more: &[u8]) {
     debug_assert!(!record.contains(&RECORD_END) && !more.contains(&RECORD_END));
@@ -153,20 +153,20 @@ pub fn push_plain_record(out: &mut Vec<u8>, record: &[u8], more: &[u8]) {
     out.push(RECORD_END);
 }
 
-/// A keyed record's key with the code of its end: compared by [`ByKey`](super::ByKey) it stands for
-/// the whole.
+/// Returns a keyed record's key with the code of its end. With [`ByKey`](super::ByKey) it compares
+/// as the whole record does.
 #[must_use]
 pub fn key_and_end(keyed: &[u8]) -> &[u8] {
     &keyed[..keyed.len().min(key_bytes(keyed) + END_BYTES)]
 }
 
-/// Bytes of a keyed record's key, which ends before the code of its end; all of a beginning without
-/// one.
+/// Length of a keyed record's key in bytes, without the code of its end. If the end is missing, all
+/// bytes count as key.
 #[inline]
 pub(super) fn key_bytes(keyed: &[u8]) -> usize {
     let mut from = 0;
     if let Some(block) = keyed.first_chunk() {
-        // Behind the first byte of a code is another one only at the end of a key.
+        // `KEY_END` follows the first byte of a code only at the end of a key.
         let mut codes = mask(block, CODE);
         while codes != 0 {
             let at = codes.trailing_zeros() as usize;
@@ -207,7 +207,7 @@ mod tests {
         vec(byte, 0..6)
     }
 
-    /// Long ones, too, with few zeros.
+    /// Records of any length, including long ones with few zeros.
     fn records() -> impl Strategy<Value = Vec<u8>> {
         let long = (0..900usize, vec(0..900usize, 0..3)).prop_map(|(length, zeros)| {
             let mut record = vec![7; length];

@@ -1,22 +1,22 @@
-//! Records with equal keys as one, on their way out through a writer.
+//! Writes one record for each group of records with equal keys.
 //!
-//! They come sorted and with all duplicates, since a run on scratch has no place for counts: so it
-//! costs what a sort without dropping duplicates does, and a comparison for each record. In memory
-//! are two records: that which stands for its group so far, and the one that is coming in.
+//! The records come sorted and with all duplicates, since a run on scratch has no place for counts.
+//! So grouping costs a full sort and one comparison per record. Two records are in memory: the one
+//! kept for its group so far, and the one being read.
 
 use super::encode::{RECORD_END, key_bytes};
 use super::restore::Restore;
 use std::io::{self, Write};
 
-/// Bytes of records that are written at once: always whole ones.
+/// Bytes per write, at most. Each write has whole records.
 const WRITE_BYTES: usize = 64 << 10;
 
-/// Which record of a group is written.
+/// Which record of a group is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// The first one of the input.
+    /// The first one in the order of the input.
     First,
-    /// The last one.
+    /// The last one in the order of the input.
     Last,
 }
 
@@ -26,24 +26,24 @@ pub struct GroupedOutput<W, F> {
     /// `None` if each record is a group of its own.
     keep: Option<Keep>,
     write_bytes: usize,
-    /// Appends a record, behind how many it stands for.
+    /// Appends a record, given the size of its group.
     append: F,
     groups_left: u64,
-    /// The keyed record that stands for the group, without its end, and how many there were.
+    /// The keyed record kept for the group, without its end.
     kept: Vec<u8>,
     records: u64,
     /// The beginning of a keyed record whose end is still to come.
     begun: Vec<u8>,
     out: Vec<u8>,
-    /// Bytes that were written.
+    /// Bytes written so far.
     pub written_bytes: u64,
-    /// Records in all groups that are closed.
+    /// Records in all closed groups.
     pub records_taken: u64,
 }
 
 impl<W: Write, F: FnMut(&mut Vec<u8>, u64, &[u8])> GroupedOutput<W, F> {
-    /// An output to `to` of at most `groups_max` groups. `append` appends a record and how many it
-    /// stands for.
+    /// An output that writes at most `groups_max` groups to `to`. `append` appends a record to the
+    /// buffer, given the size of its group.
     pub fn new(to: W, keep: Option<Keep>, groups_max: u64, append: F) -> Self {
         GroupedOutput {
             to,
@@ -60,13 +60,13 @@ impl<W: Write, F: FnMut(&mut Vec<u8>, u64, &[u8])> GroupedOutput<W, F> {
         }
     }
 
-    /// The same with writes of so many bytes, or of a record that is longer.
+    /// Limits each write to `write_bytes` bytes, or to one record if it is longer.
     #[must_use]
     pub fn with_writes_of(self, write_bytes: usize) -> Self {
         GroupedOutput { write_bytes: write_bytes.min(WRITE_BYTES), ..self }
     }
 
-    /// Takes a keyed record.
+    /// Adds a keyed record to the group or begins a new group.
     fn take(&mut self, keyed: &[u8]) -> io::Result<()> {
         let key = &keyed[..key_bytes(keyed)];
         let is_same =
@@ -82,7 +82,7 @@ impl<W: Write, F: FnMut(&mut Vec<u8>, u64, &[u8])> GroupedOutput<W, F> {
         Ok(())
     }
 
-    /// Writes the record that stands for the group, if there is one.
+    /// Writes the record kept for the group, if there is a group.
     fn end_group(&mut self) -> io::Result<()> {
         let records = std::mem::take(&mut self.records);
         self.records_taken += records;
@@ -100,7 +100,7 @@ impl<W: Write, F: FnMut(&mut Vec<u8>, u64, &[u8])> GroupedOutput<W, F> {
         Ok(())
     }
 
-    /// Writes the first `bytes` bytes of what was gathered.
+    /// Writes the first `bytes` bytes of the buffer.
     fn write_out(&mut self, bytes: usize) -> io::Result<()> {
         if bytes == 0 {
             return Ok(());
@@ -131,7 +131,7 @@ impl<W: Write, F: FnMut(&mut Vec<u8>, u64, &[u8])> Write for GroupedOutput<W, F>
         Ok(bytes.len())
     }
 
-    /// Ends the last group: to be called when all records are written.
+    /// Ends the last group. Call it after writing all records.
     fn flush(&mut self) -> io::Result<()> {
         self.end_group()?;
         self.write_out(self.out.len())?;

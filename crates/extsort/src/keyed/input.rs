@@ -1,4 +1,4 @@
-//! An input on its way in: pieces of it, one after the other, become keyed records.
+//! Reads one input: cuts it into pieces of whole records and turns each piece into keyed records.
 
 use super::keying::{Cut, Keying, Piece};
 use super::keying_threads::{Keyed, KeyingThreads, PIECE_BYTES, PIECE_RECORDS, Task};
@@ -8,56 +8,56 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
 
-/// Memory for keyed records that is kept from piece to piece.
+/// Most capacity for keyed records that is kept from piece to piece.
 const KEPT_BYTES_MAX: usize = 4 * PIECE_BYTES;
 
-/// The records of an input from some place on.
+/// The rest of an input, from its first record on.
 pub struct InputRest<'d> {
-    /// What is still to be read.
+    /// The reader of the bytes after `read`.
     pub from: InputBytes<'d>,
-    /// What was read before it, from the first record on.
+    /// The bytes already read, from the first record on.
     pub read: Vec<u8>,
-    /// Where that is.
+    /// The position of the first record.
     pub at: Piece,
 }
 
-/// Goes to the first record of an input, when it is first read.
+/// Moves an input to its first record, on the first read.
 pub type ToFirstRecord =
     Box<dyn for<'d> FnOnce(InputBytes<'d>) -> io::Result<InputRest<'d>> + Send>;
 
-/// The way to the first byte of the input of this number.
+/// Returns the function for an input that begins with a record. `input` is its number.
 #[must_use]
 pub fn from_beginning(input: u32) -> ToFirstRecord {
     let at = Piece { input, record: 1, offset: 0 };
     Box::new(move |from| Ok(InputRest { from, read: Vec::new(), at }))
 }
 
-/// Makes the keyed records of an input, to the first of which `to_first` goes.
+/// Turns an input into keyed records. `to_first` moves it to its first record.
 pub fn to_keyed<K: Keying>(to_first: ToFirstRecord, threads: Arc<KeyingThreads<K>>) -> MapInput {
     Box::new(move |from| Box::new(KeyedInput::new(from, to_first, threads)))
 }
 
-/// The keyed records of an input.
+/// Reads an input as keyed records.
 pub struct KeyedInput<'d, K: Keying> {
     start: Option<(InputBytes<'d>, ToFirstRecord)>,
-    /// What is still to be read, up to its end.
+    /// The rest of the input; `None` at its end.
     from: Option<InputBytes<'d>>,
-    /// What was read and isn't cut yet.
+    /// Bytes that were read and aren't cut into records yet.
     uncut: Vec<u8>,
     at: Piece,
     threads: Arc<KeyingThreads<K>>,
-    /// Pieces whose keys are being made, in order.
+    /// Pieces whose keys are being built, in order.
     pending: VecDeque<Receiver<Keyed<K::Index>>>,
-    /// Whether the piece that was cut last is longer than others.
+    /// True if the last piece that was cut is longer than usual.
     is_long: bool,
-    /// The piece whose records are being taken, and how many of their bytes were.
+    /// The piece that the caller reads, and the bytes it has read of it.
     current: Task<K::Index>,
     taken: usize,
     free: Vec<Task<K::Index>>,
 }
 
 impl<'d, K: Keying> KeyedInput<'d, K> {
-    /// The records of `from`, to the first of which `to_first` goes.
+    /// Reads `from` as keyed records. `to_first` moves to the first record.
     pub fn new(
         from: InputBytes<'d>,
         to_first: ToFirstRecord,
@@ -77,7 +77,7 @@ impl<'d, K: Keying> KeyedInput<'d, K> {
         }
     }
 
-    /// Goes on to the next piece with keys; false behind the last one.
+    /// Goes on to the next piece with keys. Returns false after the last one.
     fn next_piece(&mut self) -> io::Result<bool> {
         if let Some((from, to_first)) = self.start.take() {
             let InputRest { from, read, at } = to_first(from)?;
@@ -85,7 +85,7 @@ impl<'d, K: Keying> KeyedInput<'d, K> {
         }
         let done = std::mem::take(&mut self.current);
         self.taken = 0;
-        // Memory for a long record isn't kept, not even until the next one is read.
+        // Memory for a long record is freed before the next one is read.
         if done.keyed.capacity() <= KEPT_BYTES_MAX && done.bytes.capacity() <= 2 * PIECE_BYTES {
             self.free.push(done);
         } else {
@@ -107,8 +107,8 @@ impl<'d, K: Keying> KeyedInput<'d, K> {
         Ok(true)
     }
 
-    /// Cuts the next piece off, and has its keys made. An error takes the piece's place, so that
-    /// the first one in the input is the one that is returned.
+    /// Cuts the next piece and queues it for its keys. An error takes the piece's place, so the
+    /// first error of the input is returned.
     fn cut_piece(&mut self) {
         let mut task = self.free.pop().unwrap_or_default();
         let result = match self.read_piece(&mut task) {
@@ -129,10 +129,10 @@ impl<'d, K: Keying> KeyedInput<'d, K> {
         self.pending.push_back(result);
     }
 
-    /// Reads whole records; false if there are no more.
+    /// Reads whole records. Returns false at the end of the input.
     fn read_piece(&mut self, task: &mut Task<K::Index>) -> io::Result<bool> {
         let Task { bytes, index, at, .. } = task;
-        // What an earlier piece has left in this memory needn't be zeroed again.
+        // Memory that an earlier piece filled needn't be zeroed again.
         let mut filled = self.uncut.len();
         bytes.resize(bytes.len().max(filled), 0);
         bytes[..filled].copy_from_slice(&self.uncut);
@@ -162,7 +162,7 @@ impl<'d, K: Keying> KeyedInput<'d, K> {
                     let rest = self.from.as_mut().map_or(&mut empty as &mut dyn Read, |from| from);
                     return Err(self.threads.keying.too_long(bytes, rest, *at));
                 }
-                // Memory for a long record is scarce.
+                // Memory for a long record is scarce, so the buffer grows by a quarter.
                 Cut::Part { bytes_max } => {
                     wanted = (bytes.len().max(PIECE_BYTES) * 5 / 4).min(bytes_max + 1);
                 }
@@ -170,7 +170,7 @@ impl<'d, K: Keying> KeyedInput<'d, K> {
         }
     }
 
-    /// Reads until there are `wanted` bytes, of which `filled` are there, or no more.
+    /// Reads until `bytes` has `wanted` bytes or the input ends. `filled` bytes are valid already.
     fn read_up_to(
         &mut self,
         bytes: &mut Vec<u8>,

@@ -1,14 +1,14 @@
-//! Whose fault it is that an input can't be sorted.
+//! Tells errors of an input's content from errors of the drive.
 
 use crate::variable::PackingError;
 use crate::{Error, Observer};
 use std::io::ErrorKind;
 use xsort_disk::Operation;
 
-/// An error of reading an input as what it is to whoever ran the job. A `Bad` record is the
-/// input's fault, as are compressed bytes that aren't valid, and not that of the drive that it is
-/// read from. A file that can't be opened is
-/// opened by its first read. And a stop on request ends a wait for more of a stream.
+/// Converts an error of reading an input into the one that the user sees. A `Bad` record and
+/// invalid compressed bytes are errors of the input, not of the drive. A missing or forbidden file
+/// becomes an open error, since its first read opens it. A stop on request ends a wait for more of
+/// a stream.
 pub fn of_input<Bad>(error: Error, observer: &dyn Observer) -> Error
 where
     Bad: std::error::Error + Send + Sync + 'static,

@@ -1,45 +1,46 @@
-//! What cuts an input into records, and makes their keys.
+//! The trait that cuts an input into records and builds their keys.
 
 use std::io::{self, Read};
 
-/// Where a piece of an input begins.
+/// The position of a piece in an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The number of the input.
     pub input: u32,
-    /// The number of its first record, from 1 on.
+    /// The number of its first record, from 1.
     pub record: u64,
-    /// The offset of its first byte in the input.
+    /// The offset of its first byte in the input, in bytes.
     pub offset: u64,
 }
 
-/// How far bytes were cut.
+/// The result of cutting records off some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// So many bytes are so many whole records: at least one.
+    /// The bytes begin with whole records, at least one.
     Records {
-        /// Bytes.
+        /// Length of the whole records.
         bytes: usize,
-        /// Records.
+        /// Number of the whole records.
         records: u64,
     },
-    /// The first record isn't whole yet.
+    /// The first record isn't complete yet.
     Part {
-        /// Most bytes that it may have.
+        /// Most bytes that the record may have.
         bytes_max: usize,
     },
 }
 
-/// Cuts the bytes of an input into records, and makes their keys.
+/// Cuts the bytes of an input into records, and builds their keys.
 pub trait Keying: Send + Sync + 'static {
-    /// What the cut finds out about a piece, so that nobody has to look for it again.
+    /// What the cut learns about a piece and the key building reuses.
     type Index: Default + Send + 'static;
 
-    /// Cuts whole records off the front of `bytes`, which begin with a record and aren't empty: at
-    /// most `records_max`. `is_last`: nothing comes behind them.
+    /// Cuts at most `records_max` whole records off the front of `bytes`, which begin with a record
+    /// and aren't empty. `is_last` is true if no bytes follow.
     ///
     /// # Errors
-    /// If they are no records, or if one is too long.
+    ///
+    /// If the bytes are no records, or if a record is too long.
     fn cut(
         &self,
         bytes: &[u8],
@@ -49,13 +50,14 @@ pub trait Keying: Send + Sync + 'static {
         index: &mut Self::Index,
     ) -> io::Result<Cut>;
 
-    /// Why a record can't be sorted that isn't whole after `begun`, which is more than it may have.
-    /// What comes behind that is in `rest`.
+    /// Returns the error for a record that isn't complete after `begun`, which already exceeds the
+    /// limit. `rest` reads what follows `begun`.
     fn too_long(&self, begun: &[u8], rest: &mut dyn Read, at: Piece) -> io::Error;
 
     /// Appends the keyed records of a piece, in their order.
     ///
     /// # Errors
+    ///
     /// If a record has no key.
     fn key(
         &self,

@@ -1,4 +1,4 @@
-//! Threads that make the keys of pieces, for one input after the other.
+//! Threads that build the keys of pieces, for all inputs in turn.
 
 use super::keying::{Keying, Piece};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
@@ -7,39 +7,38 @@ use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-/// Bytes that a piece begins with; its last record may make it longer.
+/// Bytes that are read for a piece. Its last record may extend it.
 pub(super) const PIECE_BYTES: usize = 256 << 10;
-/// Most records of a piece, so that short ones with their keys don't take much more.
+/// Most records of a piece. Bounds the memory for keys of short records.
 pub(super) const PIECE_RECORDS: usize = 16 << 10;
-/// What a piece takes: its bytes, its index, and its keyed records.
+/// Memory per piece: its bytes, its index and its keyed records.
 const PIECE_MEMORY: u64 = 5 * PIECE_BYTES as u64;
-/// Pieces for each thread: one is worked on while another waits.
+/// Pieces per thread: one in work, one waiting.
 const PIECES_PER_THREAD: usize = 2;
-/// Pieces take at most this share of the budget, but for those that take turns without threads.
+/// Most of the budget that pieces take, as a divisor. The [`OWN_PIECES`] are always granted.
 const BUDGET_SHARE: u64 = 8;
-/// Pieces that there are without threads: of the input that was opened first, and of the one that
-/// is read.
+/// Pieces needed without threads: that of the input opened first, and that of the input being read.
 const OWN_PIECES: u64 = 2;
 /// Bytes of a thread's stack.
 const STACK_BYTES: usize = 512 << 10;
 
-/// How many threads make keys, and what that takes.
+/// The number of threads that build keys, and their memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyingMemory {
-    /// None if whoever reads makes the keys, too.
+    /// Number of threads; 0 if the reading thread builds the keys.
     pub threads: usize,
-    /// Bytes of the budget.
+    /// Bytes of the budget for all pieces.
     pub taken_bytes: u64,
 }
 
 impl KeyingMemory {
-    /// How many pieces that takes at a time.
+    /// Number of pieces that fit in this memory at once.
     #[must_use]
     pub fn pieces(&self) -> usize {
         (self.taken_bytes / PIECE_MEMORY) as usize
     }
 
-    /// Up to `threads` threads, or as many as an eighth of the budget has room for.
+    /// Plans up to `threads` threads, as many as an eighth of the budget has room for.
     #[must_use]
     pub fn of_budget(budget_bytes: u64, threads: usize) -> KeyingMemory {
         let pieces_max = (budget_bytes / BUDGET_SHARE / PIECE_MEMORY).saturating_sub(OWN_PIECES);
@@ -50,7 +49,7 @@ impl KeyingMemory {
     }
 }
 
-/// A piece on its way.
+/// A piece and its keyed records.
 pub(super) struct Task<I> {
     pub(super) bytes: Vec<u8>,
     pub(super) index: I,
@@ -65,10 +64,10 @@ impl<I: Default> Default for Task<I> {
     }
 }
 
-/// What becomes of a piece.
+/// A piece with its keys, or the error of building them.
 pub(super) type Keyed<I> = io::Result<Task<I>>;
 
-/// Makes the keys of pieces, on threads that the first piece for them starts.
+/// Builds the keys of pieces. The first piece for the threads starts them.
 pub struct KeyingThreads<K: Keying> {
     pub(super) keying: Arc<K>,
     wanted: usize,
@@ -81,18 +80,18 @@ struct Started<I> {
 }
 
 impl<K: Keying> KeyingThreads<K> {
-    /// Up to `threads` threads; with 0, whoever reads makes the keys.
+    /// Plans up to `threads` threads. With 0, the reading thread builds the keys.
     #[must_use]
     pub fn new(keying: Arc<K>, threads: usize) -> Self {
         KeyingThreads { keying, wanted: threads, started: Mutex::new(None) }
     }
 
-    /// Pieces that may be under way at once.
+    /// Most pieces in flight at once.
     pub(super) fn pieces_max(&self) -> usize {
         (self.wanted * PIECES_PER_THREAD).max(1)
     }
 
-    /// Makes the keys of a piece on this thread.
+    /// Builds the keys of a piece on the calling thread.
     pub(super) fn work(keying: &K, mut task: Task<K::Index>) -> Keyed<K::Index> {
         let Task { bytes, index, at, keyed } = &mut task;
         keyed.clear();
@@ -100,7 +99,8 @@ impl<K: Keying> KeyingThreads<K> {
         Ok(task)
     }
 
-    /// Has the keys of a piece made. `is_only`: no other piece is under way, or will soon be.
+    /// Starts building the keys of a piece. `is_only` is true if no other piece is in flight or
+    /// soon will be; the calling thread then builds the keys.
     pub(super) fn start(&self, task: Task<K::Index>, is_only: bool) -> Receiver<Keyed<K::Index>> {
         let (done, result) = bounded(1);
         let mut started = self.started.lock();
@@ -109,19 +109,19 @@ impl<K: Keying> KeyingThreads<K> {
         }
         match &*started {
             Some(Started { tasks, .. }) if !is_only => {
-                // If all threads are gone, the result says so.
+                // If all threads are gone, the receiver reports it.
                 drop(tasks.send((task, done)));
             }
             _ => {
                 drop(started);
-                // The result is asked for by whoever called this.
+                // The caller still holds the receiver.
                 drop(done.send(Self::work(&self.keying, task)));
             }
         }
         result
     }
 
-    /// As many threads as wanted, or as the system allows.
+    /// Starts the wanted number of threads, or as many as the system allows.
     fn spawn(&self) -> Option<Started<K::Index>> {
         let (tasks, tasks_from) = unbounded::<(Task<K::Index>, Sender<Keyed<K::Index>>)>();
         let mut threads = Vec::new();
@@ -147,7 +147,7 @@ impl<K: Keying> Drop for KeyingThreads<K> {
     fn drop(&mut self) {
         if let Some(Started { tasks, threads }) = self.started.get_mut().take() {
             drop(tasks);
-            // A reader that lacks a result has said so.
+            // The reader has already reported a missing result.
             threads.into_iter().for_each(|thread| drop(thread.join()));
         }
     }

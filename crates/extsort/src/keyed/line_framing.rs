@@ -6,55 +6,55 @@
 //!  key | 01 | bytes before it | 01 | rest | 00        it is moved, up to 256 bytes
 //! ```
 //!
-//! A line is without its delimiter. The bytes 00, 01 and 02 are written as the codes 02 02, 02 03
-//! and 02 04; all others stand for themselves. Codes keep the order of the bytes, and the end of a
-//! key comes before any of them. So keyed lines compare as their keys do, and those with equal keys
-//! as their lines.
+//! The line is stored without its delimiter. The bytes 00, 01 and 02 are written as the codes 02
+//! 02, 02 03 and 02 04; all others stand for themselves. Codes keep the order of the bytes, and the
+//! end of a key sorts before any of them. So keyed lines compare by their keys, and lines with
+//! equal keys by their bytes.
 //!
-//! That holds for a key that is moved because lines are compared only if their keys are equal: then
-//! the first byte in which the lines differ is before both keys or behind both. Only a line that
-//! ends before its key would begin may be the beginning of another one's first bytes. Where the
-//! place of a key depends on its first byte, as on the blank that ends the field before it, this
-//! byte is in both places.
+//! A moved key keeps this order, because lines are compared only if their keys are equal. Then the
+//! first byte in which the lines differ is before both keys or after both. A line may be a prefix
+//! of another line's first bytes only if it ends before its key would begin. If the place of a key
+//! depends on its first byte, as on the blank that ends the field before it, this byte is in both
+//! places.
 
 use crate::variable::PIECE_ROOM;
 use std::ops::Range;
 use xsort_kernels::lines::line_end;
 
-/// Ends a key, and the bytes before one that is moved.
+/// Ends a key, and the bytes before a moved key.
 pub(super) const KEY_END: u8 = 1;
 /// The first byte of a code of two bytes; the largest byte that has one.
 pub(super) const CODE: u8 = 2;
-/// Behind [`CODE`]: the byte 0, and more for the others.
+/// The second byte of the code for the byte 0, after [`CODE`]. The codes for 1 and 2 follow.
 pub(super) const ZERO: u8 = 2;
 /// Ends a keyed line.
 pub(super) const LINE_END: u8 = 0;
-/// Longer keys, in codes, are copied, not moved: whoever puts one back has room for no more. Those
-/// of lines that compare equal are as long as each other.
+/// Most bytes of a moved key, in codes. A longer key is copied, since code that puts a key back has
+/// room for no more. Keys that compare equal are equally long, so the choice is the same for both.
 pub(super) const MOVED_BYTES_MAX: usize = PIECE_ROOM;
-/// From this length on, lines get no more memory than they need.
+/// Lines longer than this get exactly the memory that they need.
 const LONG_BYTES: usize = 64 << 10;
 
-/// Where a key goes that is a part of its line as it is. All but [`Before`](KeyPlace::Before) are
-/// for keys of which [`part_of`](super::LineKeys::part_of) always says where they are, and aren't
-/// for [`LineTies::Judged`](super::LineTies::Judged).
+/// Where a key is stored that is a part of its line. All places except [`Before`](KeyPlace::Before)
+/// need keys whose place [`part_of`](super::LineKeys::part_of) always knows, and exclude
+/// [`LineTies::Judged`](super::LineTies::Judged).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPlace {
-    /// Before its line, as a copy.
+    /// A copy before the line.
     Before,
-    /// It is at the beginning of its line, and stays there.
+    /// At the beginning of its line, where it stays.
     Beginning,
-    /// From its line to the front. The bytes before the key tell that it comes next, with its first
-    /// byte if that stays there, too: in no other line do the same bytes go on before the key, but
-    /// for a line that ends before its key.
+    /// Moved from its line to the front. The bytes before the key, with its first byte if that
+    /// stays, must tell that the key comes next: in no other line do the same bytes continue before
+    /// the key, except in a line that ends before its key.
     Moved {
-        /// Whether the first byte behind those before the key is in both places.
+        /// True if the first byte after the bytes before the key is in both places.
         first_stays: bool,
     },
 }
 
-/// Appends the key of a line, which `push_key` appends as it is, and what comes behind it: the line
-/// without its delimiter, or the rest of one that begins with its key.
+/// Appends a key, which `push_key` appends without codes, and the bytes `behind` it: the line
+/// without its delimiter, or the rest of a line that begins with its key.
 #[inline]
 pub(super) fn push_keyed_line(
     out: &mut Vec<u8>,
@@ -75,8 +75,8 @@ pub(super) fn push_keyed_line(
     out.push(LINE_END);
 }
 
-/// Appends `key`, which is a part of a line, and the line: the first `bytes` bytes of `tail`, which
-/// may go on behind it.
+/// Appends `key`, a part of a line, and the line. The line is the first `bytes` bytes of `tail`,
+/// which may be longer.
 #[inline(always)]
 pub(super) fn push_line_with_part(
     out: &mut Vec<u8>,
@@ -91,7 +91,7 @@ pub(super) fn push_line_with_part(
     }
 }
 
-/// Appends a key, and the whole line behind it.
+/// Appends a key, followed by the whole line.
 #[inline]
 fn push_copied(out: &mut Vec<u8>, (tail, bytes): (&[u8], usize), key: Range<usize>) {
     let line = &tail[..bytes];
@@ -113,7 +113,7 @@ fn push_split(out: &mut Vec<u8>, (tail, bytes): (&[u8], usize), key_bytes: usize
     push_with_end(out, &tail[key_bytes..], rest.len(), LINE_END);
 }
 
-/// Appends a key, and what is before and behind it in the line.
+/// Appends a key, then the bytes before it and the bytes after it in the line.
 #[inline]
 fn push_moved(
     out: &mut Vec<u8>,
@@ -139,7 +139,7 @@ fn push_moved(
     push_with_end(out, &tail[behind..], bytes - behind, LINE_END);
 }
 
-/// How many bytes those of a text are in codes.
+/// Length of a text in codes, in bytes.
 fn coded_bytes(text: &[u8]) -> usize {
     text.len() + text.iter().filter(|&&byte| byte <= CODE).count()
 }
@@ -171,7 +171,7 @@ fn add_codes(out: &mut Vec<u8>, from: usize) {
     }
 }
 
-/// The same from behind, up to the first byte that has another code.
+/// Adds codes from the end of `out` backwards, up to the first byte that has another code.
 fn add_codes_behind_first(out: &mut Vec<u8>, from: usize) {
     let mut at = out.len();
     let mut missing = out[from..].iter().filter(|&&byte| byte <= CODE).count();
@@ -187,8 +187,8 @@ fn add_codes_behind_first(out: &mut Vec<u8>, from: usize) {
     }
 }
 
-/// Whether one of the bytes is no more than [`CODE`]. Most lines are short: eight at a time, the
-/// last eight once more.
+/// True if a byte is at most [`CODE`]. Most lines are short, so it checks eight bytes at a time and
+/// the last eight once more.
 #[inline]
 pub(super) fn has_low_bytes(bytes: &[u8]) -> bool {
     const ALL: u64 = 0x0101_0101_0101_0101;
@@ -204,13 +204,14 @@ pub(super) fn has_low_bytes(bytes: &[u8]) -> bool {
     }
 }
 
-/// Where the key of a keyed line ends; all of a beginning without an end.
+/// Length of a keyed line's key in bytes. If the end is missing, all bytes count as key.
 #[inline]
 pub(super) fn key_bytes(keyed: &[u8]) -> usize {
     line_end(keyed, KEY_END)
 }
 
-/// The line behind a key of so many bytes, without codes.
+/// Returns the line after a key of `key_bytes` bytes, without codes. `work` holds the line if it
+/// has codes.
 pub(super) fn line_behind<'l>(
     keyed: &'l [u8],
     key_bytes: usize,
@@ -226,7 +227,7 @@ pub(super) fn line_behind<'l>(
     &work[..bytes]
 }
 
-/// Replaces codes by the bytes that they are for, in place. Returns how many bytes there are.
+/// Replaces codes by their bytes, in place. Returns the new length.
 pub(super) fn uncode(bytes: &mut [u8]) -> usize {
     let mut from = memchr::memchr(CODE, bytes).unwrap_or(bytes.len());
     let mut to = from;
@@ -250,7 +251,7 @@ pub(super) mod tests {
         vec(byte, 0..9)
     }
 
-    /// A line with bytes behind it, and a part of it.
+    /// A line with bytes after it, and a part of the line.
     pub(crate) fn line_and_part() -> impl Strategy<Value = (Vec<u8>, usize, Range<usize>)> {
         let line = prop_oneof![bytes(), vec(any::<u8>(), 0..80), vec(60u8.., 0..600)];
         let behind = vec(any::<u8>(), 0..40);
@@ -266,7 +267,7 @@ pub(super) mod tests {
         out
     }
 
-    /// A line with a part of it as its key, without its end.
+    /// The keyed line whose key is a part of the line, without its end.
     pub(crate) fn with_part(
         (tail, bytes, key): &(Vec<u8>, usize, Range<usize>),
         place: KeyPlace,
@@ -307,7 +308,7 @@ pub(super) mod tests {
             prop_assert_eq!(a.cmp(&b), texts[0].cmp(&texts[1]));
         }
 
-        /// The second field behind separators, and the second word with the blanks before it, of
+        /// The second field after separators, and the second word with the blanks before it, of
         /// which the first stays.
         #[test]
         fn moved_keys_compare_as_keys_then_lines(

@@ -1,4 +1,4 @@
-//! Lines as records whose keys are made on all threads.
+//! Turns lines into keyed records, on all threads.
 
 use super::keying::{Cut, Keying, Piece};
 use super::keying_threads::PIECE_BYTES;
@@ -15,22 +15,22 @@ use xsort_kernels::lines::{count_lines, for_each_line, line_hash, whole_lines_by
 pub(super) struct LineKeying<K> {
     pub(super) keys: Arc<K>,
     pub(super) delimiter: u8,
-    /// Longest line, its delimiter included.
+    /// Longest line in bytes, its delimiter included.
     pub(super) line_bytes_max: usize,
     pub(super) keyed: Arc<KeyedLines>,
 }
 
-/// Lines that have got keys.
+/// Counts the lines that have keys.
 #[derive(Default)]
 pub(super) struct KeyedLines {
-    /// Their bytes, delimiters included.
+    /// Bytes of the lines, delimiters included.
     pub(super) bytes: AtomicU64,
-    /// The sum of their hashes.
+    /// Sum of the lines' hashes.
     pub(super) sum: AtomicU64,
 }
 
 impl KeyedLines {
-    /// Forgets all of them.
+    /// Sets the counts to zero.
     pub(super) fn forget(&self) {
         self.bytes.store(0, Relaxed);
         self.sum.store(0, Relaxed);
@@ -38,8 +38,9 @@ impl KeyedLines {
 }
 
 impl<K> LineKeying<K> {
-    /// The same for parts of an input that are read side by side. Memory for long lines is counted
-    /// only once: an input that has any is read as a whole.
+    /// Returns the keying for parts of an input that are read in parallel. It refuses long lines:
+    /// the budget has memory for one long line only, so an input with long lines is read as a
+    /// whole.
     pub(super) fn of_parts(&self) -> LineKeying<K> {
         LineKeying {
             keys: Arc::clone(&self.keys),
@@ -50,13 +51,13 @@ impl<K> LineKeying<K> {
     }
 }
 
-/// A line is longer than the budget has room for.
+/// A line that exceeds the room in the budget.
 #[derive(Debug, thiserror::Error)]
 #[error("a line of {bytes} bytes is too long")]
 pub(super) struct TooLong {
-    /// Bytes of the line, its delimiter included, or as many as were looked at.
+    /// Bytes of the line, its delimiter included; a lower bound if `is_whole` is false.
     pub(super) bytes: u64,
-    /// Whether its end was found.
+    /// True if the line's end was found.
     pub(super) is_whole: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Lines with keys before them: what makes the keys, and the orders of such lines.
+//! Keyed lines: the trait that builds their keys, and their orders.
 
 use super::line_framing::{KeyPlace, key_bytes, line_behind};
 use crate::variable::LineOrder;
@@ -6,42 +6,42 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use xsort_kernels::lines::{ByBytes, MASK_BYTES, shared_bytes};
 
-/// How lines with equal keys compare.
+/// The order of lines with equal keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineTies {
-    /// They keep the order of the input.
+    /// Lines with equal keys keep the order of the input.
     Equal,
-    /// By their bytes; those that are the same, too, keep the order of the input.
+    /// By their bytes. Identical lines keep the order of the input.
     Bytes,
-    /// As [`LineKeys::compare_ties`] says.
+    /// By [`LineKeys::compare_ties`].
     Judged,
 }
 
-/// Makes keys of lines.
+/// Builds the keys of lines.
 pub trait LineKeys: Send + Sync + 'static {
-    /// Memory for it: one for each thread.
+    /// Working memory, one for each thread.
     type Scratch: Default + Send;
 
     /// Appends the key of a line: bytes that compare as the key does.
     fn push_key(&self, line: &[u8], scratch: &mut Self::Scratch, out: &mut Vec<u8>);
 
-    /// Where in a line its key is, if that is a part of the line as it is. Then
-    /// [`push_key`](LineKeys::push_key) would append this part.
+    /// Returns the part of a line that is its key, if the key is such a part.
+    /// [`push_key`](LineKeys::push_key) would append the same bytes.
     #[inline(always)]
     fn part_of(&self, _line: &[u8]) -> Option<Range<usize>> {
         None
     }
 
-    /// Where keys go that are parts of their lines.
+    /// Where keys are stored that are parts of their lines.
     fn place(&self) -> KeyPlace {
         KeyPlace::Before
     }
 
-    /// How lines compare whose keys are equal.
+    /// The order of lines whose keys are equal.
     fn ties(&self) -> LineTies;
 
-    /// Orders two lines whose keys are equal, if they are judged. `key_bytes` is the length of the
-    /// keys, or more.
+    /// Orders two lines with equal keys, for [`LineTies::Judged`]. `key_bytes` is at least the
+    /// length of the keys.
     fn compare_ties(
         &self,
         a: &[u8],
@@ -50,11 +50,11 @@ pub trait LineKeys: Send + Sync + 'static {
         scratch: &mut Self::Scratch,
     ) -> Ordering;
 
-    /// Whether two lines whose keys are equal are duplicates, if they are judged.
+    /// True if two lines with equal keys are duplicates, for [`LineTies::Judged`].
     fn same(&self, a: &[u8], b: &[u8], scratch: &mut Self::Scratch) -> bool;
 }
 
-/// Keyed lines by all of their bytes: by their keys, then by their lines.
+/// Orders keyed lines by all their bytes: by key, then by line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ByKeyAndLine;
 
@@ -101,21 +101,21 @@ impl LineOrder for ByKeyAndLine {
     }
 }
 
-/// Keyed lines by their keys alone.
+/// Orders keyed lines by their keys only.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ByLineKey;
 
-/// How two keyed lines compare by their keys; `None` if these are equal.
+/// Orders two keyed lines by their keys. `None` if the keys are equal.
 #[inline]
 fn compare_keys(a: &[u8], b: &[u8]) -> Option<Ordering> {
     let shared = shared_bytes(a, b);
     let is_over = key_bytes_within(a, shared) < shared;
-    // At the end of both, too, if they are only beginnings.
+    // Beginnings of keyed lines may both end here.
     Some(a.get(shared).cmp(&b.get(shared))).filter(|&order| !is_over && order != Ordering::Equal)
 }
 
-/// Where the key of a line ends that `keyed` begins with; a place behind the first `bytes` bytes
-/// if that is not before it.
+/// Length of the key that `keyed` begins with, in bytes. If the key is longer than `bytes`, returns
+/// some length of at least `bytes`.
 #[inline(always)]
 fn key_bytes_within(keyed: &[u8], bytes: usize) -> usize {
     key_bytes(&keyed[..keyed.len().min(MASK_BYTES.max(bytes))])
@@ -150,7 +150,7 @@ impl LineOrder for ByLineKey {
         ByBytes.word_of(tail, end, skip, &mut ())
     }
 
-    /// Both words of one look for the key's end.
+    /// Finds the key's end once for both words.
     #[inline(always)]
     fn two_words_of(&self, tail: &[u8], bytes: usize, skip: usize, (): &mut ()) -> [u64; 2] {
         let end = key_bytes_within(tail, skip + 16).min(bytes);
@@ -172,10 +172,10 @@ impl LineOrder for ByLineKey {
     }
 }
 
-/// Keyed lines by their keys, and those with equal keys as their keys' maker says.
+/// Orders keyed lines by their keys, and lines with equal keys by [`LineKeys::compare_ties`].
 pub(super) struct ByKeyThenJudged<'k, K>(pub(super) &'k K);
 
-/// Memory to judge two lines.
+/// Memory for the two lines that are compared.
 #[derive(Default)]
 pub(super) struct JudgeScratch<S> {
     a: Vec<u8>,
@@ -273,7 +273,7 @@ mod tests {
                 prop_assert_eq!(ByLineKey.word(keyed, skip, &mut ()), word(skip));
                 let mut tail = keyed.clone();
                 for behind in [0, 9, 90] {
-                    // Another line goes on there, whose key may have an end of its own.
+                    // Another line follows, whose key may have an end of its own.
                     tail.resize(keyed.len() + behind, 1);
                     let words = ByLineKey.two_words_of(&tail, keyed.len(), skip, &mut ());
                     prop_assert_eq!(words, [word(skip), word(skip + 8)]);

@@ -1,4 +1,4 @@
-//! The sum of the hashes of lines that are written, taken behind everything that could change them.
+//! Sums the hashes of the written lines, after every step that could change them.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -11,7 +11,7 @@ pub(super) struct LineSum {
     /// The beginning of a line whose end is still to come.
     begun: Vec<u8>,
     sum: u64,
-    /// The sum of all segments.
+    /// The sum over all segments.
     total: Arc<AtomicU64>,
 }
 
@@ -20,7 +20,7 @@ impl LineSum {
         LineSum { delimiter, begun: Vec::new(), sum: 0, total }
     }
 
-    /// Takes a whole line, the first `bytes` bytes of `tail`.
+    /// Adds a whole line, the first `bytes` bytes of `tail`.
     #[inline]
     pub(super) fn take_line(&mut self, tail: &[u8], bytes: usize) {
         self.sum = self.sum.wrapping_add(line_hash(tail, bytes));

@@ -1,5 +1,5 @@
-//! Sorting records that may hold any byte, by keys that are made once: the sort of lines, with a
-//! framing that makes a line of a key and a record.
+//! Sorts records that may hold any byte, by keys that are built once. It uses the sort of lines,
+//! with a framing that makes a line of a key and a record.
 //!
 //! ```text
 //!  inputs --> pieces of whole records --> keyed records ------> sort_lines ------> records
@@ -7,28 +7,29 @@
 //!                                                                            threads that merge)
 //! ```
 //!
-//! The key travels before its record, as bytes that compare as the key does, so that a merge never
-//! parses. The framing is byte stuffing: a byte that ends a keyed record is nowhere in it, so the
-//! records of a block are found from any place of it, and everything that sorts lines sorts them.
+//! The key travels before its record, as bytes that compare as the key does, so a merge never
+//! parses. The framing is byte stuffing: a keyed record never contains the byte that ends it. So
+//! the records of a block are found from any place in it, and everything that sorts lines sorts
+//! them.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `encode` | the bytes of a keyed record |
 //! | `stuffing` | a record of any bytes without the byte that ends it |
-//! | `single` | the same for keys of a single text, there and back |
+//! | `single` | keyed records whose key is a single text, encoded and decoded |
 //! | `order` | the order of keys |
-//! | `restore`, `restored_output` | records as they were, where they are and through a writer |
-//! | `grouped_output` | one record of each key, on the way out |
-//! | `input` | an input on its way in: its pieces, one after the other |
-//! | `input_error` | whose fault it is that an input can't be sorted |
-//! | `keying` | what cuts an input into records, and makes their keys |
-//! | `keying_threads` | who makes them |
+//! | `restore`, `restored_output` | records without their keys, in place and through a writer |
+//! | `grouped_output` | one record of each key, when it is written |
+//! | `input` | reads an input: its pieces, one after the other |
+//! | `input_error` | errors of an input's content, apart from errors of the drive |
+//! | `keying` | the trait that cuts an input into records and builds their keys |
+//! | `keying_threads` | the threads that build keys |
 //! | `record_room` | how long records may be in a budget |
 //! | `line_framing`, `restore_lines` | the bytes of a line with its key, and the way back |
 //! | `line_keys`, `line_keying` | lines with keys before them: their orders, their keys |
 //! | `line_sum` | the lines that are written, hashed |
 //! | `sort_lines` | the outline for lines |
-//! | `sort`, `report` | the outline; what was done |
+//! | `sort`, `report` | the outline; the report |
 
 mod encode;
 mod grouped_output;

@@ -1,4 +1,4 @@
-//! The order of keyed records: that of their keys' bytes.
+//! The order of keyed records, by the bytes of their keys.
 
 use super::encode::{CODE, END_BYTES, key_bytes};
 use crate::variable::LineOrder;
@@ -10,14 +10,14 @@ use xsort_kernels::lines::{MASK_BYTES, shared_bytes};
 pub struct ByKey;
 
 impl LineOrder for ByKey {
-    /// The codes of a key's fields have none.
+    /// The codes of a key's fields have no zeros.
     const ZEROS_END: bool = true;
 
     type Words = [u64; 2];
 
     type Scratch = ();
 
-    /// Up to the first code, in which two keys may differ.
+    /// Length up to the first code, at which two keys may differ.
     #[inline]
     fn bytes_in_words(&self, keyed: &[u8]) -> usize {
         memchr::memchr(CODE, keyed).unwrap_or(keyed.len())
@@ -25,7 +25,7 @@ impl LineOrder for ByKey {
 
     #[inline]
     fn word(&self, keyed: &[u8], skip: usize, (): &mut ()) -> u64 {
-        // A key that ends behind the word's first bytes ends with a code of two.
+        // A key that ends after the word's first bytes ends with a code of two bytes.
         let seen = &keyed[..keyed.len().min(skip + 9)];
         let key = &seen[..key_bytes(seen)];
         let Some(rest) = key.get(skip..) else { return 0 };
@@ -35,13 +35,13 @@ impl LineOrder for ByKey {
         u64::from_be_bytes(word)
     }
 
-    /// Both words of one look for the key's end.
+    /// Finds the key's end once for both words.
     #[inline(always)]
     fn two_words_of(&self, tail: &[u8], bytes: usize, skip: usize, scratch: &mut ()) -> [u64; 2] {
         let Some(own) = tail.get(skip..).and_then(<[u8]>::first_chunk::<16>) else {
             return [skip, skip + 8].map(|skip| self.word(&tail[..bytes], skip, scratch));
         };
-        // Behind the first word is a byte that tells whether the key ends there.
+        // The byte after the words tells whether the key ends there.
         let seen = &tail[..tail.len().min(MASK_BYTES.max(skip + 17))];
         let end = key_bytes(seen).min(bytes);
         let (words, _) = own.as_chunks::<8>();
@@ -53,7 +53,7 @@ impl LineOrder for ByKey {
         }
     }
 
-    /// Keys have an end, so the first byte in which two records differ decides, if it is before
+    /// Every key has an end, so the first byte in which two records differ decides if it is before
     /// the end of the keys.
     #[inline]
     fn compare(&self, a: &[u8], b: &[u8], (): &mut ()) -> Ordering {

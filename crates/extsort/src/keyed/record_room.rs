@@ -1,14 +1,14 @@
-//! How long records may be in a budget, and what the copies of a long one take of it.
+//! How long records may be in a budget, and the memory for copies of a long record.
 //!
 //! ```text
 //!  budget          2 MiB ... 256 MiB ... 1 GiB ... 8 GiB
 //!  longest record  1/16      16 MiB      16 MiB    128 MiB (1/64)
 //! ```
 //!
-//! Beside the engine's pool a record is in memory as it was read, and with its key before it: where
-//! keys are made, and where records with equal keys become one. How many times depends on the keys.
-//! So many times the longest record is reserved of the budget, but for what the process may take
-//! beside it.
+//! Besides the engine's pool, a record is in memory as it was read, and with its key before it:
+//! where keys are built, and where records with equal keys are grouped. The number of copies
+//! depends on the keys. The budget reserves that many copies of the longest record, less the memory
+//! that the process may use beside the budget.
 
 use super::order::ByKey;
 use crate::job::least_budget::least_budget;
@@ -16,40 +16,40 @@ use crate::variable::{LinesOptions, stream_line_bytes_max};
 use std::fmt;
 
 const MIB: u64 = 1 << 20;
-/// A record may take this share of the budget, up to so many bytes.
+/// Share of the budget that a record may take, as a divisor, up to [`RECORD_BYTES`].
 const RECORD_SHARE: u64 = 16;
 const RECORD_BYTES: u64 = 16 * MIB;
-/// It may be longer than that within this share.
+/// Share of the budget, as a divisor, within which a record may exceed [`RECORD_BYTES`].
 const LARGE_SHARE: u64 = 64;
-/// With its key, a record may take so many times as much as the longest one without.
+/// A record with its key may be longer than the longest record by this factor.
 const KEYED_SHARE: usize = 4;
-/// What the copies of the longest record may take beside the budget.
+/// Memory beside the budget for copies of the longest record, in bytes.
 const BESIDE_BUDGET_BYTES: u64 = 48 * MIB;
 
-/// Bytes of the longest record that a budget of so many bytes has room for.
+/// Longest record in bytes that a budget of `budget_bytes` has room for.
 #[must_use]
 pub fn record_bytes_max(budget_bytes: u64) -> usize {
     (budget_bytes / RECORD_SHARE).min(RECORD_BYTES).max(budget_bytes / LARGE_SHARE) as usize
 }
 
-/// Bytes of the budget for so many copies of the longest record.
+/// Bytes that the budget reserves for `copies` copies of the longest record.
 #[must_use]
 pub fn copies_bytes(budget_bytes: u64, copies: u64) -> u64 {
     (copies * record_bytes_max(budget_bytes) as u64).saturating_sub(BESIDE_BUDGET_BYTES)
 }
 
-/// How long records may be.
+/// The limits on the length of records.
 pub struct RecordRoom {
     /// Longest record in bytes.
     pub record_bytes_max: usize,
-    /// The same of one with its key, as the engine takes it.
+    /// Longest keyed record in bytes that the engine takes.
     pub keyed_bytes_max: usize,
     budget_bytes: u64,
     engine: Box<dyn Fn(u64) -> LinesOptions + Send + Sync>,
 }
 
 impl RecordRoom {
-    /// The room in a budget. `engine` has the settings of the engine in any budget.
+    /// The room in a budget. `engine` returns the engine's settings for any budget.
     pub fn new(
         budget_bytes: u64,
         engine: impl Fn(u64) -> LinesOptions + Send + Sync + 'static,
@@ -62,8 +62,8 @@ impl RecordRoom {
         }
     }
 
-    /// The least budget for a record of so many bytes, which takes so many with its key; `None` if
-    /// there is none.
+    /// The least budget in bytes for a record of `record_bytes` bytes, or `keyed_bytes` with its
+    /// key. `None` if no budget is enough.
     #[must_use]
     pub fn budget_of(&self, record_bytes: u64, keyed_bytes: u64) -> Option<u64> {
         least_budget(self.budget_bytes, MIB, |budget| {
@@ -86,10 +86,10 @@ fn keyed_bytes_max(engine: &LinesOptions) -> usize {
     stream_line_bytes_max(engine, &ByKey).min(KEYED_SHARE * record_bytes_max(engine.budget_bytes))
 }
 
-/// What to do about a record that is too long, if there is a budget in which it isn't.
+/// The advice for a record that is too long: a budget that has room for it, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MoreMemory(
-    /// That budget in bytes.
+    /// The least sufficient budget in bytes.
     pub Option<u64>,
 );
 
@@ -109,7 +109,7 @@ pub(crate) mod tests {
     use std::path::PathBuf;
     use xsort_kernels::Caches;
 
-    /// The room beside so many copies.
+    /// The room beside `copies` copies of the longest record.
     pub(crate) fn room(budget_bytes: u64, threads: usize, copies: u64) -> RecordRoom {
         RecordRoom::new(budget_bytes, move |budget_bytes| {
             of_keyed(&LinesOptions {

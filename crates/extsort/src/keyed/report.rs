@@ -1,4 +1,4 @@
-//! What a sort of keyed records did.
+//! The report of a sort of keyed records.
 
 use crate::units::{Bytes, Count, Decimal};
 use crate::variable::Summary;
@@ -9,41 +9,41 @@ use std::fmt;
 /// What a sort of keyed records did.
 #[derive(Clone, Debug, Serialize)]
 pub struct KeyedReport {
-    /// What was read, and how much of it.
+    /// Number of rows or records read.
     #[serde(flatten)]
     pub counted: Counted,
-    /// Its bytes, without headers and keys, and with the line ends that were missing.
+    /// Bytes read, without headers and keys, and with the line ends that were missing.
     pub bytes: u64,
-    /// Bytes written, the header included, before they are compressed.
+    /// Bytes written, the header included, before compression.
     pub written_bytes: u64,
-    /// A sum over all of it in hexadecimal, the same for what was read and what was written or
-    /// dropped: of records with their prefixes, as the verifier has it; of rows with their keys.
-    /// Not known of records that only an interrupted process has read.
+    /// Multiset checksum in hexadecimal. It is equal for the data read and the data written or
+    /// dropped. It covers records with their prefixes, as the verifier's does, or rows with their
+    /// keys. `None` if an interrupted process has read some of the records.
     pub checksum: Option<String>,
-    /// Rows with a value that isn't of its column's type, where such rows go to one end. Not known
-    /// if an interrupted process has read some.
+    /// Rows with a value that isn't of its column's type, where such rows go to one end. `None` if
+    /// an interrupted process has read some of the rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bad_rows: Option<u64>,
-    /// From the first read to the last write.
+    /// Seconds from the first read to the last write.
     pub seconds: f64,
-    /// What that is for `bytes`.
+    /// Rate of `bytes` over `seconds`.
     pub bytes_per_second: f64,
     /// Threads that sorted and merged.
     pub threads: usize,
-    /// Memory that was used, in bytes.
+    /// Memory used, in bytes.
     pub memory_bytes: u64,
-    /// Counted runs that were formed.
+    /// Runs that were formed.
     pub runs: usize,
     /// Bytes that were spilled, with the keys.
     pub spilled_bytes: u64,
-    /// Bytes that were written to scratch for them.
+    /// Bytes written to scratch for the spilled bytes.
     pub scratch_bytes: u64,
-    /// Spilled bytes that were compressed, by how.
+    /// Spilled bytes that were compressed, by codec.
     #[serde(flatten)]
     pub compressed: Compressed,
 }
 
-/// What was counted, and how many there were.
+/// The kind of the items that were counted, and their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counted {
@@ -54,7 +54,7 @@ pub enum Counted {
 }
 
 impl Counted {
-    /// How many.
+    /// The number of items.
     #[must_use]
     pub fn count(self) -> u64 {
         let (Counted::Rows(count) | Counted::Records(count)) = self;
@@ -63,7 +63,7 @@ impl Counted {
 }
 
 impl KeyedReport {
-    /// What the engine says of a sort of `bytes` bytes.
+    /// The report of a sort of `bytes` bytes, from the engine's report.
     #[must_use]
     pub fn new(counted: Counted, bytes: u64, report: &LinesReport) -> KeyedReport {
         KeyedReport {

@@ -1,11 +1,11 @@
-//! Keyed records on their way out: records as they were, in place.
+//! Turns keyed records back into records, in place.
 
 use super::encode::{CODE, END_BYTES, KEY_END, PLAIN, RECORD_END, key_bytes};
 use super::stuffing::{Unstuffing, unstuff};
 use crate::variable::{PutLine, SegmentForm};
 
-/// Takes keys away, and the stuffing of records. It begins before a record, and takes bytes in
-/// pieces of any length.
+/// Removes keys, and the stuffing of records. It starts at the beginning of a record, and takes
+/// bytes in pieces of any length.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Restore(State);
 
@@ -14,9 +14,9 @@ pub(super) struct Restore(State);
 enum State {
     #[default]
     Key,
-    /// Behind the first byte of a code.
+    /// After the first byte of a code.
     KeyCode,
-    /// Behind the key: whether the record is stuffed.
+    /// After the key, at the byte that tells whether the record is stuffed.
     Kind,
     Plain,
     Stuffed(Unstuffing),
@@ -40,8 +40,8 @@ impl SegmentForm for Restore {
 }
 
 impl Restore {
-    /// Replaces keyed records by the first `records_left` of the records, and counts these down.
-    /// Returns how many bytes they have.
+    /// Replaces keyed records by the first `records_left` of the records, and decrements that count
+    /// for each. Returns their length in bytes.
     pub(super) fn apply(&mut self, bytes: &mut [u8], records_left: &mut u64) -> usize {
         let (mut from, mut to) = (0, 0);
         while from < bytes.len() && *records_left > 0 {

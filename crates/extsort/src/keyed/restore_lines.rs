@@ -1,4 +1,4 @@
-//! Lines as they were, without their keys: whole ones, and long ones in pieces, in place.
+//! Turns keyed lines back into lines: whole lines, and long ones in pieces, in place.
 
 use super::line_framing::{
     CODE, KEY_END, KeyPlace, LINE_END, MOVED_BYTES_MAX, ZERO, has_low_bytes, key_bytes, uncode,
@@ -6,8 +6,8 @@ use super::line_framing::{
 use memchr::{memchr, memchr3};
 use std::ops::Range;
 
-/// Takes keys away from lines, or puts them back. It begins before a keyed line, and takes bytes in
-/// pieces of any length.
+/// Removes keys from lines, or puts them back in their place. It starts at the beginning of a keyed
+/// line, and takes bytes in pieces of any length.
 #[derive(Debug)]
 pub(super) struct RestoreLines {
     delimiter: u8,
@@ -22,18 +22,18 @@ pub(super) struct RestoreLines {
 enum State {
     Key,
     Line,
-    /// In a line, behind the first byte of a code.
+    /// In a line, after the first byte of a code.
     Code,
 }
 
 impl RestoreLines {
-    /// For lines that end with `delimiter`, and whose keys were in such a place.
+    /// For lines that end with `delimiter`, and whose keys are at `place`.
     pub(super) fn new(delimiter: u8, place: KeyPlace) -> RestoreLines {
         RestoreLines { delimiter, place, at: begin(place), key: Vec::new() }
     }
 
-    /// Writes a keyed line, without its end, as the line and its delimiter to the front of `out`,
-    /// which is longer. Returns how many bytes that is.
+    /// Writes a keyed line, given without its end, as the line and its delimiter to the front of
+    /// `out`, which is longer. Returns the number of bytes written.
     #[inline]
     pub(super) fn put(&self, keyed: &[u8], out: &mut [u8]) -> usize {
         let (end, key_end) = (keyed.len(), key_bytes(keyed));
@@ -55,9 +55,10 @@ impl RestoreLines {
         bytes + 1
     }
 
-    /// Replaces the first `bytes` bytes of `out`, keyed lines, by lines with delimiters. A line may
-    /// be that much longer as its key is that came with an earlier piece: [`MOVED_BYTES_MAX`]
-    /// behind the piece is enough for one. Returns how many bytes they have.
+    /// Replaces the first `bytes` bytes of `out`, which are keyed lines, by lines with delimiters.
+    /// A line grows by the length of its key if the key came with an earlier piece:
+    /// [`MOVED_BYTES_MAX`] bytes after the piece are enough. Returns the length of the lines in
+    /// bytes.
     pub(super) fn apply(&mut self, out: &mut [u8], mut bytes: usize) -> usize {
         let (mut from, mut to) = (0, 0);
         while from < bytes {
@@ -103,7 +104,7 @@ impl RestoreLines {
         to
     }
 
-    /// Keeps what comes next of a key, and no more than tells that it is too long.
+    /// Keeps the next bytes of a key, up to one byte more than a moved key may have.
     fn keep_key(&mut self, codes: &[u8]) {
         if let KeyPlace::Moved { .. } = self.place {
             let room = MOVED_BYTES_MAX + 1 - self.key.len();
@@ -111,7 +112,7 @@ impl RestoreLines {
         }
     }
 
-    /// What belongs where the bytes before the key end; nothing a second time.
+    /// Takes the bytes to insert where the bytes before the key end. Empty on a second call.
     fn key_to_put_back(&mut self) -> Vec<u8> {
         let KeyPlace::Moved { first_stays } = self.place else { return Vec::new() };
         let mut key = std::mem::take(&mut self.key);
@@ -125,7 +126,7 @@ impl RestoreLines {
     }
 }
 
-/// Where a keyed line begins.
+/// The state at the beginning of a keyed line.
 #[inline(always)]
 fn begin(place: KeyPlace) -> State {
     match place {
@@ -134,14 +135,14 @@ fn begin(place: KeyPlace) -> State {
     }
 }
 
-/// How many bytes of a key, in codes, have stayed in their place.
+/// Length of the part of a key, in codes, that stayed in its place.
 #[inline(always)]
 fn first_bytes(key: &[u8], first_stays: bool) -> usize {
     let bytes = usize::from(first_stays) + usize::from(first_stays && key.first() == Some(&CODE));
     bytes.min(key.len())
 }
 
-/// Writes parts of `keyed` one behind the other, and returns how long they are.
+/// Writes parts of `keyed` one after the other. Returns their total length.
 #[inline(always)]
 fn join<const N: usize>(out: &mut [u8], keyed: &[u8], parts: [Range<usize>; N]) -> usize {
     /// Up to this length bytes are copied as a block.
@@ -167,7 +168,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    /// Lines that are restored one by one, and in pieces of up to `step` bytes.
+    /// Restores lines one by one, and in pieces of up to `step` bytes.
     fn restored(place: KeyPlace, keyed: &[Vec<u8>], step: usize) -> [Vec<u8>; 2] {
         let mut restore = RestoreLines::new(b'\n', place);
         let (mut whole, mut pieces) = (Vec::new(), Vec::new());
@@ -236,7 +237,7 @@ mod tests {
             }
         }
 
-        /// Whatever bytes a drive gives back: no panic, and no more bytes than there is room for.
+        /// Whatever bytes a drive returns: no panic, and no more bytes than there is room for.
         #[test]
         fn other_bytes_are_no_panic(
             texts in vec(vec(prop_oneof![0u8..4, any::<u8>()], 0..400), 0..4),
@@ -247,7 +248,7 @@ mod tests {
             for text in &texts {
                 let mut out = vec![0; text.len() + 1];
                 restore.put(text, &mut out);
-                // A piece of a line has no end of one.
+                // A piece of a line doesn't contain the end of a line.
                 let piece: Vec<u8> = text.iter().map(|&byte| byte.max(KEY_END)).collect();
                 let mut out = [&piece[..], &[7; MOVED_BYTES_MAX]].concat();
                 restore.apply(&mut out, piece.len());

@@ -1,24 +1,24 @@
-//! Records on their way out through a writer.
+//! Writes keyed records as records, without their keys.
 
 use super::restore::Restore;
 use std::io::{self, Write};
 
-/// Bytes that are handled at once.
+/// Bytes that are restored at once.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Takes keyed records, and writes the first of the records.
+/// Takes keyed records, and writes the first ones without their keys, up to a limit.
 #[derive(Debug)]
 pub struct RestoredOutput<W> {
     to: W,
     restore: Restore,
     buffer: Vec<u8>,
     records_left: u64,
-    /// Bytes of records that were written.
+    /// Bytes of records written so far.
     pub written_bytes: u64,
 }
 
 impl<W: Write> RestoredOutput<W> {
-    /// An output to `to` of at most `records_max` records.
+    /// An output that writes at most `records_max` records to `to`.
     pub fn new(to: W, records_max: u64) -> Self {
         let restore = Restore::default();
         RestoredOutput {

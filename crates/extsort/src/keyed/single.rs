@@ -1,16 +1,16 @@
-//! Keyed records whose key is a single text: a whole one, one in pieces for buffers that it doesn't
-//! fit in, and the way back, in place.
+//! Keyed records whose key is a single text. They are built whole, or in pieces for buffers that
+//! are too small, and decoded in place.
 //!
-//! The end of the key is also that of its text, as [`end_key`](super::encode::end_key) has it.
+//! The end of the key also ends its text, as in [`end_key`](super::encode::end_key).
 
 use super::encode::{CODE, KEY_END, PLAIN, RECORD_END, STUFFED, ZERO, push_escaped, push_record};
 use super::stuffing::{Stuffing, unstuff};
 use std::ops::Range;
 
-/// Bytes of a key that are appended at once, at most; each takes two at most.
+/// Most bytes of a key that are appended at once. Each byte takes at most two.
 const KEY_PART_BYTES: usize = Stuffing::CODE_BYTES_MAX / 2;
 
-/// The most bytes that the keyed record of a key and a record takes, so many bytes each.
+/// Longest keyed record in bytes for a key of `key_bytes` and a record of `record_bytes` bytes.
 #[must_use]
 pub const fn keyed_bytes_max(key_bytes: usize, record_bytes: usize) -> usize {
     // The end of the key, the kind of record, a code where none is full, and the end.
@@ -21,7 +21,7 @@ pub const fn keyed_bytes_max(key_bytes: usize, record_bytes: usize) -> usize {
         .saturating_add(record_bytes / (Stuffing::CODE_BYTES_MAX - 1) + marks)
 }
 
-/// Appends the keyed record of a key and a record.
+/// Appends a key and a record as a keyed record.
 #[inline]
 pub fn push_keyed(out: &mut Vec<u8>, key: &[u8], record: &[u8]) {
     push_escaped(out, key);
@@ -49,14 +49,14 @@ impl<'r> KeyedPieces<'r> {
     /// The least size of a piece.
     pub const PIECE_BYTES_MIN: usize = 2 * Stuffing::CODE_BYTES_MAX;
 
-    /// Those of a key and a record.
+    /// The pieces of the keyed record of a key and a record.
     #[must_use]
     pub fn new(key: &'r [u8], record: &'r [u8]) -> Self {
         KeyedPieces { key, record, next: Part::Key }
     }
 
-    /// Appends the next piece, until `out` has about `bytes_max` bytes and no more than that.
-    /// Returns whether there is another one.
+    /// Appends the next piece, until `out` has about `bytes_max` bytes and never more. Returns true
+    /// if another piece follows.
     pub fn push_piece(&mut self, out: &mut Vec<u8>, bytes_max: usize) -> bool {
         debug_assert!(bytes_max >= Self::PIECE_BYTES_MIN);
         while out.len() + Stuffing::CODE_BYTES_MAX <= bytes_max {
@@ -92,17 +92,17 @@ impl<'r> KeyedPieces<'r> {
     }
 }
 
-/// Where a key and its record are.
+/// The places of a key and its record in decoded bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoded {
     /// The bytes of the key.
     pub key: Range<usize>,
-    /// Those of the record.
+    /// The bytes of the record.
     pub record: Range<usize>,
 }
 
-/// Turns a keyed record, without the byte that ends it, into its key and its record, in place.
-/// `None` if it isn't one.
+/// Decodes a keyed record, without the byte that ends it, into its key and its record, in place.
+/// `None` if it isn't a keyed record.
 #[must_use]
 pub fn decode_keyed(keyed: &mut [u8]) -> Option<Decoded> {
     let (key, kind) = decode_key(keyed)?;
@@ -115,8 +115,8 @@ pub fn decode_keyed(keyed: &mut [u8]) -> Option<Decoded> {
     Some(Decoded { key: 0..key, record: from..from + bytes })
 }
 
-/// Moves the bytes of the key to where its codes begin. Returns how many it has, and where the
-/// kind of the record is.
+/// Decodes the key in place. Returns its length, and the place of the byte that tells the kind of
+/// the record.
 #[inline]
 fn decode_key(keyed: &mut [u8]) -> Option<(usize, usize)> {
     let (mut from, mut to) = (0, 0);

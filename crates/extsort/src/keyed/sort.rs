@@ -11,8 +11,8 @@ use crate::variable::{
 use crate::{Error, Observer};
 use xsort_disk::Disk;
 
-/// The engine's settings for keyed records: what marks their ends, and the memory for what makes
-/// their keys and writes them.
+/// The engine's settings for keyed records: the byte that ends them, and the memory for building
+/// keys and writing records.
 #[must_use]
 pub fn of_keyed(engine: &LinesOptions) -> LinesOptions {
     LinesOptions {
@@ -24,22 +24,25 @@ pub fn of_keyed(engine: &LinesOptions) -> LinesOptions {
     }
 }
 
-/// What a sort of `bytes` bytes would use, by the settings that [`of_keyed`] made. With their keys
-/// records take more scratch than that, which is known when they are read.
+/// Plans a sort of `bytes` bytes, with settings from [`of_keyed`]. Records with their keys take
+/// more scratch than their input has bytes. That is known only when they are read, so
+/// `scratch_bytes` is unknown unless it is zero.
 ///
 /// # Errors
+///
 /// [`Error::Memory`] if the budget is too small.
 pub fn plan_keyed(options: &LinesOptions, bytes: Option<u64>) -> Result<LinesDryRun, Error> {
     let plan = dry_run_lines(options, &ByKey, bytes, None)?;
     Ok(LinesDryRun { scratch_bytes: plan.scratch_bytes.filter(|&bytes| bytes == 0), ..plan })
 }
 
-/// Sorts the keyed records of `inputs`, and writes `head` and the records to `output` without their
-/// keys; with a checkpoint, to the output that this names. The settings are those that [`of_keyed`]
-/// made. The report's bytes are those of keyed records, but for the written ones.
+/// Sorts the keyed records of `inputs`, and writes `head` and the records without their keys to
+/// `output`. With a checkpoint it writes to the checkpoint's output instead. `options` must come
+/// from [`of_keyed`]. The report's bytes are those of keyed records, except the written ones.
 ///
 /// # Errors
-/// As [`sort_lines`](crate::sort_lines).
+///
+/// The errors of [`sort_lines`](crate::sort_lines).
 pub fn sort_keyed(
     options: &LinesOptions,
     head: &[u8],

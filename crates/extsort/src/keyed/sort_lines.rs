@@ -1,4 +1,4 @@
-//! The outline of a sort of lines whose keys are made once, and travel before them.
+//! The outline of a sort of lines whose keys are built once, and travel before them.
 
 use super::encode::RECORD_END;
 use super::input::{from_beginning, to_keyed};
@@ -18,25 +18,26 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Disk;
 
-/// Keys are expected to take this share of what lines take.
+/// Expected size of copied keys, as a divisor of the lines' size.
 const KEY_SHARE: u64 = 2;
-/// The ends of a key that isn't copied are expected to take this share.
+/// Expected size of the ends of keys that aren't copied, as a divisor of the lines' size.
 const END_SHARE: u64 = 16;
-/// A line may take this share of the budget.
+/// Share of the budget that a line may take, as a divisor.
 const LINE_SHARE: u64 = 32;
-/// A long line is in memory as it was read, with what is read behind it, and with its key, which
-/// may be as long, twice: where it is made, and before the line.
+/// Copies of a long line in memory: as it was read, with the bytes read after it, and twice with
+/// its key, which may be as long: where the key is built, and before the line.
 const LINE_COPIES: u64 = 5;
-/// Of so many inputs it is remembered how to read them once more: what that takes isn't counted.
+/// Most inputs for which a second reading is kept possible. The memory for that isn't counted.
 const AGAIN_INPUTS_MAX: usize = 1 << 14;
 
-/// Sorts all lines of `inputs` by the keys that `keys` makes of them, and writes them to `output`.
-/// The report's spilled bytes are those of lines with their keys. If a line is too long to have a
-/// key before it, and all inputs can be read once more, they are sorted by `order`, which is that
-/// of the keys, without any.
+/// Sorts all lines of `inputs` by the keys that `keys` builds, and writes them to `output`. The
+/// report's spilled bytes are those of lines with their keys. If a line is too long to have a key
+/// before it, and all inputs can be read once more, they are sorted without keys by `order`, which
+/// must be the keys' order.
 ///
 /// # Errors
-/// As [`sort_lines`](crate::sort_lines).
+///
+/// The errors of [`sort_lines`](crate::sort_lines).
 pub fn sort_lines_by_keys<K: LineKeys>(
     options: &LinesOptions,
     (keys, order): (&Arc<K>, &dyn LineKernels),
@@ -48,7 +49,7 @@ pub fn sort_lines_by_keys<K: LineKeys>(
     let again = all_again(&inputs);
     let result = sort_keyed(options, keys, inputs, output.reborrow(), disk, observer);
     match (result, again) {
-        // Nothing is written before all lines are read.
+        // Nothing is written until all lines are read.
         (Err(Error::LongLine { .. }), Some(inputs)) => {
             sort_lines_to(options, order, inputs, output, disk, observer)
         }
@@ -56,7 +57,8 @@ pub fn sort_lines_by_keys<K: LineKeys>(
     }
 }
 
-/// All inputs, to be read once more: those of a sort by keys that finds a line too long for them.
+/// Copies of all inputs for a second reading, for a sort by keys that finds a line too long for
+/// them. `None` if an input can't be read twice.
 fn all_again(inputs: &[LinesInput]) -> Option<Vec<LinesInput>> {
     match inputs.len() {
         ..=AGAIN_INPUTS_MAX => inputs.iter().map(LinesInput::again).collect(),
@@ -64,9 +66,9 @@ fn all_again(inputs: &[LinesInput]) -> Option<Vec<LinesInput>> {
     }
 }
 
-/// The error of a sort without keys, if a sort with a larger budget may have keys and can't begin
-/// again without. Then the budget that a long line needs is that of a sort with keys. With less
-/// than `least_bytes` no sort has any.
+/// Corrects the needed budget in the error of a sort without keys. If a sort with a larger budget
+/// would use keys and can't begin again without them, a long line needs the budget of a sort with
+/// keys. Below `least_bytes` no sort uses keys.
 pub fn refused_with_room_for_keys(error: Error, can_begin_again: bool, least_bytes: u64) -> Error {
     match error {
         Error::LongLine { path, bytes, is_whole, budget_bytes, needed_bytes: Some(needed) }
@@ -79,7 +81,7 @@ pub fn refused_with_room_for_keys(error: Error, can_begin_again: bool, least_byt
     }
 }
 
-/// Whether a sort by keys of these inputs can begin again without keys.
+/// True if a sort of these inputs by keys can begin again without keys.
 pub fn can_begin_again(inputs: &[LinesInput]) -> bool {
     all_again(inputs).is_some()
 }
@@ -113,7 +115,7 @@ fn sort_keyed<K: LineKeys>(
         Box::new(SummedLines { restore: RestoreLines::new(delimiter, keys.place()), written })
     };
     let sums = || [keying.keyed.sum.load(Relaxed), written_sum.load(Relaxed)];
-    // Only the engine knows what was dropped, or read before a checkpoint.
+    // Only the engine knows which lines were dropped, or read before a checkpoint.
     let has_sums = !options.is_unique && options.checkpoint.is_none();
     let form = OutputForm { head: &[], segment: &segment, sums: has_sums.then_some(&sums) };
     let by_judge = ByKeyThenJudged(&**keys);
@@ -128,7 +130,7 @@ fn sort_keyed<K: LineKeys>(
     Ok(LinesReport { bytes, checksum: Some(sum), ..report })
 }
 
-/// Lines without their keys, hashed as they are written.
+/// Restores lines without their keys, and hashes them as they are written.
 struct SummedLines {
     restore: RestoreLines,
     written: LineSum,
@@ -150,7 +152,7 @@ impl SegmentForm for SummedLines {
     }
 }
 
-/// Inputs whose lines have keys.
+/// The inputs, mapped to keyed lines.
 fn keyed<K: LineKeys>(
     keying: &Arc<LineKeying<K>>,
     memory: KeyingMemory,
@@ -161,7 +163,7 @@ fn keyed<K: LineKeys>(
         parts_max: memory.pieces(),
         map: {
             let keying = Arc::new(keying.of_parts());
-            // Whoever reads a part makes its keys.
+            // The thread that reads a part also builds its keys.
             let own = move || Arc::new(KeyingThreads::new(Arc::clone(&keying), 0));
             Arc::new(move || to_keyed(from_beginning(0), own()))
         },
@@ -181,7 +183,7 @@ fn keyed<K: LineKeys>(
     inputs.into_iter().zip(0..).map(keyed).collect()
 }
 
-/// The refusal of a line for which the budget has no room.
+/// The error for a line that exceeds the room in the budget.
 fn too_long(error: Error, budget_bytes: u64) -> Error {
     let Error::Disk(error) = error else { return error };
     let inner = error.source.get_ref().and_then(|inner| inner.downcast_ref::<TooLong>());

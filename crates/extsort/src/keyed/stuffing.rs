@@ -1,23 +1,24 @@
-//! A record of any bytes without the byte 0: consistent overhead byte stuffing (S. Cheshire and
-//! M. Baker, SIGCOMM 1997).
+//! A record of any bytes without the byte 0: consistent overhead byte stuffing (S. Cheshire and M.
+//! Baker, SIGCOMM 1997).
 //!
 //! ```text
 //!  record   11 22 00 33        00 00         254 bytes but 0
 //!  stuffed  03 11 22 02 33     01 01 01      ff and the 254 bytes, 01
 //! ```
 //!
-//! A code byte says where the next one is. There was a zero at its place, unless the code before
-//! it is ff, which stands for 254 bytes and no zero. It takes a byte in 254, whatever the record.
+//! A code byte tells the distance to the next one. Each code byte replaces a zero, except the first
+//! and one after ff, which stands for 254 bytes and no zero. The overhead is at most one byte in
+//! 254, whatever the record.
 
-/// The code of as many bytes as one can stand for, and no zero.
+/// The code of the most bytes that a code can stand for, without a zero.
 const FULL: u8 = 0xff;
 
-/// Appends the codes and bytes of a record, which is in two parts.
+/// Appends the codes and bytes of a record, which is `record` followed by `more`.
 pub(super) fn push_stuffed(out: &mut Vec<u8>, record: &[u8], more: &[u8]) {
     let mut stuffing = Stuffing::new(record);
     let last;
     if !more.is_empty() {
-        // A code depends on no more than what it can stand for: all others need no copy.
+        // A code depends only on the bytes it can stand for, so only the last part is copied.
         while stuffing.rest.is_some_and(|rest| rest.len() >= FULL as usize) {
             stuffing.push_code(out);
         }
@@ -27,27 +28,27 @@ pub(super) fn push_stuffed(out: &mut Vec<u8>, record: &[u8], more: &[u8]) {
     while stuffing.push_code(out) {}
 }
 
-/// A record of which not all codes are appended yet.
+/// A record whose codes aren't all appended yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stuffing<'r> {
-    /// `None` behind the last code.
+    /// `None` after the last code.
     rest: Option<&'r [u8]>,
 }
 
 impl<'r> Stuffing<'r> {
-    /// Most bytes of a code and what it stands for.
+    /// Most bytes of a code and the bytes it stands for.
     pub(super) const CODE_BYTES_MAX: usize = FULL as usize;
 
     pub(super) fn new(record: &'r [u8]) -> Stuffing<'r> {
         Stuffing { rest: Some(record) }
     }
 
-    /// Whether all codes are appended.
+    /// True if all codes are appended.
     pub(super) fn is_over(&self) -> bool {
         self.rest.is_none()
     }
 
-    /// Appends the next code and its bytes; false if there are no more.
+    /// Appends the next code and its bytes. Returns false if there are no more.
     #[inline]
     pub(super) fn push_code(&mut self, out: &mut Vec<u8>) -> bool {
         let Some(rest) = self.rest else { return false };
@@ -70,12 +71,12 @@ impl<'r> Stuffing<'r> {
 pub(super) struct Unstuffing {
     /// Bytes up to the next code.
     pub(super) left: u8,
-    /// Whether there is a zero at its place.
+    /// True if the next code replaces a zero.
     is_zero: bool,
 }
 
 impl Unstuffing {
-    /// Takes a code, which isn't 0. Returns whether a zero comes before what it stands for.
+    /// Takes a code, which isn't 0. Returns true if a zero comes before the bytes it stands for.
     pub(super) fn code(&mut self, code: u8) -> bool {
         let is_zero = self.is_zero;
         *self = Unstuffing { left: code.wrapping_sub(1), is_zero: code < FULL };
@@ -83,7 +84,7 @@ impl Unstuffing {
     }
 }
 
-/// Takes a stuffed record's codes away, in place. Returns how many bytes the record has.
+/// Removes a stuffed record's codes, in place. Returns the record's length in bytes.
 pub(super) fn unstuff(stuffed: &mut [u8]) -> usize {
     let (mut unstuffing, mut from, mut to) = (Unstuffing::default(), 0, 0);
     while from < stuffed.len() {

@@ -1,4 +1,4 @@
-//! Why an input isn't made of prefixed records, or has one without a key.
+//! Errors of inputs that aren't made of prefixed records, or have a record without a key.
 
 use crate::keyed::MoreMemory;
 use std::io;
@@ -6,7 +6,7 @@ use thiserror::Error;
 use xsort_records::{BadPrefix, KeyField, Prefix};
 
 /// A record that can't be sorted. Records are counted from 1 in their file, and bytes from 0. The
-/// error that contains it names the file.
+/// error that contains this one names the file.
 #[derive(Debug, Error)]
 pub(super) enum BadRecord {
     #[error(

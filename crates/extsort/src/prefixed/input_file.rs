@@ -1,4 +1,4 @@
-//! A file that must stay as it is while it is read.
+//! An input file that must not change while it is read.
 
 use crate::variable::{Content, InputBytes, LinesInput, OpenInput};
 use std::fs::{File, Metadata};
@@ -9,13 +9,13 @@ use std::time::SystemTime;
 use thiserror::Error;
 use xsort_disk::{Disk, is_url};
 
-/// Somebody wrote to a file while it was read.
+/// Another process wrote to a file while it was read.
 #[derive(Debug, Error)]
 #[error("it was changed while it was read: try again once nobody writes to it")]
 pub(super) struct Changed;
 
-/// The file at a path, or what else is there, opened when its turn comes. A regular file whose
-/// size or time of the last change is another one at its end is an error.
+/// Returns the file at `path`, or whatever else is there, as an input that is opened when its turn
+/// comes. Reading fails if a regular file's size or modification time has changed by its end.
 #[must_use]
 pub fn input_file(path: &Path) -> LinesInput {
     let input = LinesInput::at(path);
@@ -31,9 +31,10 @@ pub fn input_file(path: &Path) -> LinesInput {
     }
 }
 
-/// The same, but a URL is looked up on the disk, and read by it.
+/// Returns the input at `path`: a URL through the disk, anything else as [`input_file`] does.
 ///
 /// # Errors
+///
 /// If there is no file at a URL, or the disk can't tell.
 pub fn input_on(disk: &Arc<dyn Disk>, path: &Path) -> Result<LinesInput, xsort_disk::Error> {
     if is_url(path) { LinesInput::on(disk, path) } else { Ok(input_file(path)) }

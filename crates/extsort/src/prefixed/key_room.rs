@@ -1,22 +1,23 @@
-//! How much memory records take with their keys.
+//! The memory that records take with their keys.
 
 use xsort_records::{KeyField, KeyKind};
 
-/// Keys of no more bytes take next to nothing.
+/// Keys of up to this many bytes take almost no memory.
 const SHORT_KEY_BYTES_MAX: usize = 1 << 20;
-/// Copies of the longest record beside the engine's pool: as it was read, with a quarter of what
-/// was read behind it, and with its key.
+/// Copies of the longest record beside the engine's pool: as it was read, with a quarter of its
+/// length read after it, and with its key.
 const COPIES: u64 = 3;
-/// The same if its key is as long, each byte of which may take two. Sorts of records of 16 MiB in
-/// 256 MiB took up to 36 MiB too much without it (two cores, November 2026).
+/// Copies of the longest record if its key is as long, since each byte of the key may take two.
+/// Sorts of records of 16 MiB in 256 MiB took up to 36 MiB too much without it (two cores, November
+/// 2026).
 const COPIES_WITH_KEY: u64 = 6;
-/// Bytes of a code, and of the longest number.
+/// Bytes of a code.
 const CODE_BYTES: u64 = 2;
 const NUMBER_BYTES_MAX: u64 = 16;
-/// Stuffing takes a byte in so many.
+/// Stuffing adds one byte per this many bytes.
 const STUFFED_BYTES: u64 = 254;
 
-/// Copies of the longest record for which there must be memory.
+/// Number of copies of the longest record that the budget must have memory for.
 pub(super) fn copies(fields: &[KeyField]) -> u64 {
     let text_bytes = fields.iter().filter(|field| field.kind == KeyKind::Bytes);
     let text_bytes: usize = text_bytes.map(|field| field.length).fold(0, usize::saturating_add);
@@ -26,7 +27,7 @@ pub(super) fn copies(fields: &[KeyField]) -> u64 {
     }
 }
 
-/// The most bytes that a record of so many bytes takes with its key, whatever is in it.
+/// Most bytes that a record of `record_bytes` bytes takes with its key, whatever its content.
 pub(super) fn keyed_bytes_most<'f>(
     fields: impl ExactSizeIterator<Item = &'f KeyField>,
     record_bytes: u64,
@@ -39,7 +40,7 @@ pub(super) fn keyed_bytes_most<'f>(
         0 => record_bytes,
         _ => fields.map(own).fold(0, u64::saturating_add),
     };
-    // Behind the key: its end, the kind of record, a code where none is full, and the end.
+    // After the key: its end, the kind of record, a code where none is full, and the end.
     let marks = CODE_BYTES + 1 + 1 + 1;
     record_bytes
         .saturating_add(record_bytes / STUFFED_BYTES + marks)

@@ -1,8 +1,8 @@
-//! Records on their way in: a walk from prefix to prefix, and the keys that are made of what lies
+//! Turns an input into keyed records: walks from prefix to prefix, and builds keys of the bytes
 //! between.
 //!
-//! The walk is cheap enough to be done twice: once where pieces are cut, by the reading thread, and
-//! once where their keys are made. So no index travels with a piece.
+//! The walk is cheap enough to be done twice: when the reading thread cuts pieces, and when their
+//! keys are built. So no index travels with a piece.
 
 use super::bad_record::BadRecord;
 use super::key_room::keyed_bytes_most;
@@ -14,10 +14,10 @@ use xsort_records::{Checksum, Key, KeyField, KeyKind, KeyRule, Layout, LayoutErr
 
 /// Bytes of the longest number.
 const NUMBER_BYTES_MAX: usize = 16;
-/// A key may begin at any byte up to this one, also where no record is as long.
+/// Offsets of keys up to this one are accepted, even if no record can be that long.
 const OFFSET_BYTES_MAX: usize = 16 << 20;
 
-/// How the records of all inputs of a sort become keyed records.
+/// Cuts prefixed records and builds their keys, for all inputs of a sort.
 #[derive(Debug)]
 pub(super) struct PrefixedKeying {
     prefix: Prefix,
@@ -27,10 +27,10 @@ pub(super) struct PrefixedKeying {
     pub(super) read: Mutex<RecordsRead>,
 }
 
-/// The records that have their keys.
+/// Counts the records that have their keys.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RecordsRead {
-    /// Their number and checksum, with their prefixes.
+    /// Number and checksum of the records, with their prefixes.
     pub(super) checksum: Checksum,
     pub(super) bytes: u64,
 }
@@ -38,15 +38,15 @@ pub(super) struct RecordsRead {
 #[derive(Debug)]
 struct Field {
     field: KeyField,
-    /// The key of the bytes of a number.
+    /// Encodes a number as a key; `None` for a field of bytes.
     number: Option<Layout>,
 }
 
-/// What comes next.
+/// The next record of the input, or how much of it is missing.
 enum Next {
-    /// A record that is whole: bytes of its prefix, and all its bytes.
+    /// A whole record: the length of its prefix, and its whole length.
     Whole { prefix_bytes: usize, bytes: usize },
-    /// One that isn't whole yet, and may have so many bytes.
+    /// A record that isn't complete yet, and has at most `bytes_max` bytes.
     Part { bytes_max: usize },
 }
 
@@ -63,15 +63,15 @@ impl PrefixedKeying {
         Ok(PrefixedKeying { prefix, fields, room, read: Mutex::default() })
     }
 
-    /// What to do about a record that is too long to be read.
+    /// The advice for a record of `bytes` bytes that is too long to be read.
     fn room_for(&self, bytes: u64) -> MoreMemory {
         let fields = self.fields.iter().map(|field| &field.field);
         let keyed_bytes = keyed_bytes_most(fields, bytes);
         MoreMemory(self.room.budget_of(bytes, keyed_bytes))
     }
 
-    /// The record that `rest` begins with, if it is whole, or how long it may be. `at` is its
-    /// number and its first byte.
+    /// Returns the record that `rest` begins with if it is whole, else how long it may be. `at` is
+    /// its number and offset.
     fn next(&self, rest: &[u8], is_last: bool, at: Piece) -> Result<Next, BadRecord> {
         let (prefix, Piece { record, offset, .. }) = (self.prefix, at);
         let read = prefix.read(rest);
@@ -101,8 +101,8 @@ impl PrefixedKeying {
         }
     }
 
-    /// Appends the key of a record, of which `body` is what lies behind the prefix. Returns the
-    /// field that it is too short for, if there is one.
+    /// Appends the key of a record. `body` is the record without its prefix. Returns the first
+    /// field that the record is too short for, if there is one.
     fn push_key(
         &self,
         keyed: &mut Vec<u8>,
@@ -125,7 +125,7 @@ impl PrefixedKeying {
                     let mut buffer = [0; NUMBER_BYTES_MAX];
                     let encoded = &mut buffer[..length];
                     number.encode(&body[offset..end], encoded);
-                    // Its direction is in its bytes.
+                    // The direction is already in the encoded bytes.
                     KeyWriter { out: keyed, is_descending: false }.fixed(encoded);
                 }
             }
@@ -258,7 +258,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the ends of what was read, the pieces are the records one by one.
+        /// Wherever reads end, the pieces are the records one by one.
         #[test]
         fn pieces_are_whole_records(
             bodies in vec(bodies(), 0..40),
@@ -293,7 +293,7 @@ mod tests {
             prop_assert_eq!(read.bytes, text.len() as u64);
         }
 
-        /// A part of a field of bytes is a shorter text.
+        /// A record that has only a part of a field of bytes compares as a shorter text.
         #[test]
         fn keys_compare_as_parts_of_records_do(a in bodies(), b in bodies()) {
             let part = |body: &[u8], from: usize, to: usize| -> Vec<u8> {

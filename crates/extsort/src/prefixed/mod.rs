@@ -1,20 +1,20 @@
-//! Sorting records of varying length that begin with their length.
+//! Sorts records of varying length that begin with their length.
 //!
 //! ```text
 //!  inputs --> walk from prefix to prefix --> keyed records --> sort_keyed --> records --> output
 //!             (the reading thread)           (all threads)
 //! ```
 //!
-//! A record comes out with the bytes it came in with, those of its prefix, too.
+//! Records are written unchanged, with their prefixes.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `sort` | the outline |
-//! | `options` | what is asked for |
-//! | `keying` | records on their way in: cut, and given their keys |
-//! | `key_room` | how much memory they take with these |
-//! | `bad_record` | why an input can't be sorted |
-//! | `input_file` | a file that must stay as it is while it is read |
+//! | `options` | the settings |
+//! | `keying` | reads an input: cuts its records and builds their keys |
+//! | `key_room` | the memory that records take with their keys |
+//! | `bad_record` | errors of inputs that can't be sorted |
+//! | `input_file` | a file that must not change while it is read |
 
 mod bad_record;
 mod input_file;

@@ -1,16 +1,16 @@
-//! What a sort of prefixed records is asked for.
+//! Settings of a sort of prefixed records.
 
 use xsort_records::{KeyField, Prefix};
 
-/// What is asked for.
+/// Settings of a sort of prefixed records.
 #[derive(Clone, Debug)]
 pub struct PrefixedOptions {
-    /// What records begin with.
+    /// The prefix that records begin with.
     pub prefix: Prefix,
-    /// The fields of the key, the most significant first, at offsets behind the prefix. Without
-    /// any, all bytes behind it are the key.
+    /// The fields of the key, the most significant first. Offsets count from the end of the prefix.
+    /// Without fields, all bytes after the prefix are the key.
     ///
-    /// Of a field of bytes a record may have a part or nothing, which compares as a shorter text
-    /// does. Every record must have the fields that are numbers.
+    /// A record may have only a part of a field of bytes, or nothing of it; it then compares as a
+    /// shorter text. Every record must have all fields that are numbers.
     pub fields: Vec<KeyField>,
 }

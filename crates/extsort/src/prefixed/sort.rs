@@ -16,12 +16,13 @@ use xsort_disk::Disk;
 use xsort_records::KeyField;
 
 /// Sorts the records of `inputs` together. Records with equal keys keep the order of the input.
-/// `engine` says with which memory, threads and scratch; if it has a checkpoint, `output` is not
-/// used.
+/// `engine` sets memory, threads and scratch. If it has a checkpoint, `output` is not used.
 ///
 /// # Errors
+///
 /// [`Error::Settings`] if no record can have the key's fields; [`Error::Input`] if an input isn't
-/// made of such records, or is changed meanwhile; otherwise as [`sort_lines`](crate::sort_lines).
+/// made of such records, or changes while it is read; otherwise those of
+/// [`sort_lines`](crate::sort_lines).
 pub fn sort_prefixed(
     options: &PrefixedOptions,
     engine: &LinesOptions,
@@ -37,19 +38,20 @@ pub fn sort_prefixed(
     Ok(report(&sorted, read))
 }
 
-/// Records with their keys, for whoever sorts and merges them in a way of his own.
+/// Records with their keys, for a caller that sorts and merges them itself.
 #[derive(Debug)]
 pub struct KeyedRecords {
     /// The inputs, as keyed records.
     pub inputs: Vec<LinesInput>,
-    /// The settings of a sort of these.
+    /// The engine's settings for a sort of keyed records.
     pub engine: LinesOptions,
     keying: Arc<PrefixedKeying>,
 }
 
-/// The records of `inputs` behind their keys. Nothing is read yet.
+/// Returns the records of `inputs` as keyed records. Nothing is read yet.
 ///
 /// # Errors
+///
 /// [`Error::Settings`] if no record can have the key's fields.
 pub fn keyed_records(
     options: &PrefixedOptions,
@@ -68,15 +70,16 @@ pub fn keyed_records(
     Ok(KeyedRecords { inputs, engine, keying })
 }
 
-/// An error of a sort of keyed records, as that of a sort of prefixed records.
+/// Converts an error of a sort of keyed records into one of a sort of prefixed records.
 pub fn of_records_read(error: Error, observer: &dyn Observer) -> Error {
     of_input::<Changed>(of_input::<BadRecord>(error, observer), observer)
 }
 
-/// What a sort of `bytes` bytes of prefixed records would use. With their keys they take more
-/// scratch than that, which is known when they are read.
+/// Plans a sort of `bytes` bytes of prefixed records. Records with their keys take more scratch
+/// than their input has bytes; how much is known only when they are read.
 ///
 /// # Errors
+///
 /// [`Error::Memory`] if the budget is too small.
 pub fn plan_prefixed(
     options: &PrefixedOptions,
@@ -86,22 +89,23 @@ pub fn plan_prefixed(
     plan_keyed(&of_records(&options.fields, engine), bytes)
 }
 
-/// The engine's settings, with what records take on their way in and out.
+/// The engine's settings, with the memory for reading records, building their keys and writing
+/// them.
 fn of_records(fields: &[KeyField], engine: &LinesOptions) -> LinesOptions {
     let taken_bytes = engine.taken_bytes + copies_bytes(engine.budget_bytes, copies(fields));
     of_keyed(&LinesOptions { taken_bytes, ..engine.clone() })
 }
 
-/// An input whose records have their keys. It takes next to no memory before its first read, and
-/// none behind its last one: there may be many.
+/// An input as keyed records. It takes almost no memory before its first read and none after its
+/// last one, because there may be many inputs.
 fn keyed(input: LinesInput, threads: &Arc<KeyingThreads<PrefixedKeying>>) -> LinesInput {
     let (path, threads) = (input.path.clone(), Arc::clone(threads));
     let keyed = KeyedInput::new(input.into_bytes(), from_beginning(0), threads);
     LinesInput { path, bytes: None, content: Content::Stream(Box::new(keyed)) }
 }
 
-/// What was done. Where an earlier process has read records, this one has no checksum of all; their
-/// bytes are those that were written, since none is dropped.
+/// Builds the report. If an earlier process has read some records, the checksum of all isn't known.
+/// Their bytes are then the written bytes, since no record is dropped.
 fn report(sorted: &LinesReport, read: RecordsRead) -> KeyedReport {
     let RecordsRead { checksum, bytes } = read;
     let is_all_read = checksum.records() == sorted.lines;

@@ -1,4 +1,4 @@
-//! The way out: the engine's bytes in blocks, and the keyed records in these.
+//! Passes the engine's output on in blocks, and reads the keyed records from them.
 
 use super::watch::Watch;
 use crate::Observer;
@@ -8,8 +8,7 @@ use crossbeam_channel::{Receiver, SendTimeoutError, Sender, bounded, unbounded};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Blocks of so many bytes, of which so many wait: where they are written, and where they are
-/// taken.
+/// Returns the two ends of a queue of blocks: `bytes` bytes each, of which `waiting` may wait.
 pub(super) fn blocks(bytes: usize, waiting: usize, watch: Arc<Watch>) -> (BlockWriter, Blocks) {
     let (to, from) = bounded(waiting);
     let (free_to, free) = unbounded();
@@ -19,10 +18,10 @@ pub(super) fn blocks(bytes: usize, waiting: usize, watch: Arc<Watch>) -> (BlockW
     (writer, taken)
 }
 
-/// Takes the engine's bytes.
+/// Takes the engine's output and sends it in blocks.
 pub(super) struct BlockWriter {
     to: Sender<Vec<u8>>,
-    /// Blocks to use again.
+    /// Empty blocks for reuse.
     free: Receiver<Vec<u8>>,
     /// The block that is being filled.
     block: Vec<u8>,
@@ -44,7 +43,7 @@ impl Write for BlockWriter {
         Ok(own)
     }
 
-    /// Waits until there is room for the block, unless the sort is to stop.
+    /// Waits until there is room for the block. Fails if the sort is to stop.
     fn flush(&mut self) -> io::Result<()> {
         let mut block = std::mem::take(&mut self.block);
         while !block.is_empty() {
@@ -58,21 +57,22 @@ impl Write for BlockWriter {
     }
 }
 
-/// The keyed records of blocks, which end anywhere.
+/// Reads keyed records from blocks. A record may span blocks.
 #[derive(Debug)]
 pub(super) struct Blocks {
-    /// `None` once nobody takes more.
+    /// `None` once no more records are read.
     from: Option<Receiver<Vec<u8>>>,
     free: Sender<Vec<u8>>,
     block: Vec<u8>,
-    /// How far it was taken.
+    /// Bytes of the block that have been read.
     at: usize,
-    /// A record from several blocks.
+    /// A record that spans several blocks.
     joined: Vec<u8>,
 }
 
 impl Blocks {
-    /// The next keyed record, without the byte that ends it; `None` if the engine has ended.
+    /// Returns the next keyed record, without the byte that ends it; `None` if the engine has
+    /// ended.
     pub(super) fn next_keyed(&mut self) -> Option<&mut [u8]> {
         let from = self.at;
         if let Some(bytes) = memchr::memchr(RECORD_END, &self.block[from..]) {
@@ -91,7 +91,7 @@ impl Blocks {
         }
     }
 
-    /// Takes no more. The engine's next write fails.
+    /// Closes the queue. The engine's next write fails.
     pub(super) fn close(&mut self) {
         self.from = None;
     }

@@ -1,4 +1,4 @@
-//! The thread that sorts what is pushed.
+//! The thread that sorts the pushed records.
 
 use super::blocks::BlockWriter;
 use super::outcome::Ended;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use xsort_disk::{Disk, Operation};
 
-/// What the thread needs.
+/// What the sorting thread needs.
 pub(super) struct Engine {
     pub(super) options: LinesOptions,
     pub(super) disk: Arc<dyn Disk>,
@@ -22,8 +22,8 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    /// Starts the thread, which sorts `stream`, of so many bytes if that is known. The outcome
-    /// gets its result in any case.
+    /// Starts the thread, which sorts `stream`. `bytes` is its size, if known. The outcome gets the
+    /// thread's result in any case.
     pub(super) fn spawn(
         mut self,
         stream: InputBytes<'static>,
@@ -39,7 +39,7 @@ impl Engine {
             };
             let outcome = Arc::clone(&self.watch.outcome);
             outcome.end(result);
-            // Whoever takes records waits for the end of this, and finds the outcome then.
+            // The reader waits until the block writer is dropped. The outcome is set by then.
             drop(self);
         };
         Builder::new().name("xsort-sorter".into()).spawn(work).map_err(|source| {

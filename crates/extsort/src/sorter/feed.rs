@@ -1,4 +1,4 @@
-//! What all pushers of a sort share: their turns to send, their memory, and what they have counted.
+//! What all pushers of a sort share: their turns to send, their memory and their counts.
 
 use super::engine::Engine;
 use super::options::{BUFFERS_IN, Shares, SorterOptions, budget_of_record};
@@ -13,12 +13,12 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::thread::JoinHandle;
 
-/// The way from pushers to the engine.
+/// The queue from the pushers to the engine.
 pub(super) struct Feed {
     turn: Mutex<State>,
     thread: Mutex<Option<JoinHandle<()>>>,
     pub(super) outcome: Arc<Outcome>,
-    /// Buffers to use again, which the stream gives back.
+    /// Empty buffers for reuse, returned by the stream.
     free: Receiver<Vec<u8>>,
     free_to: Sender<Vec<u8>>,
     pub(super) options: SorterOptions,
@@ -32,21 +32,21 @@ pub(super) struct Feed {
 
 /// Where buffers go.
 enum State {
-    /// To an engine that the first one starts.
+    /// To an engine that the first buffer starts.
     Waiting(Box<Engine>),
     Running(Sender<Vec<u8>>),
-    /// Nowhere: all was pushed, or the sort has failed.
+    /// Nowhere: the input has ended, or the sort has failed.
     Over,
 }
 
-/// The right to send buffers one behind the other.
+/// The exclusive right to send buffers, one after the other.
 pub(super) struct Turn<'f> {
     feed: &'f Feed,
     state: MutexGuard<'f, State>,
 }
 
 impl Feed {
-    /// To an engine that isn't started yet.
+    /// A feed to an engine that isn't started yet.
     pub(super) fn new(options: SorterOptions, shares: Shares, engine: Engine) -> Feed {
         let (free_to, free) = unbounded();
         Feed {
@@ -64,26 +64,26 @@ impl Feed {
         }
     }
 
-    /// Counts another pusher, and returns how many bytes its buffer may have.
+    /// Counts another pusher, and returns the size of its buffer in bytes.
     pub(super) fn enter(&self) -> usize {
         self.pushers.fetch_add(1, AcqRel);
         self.shares.take_pusher_bytes(&mut self.memory.lock())
     }
 
-    /// Counts a pusher less.
+    /// Removes a pusher from the count, and returns its buffer's memory.
     pub(super) fn leave(&self, buffer_bytes: usize) {
         let mut left = self.memory.lock();
         *left = (*left + buffer_bytes).min(self.shares.pushers_bytes);
-        // The last thing that a pusher does: its records are counted.
+        // A pusher does this last: its records are counted by now.
         self.pushers.fetch_sub(1, AcqRel);
     }
 
-    /// Pushers that there are.
+    /// Number of pushers.
     pub(super) fn pushers(&self) -> u64 {
         self.pushers.load(Acquire)
     }
 
-    /// Counts records that were, or are about to be, sent.
+    /// Counts records that were sent, or are about to be.
     pub(super) fn count(&self, records: u64, bytes: u64) {
         self.records.fetch_add(records, Relaxed);
         self.bytes.fetch_add(bytes, Relaxed);
@@ -94,14 +94,14 @@ impl Feed {
         (self.records.load(Relaxed), self.bytes.load(Relaxed))
     }
 
-    /// An empty buffer of at least so many bytes.
+    /// Returns an empty buffer with room for at least `bytes` bytes.
     pub(super) fn buffer(&self, bytes: usize) -> Vec<u8> {
         let mut buffer = self.free.try_recv().unwrap_or_default();
         buffer.reserve_exact(bytes);
         buffer
     }
 
-    /// Why a record of so many bytes with its key can't be pushed.
+    /// Returns the error for a record that is too long with its key.
     pub(super) fn refuse(&self, record_bytes: usize, keyed_bytes: usize) -> Error {
         Error::LongRecord {
             bytes: record_bytes as u64,
@@ -115,8 +115,8 @@ impl Feed {
         Turn { feed: self, state: self.turn.lock() }
     }
 
-    /// Ends the stream with a last buffer. If that is all, the engine knows how much to sort, and
-    /// takes no more memory and threads than that needs.
+    /// Ends the stream with a last buffer. If no buffer was sent before, the engine knows the size
+    /// of the data, and uses no more memory and threads than that needs.
     pub(super) fn close(&self, last: Vec<u8>) -> Result<(), Ended> {
         let mut turn = self.turn();
         match std::mem::replace(&mut *turn.state, State::Over) {
@@ -129,13 +129,13 @@ impl Feed {
             running => *turn.state = running,
         }
         turn.send(last)?;
-        // An empty buffer is the end.
+        // An empty buffer marks the end.
         turn.send_buffer(Vec::new())?;
         *turn.state = State::Over;
         Ok(())
     }
 
-    /// Stops the sort and waits until its memory and scratch are gone.
+    /// Stops the sort and waits until its memory and scratch are freed.
     pub(super) fn abandon(&self) {
         self.outcome.stop();
         let state = std::mem::replace(&mut *self.turn.lock(), State::Over);
@@ -144,14 +144,14 @@ impl Feed {
         }
         drop(state);
         if let Some(thread) = self.thread.lock().take() {
-            // Its result is in the outcome, also that of a panic.
+            // The outcome has its result, even after a panic.
             drop(thread.join());
         }
     }
 }
 
 impl Turn<'_> {
-    /// Sends keyed records. Waits while too much is on its way.
+    /// Sends keyed records. Waits while the queue is full.
     pub(super) fn send(&mut self, buffer: Vec<u8>) -> Result<(), Ended> {
         if buffer.is_empty() { Ok(()) } else { self.send_buffer(buffer) }
     }

@@ -1,5 +1,5 @@
-//! A sort that is pushed to and pulled from: records of any bytes with keys of any bytes, which are
-//! in memory on both sides. The engine in between is that of keyed records.
+//! A sort with push and pull interfaces: records and keys of any bytes, in memory on both sides.
+//! The engine in between is that of keyed records.
 //!
 //! ```text
 //!  pusher --\                                                        blocks of
@@ -7,7 +7,7 @@
 //!  pusher --/   (the threads that push)        (the engine's threads)   (the thread that takes)
 //! ```
 //!
-//! Both ways are bounded: who pushes waits for the engine, and the engine for whoever takes. All
+//! Both queues are bounded: pushers wait for the engine, and the engine waits for the reader. All
 //! buffers are a part of the budget.
 //!
 //! | file | idea |
@@ -16,9 +16,9 @@
 //! | `pusher` | a thread's own buffer of keyed records |
 //! | `feed` | what all pushers share: their turns, their memory, their counts |
 //! | `engine` | the thread that sorts |
-//! | `stream`, `blocks` | the way in and the way out |
-//! | `outcome`, `watch` | how the sort ends, and who may stop it |
-//! | `options`, `report` | what is asked for, and what was done |
+//! | `stream`, `blocks` | the queues before and after the engine |
+//! | `outcome`, `watch` | how the sort ends, and its ways to be stopped |
+//! | `options`, `report` | the settings, and the report |
 
 mod blocks;
 mod engine;

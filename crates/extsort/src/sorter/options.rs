@@ -1,4 +1,4 @@
-//! What a pushed sort is asked for, and how its budget is divided.
+//! Settings of a pushed sort, and how its budget is divided.
 //!
 //! ```text
 //! | buffers of pushers | buffers on the way in | blocks on the way out | long record | engine |
@@ -13,31 +13,31 @@ use xsort_kernels::Caches;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// The least budget: a smaller one is taken for this.
+/// The least budget in bytes. A smaller one is raised to this.
 const BUDGET_BYTES_MIN: u64 = 4 * MIB;
-/// Bytes of a buffer on its way in, and of a block on its way out, at most.
+/// Most bytes of a buffer on its way in, and of a block on its way out.
 const BUFFER_BYTES_MAX: u64 = 256 * KIB;
-/// They take one in so many bytes of the budget.
+/// Share of the budget for one buffer or block, as a divisor.
 const BUFFER_SHARE: u64 = 128;
 /// Least bytes of a pusher's buffer.
 const PUSHER_BYTES_MIN: u64 = 4 * KIB;
-/// All pushers take at most one in so many bytes of the budget, but for the least that each takes.
+/// Share of the budget for all pushers, as a divisor. Each still gets [`PUSHER_BYTES_MIN`].
 const PUSHERS_SHARE: u64 = 16;
 /// Buffers that wait for the engine.
 pub(super) const BUFFERS_IN: usize = 4;
-/// Blocks that wait for whoever takes records.
+/// Blocks that wait for the reader of the records.
 pub(super) const BLOCKS_OUT: usize = 4;
-/// The longest record takes one in so many bytes of the budget where it is put together again.
+/// Share of the budget, as a divisor, for the longest record where its pieces are joined.
 const LONG_SHARE: u64 = 8;
 
 /// Settings of a pushed sort.
 #[derive(Clone, Debug)]
 pub struct SorterOptions {
-    /// Memory for everything that grows with the data, in bytes; at least 4 MiB are taken.
+    /// Memory for everything that grows with the data, in bytes. The minimum is 4 MiB.
     pub budget_bytes: u64,
     /// Threads that sort and merge.
     pub threads: usize,
-    /// Caches for which the sort in memory sizes its pieces.
+    /// Sizes of the caches, which set the size of pieces for the sort in memory.
     pub caches: Caches,
     /// Directories for scratch files.
     pub scratch: Vec<PathBuf>,
@@ -52,7 +52,7 @@ pub(super) struct Shares {
     pub(super) pushers_bytes: usize,
     /// Bytes of the longest keyed record.
     pub(super) keyed_bytes_max: usize,
-    /// All of these.
+    /// Bytes of the budget that all of these take.
     taken_bytes: u64,
 }
 
@@ -61,7 +61,7 @@ impl Shares {
         let budget = options.budget_bytes.max(BUDGET_BYTES_MIN);
         let buffer = (budget / BUFFER_SHARE).min(BUFFER_BYTES_MAX);
         let pushers = (buffer * (options.threads as u64 + 4)).min(budget / PUSHERS_SHARE);
-        // On each side one more is worked on, and one waits to be used again.
+        // On each side one more is in work, and one waits for reuse.
         let buffers = (BUFFERS_IN + 1 + BLOCKS_OUT + 2) as u64;
         let long = budget / LONG_SHARE;
         let taken_bytes = buffers * buffer + pushers + long;
@@ -79,7 +79,7 @@ impl Shares {
         engine_options(options, self.taken_bytes)
     }
 
-    /// Takes memory for a pusher's buffer from what is left for them.
+    /// Takes memory for a pusher's buffer from the `left` bytes.
     pub(super) fn take_pusher_bytes(&self, left: &mut usize) -> usize {
         let bytes = (*left / 4).clamp(PUSHER_BYTES_MIN as usize, self.buffer_bytes);
         *left = left.saturating_sub(bytes);
@@ -102,7 +102,7 @@ fn engine_options(options: &SorterOptions, taken_bytes: u64) -> LinesOptions {
     }
 }
 
-/// The least budget in which a keyed record of so many bytes can be sorted.
+/// The least budget in bytes that can sort a keyed record of `keyed_bytes` bytes.
 pub(super) fn budget_of_record(options: &SorterOptions, keyed_bytes: usize) -> Option<u64> {
     let with = |budget_bytes| SorterOptions { budget_bytes, ..options.clone() };
     let is_enough = |budget| Shares::new(&with(budget)).keyed_bytes_max >= keyed_bytes;

@@ -1,5 +1,5 @@
-//! How a sort ends, for all who push and take: whoever is first to ask gets the error itself, later
-//! ones what it said.
+//! How a sort ends, for all pushers and readers. The first caller to ask gets the error itself,
+//! later ones its message.
 
 use crate::Error;
 use crate::variable::LinesReport;
@@ -7,7 +7,7 @@ use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The engine takes no more: its outcome says why.
+/// The engine takes no more records. Its outcome has the reason.
 #[derive(Debug)]
 pub(super) struct Ended;
 
@@ -25,13 +25,13 @@ enum State {
     Pending,
     Done(LinesReport),
     Failed(Error),
-    /// What the error said that somebody has.
+    /// The message of an error that a caller has already taken.
     HasFailed(String),
     Cancelled,
 }
 
 impl Outcome {
-    /// Asks the engine to stop, because nobody wants its result.
+    /// Asks the engine to stop, because its result isn't needed.
     pub(super) fn stop(&self) {
         self.is_stopped.store(true, Relaxed);
     }
@@ -40,7 +40,7 @@ impl Outcome {
         self.is_stopped.load(Relaxed)
     }
 
-    /// Notes how the sort has ended. Only the first call counts.
+    /// Records how the sort has ended. Only the first call counts.
     pub(super) fn end(&self, result: Result<LinesReport, Error>) {
         let mut state = self.state.lock();
         if matches!(*state, State::Pending) {
@@ -68,7 +68,7 @@ impl Outcome {
         Err(error)
     }
 
-    /// Why an engine that takes no more has ended.
+    /// Waits for the outcome, and returns why the engine has ended.
     pub(super) fn error(&self, _: Ended) -> Error {
         let early = |_| Error::HasFailed { cause: "the sort ended before all was pushed".into() };
         self.wait().map_or_else(|error| error, early)

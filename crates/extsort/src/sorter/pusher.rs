@@ -6,22 +6,22 @@ use crate::keyed::{KeyedPieces, keyed_bytes_max, push_keyed};
 use std::fmt;
 use std::sync::Arc;
 
-/// Pushes records to a sort, from any thread. It gathers them in a buffer of its own, and sends
-/// that to the engine when it is full, on [`flush`](Pusher::flush), and when it is dropped.
+/// Pushes records to a sort, from any thread. It gathers them in its own buffer, and sends that to
+/// the engine when it is full, on [`flush`](Pusher::flush), and when it is dropped.
 ///
-/// Records with equal keys that were pushed to one pusher come out in the order in which they were
-/// pushed. Those of different pushers come in the order in which the buffers were sent: what was
-/// flushed before something else was pushed comes before it.
+/// Records with equal keys from one pusher keep the order in which they were pushed. Those of
+/// different pushers are ordered by when their buffers were sent: a flushed record comes before a
+/// record pushed after the flush.
 ///
-/// An error says that the sort has failed, except [`Error::LongRecord`], behind which others may be
-/// pushed. A pusher that is dropped can't report one: then
-/// [`Sorting::finish`](super::Sorting::finish) does.
+/// An error says that the sort has failed, except [`Error::LongRecord`], after which more records
+/// may be pushed. Dropping a pusher can't report an error;
+/// [`Sorting::finish`](super::Sorting::finish) reports it then.
 pub struct Pusher {
     feed: Arc<Feed>,
     buffer: Vec<u8>,
-    /// Bytes that the buffer may have.
+    /// Capacity of the buffer in bytes.
     buffer_bytes: usize,
-    /// Records in the buffer, and bytes of them and their keys.
+    /// Number of records in the buffer, and the bytes of their keys and contents.
     records: u64,
     bytes: u64,
 }
@@ -35,8 +35,9 @@ impl Pusher {
     /// Pushes a record, which is sorted by the bytes of its key. Waits while the engine is busy.
     ///
     /// # Errors
-    /// [`Error::LongRecord`] for a record that the budget can't carry; what the sort has failed of;
-    /// [`Error::Cancelled`] if it was stopped.
+    ///
+    /// [`Error::LongRecord`] for a record that exceeds the budget; the error of the sort if it has
+    /// failed; [`Error::Cancelled`] if it was stopped.
     #[inline]
     pub fn push(&mut self, key: impl AsRef<[u8]>, record: impl AsRef<[u8]>) -> Result<(), Error> {
         let (key, record) = (key.as_ref(), record.as_ref());
@@ -57,7 +58,9 @@ impl Pusher {
     /// Pushes records with their keys, one after the other.
     ///
     /// # Errors
-    /// As [`push`](Pusher::push), for the first one that fails; those before it are pushed.
+    ///
+    /// The errors of [`push`](Pusher::push), for the first record that fails. The records before it
+    /// are pushed.
     pub fn push_batch<K: AsRef<[u8]>, R: AsRef<[u8]>>(
         &mut self,
         records: impl IntoIterator<Item = (K, R)>,
@@ -65,10 +68,11 @@ impl Pusher {
         records.into_iter().try_for_each(|(key, record)| self.push(key, record))
     }
 
-    /// Sends what was pushed to the engine.
+    /// Sends the buffered records to the engine.
     ///
     /// # Errors
-    /// What the sort has failed of; [`Error::Cancelled`] if it was stopped.
+    ///
+    /// The error of the sort if it has failed; [`Error::Cancelled`] if it was stopped.
     pub fn flush(&mut self) -> Result<(), Error> {
         let last = self.take();
         if last.is_empty() {
@@ -77,13 +81,14 @@ impl Pusher {
         self.feed.turn().send(last).map_err(|ended| self.feed.outcome.error(ended))
     }
 
-    /// Takes the buffer, whose records are counted.
+    /// Counts the buffered records, and takes the buffer.
     pub(super) fn take(&mut self) -> Vec<u8> {
         self.feed.count(std::mem::take(&mut self.records), std::mem::take(&mut self.bytes));
         std::mem::take(&mut self.buffer)
     }
 
-    /// Pushes a record that is longer than the buffer, in pieces that nobody else's come between.
+    /// Pushes a record that is longer than the buffer, in pieces. No other pusher's records come
+    /// between them.
     #[cold]
     fn push_long(&mut self, key: &[u8], record: &[u8], most: usize) -> Result<(), Error> {
         if most > self.feed.shares.keyed_bytes_max {

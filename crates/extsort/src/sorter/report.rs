@@ -6,19 +6,19 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SorterReport {
-    /// Records that were pushed, and came out.
+    /// Number of records pushed, and returned.
     pub records: u64,
-    /// Bytes of them and their keys.
+    /// Bytes of the records and their keys.
     pub bytes: u64,
-    /// Sum of the hashes of all records with their keys as the engine has them, which doesn't
-    /// depend on the order: the same for those that went in and those that came out.
+    /// Sum of the hashes of all keyed records, in any order. Checked to be equal for the records
+    /// pushed and the records returned.
     pub checksum: u64,
     /// Sorted runs that were formed.
     pub runs: usize,
-    /// Bytes that were spilled because the memory was full.
+    /// Bytes spilled because the memory was full.
     pub spilled_bytes: u64,
-    /// Bytes that were written to scratch for them, in whole pages.
+    /// Bytes written to scratch for the spilled bytes, in whole pages.
     pub scratch_bytes: u64,
-    /// From the first full buffer to the last record that left the engine.
+    /// Seconds from the first full buffer to the last record that left the engine.
     pub seconds: f64,
 }

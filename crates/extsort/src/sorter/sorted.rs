@@ -1,4 +1,4 @@
-//! The half of a pushed sort that gives records out.
+//! The half of a pushed sort that returns the records.
 
 use super::blocks::Blocks;
 use super::feed::Feed;
@@ -12,12 +12,12 @@ use std::sync::Arc;
 /// A key and its record.
 pub type KeyAndRecord<'s> = (&'s [u8], &'s [u8]);
 
-/// The records of a pushed sort, in order. One that is dropped before its end stops the sort, and
-/// leaves nothing in memory or on scratch.
+/// The records of a pushed sort, in order. Dropping it before its end stops the sort, and frees its
+/// memory and scratch.
 pub struct Sorted {
     feed: Arc<Feed>,
     blocks: Blocks,
-    /// Records that were pushed, and bytes of them and their keys.
+    /// Number of records pushed, and the bytes of their keys and contents.
     pushed: (u64, u64),
     taken: (u64, u64),
     report: Option<SorterReport>,
@@ -29,18 +29,19 @@ impl Sorted {
         Sorted { feed, blocks, pushed, taken: (0, 0), report: None }
     }
 
-    /// Records that were pushed: how many come out in all.
+    /// Number of records pushed, which is the number that come out in all.
     pub fn records(&self) -> u64 {
         self.pushed.0
     }
 
-    /// The key and the record that come next, which live until the next call; `None` behind the
-    /// last one. Only then it is sure that these are the records that were pushed, all of them and
-    /// none changed. The first call waits for the sort.
+    /// Returns the next key and record, which live until the next call; `None` after the last one.
+    /// Only then are the records verified: all that were pushed came out, unchanged. The first call
+    /// waits for the sort.
     ///
     /// # Errors
-    /// What the sort has failed of; [`Error::LostRecords`] at the end, if other records came out
-    /// than were pushed; [`Error::Cancelled`] if it was stopped.
+    ///
+    /// The error of the sort if it has failed; [`Error::LostRecords`] at the end, if the records
+    /// returned aren't those that were pushed; [`Error::Cancelled`] if it was stopped.
     #[expect(clippy::should_implement_trait, reason = "an Iterator's items can't borrow from it")]
     pub fn next(&mut self) -> Result<Option<KeyAndRecord<'_>>, Error> {
         if self.report.is_some() {
@@ -58,11 +59,13 @@ impl Sorted {
         Ok(Some((&keyed[key], &keyed[record])))
     }
 
-    /// Has `write` write every record that is left, and flushes `output` then. Writes are gathered
-    /// in a small buffer.
+    /// Calls `write` for every remaining record, and then flushes `output`. Writes are gathered in
+    /// a small buffer.
     ///
     /// # Errors
-    /// As [`next`](Sorted::next); [`Error::Output`] with an error of `write` or `output`.
+    ///
+    /// The errors of [`next`](Sorted::next); [`Error::Output`] with an error of `write` or
+    /// `output`.
     pub fn write_to(
         mut self,
         output: &mut dyn Write,
@@ -82,7 +85,8 @@ impl Sorted {
     }
 }
 
-/// Compares what came out with what was pushed, when the engine has compared its own sums.
+/// Compares the counts of returned and pushed records, after the engine has compared its own
+/// checksums.
 fn end(feed: &Feed, pushed: (u64, u64), taken: (u64, u64)) -> Result<SorterReport, Error> {
     let report = feed.outcome.wait()?;
     let (records, bytes) = taken;

@@ -13,8 +13,8 @@ use std::fmt;
 use std::sync::Arc;
 use xsort_disk::Disk;
 
-/// A sort that records are pushed to. One that is dropped before [`finish`](Sorting::finish) stops,
-/// and leaves nothing in memory or on scratch.
+/// A sort that records are pushed to. Dropping it before [`finish`](Sorting::finish) stops the
+/// sort, and frees its memory and scratch.
 pub struct Sorting {
     feed: Arc<Feed>,
     own: Pusher,
@@ -23,7 +23,7 @@ pub struct Sorting {
 }
 
 impl Sorting {
-    /// Begins a sort. Its engine starts when more is pushed than a buffer holds.
+    /// Begins a sort. Its engine starts when more records are pushed than a buffer holds.
     #[must_use]
     pub fn start(
         options: SorterOptions,
@@ -41,7 +41,8 @@ impl Sorting {
     /// Pushes a record, which is sorted by the bytes of its key. Waits while the engine is busy.
     ///
     /// # Errors
-    /// As [`Pusher::push`].
+    ///
+    /// The errors of [`Pusher::push`].
     #[inline]
     pub fn push(&mut self, key: impl AsRef<[u8]>, record: impl AsRef<[u8]>) -> Result<(), Error> {
         self.own.push(key, record)
@@ -50,7 +51,8 @@ impl Sorting {
     /// Pushes records with their keys, one after the other.
     ///
     /// # Errors
-    /// As [`Pusher::push_batch`].
+    ///
+    /// The errors of [`Pusher::push_batch`].
     pub fn push_batch<K: AsRef<[u8]>, R: AsRef<[u8]>>(
         &mut self,
         records: impl IntoIterator<Item = (K, R)>,
@@ -58,8 +60,8 @@ impl Sorting {
         self.own.push_batch(records)
     }
 
-    /// Another pusher, for another thread. Its buffer comes out of the budget, and is the smaller,
-    /// the more pushers there are: 256 KiB to 4 KiB.
+    /// Returns a pusher for another thread. Its buffer is a part of the budget: 256 KiB to 4 KiB,
+    /// less with more pushers.
     #[must_use]
     pub fn pusher(&self) -> Pusher {
         Pusher::new(Arc::clone(&self.feed))
@@ -68,7 +70,8 @@ impl Sorting {
     /// Ends the input. All pushers must have been dropped: join their threads first.
     ///
     /// # Errors
-    /// [`Error::Settings`] if there is still a pusher; what the sort has failed of;
+    ///
+    /// [`Error::Settings`] if there is still a pusher; the error of the sort if it has failed;
     /// [`Error::Cancelled`] if it was stopped.
     pub fn finish(mut self) -> Result<Sorted, Error> {
         match self.feed.pushers() - 1 {

@@ -1,4 +1,4 @@
-//! The way in: buffers of keyed records become a stream.
+//! Turns the buffers of keyed records into a stream for the engine.
 
 use super::watch::Watch;
 use crate::Observer;
@@ -7,11 +7,11 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::io::{self, Read};
 use std::sync::Arc;
 
-/// Reads the buffers that pushers send, up to an empty one. Without that, the stream was abandoned,
-/// which is an error.
+/// Reads the buffers that pushers send, up to an empty one. A stream that ends without one was
+/// abandoned, which is an error.
 pub(super) struct PushedStream {
     pub(super) buffers: Receiver<Vec<u8>>,
-    /// Where buffers go to be used again.
+    /// Takes empty buffers for reuse.
     pub(super) free: Sender<Vec<u8>>,
     pub(super) watch: Arc<Watch>,
     current: Vec<u8>,
@@ -28,7 +28,7 @@ impl PushedStream {
         PushedStream { buffers, free, watch, current: Vec::new(), taken: 0, is_over: false }
     }
 
-    /// Goes to the next buffer; false at the end.
+    /// Goes to the next buffer. Returns false at the end.
     fn next_buffer(&mut self) -> io::Result<bool> {
         let mut done = std::mem::take(&mut self.current);
         self.taken = 0;

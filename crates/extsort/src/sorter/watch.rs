@@ -1,10 +1,10 @@
-//! The caller's observer, and who may stop a sort besides it.
+//! Adds a way to stop a sort to the caller's observer.
 
 use super::outcome::Outcome;
 use crate::{Gauges, Observer};
 use std::sync::Arc;
 
-/// Watches for the caller, and stops also when nobody wants the result.
+/// Forwards to the caller's observer, and also stops when the result isn't needed.
 pub(super) struct Watch {
     pub(super) observer: Arc<dyn Observer + Send + Sync>,
     pub(super) outcome: Arc<Outcome>,

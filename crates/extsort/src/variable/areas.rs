@@ -1,17 +1,17 @@
-//! Memory for chunks: areas of one size. What a chunk doesn't need of its area is left for the
-//! next.
+//! Memory for chunks: areas of one size. The part of an area that a chunk doesn't need stays free
+//! for the next chunk.
 
 use xsort_disk::Lease;
 
 /// Free memory: whole areas and parts of them.
 pub(super) struct Areas {
-    /// By address; no two of them are neighbours.
+    /// Sorted by address. No two leases are adjacent.
     free: Vec<Lease>,
     area_bytes: usize,
 }
 
 impl Areas {
-    /// Of leases of one size.
+    /// Creates areas from leases of one size.
     pub(super) fn new(areas: Vec<Lease>) -> Areas {
         let area_bytes = areas.iter().map(|area| area.len()).max().unwrap_or(0);
         let mut all = Areas { free: Vec::with_capacity(areas.len()), area_bytes };
@@ -19,14 +19,14 @@ impl Areas {
         all
     }
 
-    /// How many chunks there is memory for.
+    /// Number of chunks that there is memory for.
     pub(super) fn count(&self) -> usize {
         let enough = self.free.iter().filter(|lease| self.is_enough(lease));
         enough.map(|lease| (lease.len() / self.area_bytes).max(1)).sum()
     }
 
-    /// Takes the smallest free piece of at least a third of an area; of a piece of two areas or
-    /// more, one area.
+    /// Takes the smallest free lease of at least a third of an area. From a lease of two areas or
+    /// more it takes one area.
     pub(super) fn take(&mut self) -> Option<Lease> {
         let enough = (0..self.free.len()).filter(|&at| self.is_enough(&self.free[at]));
         let at = enough.min_by_key(|&at| self.free[at].len())?;
@@ -36,8 +36,8 @@ impl Areas {
         Some(self.free.remove(at))
     }
 
-    /// Takes so many bytes, a multiple of the alignment and not 0, of the smallest free piece that
-    /// has them.
+    /// Takes `bytes` bytes from the smallest free lease that has them. `bytes` must be a multiple
+    /// of the alignment and not 0.
     pub(super) fn take_bytes(&mut self, bytes: usize) -> Option<Lease> {
         let enough = (0..self.free.len()).filter(|&at| self.free[at].len() >= bytes);
         let at = enough.min_by_key(|&at| self.free[at].len())?;
@@ -48,7 +48,7 @@ impl Areas {
         Some(taken)
     }
 
-    /// Gives memory back, and joins it with its neighbours.
+    /// Returns memory, and joins it with adjacent free leases.
     pub(super) fn give(&mut self, lease: Lease) {
         if lease.is_empty() {
             return;
@@ -66,7 +66,7 @@ impl Areas {
     }
 
     /// Moves the first `bytes` bytes of `area` to a larger area of `wanted` bytes. Returns `area`
-    /// again if there is none.
+    /// as an error if there is no such area.
     pub(super) fn grow(
         &mut self,
         area: Lease,
@@ -101,7 +101,7 @@ impl Areas {
         self.free
     }
 
-    /// Bytes of the leases that are free.
+    /// Sizes of the free leases in bytes.
     pub(super) fn sizes(&self) -> impl Iterator<Item = usize> {
         self.free.iter().map(|lease| lease.len())
     }

@@ -1,6 +1,5 @@
-//! The check that no line is lost or changed: the lines that were read must be those that were
-//! written or dropped as duplicates. Sums of their hashes are compared, which don't depend on the
-//! order.
+//! Checks that no line is lost or changed: the lines read must equal the lines written or dropped
+//! as duplicates. Sums of their hashes are compared, which don't depend on the order.
 //!
 //! Lines are hashed when their ends are found, before they are sorted, and again when the last
 //! merge takes them. In between they may have been on scratch several times.
@@ -8,7 +7,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Sums of hashes, modulo 2^64. Each thread adds its own; they are compared only at the end.
+/// Sums of hashes, modulo 2^64. Each thread adds its own sums; they are compared at the end.
 #[derive(Debug, Default)]
 pub(super) struct Balance {
     read: AtomicU64,
@@ -21,7 +20,7 @@ impl Balance {
         self.read.fetch_add(sum, Relaxed);
     }
 
-    /// Forgets all lines.
+    /// Sets both sums to zero.
     pub(super) fn forget(&self) {
         self.read.store(0, Relaxed);
         self.written_or_dropped.store(0, Relaxed);
@@ -37,12 +36,12 @@ impl Balance {
         self.written_or_dropped.fetch_add(sum, Relaxed);
     }
 
-    /// The sum of the lines that were written or dropped so far.
+    /// Sum of the lines that were written or dropped so far.
     pub(super) fn written_or_dropped(&self) -> u64 {
         self.written_or_dropped.load(Relaxed)
     }
 
-    /// Both sides: equal, once all threads are done.
+    /// Both sums. They are equal once all threads are done.
     pub(super) fn sums(&self) -> [u64; 2] {
         [self.read.load(Relaxed), self.written_or_dropped()]
     }

@@ -1,4 +1,4 @@
-//! A block of a run: on scratch, as the index knows it, and in memory again.
+//! A block of a run: its entry in the index, and its lines in memory.
 
 use crate::Error;
 use crate::store::compression::BlockCodec;
@@ -6,27 +6,27 @@ use crate::store::scratch::BlockAddress;
 use serde::{Deserialize, Serialize};
 use xsort_disk::{Lease, align_up};
 
-/// Words of a normalised key that the index holds of each block.
+/// Number of key words that the index holds for each block.
 pub(super) const KEY_WORDS: usize = 8;
 
-/// A block on scratch: whole lines, each with its delimiter; a single one if that is longer than a
-/// block.
+/// The index entry of a block on scratch. The block has whole lines, each with its delimiter, or a
+/// single line longer than a block.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct SpilledBlock {
     pub(super) address: BlockAddress,
-    /// Bytes of its lines.
+    /// Bytes of its lines, uncompressed.
     pub(super) bytes: u64,
-    /// How they are compressed, if at all.
+    /// The codec of the block; `None` if it isn't compressed.
     pub(super) codec: Option<BlockCodec>,
-    /// Bytes that they were compressed to; 0 if they were not compressed.
+    /// Compressed size in bytes; 0 if the block isn't compressed.
     pub(super) compressed_bytes: u32,
     pub(super) lines: u32,
-    /// Where its last line begins.
+    /// Offset of its last line.
     pub(super) last_line: u32,
     /// XXH3 of its pages as written; the unused end of the last page is zero.
     pub(super) checksum: u64,
-    /// The beginning of its first line's normalised key, by which its read is forecast. Only a
-    /// hint: lines may be equal for longer.
+    /// The first words of its first line's normalised key, which forecast its read. Only a hint,
+    /// because lines may be equal for longer.
     pub(super) first_key: [u64; KEY_WORDS],
 }
 
@@ -36,10 +36,11 @@ impl SpilledBlock {
         align_up(if self.is_compressed() { u64::from(self.compressed_bytes) } else { self.bytes })
     }
 
-    /// Checks that its numbers don't contradict each other.
+    /// Checks that its numbers are consistent.
     ///
     /// # Errors
-    /// What is wrong, if they do.
+    ///
+    /// A message about the inconsistency.
     pub(super) fn check(&self) -> Result<(), String> {
         let SpilledBlock { bytes, lines, .. } = *self;
         let is_size = bytes < i64::MAX as u64;
@@ -65,17 +66,18 @@ pub(super) struct LoadedBlock {
 }
 
 impl LoadedBlock {
-    /// A block whose lines are the first `bytes` bytes of `lease`; the last of them begins at
+    /// A block whose lines are the first `bytes` bytes of `lease`. The last line begins at
     /// `last_line`.
     pub(super) fn new(lease: Lease, bytes: usize, last_line: usize) -> LoadedBlock {
         LoadedBlock { lease, bytes, last_line }
     }
 
-    /// Checks that its lines end with it, where the last one begins, and that a line begins at
-    /// `offset`: the index and the journal say so, and a merge is cut there.
+    /// Checks that the block ends with a delimiter, that the last line begins at its place, and
+    /// that a line begins at `offset`. The index and the journal say so, and a merge is cut there.
     ///
     /// # Errors
-    /// If that isn't so.
+    ///
+    /// [`Error::Lost`] if a check fails.
     pub(super) fn check(&self, delimiter: u8, offset: usize) -> Result<(), Error> {
         let is_line = self.text().split_last().is_some_and(|(end, before)| {
             let begin = memchr::memrchr(delimiter, before).map_or(0, |end| end + 1);
@@ -91,17 +93,17 @@ impl LoadedBlock {
         })
     }
 
-    /// Its lines, each with its delimiter.
+    /// The block's lines, each with its delimiter.
     pub(super) fn text(&self) -> &[u8] {
         &self.lease[..self.bytes]
     }
 
-    /// Its last line, without delimiter.
+    /// The block's last line, without delimiter.
     pub(super) fn last_line(&self) -> &[u8] {
         &self.lease[self.last_line..self.bytes - 1]
     }
 
-    /// All of its memory. Behind its lines there may be the beginning of the next one.
+    /// All of the block's memory. After its lines there may be the beginning of the next one.
     pub(super) fn memory(&self) -> &[u8] {
         &self.lease
     }

@@ -1,12 +1,12 @@
-//! Lines in memory: text from the front of an area, and perhaps entries behind it.
+//! Lines in memory: text at the front of an area, and perhaps entries after it.
 //!
 //! ```text
 //!  lines in their order  | text, each line with its delimiter | ...free... |
 //!  lines as they came    | text, each line with its delimiter | entries, one a line | ...free... |
 //! ```
 //!
-//! A line in its order needs no entry: a merge reads such a text as it reads a block of a run. And
-//! one after the other is faster, because each line elsewhere is a miss of the TLB.
+//! Lines in sorted order need no entries: a merge reads such a text like a block of a run. Reading
+//! lines in sequence is also faster, because each line elsewhere is a TLB miss.
 
 use super::options::LinesOptions;
 use std::ops::Range;
@@ -16,21 +16,21 @@ use xsort_kernels::lines::{
     SameBytes, SortSettings, Sorted, arrange_entries, gather_entries, gather_text, line_end,
 };
 
-/// Lines of so many bytes take longer to copy than to find.
+/// Lines of this many bytes take longer to copy than to find.
 const ARRANGED_BYTES_MAX: usize = 1024;
 
-/// Where the order of a chunk is once it is sorted.
+/// Where the order of a sorted chunk is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// Its lines are in their order. Their entries are in the sort buffer while they are sorted.
+    /// The lines are in sorted order. Their entries are in the sort buffer during the sort.
     Arranged,
-    /// Entries of so many bytes are in the order of their lines.
+    /// Entries, in the order of their lines, of this many bytes each.
     Entries(usize),
 }
 
 impl Layout {
-    /// The layout of so many lines of so many bytes in all, which a sort buffer of `buffer_bytes`
-    /// bytes has room for.
+    /// Chooses the layout of `lines` lines, `text_bytes` bytes in all, for a sort buffer of
+    /// `buffer_bytes` bytes.
     pub(super) fn new(
         order: &dyn LineKernels,
         text_bytes: usize,
@@ -45,7 +45,7 @@ impl Layout {
         if is_arranged { Layout::Arranged } else { Layout::Entries(entry_bytes) }
     }
 
-    /// Bytes of an area that a text of so many bytes and lines needs.
+    /// Bytes of an area that a text of `text_bytes` bytes and `lines` lines needs.
     pub(super) fn area_bytes(self, text_bytes: usize, lines: usize) -> usize {
         align_up(match self {
             Layout::Arranged => text_bytes,
@@ -54,7 +54,7 @@ impl Layout {
     }
 }
 
-/// Bytes of a sort buffer for entries of so many bytes, and to sort them or to move a text by.
+/// Bytes of a sort buffer that holds the entries, and room to sort them or to move the text.
 fn arranging_bytes(text_bytes: usize, entries_bytes: usize) -> usize {
     entries_bytes + text_bytes.max(entries_bytes)
 }
@@ -67,25 +67,25 @@ pub(super) struct Chunk {
     /// Bytes and lines that were read.
     text_bytes: usize,
     lines: usize,
-    /// Bytes of the text that holds the lines that are left once the chunk is sorted, and how many
-    /// these are; 0 until then.
+    /// Bytes of the text after the sort, without dropped lines in an arranged chunk, and the number
+    /// of lines left. Both are 0 until the chunk is sorted.
     sorted_bytes: usize,
     sorted_lines: usize,
-    /// Bytes that are the same in all keys, if words without them are better.
+    /// Bytes that all keys share, if words without them are better.
     same: Option<SameBytes>,
 }
 
-/// Lines of a sorted chunk, in their order.
+/// Lines of a sorted chunk, in order.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ChunkSlice<'a> {
-    /// A text; as an array, because a merge takes several.
+    /// A text of lines in order. It is an array because a merge takes several texts.
     Arranged([&'a [u8]; 1]),
-    /// The order of some lines of a text.
+    /// A text, and the entries of some of its lines in order.
     Entries { text: &'a [u8], entries: Entries<'a> },
 }
 
 impl<'a> ChunkSlice<'a> {
-    /// As a merge takes them.
+    /// The lines in the form that a merge takes.
     pub(super) fn lines(&self) -> Lines<'_> {
         match self {
             ChunkSlice::Arranged(texts) => Lines::Blocks(texts),
@@ -100,7 +100,7 @@ impl<'a> ChunkSlice<'a> {
         }
     }
 
-    /// Copies the first lines to `out`, as many as fit whole, and takes them away.
+    /// Moves the first lines to `out`, as many whole lines as fit.
     pub(super) fn gather(&mut self, delimiter: u8, out: &mut [u8]) -> Gathered {
         match self {
             ChunkSlice::Arranged([text]) => {
@@ -116,7 +116,7 @@ impl<'a> ChunkSlice<'a> {
         }
     }
 
-    /// Takes the first line away.
+    /// Removes and returns the first line.
     pub(super) fn take_line(&mut self, delimiter: u8) -> Option<&'a [u8]> {
         match self {
             ChunkSlice::Arranged([text]) => {
@@ -134,8 +134,8 @@ impl<'a> ChunkSlice<'a> {
 }
 
 impl Chunk {
-    /// A chunk of the first `text_bytes` bytes of an area, which are `lines` lines. The area has
-    /// enough bytes for its layout.
+    /// A chunk of the first `text_bytes` bytes of an area, which are `lines` lines. The area must
+    /// have enough bytes for its layout.
     pub(super) fn new(area: Lease, layout: Layout, text_bytes: usize, lines: usize) -> Chunk {
         debug_assert!(layout.area_bytes(text_bytes, lines) <= area.len());
         Chunk { area, layout, text_bytes, lines, sorted_bytes: 0, sorted_lines: 0, same: None }
@@ -151,21 +151,20 @@ impl Chunk {
         self.lines
     }
 
-    /// Bytes of an area that it needs until it is sorted.
+    /// Bytes of an area that the chunk needs until it is sorted.
     pub(super) fn needed_bytes(&self) -> usize {
         self.layout.area_bytes(self.text_bytes, self.lines)
     }
 
-    /// How many lines are left without duplicates, once the chunk is sorted.
+    /// Number of lines left after the sort, without dropped duplicates.
     pub(super) fn sorted_lines(&self) -> usize {
         self.sorted_lines
     }
 
-    /// Sorts the lines, and drops all but the first of those with the same key if that is wanted.
-    /// Only if it `needs_hashes` are there sums of all lines. `sort_buffer` is as large as the
-    /// layout asked for. If there is memory of [`arranged_bytes`](Chunk::arranged_bytes) in `to`,
-    /// lines may move there, and the memory that they were in is in its place then; the result says
-    /// whether they have.
+    /// Sorts the lines. With `is_unique` it keeps only the first line of each key. The sums of the
+    /// lines' hashes are valid only with `needs_hashes`. `sort_buffer` must be as large as the
+    /// layout needs. `to` is memory of [`arranged_bytes`](Chunk::arranged_bytes): lines may move
+    /// there, and `to` then receives their old memory. The returned flag is true if they moved.
     pub(super) fn sort(
         &mut self,
         order: &dyn LineKernels,
@@ -217,7 +216,7 @@ impl Chunk {
         (HashSums { read, dropped: dropped_sum }, has_moved)
     }
 
-    /// Bytes of memory that its lines can be moved to when they are sorted; 0 if they stay.
+    /// Bytes of memory to which the sort can move the lines; 0 if they stay.
     pub(super) fn arranged_bytes(&self) -> usize {
         match self.layout {
             Layout::Arranged => align_up(self.text_bytes as u64) as usize,
@@ -225,14 +224,14 @@ impl Chunk {
         }
     }
 
-    /// The bytes that are the same in all keys of all of these chunks, if they are sorted and that
-    /// is known.
+    /// The bytes that all keys of these chunks share, if the chunks are sorted and the bytes are
+    /// known.
     pub(super) fn same_bytes<'c>(mut chunks: impl Iterator<Item = &'c Chunk>) -> Option<SameBytes> {
         let first = chunks.next()?.same.clone()?;
         chunks.try_fold(first, |same, chunk| Some(same.and(chunk.same.as_ref()?)))
     }
 
-    /// Gives back what dropped lines took. To be called once the chunk is sorted.
+    /// Returns the memory of dropped lines. Call it after the sort.
     pub(super) fn trim(&mut self) -> Lease {
         let needed = self.layout.area_bytes(self.sorted_bytes, self.sorted_lines);
         let own = self.area.split_off_front(needed);
@@ -244,16 +243,16 @@ impl Chunk {
         self.area.len()
     }
 
-    /// The area, for other use.
+    /// Returns the area for other use.
     pub(super) fn into_area(self) -> Lease {
         self.area
     }
 }
 
-/// Positions between the lines of a sorted chunk, from 0 on: in bytes if its lines are in their
+/// Positions between the lines of a sorted chunk, from 0: in bytes if its lines are in sorted
 /// order, else in lines.
 impl Chunk {
-    /// The position behind the last line.
+    /// The position after the last line.
     pub(super) fn end(&self) -> usize {
         match self.layout {
             Layout::Arranged => self.sorted_bytes,
@@ -266,7 +265,7 @@ impl Chunk {
         (to - from) * self.position_bytes()
     }
 
-    /// The position about `bytes` bytes behind `from`, a line behind it at least, or the end.
+    /// The position about `bytes` bytes after `from`, but at least one line after it, or the end.
     pub(super) fn ahead(&self, from: usize, bytes: usize, delimiter: u8) -> usize {
         let at = from + (bytes / self.position_bytes()).max(1);
         match self.layout {
@@ -278,7 +277,8 @@ impl Chunk {
         }
     }
 
-    /// The position of a bound that isn't before `from`, but about `expected` bytes behind it.
+    /// The position of a bound that isn't before `from`. `expected` is its estimated distance from
+    /// `from` in bytes.
     pub(super) fn find(
         &self,
         comparer: &mut dyn LineComparer,
@@ -326,7 +326,7 @@ impl Chunk {
         &self.area[..self.sorted_bytes]
     }
 
-    /// Bytes of a line, on average, or 1 if positions are in bytes.
+    /// Average bytes per line, or 1 if positions are in bytes.
     fn position_bytes(&self) -> usize {
         match self.layout {
             Layout::Arranged => 1,
@@ -335,8 +335,8 @@ impl Chunk {
     }
 }
 
-/// Puts the lines of `entries` in their order: in `to`, if there is that, else in `text` by way of
-/// `buffer`, which is as large. Returns how many bytes they have, and whether they are in `to`.
+/// Writes the lines of `entries` in order: to `to` if given, else to `text` through `buffer`, which
+/// is as large. Returns their length in bytes, and true if they are in `to`.
 fn put_in_order(
     text: &mut [u8],
     delimiter: u8,
@@ -361,13 +361,13 @@ fn put_in_order(
 /// Sums of the hashes of lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HashSums {
-    /// Of all lines of a chunk.
+    /// Sum over all lines of a chunk.
     pub(super) read: u64,
-    /// Of those that were dropped as duplicates.
+    /// Sum over the lines dropped as duplicates.
     pub(super) dropped: u64,
 }
 
-/// Where entries begin behind a text.
+/// Offset of the entries after a text.
 fn entries_from(text_bytes: usize) -> usize {
     text_bytes.next_multiple_of(align_of::<Entry>())
 }

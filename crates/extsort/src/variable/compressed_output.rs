@@ -1,9 +1,8 @@
-//! Output that is compressed on its way out, by several threads.
+//! Compressed output, written by several threads.
 //!
-//! It is cut into pieces of a MiB. Each is compressed by itself, to a whole member of gzip or a
-//! whole frame of Zstandard or LZ4, and they are written in order: what follows each other so is
-//! read by every program that reads the format. A piece that loses what others could teach its
-//! compressor is a little larger than in one stream.
+//! The output is cut into pieces of 1 MiB. Each is compressed independently, to a whole gzip member
+//! or a whole Zstandard or LZ4 frame, and they are written in order. Every program that reads the
+//! format reads such a sequence. Independent pieces are a little larger than one stream.
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use libdeflater::{CompressionLvl, Compressor as Deflater};
@@ -16,16 +15,16 @@ use std::thread::{self, JoinHandle};
 
 /// Bytes of a piece.
 const PIECE_BYTES: usize = 1 << 20;
-/// Pieces for each thread: one is compressed while another waits, or is written.
+/// Pieces per thread: one is compressed while another waits or is written.
 const PIECES_PER_THREAD: usize = 2;
-/// What a thread takes: its pieces, what they are compressed to, and its compressor, at most 3 MiB.
+/// Memory per thread: its pieces, their compressed bytes, and its compressor, at most 3 MiB.
 const THREAD_BYTES: u64 = 8 << 20;
-/// Threads beyond the first may take one in so many bytes of the budget.
+/// Share of the budget for threads beyond the first, as a divisor.
 const BUDGET_SHARE: u64 = 8;
-/// Bytes of a thread's stack, of which compressors use little.
+/// Bytes of a thread's stack. Compressors use little of it.
 const STACK_BYTES: usize = 512 << 10;
 
-/// The levels that the programs of these formats take if none is asked for.
+/// The default levels of the formats' own programs.
 const ZSTD_LEVEL: i32 = 3;
 const GZIP_LEVEL: i32 = 6;
 
@@ -41,7 +40,7 @@ pub enum OutputCodec {
 }
 
 impl OutputCodec {
-    /// What the end of a file's name stands for: `.gz`, `.lz4`, `.zst`.
+    /// The codec for a file's name that ends with `.gz`, `.lz4` or `.zst`.
     #[must_use]
     pub fn of_name(path: &Path) -> Option<OutputCodec> {
         match path.extension().and_then(OsStr::to_str)? {
@@ -52,8 +51,8 @@ impl OutputCodec {
         }
     }
 
-    /// The command that compresses standard input into a FILE whose name ends so, if that is a
-    /// compression that isn't written here.
+    /// The command that compresses standard input into a FILE with such a name ending, for formats
+    /// that aren't written here.
     #[must_use]
     pub fn foreign_command(path: &Path) -> Option<&'static str> {
         match path.extension().and_then(OsStr::to_str)? {
@@ -71,18 +70,18 @@ impl OutputCodec {
     }
 }
 
-/// How many threads compress, and what that takes.
+/// The number of compressing threads, and their memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompressionThreads {
-    /// At least one.
+    /// Number of threads, at least one.
     pub threads: usize,
-    /// Bytes of the budget that they take. The first thread takes none: its 8 MiB are part of what
-    /// the program takes beyond the budget.
+    /// Bytes of the budget that the threads take. The first thread takes none: its 8 MiB are part
+    /// of the program's memory beyond the budget.
     pub taken_bytes: u64,
 }
 
 impl CompressionThreads {
-    /// Up to `threads` threads, or as many as an eighth of the budget has room for.
+    /// Plans up to `threads` threads, as many as an eighth of the budget has room for.
     #[must_use]
     pub fn of_budget(budget_bytes: u64, threads: usize) -> CompressionThreads {
         let more_max = (budget_bytes / BUDGET_SHARE / THREAD_BYTES) as usize;
@@ -91,40 +90,40 @@ impl CompressionThreads {
     }
 }
 
-/// Compresses what is written to it.
+/// Compresses the bytes written to it.
 pub struct CompressedOutput<W> {
     to: W,
     codec: OutputCodec,
     threads: usize,
-    /// Bytes that come before the first ones that are written.
+    /// Bytes to compress before the first ones that are written.
     header: Vec<u8>,
     /// The piece that is being filled.
     piece: Vec<u8>,
-    /// Those that are being compressed, in order.
+    /// Pieces that are being compressed, in order.
     pending: VecDeque<Receiver<io::Result<Task>>>,
-    /// Buffers of pieces that are written.
+    /// Buffers of pieces that were written, for reuse.
     free: Vec<(Vec<u8>, Vec<u8>)>,
     compressors: Option<Compressors>,
     has_written: bool,
 }
 
-/// A piece, and what it is compressed to.
+/// A piece and its compressed bytes.
 #[derive(Default)]
 struct Task {
     piece: Vec<u8>,
     compressed: Vec<u8>,
 }
 
-/// Who compresses.
+/// The threads that compress.
 enum Compressors {
     Threads(Vec<JoinHandle<()>>, Option<Sender<(Task, Sender<io::Result<Task>>)>>),
-    /// Without threads, whoever writes.
+    /// Without threads, the writing thread compresses.
     Own(Compressor),
 }
 
 impl<W: Write> CompressedOutput<W> {
-    /// An output to `to`, to which nothing is written before the first line is known. `header` is
-    /// to come before that. No thread is started for a single piece.
+    /// An output to `to`. Nothing is written to it before the first line is known. `header` is
+    /// compressed before that line. A single piece starts no thread.
     pub fn new(to: W, codec: OutputCodec, threads: usize, header: Vec<u8>) -> Self {
         CompressedOutput {
             to,
@@ -139,7 +138,7 @@ impl<W: Write> CompressedOutput<W> {
         }
     }
 
-    /// What it was written to. To be flushed before.
+    /// Returns the underlying writer. Flush before.
     pub fn into_inner(self) -> W {
         self.to
     }
@@ -156,7 +155,7 @@ impl<W: Write> CompressedOutput<W> {
         Ok(())
     }
 
-    /// Has the piece compressed, and begins another.
+    /// Compresses the piece or sends it to a thread, and begins another.
     fn compress_piece(&mut self) -> io::Result<()> {
         let is_first = self.compressors.is_none();
         let is_only = is_first && self.piece.len() < PIECE_BYTES;
@@ -176,7 +175,7 @@ impl<W: Write> CompressedOutput<W> {
             Compressors::Threads(threads, tasks) => {
                 let pending_max = PIECES_PER_THREAD * threads.len();
                 let (done, result) = bounded(1);
-                // If all threads are gone, the result says so.
+                // If all threads are gone, the receiver reports it.
                 drop(tasks.as_ref().map(|tasks| tasks.send((task, done))));
                 self.pending.push_back(result);
                 self.write_pending(pending_max - 1)
@@ -213,7 +212,8 @@ impl<W: Write> Write for CompressedOutput<W> {
         Ok(bytes.len())
     }
 
-    /// Everything that was written can be decompressed behind this, even if that is nothing.
+    /// Completes the compressed data written so far, so that it can be decompressed, even if it is
+    /// empty.
     fn flush(&mut self) -> io::Result<()> {
         self.write(&[])?;
         let is_empty = !self.has_written && self.pending.is_empty();
@@ -226,7 +226,7 @@ impl<W: Write> Write for CompressedOutput<W> {
 }
 
 impl Compressors {
-    /// As many threads as wanted, or as the system allows.
+    /// Starts the wanted number of threads, or as many as the system allows.
     fn start(codec: OutputCodec, wanted: usize) -> io::Result<Compressors> {
         let (tasks, tasks_from) =
             bounded::<(Task, Sender<io::Result<Task>>)>(PIECES_PER_THREAD * wanted);
@@ -258,13 +258,13 @@ impl Drop for Compressors {
     fn drop(&mut self) {
         if let Compressors::Threads(threads, tasks) = self {
             drop(tasks.take());
-            // What a thread that panicked had to do is missing already.
+            // A panicked thread's piece is reported as missing already.
             threads.drain(..).for_each(|thread| drop(thread.join()));
         }
     }
 }
 
-/// Compresses pieces, one after another.
+/// Compresses one piece after another.
 enum Compressor {
     Gzip(Deflater),
     Lz4,
@@ -341,7 +341,7 @@ mod tests {
         text
     }
 
-    /// Compressible and not.
+    /// Partly compressible text.
     fn text(bytes: usize) -> Vec<u8> {
         let number = |n: usize| (n as u32).wrapping_mul(2_654_435_761).to_be_bytes();
         (0..bytes / 8 + 1).flat_map(|n| [number(n), *b"same"].concat()).take(bytes).collect()

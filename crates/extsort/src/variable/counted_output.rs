@@ -1,24 +1,24 @@
-//! Equal lines counted on their way out, as `uniq -c` does.
+//! Counts equal lines and writes one of each, as `uniq -c` does.
 //!
 //! The lines come sorted and with all duplicates, since a run on scratch has no place for counts.
-//! So it costs what a sort without dropping duplicates does, and a comparison for each line. What
-//! is in memory are two lines, whose length is bounded: the first of the group that is being
-//! counted, and the beginning of the next one where a write ends within it.
+//! So counting costs a full sort and one comparison per line. Two lines of bounded length are in
+//! memory: the first of the current group, and the beginning of the next one if a write ends within
+//! it.
 
 use std::io::{self, ErrorKind, Write};
 use xsort_kernels::lines::{LineComparer, LineKernels};
 
-/// Most bytes of a line. Two such lines are part of what the program takes beyond the budget.
+/// Most bytes of a line. Two such lines are part of the program's memory beyond the budget.
 const LINE_BYTES_MAX: usize = 8 << 20;
-/// Counted lines are written once there are so many bytes of them.
+/// Counted lines are written once the buffer has this many bytes.
 const WRITE_BYTES: usize = 64 << 10;
 
-/// Writes the first of neighbours with the same key, behind how many there are.
+/// Writes the first of adjacent lines with the same key, after their count.
 pub struct CountedOutput<'a, W> {
     to: W,
     comparer: Box<dyn LineComparer + 'a>,
     delimiter: u8,
-    /// The first line of the group, without delimiter; how many lines the group has so far.
+    /// The first line of the group, without delimiter.
     first: Vec<u8>,
     lines: u64,
     /// The beginning of a line whose end is still to come.
@@ -27,7 +27,7 @@ pub struct CountedOutput<'a, W> {
 }
 
 impl<'a, W: Write> CountedOutput<'a, W> {
-    /// An output to `to`, of lines in the given order.
+    /// An output to `to`, for lines in the given order.
     pub fn new(to: W, order: &'a dyn LineKernels, delimiter: u8) -> Self {
         CountedOutput {
             to,
@@ -40,7 +40,7 @@ impl<'a, W: Write> CountedOutput<'a, W> {
         }
     }
 
-    /// Takes the next line.
+    /// Counts the next line in its group, or begins a new group.
     fn count(&mut self, line: &[u8]) -> io::Result<()> {
         if self.lines > 0 && self.comparer.same(&self.first, line) {
             self.lines += 1;
@@ -71,7 +71,7 @@ impl<'a, W: Write> CountedOutput<'a, W> {
     }
 }
 
-/// Appends to a line that is kept.
+/// Appends to a line in memory, up to the limit.
 fn append(line: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
     if line.len() + bytes.len() > LINE_BYTES_MAX {
         let what = "--count takes lines of up to 8 MiB: leave it out, and count with uniq -c";
@@ -100,7 +100,7 @@ impl<W: Write> Write for CountedOutput<'_, W> {
         Ok(bytes.len())
     }
 
-    /// Ends the last group: to be called when all lines are written.
+    /// Ends the last group. Call it after writing all lines.
     fn flush(&mut self) -> io::Result<()> {
         self.end_group()?;
         self.write_counted()?;

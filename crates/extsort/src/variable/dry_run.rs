@@ -1,4 +1,4 @@
-//! What a sort of lines would use, as far as that is known before the lines are read.
+//! The resources of a planned sort of lines, as far as they are known before the lines are read.
 
 use super::options::LinesOptions;
 use super::plan::Plan;
@@ -7,25 +7,26 @@ use crate::store::compression::Codec;
 use serde::Serialize;
 use xsort_kernels::lines::LineKernels;
 
-/// What a sort or merge of lines would use.
+/// The resources that a sort or merge of lines would use.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinesDryRun {
-    /// Bytes of the inputs; `None` if that is unknown.
+    /// Bytes of the inputs; `None` if unknown.
     pub bytes: Option<u64>,
-    /// Bytes of memory, at most.
+    /// Most bytes of memory.
     pub memory_bytes: u64,
-    /// Bytes on scratch, at most; `None` if the inputs' size is unknown. How many lines there are
-    /// and how well they compress is known when they are read.
+    /// Most bytes on scratch; `None` if the inputs' size is unknown. The number of lines and their
+    /// compression are known only when they are read.
     pub scratch_bytes: Option<u64>,
-    /// How blocks on scratch would be compressed, if at all: "lz4", "zstd" or "auto".
+    /// Compression of blocks on scratch: "lz4", "zstd" or "auto"; `None` without compression.
     pub compress: Option<&'static str>,
     /// Threads that would sort and merge.
     pub threads: usize,
 }
 
-/// What a sort of `input_bytes` would use, or a merge of so many sorted inputs.
+/// Plans a sort of `input_bytes` bytes, or a merge of `merged_inputs` sorted inputs.
 ///
 /// # Errors
+///
 /// [`Error::Memory`] if the budget is too small for the inputs.
 pub fn dry_run_lines(
     options: &LinesOptions,
@@ -41,7 +42,7 @@ pub fn dry_run_lines(
     if merged_inputs.is_none() {
         plan.refuse_index(options, input_bytes)?;
     }
-    // Lines may all be empty, so that each byte has an entry.
+    // All lines may be empty, so that each byte has an entry.
     let areas_bytes = (plan.areas * plan.area_bytes) as u64;
     let stays_in_memory = |bytes: u64| bytes.saturating_mul(1 + entry_bytes as u64) <= areas_bytes;
     let scratch_bytes = match merged_inputs {

@@ -1,4 +1,4 @@
-//! A new file as a writer, for what changes lines on their way out.
+//! A new file as a writer, for stages that change lines after the merge.
 
 use crate::Error;
 use crate::store::open_files::OpenFiles;
@@ -8,13 +8,13 @@ use std::io::{self, Write};
 use std::path::Path;
 use xsort_disk::{BlockPool, Disk, FileId, Lease};
 
-/// Blocks that may be on their way to the drive.
+/// Most blocks in flight to the drive.
 const BLOCKS: usize = 8;
 /// Bytes of a block.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// A file that appears whole or not at all, as [`Disk::create_output`] and [`Disk::publish`] have
-/// it. It is written past the page cache.
+/// A file that appears whole or not at all, by [`Disk::create_output`] and [`Disk::publish`].
+/// Writes bypass the page cache.
 pub struct FileOutput<'d> {
     behind: WriteBehind<'d>,
     disk: &'d dyn Disk,
@@ -24,12 +24,13 @@ pub struct FileOutput<'d> {
 }
 
 impl<'d> FileOutput<'d> {
-    /// Bytes of memory that one takes.
+    /// Bytes of memory that a file takes while it is written.
     pub const MEMORY_BYTES: u64 = (BLOCKS * BLOCK_BYTES) as u64;
 
-    /// Begins the file that will be at `path`, of about `expected_bytes` bytes.
+    /// Creates the file for `path`, with an expected size of `expected_bytes` bytes.
     ///
     /// # Errors
+    ///
     /// If the disk can't create it.
     pub fn create(
         disk: &'d dyn Disk,
@@ -44,15 +45,16 @@ impl<'d> FileOutput<'d> {
         Ok(FileOutput { behind, disk, file, guard, written_bytes: 0 })
     }
 
-    /// Bytes that it has so far.
+    /// Bytes written so far.
     #[must_use]
     pub fn written_bytes(&self) -> u64 {
         self.written_bytes
     }
 
-    /// Writes what is left, and gives the memory back.
+    /// Writes the remaining bytes, and frees the memory.
     ///
     /// # Errors
+    ///
     /// If a write fails.
     pub fn finish(self) -> Result<FinishedOutput<'d>, Error> {
         let FileOutput { behind, disk, file, guard, written_bytes } = self;
@@ -60,17 +62,18 @@ impl<'d> FileOutput<'d> {
         Ok(FinishedOutput { disk, file, guard, written_bytes })
     }
 
-    /// Puts the file in place, and with `sync` makes it safe against a power cut.
+    /// Publishes the file, and with `sync` makes it durable.
     ///
     /// # Errors
-    /// If a write fails, or the disk can't put it in place. What was there before is then still
-    /// there.
+    ///
+    /// If a write fails, or the disk can't publish the file. An earlier file at the path then
+    /// remains.
     pub fn publish(self, sync: bool) -> Result<(), Error> {
         self.finish()?.publish(sync)
     }
 }
 
-/// A file that is written and not in place yet. It is gone if it is dropped.
+/// A completely written file that isn't published yet. Dropping it removes it.
 pub struct FinishedOutput<'d> {
     disk: &'d dyn Disk,
     file: FileId,
@@ -79,10 +82,11 @@ pub struct FinishedOutput<'d> {
 }
 
 impl FinishedOutput<'_> {
-    /// Puts the file in place, and with `sync` makes it safe against a power cut.
+    /// Publishes the file, and with `sync` makes it durable.
     ///
     /// # Errors
-    /// If the disk can't put it in place. What was there before is then still there.
+    ///
+    /// If the disk can't publish the file. An earlier file at the path then remains.
     pub fn publish(self, sync: bool) -> Result<(), Error> {
         let FinishedOutput { disk, file, mut guard, written_bytes } = self;
         guard.release(file);
@@ -101,7 +105,7 @@ impl Write for FileOutput<'_> {
         Ok(bytes.len())
     }
 
-    /// Does nothing: what was written counts when it is published.
+    /// Does nothing. The data counts once it is published.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What all threads of a sort of lines share.
+//! State that all threads of a sort of lines share.
 
 use super::balance::Balance;
 use super::block::SpilledBlock;
@@ -18,8 +18,8 @@ use std::time::Instant;
 use xsort_disk::Disk;
 use xsort_kernels::lines::{LineKernels, PutLine};
 
-/// What is written of the lines of a segment, which come in order: [`PutLine`] writes a line that
-/// fits in the output buffer.
+/// Writes the lines of a segment in order. [`PutLine`] writes a line that fits in the output
+/// buffer.
 pub trait SegmentForm: PutLine {
     /// Writes one piece of a line longer than the output buffer. The last piece includes the
     /// delimiter. The piece is the first `piece_bytes` bytes of `out`, which has [`PIECE_ROOM`]
@@ -27,29 +27,29 @@ pub trait SegmentForm: PutLine {
     fn put_piece(&mut self, out: &mut [u8], piece_bytes: usize) -> usize;
 }
 
-/// By so many bytes a piece of a line may grow.
+/// Most bytes by which a piece of a line may grow.
 pub const PIECE_ROOM: usize = 256;
 
-/// Makes the form of each segment.
+/// Creates the form of each segment.
 pub type SegmentForms<'f> = dyn Fn() -> Box<dyn SegmentForm> + Sync + 'f;
 
-/// Two sums of hashes: of lines that were read, and that were written.
+/// Returns two checksums: of the lines read and of the lines written.
 pub type LineSums<'f> = dyn Fn() -> [u64; 2] + Sync + 'f;
 
-/// What an output is besides sorted lines.
+/// The form of an output that isn't just sorted lines.
 #[derive(Clone, Copy)]
 pub struct OutputForm<'f> {
     /// Bytes before all lines.
     pub head: &'f [u8],
-    /// What is made of the lines.
+    /// Creates the writers of segments.
     pub segment: &'f SegmentForms<'f>,
-    /// The sums of the hashes of all lines that were read, and of those that were written, if
-    /// whoever changes lines knows them. They aren't hashed in between then. Where duplicates are
-    /// dropped or there is a checkpoint, nobody knows.
+    /// Checksums of the lines read and written, if the caller computes them. When set, the engine
+    /// does not hash lines. `None` with `-u` and with a checkpoint, where the caller cannot know
+    /// them.
     pub sums: Option<&'f LineSums<'f>>,
 }
 
-/// A sort or merge of lines under way.
+/// A running sort or merge of lines.
 pub(super) struct LinesJob<'a> {
     pub(super) order: &'a dyn LineKernels,
     pub(super) options: &'a LinesOptions,
@@ -62,7 +62,7 @@ pub(super) struct LinesJob<'a> {
     begun: Instant,
     pub(super) gauges: Gauges,
     pub(super) failure: Failure,
-    /// Whether blocks are compressed.
+    /// Decides how blocks are compressed.
     pub(super) effort: Effort,
     /// Bytes read into areas.
     pub(super) read_bytes: AtomicU64,
@@ -72,16 +72,16 @@ pub(super) struct LinesJob<'a> {
     /// Lines and bytes read from sorted inputs.
     pub(super) sorted_lines: AtomicU64,
     pub(super) sorted_bytes: AtomicU64,
-    /// Bytes of all sorted inputs, if that is known.
+    /// Bytes of all sorted inputs, if known.
     pub(super) merged_bytes: Option<u64>,
-    /// With a checkpoint: the journal of finished steps.
+    /// The journal of finished steps, with a checkpoint.
     pub(super) journal: JournalHandle<'a>,
-    /// What the output is besides sorted lines.
+    /// The form of an output that isn't just sorted lines.
     pub(super) form: Option<OutputForm<'a>>,
 }
 
 impl<'a> LinesJob<'a> {
-    /// A job without a checkpoint.
+    /// Creates a job without a checkpoint.
     pub(super) fn new(
         order: &'a dyn LineKernels,
         options: &'a LinesOptions,
@@ -120,23 +120,23 @@ impl<'a> LinesJob<'a> {
         }
     }
 
-    /// Whether so much was read that all memory is used again and again. Of a stream nobody knows
-    /// that before.
+    /// True once more data was read than twice the memory, so that all memory is used again and
+    /// again. For a stream this isn't known in advance.
     pub(super) fn is_memory_reused(&self) -> bool {
         self.read_bytes.load(Relaxed) > 2 * self.plan.pool_bytes() as u64
     }
 
-    /// The same with scratch that a checkpoint has opened.
+    /// Sets the scratch that a checkpoint has opened.
     pub(super) fn with_scratch(self, scratch: Scratch<'a>) -> Self {
         LinesJob { scratch: OnceLock::from(scratch), ..self }
     }
 
-    /// The same with an output of another form.
+    /// Sets the form of the output.
     pub(super) fn with_form(self, form: Option<OutputForm<'a>>) -> Self {
         LinesJob { form, ..self }
     }
 
-    /// Scratch, which the first caller creates.
+    /// Returns the scratch, which the first call creates.
     pub(super) fn scratch(&self) -> Result<&Scratch<'a>, Error> {
         if let Some(scratch) = self.scratch.get() {
             return Ok(scratch);
@@ -154,30 +154,31 @@ impl<'a> LinesJob<'a> {
         Ok(self.scratch.get_or_init(|| scratch))
     }
 
-    /// Forgets what was read so far: it is read once more.
+    /// Resets the counts of data read, because it is read once more.
     pub(super) fn forget_read(&self) {
         self.balance.forget();
         self.read_bytes.store(0, Relaxed);
         self.gauges.counts.chunks.store(0, Relaxed);
     }
 
-    /// Whether lines are hashed here.
+    /// True if the engine hashes lines.
     pub(super) fn needs_hashes(&self) -> bool {
         self.form.is_none_or(|form| form.sums.is_none())
     }
 
-    /// Checks that no line is lost or changed, when all threads are done. Returns the sum of the
-    /// hashes of all lines.
+    /// Checks that no line is lost or changed, when all threads are done. Returns the checksum of
+    /// all lines.
     ///
     /// # Errors
-    /// If one is.
+    ///
+    /// [`Error::LostLines`] if the checksums differ.
     pub(super) fn check_sums(&self) -> Result<u64, Error> {
         let sums = self.form.and_then(|form| form.sums);
         let [read, written] = sums.map_or_else(|| self.balance.sums(), |sums| sums());
         if read == written { Ok(read) } else { Err(Error::LostLines { read, written }) }
     }
 
-    /// Takes over blocks that an earlier process has left on scratch, as its journal has them.
+    /// Takes over blocks that an earlier process has left on scratch, by its journal.
     pub(super) fn claim(&self, step: Step, blocks: &[SpilledBlock]) -> Result<(), Error> {
         let scratch = self.scratch()?;
         let claim = |block: &SpilledBlock| {
@@ -190,7 +191,7 @@ impl<'a> LinesJob<'a> {
         Ok(())
     }
 
-    /// What was done so far.
+    /// The progress and load so far.
     pub(super) fn load(&self) -> Load {
         let times = &self.gauges.stage_times;
         let spilled_bytes = self.gauges.spilled.bytes.load(Relaxed) as f64;
@@ -205,7 +206,7 @@ impl<'a> LinesJob<'a> {
         }
     }
 
-    /// Whether the job was cancelled or has failed.
+    /// True if the job was cancelled or has failed.
     pub(super) fn should_stop(&self) -> bool {
         if self.observer.is_cancelled() {
             self.failure.set(Error::Cancelled);

@@ -9,29 +9,29 @@
 //!                                              segments, in order --> output
 //! ```
 //!
-//! Three layers, of which each imports only what is below:
+//! The modules form three layers. Each layer imports only those below it:
 //!
 //! | file | idea |
 //! |---|---|
-//! | `sort`, `resumable` | the outlines: plan, form runs, merge; with a checkpoint, too |
-//! | `sequential` | the plain merge: of little, and of what may not be in order |
+//! | `sort`, `resumable` | the outlines: plan, form runs, merge; also with a checkpoint |
+//! | `sequential` | the plain merge: for little data, and for inputs that may not be in order |
 //! | `check` | the first line out of order |
 //! | `compressed_output` | the output, compressed by several threads |
-//! | `counted_output` | equal lines, counted on their way out |
-//! | `file_output` | a new file, for what changes lines on their way out |
-//! | `shuffle` | a random order: keys that lines have on their way |
+//! | `counted_output` | equal lines, counted when they are written |
+//! | `file_output` | a new file, for stages that change lines after the merge |
+//! | `shuffle` | a random order, by keys added before the sort and removed after it |
 //! | | |
 //! | `form` | phase one: read, sort, spill when memory is needed |
 //! | `merge` | phase two: runs become the output |
-//! | `spill` | a run on its way to scratch |
-//! | `job` | what all threads of a sort share |
+//! | `spill` | writes a run to scratch |
+//! | `job` | state that all threads of a sort share |
 //! | `balance` | no line is lost or changed |
 //! | | |
-//! | `input` | where lines come from |
+//! | `input` | the inputs of lines |
 //! | `run`, `chunk`, `block` | sorted lines: a run, in memory as a chunk, on scratch in blocks |
 //! | `areas` | memory for chunks |
 //! | `plan`, `line_limits` | how the budget is divided, and how long lines may be |
-//! | `options`, `report`, `dry_run` | what is asked for, what was done, and what would be |
+//! | `options`, `report`, `dry_run` | the settings, the report, and the plan's resources |
 
 mod areas;
 mod balance;

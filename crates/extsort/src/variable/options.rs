@@ -1,4 +1,4 @@
-//! What a sort of lines is asked for.
+//! Settings of a sort of lines.
 
 use crate::Checkpoint;
 use crate::store::compression::Codec;
@@ -8,9 +8,9 @@ use xsort_kernels::Caches;
 /// Settings of a sort of lines.
 #[derive(Clone, Debug)]
 pub struct LinesOptions {
-    /// Ends every line.
+    /// The byte that ends every line.
     pub delimiter: u8,
-    /// Of lines with the same key only the first is written.
+    /// If true, only the first of the lines with the same key is written.
     pub is_unique: bool,
     /// Memory for text, its order, blocks and buffers, in bytes.
     pub budget_bytes: u64,
@@ -19,30 +19,31 @@ pub struct LinesOptions {
     pub taken_bytes: u64,
     /// Threads that sort and merge.
     pub threads: usize,
-    /// Caches for which the sort in memory sizes its pieces.
+    /// Sizes of the caches, which set the size of pieces for the sort in memory.
     pub caches: Caches,
     /// Directories for scratch files.
     pub scratch: Vec<PathBuf>,
-    /// How blocks on scratch are compressed, if at all.
+    /// Compression of blocks on scratch; `None` for none.
     pub codec: Option<Codec>,
-    /// A path to the regular file behind the output, if the output does nothing but write to it.
-    /// The file is empty once the output is flushed, and lines may be written to it past the page
-    /// cache.
+    /// The path of the regular file that the output writes to, if the output does nothing else. The
+    /// file must be empty after the output is flushed. Lines may then be written to it past the
+    /// page cache.
     pub output_file: Option<PathBuf>,
-    /// Records finished steps, so that a later process can go on with the sort.
+    /// Records finished steps, so that a later process can continue the sort.
     pub checkpoint: Option<LinesCheckpoint>,
 }
 
-/// A sort of lines that can be resumed. Its output is a new file, which replaces the old one when
+/// Settings of a resumable sort of lines. Its output is a new file, which replaces the old one when
 /// it is complete.
 #[derive(Clone, Debug)]
 pub struct LinesCheckpoint {
     /// Whether to begin or to resume, and how often to record.
     pub checkpoint: Checkpoint,
-    /// The output: the writer that the sort is given is not used.
+    /// Path of the output. The writer that the sort is given is not used.
     pub output: PathBuf,
     /// The inputs' paths, all of regular files.
     pub inputs: Vec<PathBuf>,
-    /// What the output depends on besides the inputs. A sort is resumed only with the same.
+    /// Everything that the output depends on besides the inputs. A sort is resumed only if it is
+    /// equal.
     pub meaning: String,
 }

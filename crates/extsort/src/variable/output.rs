@@ -1,4 +1,4 @@
-//! Where sorted lines go.
+//! Destinations of sorted lines.
 
 use super::file_output::FileOutput;
 use crate::Error;
@@ -6,22 +6,22 @@ use std::io::Write;
 use std::path::Path;
 use xsort_disk::{Disk, FileId};
 
-/// Where what a sort writes goes.
+/// The destination of a sort's output.
 pub enum SortedOutput<'o> {
-    /// A new file, which appears whole or not at all, as [`Disk::create_output`] and
-    /// [`Disk::publish`] have it. It may be one of the inputs.
+    /// A new file, which appears whole or not at all, by [`Disk::create_output`] and
+    /// [`Disk::publish`]. It may be one of the inputs.
     File {
-        /// Where it will be.
+        /// The path at which the file will appear.
         path: &'o Path,
-        /// Whether to wait until it is safe against a power cut.
+        /// True to wait until the file is durable.
         sync: bool,
     },
-    /// Anything that can be written to.
+    /// Any writer.
     Stream(&'o mut (dyn Write + Send)),
 }
 
 impl SortedOutput<'_> {
-    /// The same output for a shorter time.
+    /// Borrows the output for a shorter time.
     pub(crate) fn reborrow(&mut self) -> SortedOutput<'_> {
         match self {
             &mut SortedOutput::File { path, sync } => SortedOutput::File { path, sync },
@@ -29,12 +29,13 @@ impl SortedOutput<'_> {
         }
     }
 
-    /// Opens it for whoever changes what the sort writes, has `work` write about `expected_bytes`
-    /// bytes, and puts a file in place if that succeeds.
+    /// Opens the output and passes it to `work`, which writes about `expected_bytes` bytes.
+    /// Publishes a file if `work` succeeds.
     ///
     /// # Errors
-    /// That of `work`, in which a file that can't be written is named; or if the disk can't create
-    /// it or put it in place.
+    ///
+    /// The error of `work`, which names a file that can't be written; or if the disk can't create
+    /// or publish the file.
     pub fn write<R>(
         self,
         expected_bytes: u64,
@@ -53,17 +54,17 @@ impl SortedOutput<'_> {
     }
 }
 
-/// Where the engine writes.
+/// The destination of the engine's output.
 pub(super) enum LinesOutput<'a> {
-    /// Somebody else's writer.
+    /// The caller's writer.
     Stream(&'a mut (dyn Write + Send)),
-    /// An output of the disk that has no name, or a hidden one, until it is published. It is
-    /// written past the page cache.
+    /// An output of the disk without a name, or with a hidden one, until it is published. Writes
+    /// bypass the page cache.
     Unpublished(FileId),
 }
 
 impl LinesOutput<'_> {
-    /// Whether it can be written only past the page cache.
+    /// True if writes must bypass the page cache.
     pub(super) fn needs_bypass(&self) -> bool {
         matches!(self, LinesOutput::Unpublished(_))
     }

@@ -5,13 +5,12 @@
 //! merge   | write buffers | runs in memory, blocks of runs on scratch   | output blocks |
 //! ```
 //!
-//! Each thread has a write buffer: for blocks on their way to scratch, then for merged lines on
-//! their way out. Nobody knows how many lines there will be or how long they are. So areas are of
-//! one size, and each takes as many lines as fit.
+//! Each thread has a write buffer: for spilled blocks, then for merged lines. The number and length
+//! of lines are unknown. So areas have one size, and each takes as many lines as fit.
 //!
 //! The index of the blocks on scratch is on the heap. Its size is estimated from the input's and
-//! left out of the pool; blocks are larger where it would be too much. It is counted as it grows,
-//! so that a stream that outgrows the estimate is refused before the index takes more.
+//! left out of the pool. Blocks are larger where the index would exceed its share. It is counted as
+//! it grows, so that a stream which outgrows the estimate is refused before the index takes more.
 
 use super::block::SpilledBlock;
 use super::options::LinesOptions;
@@ -26,83 +25,83 @@ use xsort_kernels::lines::Entry;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// The least budget: a smaller one is taken for this.
+/// The least budget in bytes. A smaller one is raised to this.
 pub(super) const BUDGET_BYTES_MIN: u64 = 2 * MIB;
-/// The greatest budget, which is the address space: a larger one is taken for this.
+/// The greatest budget in bytes, which is the address space. A larger one is lowered to this.
 const BUDGET_BYTES_MAX: u64 = 1 << 47;
-/// Least bytes of the budget for each thread.
+/// Least bytes of the budget per thread.
 const THREAD_BYTES_MIN: u64 = MIB / 2;
-/// The same for an input of more than so many budgets: one thread makes runs of twice the size and
-/// needs a merge pass less (docs/experiments/2026-11-25-small-budgets.md).
+/// Least bytes of the budget per thread for an input of more than [`LARGE_INPUT_BUDGETS`] budgets.
+/// One thread forms runs of twice the size and saves a merge pass
+/// (docs/experiments/2026-11-25-small-budgets.md).
 const THREAD_BYTES_MIN_LARGE: u64 = 2 * MIB;
 const LARGE_INPUT_BUDGETS: u64 = 16;
-/// Bytes of a thread's write buffer, at most.
+/// Most bytes of a thread's write buffer.
 const WRITE_BUFFER_BYTES_MAX: u64 = 4 * MIB;
-/// The same where there is little input.
+/// Most bytes of a thread's write buffer for a small input.
 const WRITE_BUFFER_BYTES_SMALL: u64 = 256 * KIB;
-/// Bytes of all write buffers where few threads write an input that is known not to fit in memory:
-/// a drive that answers in batches wants so many in flight
-/// (docs/experiments/2026-11-26-batches.md).
+/// Bytes of all write buffers if few threads write an input known not to fit in memory. A drive
+/// that answers in batches needs this many in flight (docs/experiments/2026-11-26-batches.md).
 const WRITE_BUFFERS_BYTES: u64 = 16 * MIB;
 /// Least and most bytes of a block on scratch.
 const BLOCK_BYTES_MIN: u64 = 16 * KIB;
 const BLOCK_BYTES_MAX: u64 = MIB;
 /// Least blocks in a write buffer: some are filled while others are written.
 const WRITE_BUFFER_BLOCKS: u64 = 4;
-/// Areas for each thread, and more: all chunks of about half of them make one run, while the others
-/// are read into and sorted. More areas need less memory to sort with, and leave less of it unused.
+/// The number of areas is this number per thread, plus [`MORE_AREAS`]. About half of their chunks
+/// form one run, while the others are read into and sorted. More areas need less memory to sort
+/// with, and leave less of it unused.
 const AREAS_PER_THREAD: usize = 2;
 const MORE_AREAS: usize = 12;
-/// Least bytes of a chunk's text, of streams and of large files.
+/// Least bytes of a chunk's text, for streams and large files.
 const CHUNK_BYTES_MIN: u64 = 8 * MIB;
-/// A chunk's text of so many bytes is sorted with few misses of the caches and of the TLB.
+/// Bytes of a chunk's text that is sorted with few cache and TLB misses.
 const CHUNK_BYTES_GOOD: u64 = 16 * MIB;
-/// Larger chunks don't sort faster, and make the pipeline coarser.
+/// Most bytes of a chunk's text. Larger chunks don't sort faster, and make the pipeline coarser.
 const CHUNK_BYTES_MAX: u64 = 128 * MIB;
-/// So many chunks are merged nearly as fast as few.
+/// This number of chunks is merged nearly as fast as few.
 const CHUNKS_GOOD: u64 = 64;
-/// A chunk of a stream is at most this share of what came before it, so that there is something to
-/// sort while it is read.
+/// Share of the data read before it that a stream's chunk may have, as a divisor, so that there is
+/// something to sort while it is read.
 const STREAM_SHARE: u64 = 4;
-/// The last chunks of an input are at least this share of the others.
+/// Share of the other chunks' size that the last chunks have at least, as a divisor.
 const LAST_CHUNKS_SHARE: usize = 4;
-/// An area holds so many chunks of the text that is good, so that little is left of it whatever
-/// their entries take.
+/// Chunks of a good size per area, so that little of an area stays unused whatever their entries
+/// take.
 const CHUNKS_PER_AREA: u64 = 4;
-/// Least bytes of an area of a sort with a checkpoint, which writes little input to scratch too:
-/// enough for the blocks of a merge from there.
+/// Least bytes of an area of a sort with a checkpoint, which also writes small inputs to scratch.
+/// Enough for the blocks of a merge from there.
 const CHECKPOINT_AREA_BYTES: u64 = 2 * MIB;
-/// Chunks for each thread, so that there is something to sort while others are read.
+/// Chunks per thread, so that there is something to sort while others are read.
 const CHUNKS_PER_THREAD: u64 = 8;
-/// The same of several threads together at least, unless chunks became smaller than a MiB: each
-/// thread needs the memory of one more to sort with
+/// Least number of chunks for several threads together, except where chunks would be smaller than a
+/// MiB. Each thread needs the memory of one more chunk to sort with
 /// (docs/experiments/2026-11-26-smaller-chunks.md).
 const CHUNKS_MIN: u64 = 28;
-/// Input up to this size is sorted by one thread: starting another takes longer.
+/// Inputs up to this size in bytes are sorted by one thread, because starting another takes longer.
 pub const SMALL_INPUT_BYTES: u64 = 512 * KIB;
 
 /// Heap bytes for a block on scratch: its entry in the index and its place in the forecast.
 pub(super) const INDEX_ENTRY_BYTES: u64 = size_of::<SpilledBlock>() as u64 + 8;
-/// Index entries for each whole block of input: lines may leave blocks half empty, and merge passes
-/// make new runs with entries of their own.
+/// Index entries per whole block of input: lines may leave blocks half empty, and merge passes form
+/// new runs with their own entries.
 const INDEX_ENTRIES: u64 = 2;
-/// An index up to this size is part of what the program takes beyond the budget.
+/// An index up to this size in bytes is part of the program's memory beyond the budget.
 const INDEX_BYTES_BESIDE: u64 = 16 * MIB;
-/// The index should take at most one in so many bytes of the budget; it may take twice as much if
-/// there is no other way.
+/// Share of the budget for the index, as a divisor. The index may take twice as much if there is no
+/// other way.
 const INDEX_SHARE: u64 = 8;
 
-/// Blocks in which files are read or written past the page cache: bytes of each at most, and how
-/// many at least and at most.
+/// Most bytes of a block for files that bypass the page cache, then the least and most blocks.
 const BYPASS_BLOCK_BYTES: u64 = MIB;
 const BYPASS_BLOCKS_MIN: u64 = 16;
 const BYPASS_BLOCKS_MAX: u64 = 32;
 
-/// An input that is merged has at least so many blocks, unless they would be smaller than these
-/// bytes.
+/// Least blocks per merged input, except where they would be smaller than
+/// [`MERGED_BLOCK_BYTES_MIN`].
 const MERGED_INPUT_BLOCKS: u64 = 8;
 const MERGED_BLOCK_BYTES_MIN: u64 = 64 * KIB;
-/// Merges of so many bytes use their memory often enough for huge pages to pay.
+/// Merges of this many bytes use their memory often enough for huge pages to pay.
 pub(super) const MERGED_BYTES_LARGE: u64 = 512 * MIB;
 
 /// The shape of a sort of lines.
@@ -110,10 +109,10 @@ pub(super) const MERGED_BYTES_LARGE: u64 = 512 * MIB;
 pub struct Plan {
     /// Threads that sort and merge.
     pub threads: usize,
-    /// Bytes of a line's entry. While a chunk is sorted, each line takes as many in the sort
+    /// Bytes of a line's entry. While a chunk is sorted, each line takes this many more in the sort
     /// buffer.
     pub entry_bytes: usize,
-    /// Areas, each of which holds a chunk of lines.
+    /// Number of areas, each of which holds a chunk of lines.
     pub areas: usize,
     /// Bytes of an area.
     pub area_bytes: usize,
@@ -123,9 +122,9 @@ pub struct Plan {
     /// Bytes of a thread's write buffer.
     #[serde(rename = "desk_bytes")]
     pub write_buffer_bytes: usize,
-    /// Bytes of a block of files that are read or written past the page cache; 0 if none are.
+    /// Bytes of a block for files that bypass the page cache; 0 if none do.
     pub bypass_block_bytes: usize,
-    /// How many of them there are.
+    /// Number of blocks for files that bypass the page cache.
     pub bypass_blocks: usize,
     /// Most bytes of a block on scratch.
     pub block_bytes: usize,
@@ -136,20 +135,21 @@ pub struct Plan {
     pub chunk_bytes: Option<u64>,
 }
 
-/// The memory of a sort of lines, divided as its plan says.
+/// The memory of a sort of lines, divided by its plan.
 pub(super) struct LinesMemory {
     pub(super) areas: Vec<Lease>,
-    /// One for each thread. They become areas once all is sorted.
+    /// Sort buffers, one per thread. They become areas once all is sorted.
     pub(super) sort_buffers: Vec<Lease>,
-    /// One for each thread.
+    /// Write buffers, one per thread.
     pub(super) write_buffers: Vec<Lease>,
-    /// Blocks to read and write past the page cache with: first of the inputs, then of the output.
+    /// Blocks for transfers that bypass the page cache: first for the inputs, then for the output.
     pub(super) bypass: Option<Arc<BlockPool>>,
 }
 
 impl Plan {
-    /// The plan for inputs of `input_bytes` in all, if that is known. Each line takes an entry of
-    /// `entry_bytes`. `needs_bypass`: an input or the output doesn't go through the page cache.
+    /// The plan for inputs of `input_bytes` bytes in all, if known. Each line takes an entry of
+    /// `entry_bytes` bytes. `needs_bypass` is true if an input or the output must bypass the page
+    /// cache.
     pub(super) fn new(
         options: &LinesOptions,
         input_bytes: Option<u64>,
@@ -169,7 +169,7 @@ impl Plan {
         let bypass_blocks =
             (pool / 16 / BYPASS_BLOCK_BYTES).clamp(BYPASS_BLOCKS_MIN, BYPASS_BLOCKS_MAX);
         let rest = pool - threads as u64 * write_buffer - bypass_blocks * bypass_block;
-        // Lines may all be empty.
+        // All lines may be empty.
         let with_entries = |text_bytes: u64| text_bytes.saturating_mul(1 + entry_bytes as u64);
         let chunk_max = good_chunk_bytes(input_bytes.map_or(rest, |bytes| bytes.min(rest)));
         let areas = if is_small {
@@ -179,7 +179,7 @@ impl Plan {
             let good = most / (CHUNKS_PER_AREA * chunk_max);
             (AREAS_PER_THREAD * threads + MORE_AREAS).max(good as usize)
         };
-        // A sort buffer of half an area is enough for lines of no more bytes than an entry has.
+        // A sort buffer of half an area is enough for lines of at most an entry's size.
         let most = 2 * rest / (2 * areas + threads) as u64;
         let wanted = input_bytes.map_or(u64::MAX, |bytes| {
             let share = bytes / chunks_wanted(threads) + CHUNK_BYTES_MIN;
@@ -209,8 +209,8 @@ impl Plan {
         }
     }
 
-    /// Bytes of text after which a chunk is full even if its area isn't, if so many bytes were read
-    /// before it, and so many, if that is known, are still to be read. The last chunks are smaller,
+    /// Bytes of text after which a chunk is full even if its area isn't. `bytes_before` bytes were
+    /// read before it, and `remaining` are still to be read, if known. The last chunks are smaller,
     /// so that all threads sort until the end.
     pub(super) fn chunk_bytes_after(&self, bytes_before: u64, remaining: Option<u64>) -> usize {
         let of_stream = || {
@@ -223,13 +223,17 @@ impl Plan {
         most.min(usize::try_from(share).unwrap_or(usize::MAX).max(most / LAST_CHUNKS_SHARE))
     }
 
-    /// Refuses an input of so many bytes whose index would take more than its share.
+    /// Refuses an input whose index would exceed its share of the budget.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Memory`] with a sufficient budget.
     pub(super) fn refuse_index(
         &self,
         options: &LinesOptions,
         input_bytes: Option<u64>,
     ) -> Result<(), Error> {
-        // What fits in memory has no index, and is sooner over without another plan.
+        // An input that fits in memory has no index, and needs no second plan.
         let Some(bytes) = input_bytes.filter(|&bytes| bytes >= self.pool_bytes() as u64) else {
             return Ok(());
         };
@@ -250,7 +254,7 @@ impl Plan {
         Err(Error::Memory { budget_bytes: options.budget_bytes, needed_bytes })
     }
 
-    /// Whether there are blocks to read or write files past the page cache.
+    /// True if there are blocks for transfers that bypass the page cache.
     pub(super) fn has_bypass(&self) -> bool {
         self.bypass_block_bytes > 0
     }
@@ -260,8 +264,8 @@ impl Plan {
         (self.index_bytes + INDEX_BYTES_BESIDE) / INDEX_ENTRY_BYTES
     }
 
-    /// The plan for a merge of so many sorted inputs, of so many bytes in all if that is known: one
-    /// area, for their blocks.
+    /// The plan for a merge of `inputs` sorted inputs, `input_bytes` bytes in all, if known. It has
+    /// one area for their blocks.
     pub(super) fn for_merge(
         options: &LinesOptions,
         inputs: usize,
@@ -269,9 +273,9 @@ impl Plan {
     ) -> Plan {
         let plan = Plan::new(options, None, 0, false);
         let area = plan.areas * plan.area_bytes + plan.threads * plan.sort_buffer_bytes;
-        // Large blocks, so that reading is cheap; but half of the memory is for long lines.
+        // Blocks are large, so that reading is cheap, but half of the memory is for long lines.
         let block = (area / 2 / sorted_input_blocks(inputs)).max(BLOCK_BYTES_MIN as usize);
-        // Small ones for small inputs: what is read ahead of all of them is memory that is touched.
+        // Small inputs get small blocks, because read-ahead touches the memory of all of them.
         let share = input_bytes.map_or(u64::MAX, |bytes| {
             (bytes / (inputs.max(1) as u64 * MERGED_INPUT_BLOCKS)).max(MERGED_BLOCK_BYTES_MIN)
         });
@@ -280,7 +284,7 @@ impl Plan {
         Plan { areas: 1, area_bytes: area, sort_buffer_bytes: 0, block_bytes, ..plan }
     }
 
-    /// Maps the memory. With `is_reused` more will be read into it than it holds.
+    /// Maps the memory. `is_reused` is true if more will be read into it than it holds.
     pub(super) fn map_memory(&self, is_reused: bool) -> Result<LinesMemory, Error> {
         let map = if is_reused { Lease::map } else { Lease::map_huge_if_fast };
         let mut memory = map(self.pool_bytes())?;
@@ -298,7 +302,7 @@ impl Plan {
         self.pool_bytes() as u64 + self.index_bytes
     }
 
-    /// Bytes of the pool, which is all memory that grows with the input but the index.
+    /// Bytes of the pool: all memory that grows with the input, except the index.
     pub(super) fn pool_bytes(&self) -> usize {
         self.threads * (self.write_buffer_bytes + self.sort_buffer_bytes)
             + self.areas * self.area_bytes
@@ -306,10 +310,10 @@ impl Plan {
     }
 }
 
-/// What is decided first: how many threads, and what each has to write with.
+/// The number of threads and their write memory, which are decided first.
 struct Shares {
     threads: usize,
-    /// Bytes of the budget, less what compression takes on the heap.
+    /// Bytes of the budget, less the heap memory of compression.
     bytes: u64,
     /// Bytes of a write buffer.
     write_buffer: u64,
@@ -318,9 +322,9 @@ struct Shares {
 }
 
 impl Shares {
-    /// As many threads as asked for, if each can have a write buffer of 64 KiB or more, or of 256
-    /// KiB for a large input, and the index stays within its share. Fewer threads have larger write
-    /// buffers, and these larger blocks, which make a smaller index.
+    /// Chooses the number of threads: as many as asked for, if each can have a write buffer of 64
+    /// KiB, or 256 KiB for a large input, and the index stays within its share. Fewer threads have
+    /// larger write buffers and blocks, which reduce the index.
     fn new(options: &LinesOptions, input_bytes: Option<u64>, is_small: bool) -> Shares {
         let budget = usable_bytes(options, options.budget_bytes);
         let context = options.codec.map_or(0, Codec::context_bytes);
@@ -339,7 +343,7 @@ impl Shares {
             let bytes = budget.saturating_sub(context * threads as u64).max(BUDGET_BYTES_MIN);
             let write_buffer = align_down((bytes / 8 / threads as u64).min(write_buffer_max));
             let block_max = align_down(write_buffer / WRITE_BUFFER_BLOCKS).min(BLOCK_BYTES_MAX);
-            // Of the whole budget: what compression takes of 64 MiB would halve the blocks.
+            // From the whole budget: at 64 MiB, compression's memory would halve the blocks.
             let mut block = (1 << (budget / 512).max(BLOCK_BYTES_MIN).ilog2()).min(block_max);
             let is_index_large =
                 |block| index_bytes(input_bytes, bytes, block) > bytes / INDEX_SHARE;
@@ -359,23 +363,23 @@ pub(super) fn usable_bytes(options: &LinesOptions, budget_bytes: u64) -> u64 {
     budget_bytes.saturating_sub(options.taken_bytes).clamp(BUDGET_BYTES_MIN, BUDGET_BYTES_MAX)
 }
 
-/// Chunks of an input that isn't large, if so many threads sort.
+/// Number of chunks of an input that isn't large, for `threads` threads.
 fn chunks_wanted(threads: usize) -> u64 {
     let least = if threads > 1 { CHUNKS_MIN } else { 1 };
     (CHUNKS_PER_THREAD * threads as u64).max(least)
 }
 
-/// Bytes of a chunk's text where `bytes` bytes are merged at once.
+/// Bytes of a chunk's text if `bytes` bytes are merged at once.
 fn good_chunk_bytes(bytes: u64) -> u64 {
     (bytes / CHUNKS_GOOD).clamp(CHUNK_BYTES_GOOD, CHUNK_BYTES_MAX)
 }
 
-/// Blocks for sorted inputs: more than needed, so that there is something to read ahead.
+/// Blocks for sorted inputs: more than needed, to allow read-ahead.
 pub(super) fn sorted_input_blocks(inputs: usize) -> usize {
     4 * inputs + 64
 }
 
-/// Bytes of the budget for the index of an input, with blocks of so many bytes; for a stream, half
+/// Bytes of the budget for an input's index, with blocks of `block_bytes` bytes. For a stream, half
 /// of the index's share.
 fn index_bytes(input_bytes: Option<u64>, budget: u64, block_bytes: u64) -> u64 {
     match input_bytes {
@@ -408,8 +412,8 @@ mod tests {
         }
     }
 
-    /// A drive that answers in batches wants many blocks at once, as long as they needn't be
-    /// smaller for it. What fits in memory needs no more than it had.
+    /// A drive that answers in batches needs many blocks at once, as long as they needn't be
+    /// smaller for it. An input that fits in memory needs no more than before.
     #[test]
     fn much_is_in_flight_of_what_does_not_fit() {
         let plan = |mib: u64, threads, input| {
@@ -427,7 +431,7 @@ mod tests {
         assert_eq!(bypass(&plan(64, 2, large)), (16, 256 * KIB));
     }
 
-    /// Or the input is refused, with a budget in which it does.
+    /// Otherwise the input is refused, with a budget that is enough.
     #[test]
     fn the_index_of_any_input_stays_within_its_share() {
         let mut refused = 0;
@@ -487,7 +491,7 @@ mod tests {
         assert_eq!(threads(2, None), 4);
     }
 
-    /// Half a write buffer must have a block to fill and one to compress it into: with fewer a
+    /// Half a write buffer must have a block to fill and one to compress it into: with fewer, a
     /// spill would wait for itself.
     #[test]
     fn every_budget_has_a_plan_that_can_spill() {

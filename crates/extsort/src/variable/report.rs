@@ -1,4 +1,4 @@
-//! What a sort of lines did.
+//! The report of a sort of lines.
 
 use super::job::LinesJob;
 use super::plan::Plan;
@@ -16,37 +16,37 @@ pub struct LinesReport {
     pub lines: u64,
     /// Bytes read, with the delimiters that were missing.
     pub bytes: u64,
-    /// Bytes written: fewer than read if duplicates were dropped.
+    /// Bytes written. Less than `bytes` if duplicates were dropped.
     pub written_bytes: u64,
-    /// Sum of the hashes of all lines: the same for those that were read and those that were
-    /// written or dropped. `None` of a merge.
+    /// Sum of the hashes of all lines. It is equal for the lines read and the lines written or
+    /// dropped. `None` for a merge.
     pub checksum: Option<u64>,
     /// Sorted runs that were formed.
     pub runs: usize,
     /// Bytes of lines that were spilled.
     pub spilled_bytes: u64,
-    /// Bytes that were written to scratch for them: whole pages, after compression.
+    /// Bytes written to scratch for the spilled lines: whole pages, after compression.
     pub scratch_bytes: u64,
-    /// Bytes of lines that were compressed, by how.
+    /// Bytes of lines that were compressed, by codec.
     pub compressed: Compressed,
-    /// From the first read to the last write.
+    /// Seconds from the first read to the last write.
     pub seconds: f64,
     /// How the budget was divided.
     pub plan: Plan,
 }
 
-/// What a sort of lines or rows did, in three lines.
+/// The result of a sort of lines or rows, in three lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Summary<'a> {
-    /// What was sorted.
+    /// Number and kind of the items sorted.
     pub what: Count<'a>,
-    /// Bytes of it.
+    /// Bytes of the items.
     pub bytes: u64,
-    /// From the first read to the last write.
+    /// Seconds from the first read to the last write.
     pub seconds: f64,
-    /// What was spilled.
+    /// The bytes that were spilled.
     pub spilled: Spilled,
-    /// The checksum in hexadecimal, if all was hashed.
+    /// The checksum in hexadecimal, if all items were hashed.
     pub checksum: Option<&'a str>,
 }
 
@@ -66,7 +66,7 @@ impl fmt::Display for Summary<'_> {
     }
 }
 
-/// What phase one counted.
+/// Counts of phase one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FormTotals {
     pub(super) lines: u64,
@@ -75,8 +75,8 @@ pub(super) struct FormTotals {
 }
 
 impl LinesReport {
-    /// The report of a job whose output is complete. `is_checked`: all lines were hashed when they
-    /// were read, and the sums are compared.
+    /// The report of a job whose output is complete. `is_checked` is true if all lines were hashed
+    /// when they were read; their checksums are then compared.
     pub(super) fn new(
         job: &LinesJob<'_>,
         formed: FormTotals,

@@ -1,10 +1,10 @@
 //! A sort of lines that a later process can resume.
 //!
-//! While it reads, the journal records each run that is spilled, with how far in the inputs it
-//! reaches. At the end of the inputs what is in memory is spilled, too, so that from there on
-//! nobody needs them. Then the journal records each merge of a pass, and now and then how much of
-//! the output is written and where in its runs the last merge stands. The output is a new file,
-//! which replaces the old one when it is complete.
+//! While the sort reads, the journal records each spilled run with the place it reaches in the
+//! inputs. At the end of the inputs everything in memory is spilled, too, so that the inputs are no
+//! longer needed. Then the journal records each merge of a pass. At intervals it records how much
+//! of the output is written, and the positions of the last merge in its runs. The output is a new
+//! file, which replaces the old one when it is complete.
 
 use super::form::form_runs;
 use super::input::{Content, LinesInput, total_bytes};
@@ -30,8 +30,8 @@ use std::time::Instant;
 use xsort_disk::{Disk, FileId};
 use xsort_kernels::lines::LineKernels;
 
-/// Sorts all lines of `inputs` to the output of `checkpoint`. Continues an interrupted sort if that
-/// is asked for.
+/// Sorts all lines of `inputs` to the output of `checkpoint`. Continues an interrupted sort if
+/// requested.
 pub(super) fn sort(
     options: &LinesOptions,
     checkpoint: &LinesCheckpoint,
@@ -67,7 +67,7 @@ pub(super) fn sort(
         }
         OpenedCheckpoint::Fresh(fresh) => {
             let plan = Plan::new(options, bytes, entry_bytes, true);
-            // Whether the output can be written is known before the checkpoint has files.
+            // An output that can't be written is found before the checkpoint has files.
             disk.close(disk.create_output(&checkpoint.output)?);
             let paths = &checkpoint.inputs;
             let fingerprints = fingerprints(paths, disk)?;
@@ -81,23 +81,23 @@ pub(super) fn sort(
         .map_err(|cause| Error::Resumable { cause: Box::new(cause) })
 }
 
-/// A sort with a checkpoint, begun or to be continued.
+/// A sort with a checkpoint, new or resumed.
 struct ResumableSort<'a> {
     options: &'a LinesOptions,
     disk: &'a dyn Disk,
     plan: Plan,
     /// The inputs' paths.
     paths: &'a [PathBuf],
-    /// What the inputs were when the sort began.
+    /// The inputs' fingerprints when the sort began.
     fingerprints: Vec<InputFingerprint>,
-    /// The output, which stays under its hidden name until it is published.
+    /// The output, which keeps its hidden name until it is published.
     output: FileId,
     /// Closes the output if it isn't published.
     guard: OpenFiles<'a>,
     files: CheckpointFiles<'a>,
 }
 
-/// What became of an interrupted sort.
+/// The state of an interrupted sort.
 enum Resumed<'a> {
     Unfinished(Box<ResumableSort<'a>>),
     /// Only its files were left, and are removed.
@@ -147,7 +147,7 @@ fn resume<'a>(
 }
 
 impl ResumableSort<'_> {
-    /// Sorts to the hidden output, and publishes that.
+    /// Sorts to the hidden output, and publishes it.
     fn run(
         mut self,
         order: &dyn LineKernels,
@@ -190,7 +190,7 @@ impl ResumableSort<'_> {
 }
 
 impl PublishedSort {
-    /// What the sort did. `bytes` are those of the inputs, if they are known.
+    /// The report. `bytes` is the size of the inputs, if known.
     fn report(self, bytes: Option<u64>, begun: Instant) -> LinesReport {
         let PublishedSort { plan, lines, checksum, written_bytes } = self;
         LinesReport {
@@ -208,7 +208,7 @@ impl PublishedSort {
     }
 }
 
-/// Bytes of an input that is a file whose bytes are sorted as they are; none of another.
+/// Bytes of an input that is a file whose bytes are sorted unchanged; 0 for any other.
 fn unchanged_file_bytes(input: &LinesInput) -> u64 {
     match input.content {
         Content::File(_) | Content::Url(_) => input.bytes.unwrap_or(0),
@@ -216,7 +216,7 @@ fn unchanged_file_bytes(input: &LinesInput) -> u64 {
     }
 }
 
-/// Fails if runs have fewer bytes than the files that they were made of, whoever has lost them.
+/// Fails if the runs have fewer bytes than the files they came from.
 fn refuse_fewer(run_bytes: u64, file_bytes: u64) -> Result<(), Error> {
     if run_bytes >= file_bytes {
         return Ok(());
@@ -225,7 +225,7 @@ fn refuse_fewer(run_bytes: u64, file_bytes: u64) -> Result<(), Error> {
     Err(Error::Lost { what })
 }
 
-/// What the inputs are.
+/// Takes the fingerprints of the inputs.
 fn fingerprints(inputs: &[PathBuf], disk: &dyn Disk) -> Result<Vec<InputFingerprint>, Error> {
     inputs.iter().map(|path| fingerprint(path, disk)).collect()
 }
@@ -236,7 +236,7 @@ fn fingerprint(path: &Path, disk: &dyn Disk) -> Result<InputFingerprint, Error> 
     InputFingerprint::take(disk, file, disk.file_bytes(file)?)
 }
 
-/// Fails if an input isn't what its fingerprint says. A missing one is an error only if inputs
+/// Fails if an input differs from its fingerprint. A missing input is an error only if inputs
 /// `are_needed`.
 fn refuse_changed(
     inputs: &[PathBuf],

@@ -1,4 +1,4 @@
-//! A sorted run of lines, wherever it is.
+//! A sorted run of lines, in memory, on scratch or in an input.
 
 use super::block::SpilledBlock;
 use super::chunk::Chunk;
@@ -9,12 +9,12 @@ use parking_lot::Mutex;
 pub(super) enum Run {
     InMemory(Chunk),
     OnScratch(Vec<SpilledBlock>),
-    /// An input whose lines are in order already.
+    /// An input whose lines are already in order.
     Sorted(Box<Mutex<SortedInput>>),
 }
 
 impl Run {
-    /// How many lines it has; of a sorted input, how many were read so far.
+    /// Number of its lines; for a sorted input, the number read so far.
     pub(super) fn lines(&self) -> u64 {
         match self {
             Run::InMemory(chunk) => chunk.sorted_lines() as u64,
@@ -23,7 +23,7 @@ impl Run {
         }
     }
 
-    /// Its blocks on scratch.
+    /// Its blocks on scratch; empty for other runs.
     pub(super) fn blocks(&self) -> &[SpilledBlock] {
         match self {
             Run::OnScratch(blocks) => blocks,
@@ -31,7 +31,7 @@ impl Run {
         }
     }
 
-    /// The chunk, if all of it is in memory.
+    /// The chunk, if the run is in memory.
     pub(super) fn chunk(&self) -> Option<&Chunk> {
         match self {
             Run::InMemory(chunk) => Some(chunk),
@@ -39,12 +39,12 @@ impl Run {
         }
     }
 
-    /// Whether all of it is in memory, so that a merge needs no blocks for it.
+    /// True if the run is in memory, so that a merge needs no blocks for it.
     pub(super) fn is_in_memory(&self) -> bool {
         self.chunk().is_some()
     }
 
-    /// Whether it is an input that was sorted before.
+    /// True if the run is a sorted input.
     pub(super) fn is_sorted_input(&self) -> bool {
         matches!(self, Run::Sorted(_))
     }

@@ -1,10 +1,12 @@
-//! A random order of lines: each gets a random key in front of it on its way in, and loses it on
-//! its way out. In between the lines are sorted by their bytes, beyond memory as any others.
+//! A random order of lines: each line gets a random key before it when it is read, and loses it
+//! when it is written. In between, the lines are sorted by their bytes, beyond memory like any
+//! others.
 //!
-//! Keys are drawn in the order of the lines, by a generator with a seed: so the order depends on
-//! the seed and the number of lines, and not on memory or threads. A key is eight bytes, each of
-//! which may be any but the delimiter, all equally likely. Of a billion lines there is a pair with
-//! equal keys once in 40 shuffles, and that pair is ordered by its text; all else is uniform.
+//! A seeded generator draws the keys in the order of the lines. So the order depends on the seed
+//! and the number of lines, and not on memory or threads. A key has eight bytes, which may be any
+//! byte except the delimiter, with equal probability. In a billion lines there is a pair with equal
+//! keys once in 40 shuffles, and that pair is ordered by its text. All other pairs are in uniform
+//! order.
 
 use super::input::{Content, InputBytes, LinesInput};
 use super::report::LinesReport;
@@ -16,12 +18,12 @@ use std::sync::Arc;
 
 /// Bytes of a key.
 const KEY_BYTES: usize = 8;
-/// Bytes that are read at once, and written.
+/// Bytes that are read or written at once.
 const BUFFER_BYTES: usize = 256 << 10;
 
 type Key = [u8; KEY_BYTES];
 
-/// Gives keys to lines.
+/// Adds random keys to lines.
 #[derive(Clone, Debug)]
 pub struct Shuffle {
     /// Shared by the inputs, which are read one after the other.
@@ -30,7 +32,7 @@ pub struct Shuffle {
 }
 
 impl Shuffle {
-    /// The order of this number, of lines that end with `delimiter`.
+    /// The order for this seed, for lines that end with `delimiter`.
     #[must_use]
     pub fn new(seed: u64, delimiter: u8) -> Shuffle {
         let mut whole = [0; 32];
@@ -38,8 +40,8 @@ impl Shuffle {
         Shuffle { random: Arc::new(Mutex::new(ChaCha12Rng::from_seed(whole))), delimiter }
     }
 
-    /// The input with a key before each line. Inputs have to be read in the order in which their
-    /// lines are counted.
+    /// Returns the input with a key before each line. Inputs must be read in the order in which
+    /// their lines are counted.
     #[must_use]
     pub fn with_keys(&self, input: LinesInput) -> LinesInput {
         let LinesInput { path, content, .. } = input;
@@ -55,7 +57,7 @@ impl Shuffle {
         LinesInput { path, bytes: None, content: Content::Stream(Box::new(keyed)) }
     }
 
-    /// The report of a sort without what the keys took.
+    /// Subtracts the bytes of keys from the report of a sort.
     #[must_use]
     pub fn report(report: LinesReport) -> LinesReport {
         let keys = KEY_BYTES as u64 * report.lines;
@@ -64,7 +66,7 @@ impl Shuffle {
     }
 }
 
-/// The next key.
+/// Draws the next key.
 fn draw(random: &mut ChaCha12Rng, delimiter: u8) -> Key {
     loop {
         let key = random.next_u64().to_le_bytes();
@@ -78,10 +80,10 @@ fn draw(random: &mut ChaCha12Rng, delimiter: u8) -> Key {
 struct Keyed {
     shuffle: Shuffle,
     from: InputBytes<'static>,
-    /// What was read, and how much of it was taken.
+    /// Bytes that were read; those before `at` were taken.
     buffer: Vec<u8>,
     at: usize,
-    /// The key of this line, of which the last bytes are still to be taken.
+    /// The key of the current line. Its last `key_left` bytes are still to be taken.
     key: Key,
     key_left: usize,
     is_line_begun: bool,
@@ -128,7 +130,7 @@ impl Read for Keyed {
     }
 }
 
-/// Takes the keys away again.
+/// Removes the keys from lines, and writes the lines.
 pub struct WithoutKeys<W> {
     to: W,
     delimiter: u8,
@@ -138,7 +140,7 @@ pub struct WithoutKeys<W> {
 }
 
 impl<W: Write> WithoutKeys<W> {
-    /// An output to `to`, of lines that end with `delimiter`.
+    /// An output to `to`, for lines that end with `delimiter`.
     pub fn new(to: W, delimiter: u8) -> Self {
         WithoutKeys { to, delimiter, key_left: KEY_BYTES, lines: Vec::new() }
     }
@@ -160,7 +162,7 @@ impl<W: Write> Write for WithoutKeys<W> {
             if rest.is_empty() {
                 return Ok(bytes.len());
             }
-            // A long line goes in pieces.
+            // A long line is written in pieces.
             let piece = &rest[..rest.len().min(BUFFER_BYTES)];
             let end = memchr::memchr(self.delimiter, piece);
             let taken = end.map_or(piece.len(), |end| end + 1);
@@ -242,7 +244,7 @@ mod tests {
     }
 
     /// Pearson's test: 120 orders, 119 degrees of freedom. The seeds are fixed, so it can't fail by
-    /// chance; a generator that is uniform fails it for one choice of seeds in a million.
+    /// chance; a uniform generator fails it for one choice of seeds in a million.
     #[test]
     fn all_orders_are_equally_likely() {
         const SEEDS: u64 = 60_000;
@@ -257,7 +259,7 @@ mod tests {
         assert!(sum < 205.0, "{sum}");
     }
 
-    /// Each byte takes every value but one, equally often.
+    /// Each byte takes every value except one, equally often.
     #[test]
     fn keys_are_uniform_and_have_no_delimiter() {
         for delimiter in [b'\n', 0] {

@@ -34,11 +34,12 @@ pub fn sort_lines(
     sort_to(options, order, inputs, output, None, disk, observer)
 }
 
-/// Sorts all lines of `inputs`, and writes to `output` what `form` makes of them. The report's
-/// written bytes are those that this leaves. With a checkpoint `output` is not used.
+/// Sorts all lines of `inputs`, and writes them to `output` in `form`. The report's written bytes
+/// are those of the output. With a checkpoint, `output` is not used.
 ///
 /// # Errors
-/// As [`sort_lines`]. What a file that is written named before is then still there.
+///
+/// The errors of [`sort_lines`]. An earlier file at the output's path then remains.
 pub fn sort_formed(
     options: &LinesOptions,
     order: &dyn LineKernels,
@@ -52,10 +53,11 @@ pub fn sort_formed(
 }
 
 /// Sorts all lines of `inputs` to `output`: a file, which may be one of them, or a stream. With a
-/// checkpoint `output` is not used; for a file `options` have no output file.
+/// checkpoint, `output` is not used. For a file, `options` must have no output file.
 ///
 /// # Errors
-/// As [`sort_lines`]. What a file that is written named before is then still there.
+///
+/// The errors of [`sort_lines`]. An earlier file at the output's path then remains.
 pub fn sort_lines_to(
     options: &LinesOptions,
     order: &dyn LineKernels,
@@ -67,7 +69,7 @@ pub fn sort_lines_to(
     sort_to(options, order, inputs, output, None, disk, observer)
 }
 
-/// Sorts to the output of the checkpoint, or else to this one.
+/// Sorts to the checkpoint's output if there is one, else to `output`.
 fn sort_to(
     options: &LinesOptions,
     order: &dyn LineKernels,
@@ -96,18 +98,17 @@ fn sort_to(
     }
 }
 
-/// Does `work` while another thread gives memory back to the system, which takes some 50 ms a
-/// gigabyte.
+/// Runs `work` while another thread unmaps the memory, which takes some 50 ms per gigabyte.
 fn while_given_back<R>(memory: Lease, work: impl FnOnce() -> R) -> R {
     std::thread::scope(|scope| {
-        // Without another thread, `memory` is given back here.
+        // If no thread can be started, `memory` is dropped here.
         drop(std::thread::Builder::new().spawn_scoped(scope, move || drop(memory)));
         work()
     })
 }
 
-/// Sorts without a checkpoint. Returns with the report a lease of no bytes: the mapping lives as
-/// long.
+/// Sorts without a checkpoint. Also returns an empty lease, which keeps the memory mapped while it
+/// lives.
 fn sort_once(
     options: &LinesOptions,
     order: &dyn LineKernels,
@@ -131,12 +132,13 @@ fn sort_once(
     Ok((report, mapping))
 }
 
-/// Merges `inputs`, the lines of each of which are in order, and writes them to `output`. Lines
-/// that compare equal come in the order of the inputs. If an input is not in order, all of its
-/// lines are still written, in some order.
+/// Merges `inputs`, whose lines are each in order, and writes them to `output`. Lines that compare
+/// equal keep the order of the inputs. If an input is not in order, all of its lines are still
+/// written, in some order.
 ///
 /// # Errors
-/// As [`sort_lines`].
+///
+/// The errors of [`sort_lines`].
 pub fn merge_lines(
     options: &LinesOptions,
     order: &dyn LineKernels,

@@ -1,11 +1,11 @@
-//! A run on its way to scratch, in blocks of whole lines.
+//! Writes a run to scratch, in blocks of whole lines.
 //!
-//! A line that is longer than a block is a block of its own. It lies in one piece on scratch and is
-//! written in several, through the write buffer's blocks. It isn't compressed, which would take a
-//! second buffer of its size.
+//! A line longer than a block is its own block. It is contiguous on scratch and written in pieces,
+//! through the write buffer's blocks. It isn't compressed, which would take a second buffer of its
+//! size.
 //!
-//! Compressed blocks are written several at once, one behind the other: so transfers stay large,
-//! and as many bytes are in flight as without compression.
+//! Several compressed blocks are written at once, one after the other. So transfers stay large, and
+//! as many bytes are in flight as without compression.
 
 use super::block::{KEY_WORDS, SpilledBlock};
 use super::chunk::ChunkSlice;
@@ -29,14 +29,14 @@ pub(super) struct Spiller<'a, 'j> {
     done_from: Receiver<Completion>,
     /// Most bytes of lines in a block.
     fill_bytes: usize,
-    /// How the block that is being filled, or the next one, is to be compressed.
+    /// The codec of the block that is being filled, or of the next one.
     codec: Option<BlockCodec>,
     compressor: BlockCompressor,
-    /// Compressed blocks that are yet to be written.
+    /// Compressed blocks that aren't written yet.
     batch: Option<Batch>,
     /// The block, or the piece of a long line, that is being filled.
     block: Option<Filling>,
-    /// The index of what was written.
+    /// The index of the written blocks.
     blocks: Vec<SpilledBlock>,
     /// Bytes of the last line that are still to come, its delimiter included.
     left: u64,
@@ -68,12 +68,12 @@ struct CompressedBlock {
     bytes: usize,
 }
 
-/// Compressed blocks that are written at once.
+/// Compressed blocks that are written in one transfer.
 struct Batch {
     lease: Lease,
-    /// Bytes of their pages.
+    /// Bytes of the pages of its blocks.
     used: usize,
-    /// Their numbers in the index, which doesn't have their addresses yet.
+    /// Numbers of its blocks in the index, which doesn't have their addresses yet.
     numbers: Vec<usize>,
 }
 
@@ -87,7 +87,7 @@ struct LongLine {
 }
 
 impl<'a, 'j> Spiller<'a, 'j> {
-    /// A spiller with the memory of a write buffer.
+    /// A spiller that uses the memory of a write buffer.
     pub(super) fn new(job: &'j LinesJob<'a>, mut write_buffer: Lease) -> Self {
         let block_bytes = job.plan.block_bytes;
         let blocks = write_buffer.len() / block_bytes;
@@ -146,7 +146,7 @@ impl<'a, 'j> Spiller<'a, 'j> {
         self.end()
     }
 
-    /// Writes a block of lines that were gathered. If there are none, the next one, `long`, may be
+    /// Writes a block of gathered lines. If there are none, `long` is the next line, which may be
     /// too long for a block.
     fn write_gathered(
         &mut self,
@@ -159,13 +159,13 @@ impl<'a, 'j> Spiller<'a, 'j> {
             self.free.push(lease);
             return long.map_or(Ok(()), |line| self.push(line));
         }
-        // A line that was pushed may have begun a block.
+        // A line pushed before may have begun a block.
         self.write()?;
         self.block = Some(Filling { lease, used: bytes, last_line, lines: lines as u32 });
         self.write()
     }
 
-    /// Takes the next bytes of lines. If they end within a line, `to_come` bytes of it are missing,
+    /// Adds the next bytes of lines. If they end within a line, `to_come` bytes of it are missing,
     /// its delimiter included.
     pub(super) fn extend(&mut self, bytes: &[u8], to_come: usize) -> Result<(), Error> {
         let (line_end, mut rest) = bytes.split_at(self.left.min(bytes.len() as u64) as usize);
@@ -181,7 +181,7 @@ impl<'a, 'j> Spiller<'a, 'j> {
         self.append(rest)
     }
 
-    /// Takes the next line.
+    /// Adds the next line.
     fn push(&mut self, line: &[u8]) -> Result<(), Error> {
         let bytes = line.len() + 1;
         match &mut self.block {
@@ -201,7 +201,7 @@ impl<'a, 'j> Spiller<'a, 'j> {
         }
     }
 
-    /// Begins a line of so many bytes.
+    /// Begins a line of `bytes` bytes, its delimiter included.
     fn begin(&mut self, bytes: u64) -> Result<(), Error> {
         debug_assert_eq!(self.left, 0);
         let is_long = bytes > self.fill_bytes as u64;
@@ -229,7 +229,7 @@ impl<'a, 'j> Spiller<'a, 'j> {
         Ok(())
     }
 
-    /// Takes the next bytes of the line that was begun.
+    /// Adds the next bytes of the line that was begun.
     fn append(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
         while !bytes.is_empty() {
             let mut block = match self.block.take() {
@@ -250,7 +250,7 @@ impl<'a, 'j> Spiller<'a, 'j> {
         Ok(())
     }
 
-    /// Takes the write buffer back.
+    /// Returns the write buffer.
     pub(super) fn into_write_buffer(mut self) -> Lease {
         self.free.push(self.rest);
         self.free.sort_unstable_by_key(|lease| lease.as_ptr());
@@ -274,7 +274,7 @@ impl<'a, 'j> Spiller<'a, 'j> {
         Ok(blocks)
     }
 
-    /// A block of memory, for which a write may have to complete.
+    /// Returns a free block of memory, after waiting for a write if there is none.
     fn take(&mut self) -> Result<Lease, Error> {
         if let Some(lease) = self.free.pop() {
             return Ok(lease);
@@ -325,7 +325,7 @@ impl<'a, 'j> Spiller<'a, 'j> {
         Ok(())
     }
 
-    /// Decides how the next block is compressed, and so how far it is filled.
+    /// Chooses the codec of the next block, and so how far it is filled.
     fn choose_codec(&mut self) {
         let block_bytes = self.job.plan.block_bytes;
         self.codec = self.job.effort.codec(|| self.job.load());
@@ -339,7 +339,7 @@ impl<'a, 'j> Spiller<'a, 'j> {
         if indexed_blocks.fetch_add(1, Relaxed) < plan.index_entries_max() {
             return Ok(());
         }
-        // The input's size is unknown: suggest a budget for twice as much as was spilled.
+        // The input's size is unknown: suggest a budget for twice the spilled bytes.
         plan.refuse_index(options, Some(2 * gauges.spilled.read().bytes))?;
         Err(Error::Memory {
             budget_bytes: options.budget_bytes,
@@ -347,7 +347,7 @@ impl<'a, 'j> Spiller<'a, 'j> {
         })
     }
 
-    /// Compresses a block; `None` if that is not asked for or saves no page.
+    /// Compresses a block; `None` if that is not requested or saves no page.
     fn compress(&mut self, block: &[u8]) -> Result<Option<CompressedBlock>, Error> {
         let Some(codec) = self.codec else { return Ok(None) };
         let mut lease = self.take()?;
@@ -362,8 +362,8 @@ impl<'a, 'j> Spiller<'a, 'j> {
         Ok(Some(CompressedBlock { codec, lease, bytes }))
     }
 
-    /// Adds a block to those that are written at once, and writes them if there is no room for
-    /// another one like it.
+    /// Adds a block to the batch, and writes the batch if there is no room for another block of
+    /// this size.
     fn add_to_batch(
         &mut self,
         block: SpilledBlock,
@@ -396,7 +396,7 @@ impl<'a, 'j> Spiller<'a, 'j> {
         if is_full { self.write_batch() } else { Ok(()) }
     }
 
-    /// Writes the compressed blocks that are yet to be written.
+    /// Writes the batch of compressed blocks.
     fn write_batch(&mut self) -> Result<(), Error> {
         let Some(Batch { lease, used, numbers }) = self.batch.take() else { return Ok(()) };
         let address = self.job.scratch()?.allocate(used as u64)?;
@@ -409,7 +409,7 @@ impl<'a, 'j> Spiller<'a, 'j> {
         self.submit(lease, address, used)
     }
 
-    /// Writes a piece of a long line; the last one makes it a block.
+    /// Writes a piece of a long line. The last piece completes the block.
     fn write_piece(&mut self, piece: Filling) -> Result<(), Error> {
         let Filling { mut lease, used, .. } = piece;
         let Some(mut long) = self.long.take() else {
@@ -445,7 +445,7 @@ impl<'a, 'j> Spiller<'a, 'j> {
         self.in_flight += 1;
         self.job.gauges.spilled.scratch_bytes.fetch_add(bytes as u64, Relaxed);
         let write = self.job.scratch()?.write(address, bytes, lease, 0, &self.done_to);
-        // Where the rate of transfers is limited, this waits.
+        // With a rate limit, this waits.
         let waits = &self.job.gauges.stage_times.spill_waits_for_write;
         waits.time(|| self.job.disk.submit(write));
         Ok(())

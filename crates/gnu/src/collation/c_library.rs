@@ -1,14 +1,13 @@
-//! Text ordered by the C library's own functions: where its tables can't be used.
+//! Text ordered by the C library's own functions, where its tables can't be used.
 //!
-//! The C library takes a NUL for the end of the text, so text that has some is compared part by
-//! part.
+//! The C library ends a text at a NUL, so text with NULs is compared part by part.
 
 use std::cmp::Ordering;
 
 use crate::c_text::{after_nul, c_text};
 use crate::sys::Handle;
 
-/// Orders two texts that aren't the same by `strcoll`; the empty one is first. `work` is for
+/// Orders two different texts by `strcoll`; the empty one is first. `work_a` and `work_b` are for
 /// copies.
 pub(super) fn compare(
     handle: &Handle,
@@ -30,14 +29,14 @@ pub(super) fn compare(
     a.is_some().cmp(&b.is_some())
 }
 
-/// Appends the beginning of a key of `text`, and its end: what `strxfrm` makes of the base letters
-/// of the text up to its first NUL. (glibc puts a 1 after them, and accents, case and punctuation
-/// after it.)
+/// Appends the beginning of a key of `text`, and its end. The beginning is `strxfrm`'s key for the
+/// base letters of the text up to its first NUL. (glibc writes a 1 after them, and then accents,
+/// case and punctuation.)
 ///
 /// The rest is left to `compare`, because glibc's `strxfrm` and `strcoll` contradict each other
-/// there: with en_US.UTF-8 `strcoll` has "$_E(" before "$e", `strxfrm` after it; in 12 of a million
-/// random pairs of short texts, and in none of 18 million if only the base letters are compared
-/// (glibc 2.36).
+/// there. With en_US.UTF-8, `strcoll` has "$_E(" before "$e", `strxfrm` after it: in 12 of a
+/// million random pairs of short texts, and in none of 18 million if only the base letters are
+/// compared (glibc 2.36).
 pub(super) fn encode_base(handle: &Handle, text: &[u8], work: &mut Vec<u8>, out: &mut Vec<u8>) {
     let start = out.len();
     handle.transform(c_text(text, work), out);
@@ -46,8 +45,8 @@ pub(super) fn encode_base(handle: &Handle, text: &[u8], work: &mut Vec<u8>, out:
     out.push(0);
 }
 
-/// Appends what `strxfrm` makes of each part of the text, ended by NUL; nothing for an empty one at
-/// the end.
+/// Appends `strxfrm`'s key of each part of the text, ended by NUL. An empty part at the end adds
+/// nothing.
 pub(super) fn transform_all(handle: &Handle, text: &[u8], work: &mut Vec<u8>, out: &mut Vec<u8>) {
     let mut rest = Some(text).filter(|text| !text.is_empty());
     while let Some(text) = rest {
@@ -57,8 +56,8 @@ pub(super) fn transform_all(handle: &Handle, text: &[u8], work: &mut Vec<u8>, ou
     }
 }
 
-/// Appends a key of the whole text, with its end marked: what `strxfrm` makes of each part, ended
-/// by NUL, and behind it a 1 if another part follows, a 0 if not.
+/// Appends a key of the whole text, with its end marked: `strxfrm`'s key of each part, ended by NUL
+/// and followed by 1 if another part comes, else by 0.
 pub(super) fn encode_whole(handle: &Handle, text: &[u8], work: &mut Vec<u8>, out: &mut Vec<u8>) {
     let mut rest = Some(text);
     while let Some(text) = rest {

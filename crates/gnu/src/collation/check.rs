@@ -1,9 +1,9 @@
-//! Whether keys order a sample of texts as `strcoll` does.
+//! Checks that keys order a sample of texts as `strcoll` does.
 //!
-//! The sample has bytes alone, and texts of random bytes, most of them of letters. It is sorted by
-//! keys, and every text is compared with the one before it: a contradiction anywhere shows there.
-//! This takes a tenth of a millisecond, most of it for rows that the texts to sort may not need:
-//! so few are looked at.
+//! The sample has single bytes, and texts of random bytes, most of them letters. It is sorted by
+//! keys, and every text is compared with the one before it, so any contradiction shows. This takes
+//! a tenth of a millisecond, most of it to build rows that the texts to sort may not need. So the
+//! sample is small.
 
 use std::ffi::CString;
 
@@ -11,10 +11,10 @@ use super::levels::Places;
 use super::rules::Rules;
 use crate::sys::Handle;
 
-/// Texts of several random bytes.
+/// Number of texts with several random bytes.
 const RANDOM_TEXTS: u64 = 50;
 
-/// Whether the keys of `rules` order the sample as the locale does.
+/// True if the keys of `rules` order the sample as the locale does.
 pub(super) fn agrees(rules: &Rules, handle: &Handle) -> bool {
     let mut places = Places::default();
     let is_single = |byte: &u8| rules.tables.first(*byte).is_ok();
@@ -34,7 +34,7 @@ pub(super) fn agrees(rules: &Rules, handle: &Handle) -> bool {
     })
 }
 
-/// Letters, signs, and bytes of letters with accents; other bytes rarely.
+/// A text of letters, punctuation, and bytes of letters with accents; rarely other bytes.
 fn random_text(seed: u64) -> Vec<u8> {
     const BYTES: &[u8] = b"aAbBcCdDeEhHlLnNsStTyYzZ0123459 ._-,'$\xC3\xA9\xC3\x89\xC3\xB1\xC3\xBC\
         \xC5\xA1\xD0\xB0\xCE\xB1\xE3\x81\x82\xE4\xB8\x80";

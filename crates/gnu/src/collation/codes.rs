@@ -1,60 +1,61 @@
-//! Codes for the weights of the first level, one byte for each letter and digit of ASCII.
+//! Codes for the weights of the first level: one byte for each letter and digit of ASCII.
 //!
-//! Of most locales' tables a letter's weight on the first level has one or two bytes, because
-//! hundreds of letters that few texts have lie between those of ASCII. Here each weight that is
-//! *known* has a code, and so has each *gap* between two of them:
+//! In most locales' tables a letter's first-level weight has one or two bytes, because hundreds of
+//! rare letters lie between those of ASCII. Here each *known* weight has a code, and so has each
+//! *gap* between two of them:
 //!
 //! ```text
-//! the weights of a, b and c: 51, 5E, 69       51 69 60 51 --> a, c, gap behind b, 60, a
-//! codes: gap before a | a | gap behind a | b | gap behind b | c | gap behind c
+//! the weights of a, b and c: 51, 5E, 69       51 69 60 51 --> a, c, gap after b, 60, a
+//! codes: gap before a | a | gap after a | b | gap after b | c | gap after c
 //! ```
 //!
-//! Behind the code of a gap comes what is in it as it is, then codes again. No known weight is the
-//! beginning of another one. So codes compare as the weights do: where two begin to differ, one is
-//! below, equal to or above a known weight, and the other is not; or both are in the same gap, and
-//! the same bytes follow. What begins with a higher byte than all known ones needs no code.
+//! After the code of a gap comes the weight in it, unchanged, and then codes again. No known weight
+//! is a prefix of another one. So codes compare as the weights do: where two begin to differ,
+//! either one is below, equal to or above a known weight and the other is not; or both are in the
+//! same gap, and the same bytes follow. A weight whose first byte is above all known ones needs no
+//! code.
 //!
 //! No code begins with a byte below [`LEAST`].
 
 use super::rows::COUNT;
 use super::rules::WEIGHTS;
 
-/// No code begins with a smaller byte.
+/// The least first byte of a code.
 const LEAST: u8 = 8;
-/// A byte that would be smaller, or this one, follows.
+/// Precedes a byte that would be smaller, or equal to this one.
 const SMALL: u8 = LEAST;
-/// That of the gap before all known weights.
+/// The code of the gap before all known weights.
 const FIRST: u8 = LEAST + 1;
-/// So many weights can be known.
+/// Most weights that can be known.
 const KNOWN_MAX: usize = 100;
 
-/// Codes of weights.
+/// Maps weights to codes.
 #[derive(Debug)]
 pub(super) struct Codes {
-    /// Known weights as in entries, in order.
+    /// Known weights in the form of entries, sorted.
     known: Vec<u32>,
-    /// Codes of those of one byte; 0 for other bytes.
+    /// Codes of the known weights of one byte; 0 for other bytes.
     single: [u8; 256],
-    /// The row in `pairs` of those that begin with a byte, plus one; 0 if there are none.
+    /// For the first byte of two-byte weights, their row in `pairs` plus one; 0 if there are none.
     leads: [u8; 256],
-    /// Codes of those of two bytes, by the second; 0 for other bytes.
+    /// Codes of the known weights of two bytes, by the second byte; 0 for other bytes.
     pairs: Vec<[u8; 256]>,
-    /// From this byte on weights stand for themselves, if there is such a byte.
+    /// Weights from this byte on stand for themselves. More than 255 if there are none.
     above: u16,
 }
 
 impl Codes {
-    /// For no weights: all stand for themselves.
+    /// No codes: all weights stand for themselves.
     pub(super) fn none() -> Codes {
         Codes { known: Vec::new(), single: [0; 256], leads: [0; 256], pairs: Vec::new(), above: 0 }
     }
 
-    /// Whether a byte that stands for itself is its own code.
+    /// True if a byte that stands for itself is its own code.
     pub(super) fn is_as_it_is(byte: u8) -> bool {
         byte > SMALL
     }
 
-    /// For these weights, as in entries, of which none is the beginning of another one.
+    /// Codes for these weights, in the form of entries. None may be a prefix of another one.
     pub(super) fn new(weights: impl Iterator<Item = u32>) -> Codes {
         let mut known: Vec<u32> = weights.take(KNOWN_MAX).collect();
         known.sort_unstable();
@@ -104,8 +105,8 @@ impl Codes {
         }
     }
 
-    /// Calls `each` with the weights that are known, until it returns false or one isn't; whether
-    /// all were.
+    /// Calls `each` with the weights until it returns false or one isn't known. Returns true if all
+    /// are known and `each` returned true.
     pub(super) fn are_known(&self, weights: &[u8], mut each: impl FnMut(u32) -> bool) -> bool {
         let mut rest = weights;
         while !rest.is_empty() {
@@ -118,7 +119,7 @@ impl Codes {
         true
     }
 
-    /// The code of the known weight that these begin with, and how many bytes it has.
+    /// The code of the known weight at the beginning of `weights`, and its length in bytes.
     #[inline]
     fn known(&self, weights: &[u8]) -> Option<(u8, usize)> {
         let lead = usize::from(weights[0]);
@@ -131,30 +132,30 @@ impl Codes {
                 return Some((code, 2));
             }
         }
-        // Three bytes are rare.
+        // Weights of three bytes are rare.
         let at = self.known.binary_search(&(word(weights) | 3)).ok()?;
         (weights.len() >= 3).then_some((known_code(at), 3))
     }
 }
 
-/// The code of the known weight at this place.
+/// The code of the known weight at this index.
 fn known_code(at: usize) -> u8 {
     gap(at) + 1
 }
 
-/// The code of the gap behind so many known weights.
+/// The code of the gap after `below` known weights.
 fn gap(below: usize) -> u8 {
     FIRST + 2 * below as u8
 }
 
-/// The first three bytes of weights, as in an entry.
+/// The first three bytes of weights, in the form of an entry.
 fn word(weights: &[u8]) -> u32 {
     let byte = |at: usize| u32::from(weights.get(at).copied().unwrap_or(0));
     byte(0) << 24 | byte(1) << 16 | byte(2) << 8
 }
 
-/// How many bytes follow the first byte of a weight: weights are coded as characters are in UTF-8.
-/// Whatever this is, codes are in order.
+/// Number of bytes after the first byte of a weight. Weights are coded like characters in UTF-8.
+/// Codes are in order even if they aren't.
 fn more_bytes(lead: u8) -> usize {
     match lead {
         ..0xC0 => 0,
@@ -216,7 +217,7 @@ mod tests {
         ) {
             let [a, b] = [&weights[0], &weights[1]].map(|weights| coded(weights));
             prop_assert_eq!(a.cmp(&b), weights[0].cmp(&weights[1]));
-            // With what ends them, too.
+            // Also with the byte that ends them.
             let [a, b] = [a, b].map(|codes| [codes, vec![LEAST - 1]].concat());
             prop_assert_eq!(a.cmp(&b), weights[0].cmp(&weights[1]));
         }

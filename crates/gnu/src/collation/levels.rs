@@ -1,21 +1,21 @@
 //! Whole keys: the weights of all levels, in the order in which `strcoll` compares them.
 //!
 //! ```text
-//! text, up to its end or a NUL: the weights of each level, and a 0 behind them
+//! text, up to its end or a NUL: the weights of each level, and a 0 after them
 //!     a level with positions: for each element that isn't ignored there, a 1 and its weights;
 //!     between the two, if ignored ones precede it, FF and how many;
 //!     or, if its first weight is FE or FF, FE
 //! 2 at the end, 3 if text follows; without elements 0 and 1
 //! ```
 //!
-//! A weight below 2 would be written as two bytes, 1 and the weight plus 1; no locale has any.
+//! A weight below 2 would be written as two bytes, 1 and the weight plus 1. No locale has any.
 
 use super::rows::{BACKWARD, COUNT, PLAIN, SLOW};
 use super::rules::{Elements, Place, Rules, escaped};
 use crate::c_text::after_nul;
 
 impl Rules {
-    /// Appends the key of `text`; at least its first `limit` bytes. `places` is work memory.
+    /// Appends the key of `text`, at least its first `limit` bytes. `places` is work memory.
     pub(super) fn encode(&self, text: &[u8], limit: usize, places: &mut Places, out: &mut Vec<u8>) {
         let end = out.len().saturating_add(limit);
         let mut rest = Some(text);
@@ -35,7 +35,8 @@ impl Rules {
         }
     }
 
-    /// Appends the first level, and finds the places of all elements. False if that was enough.
+    /// Appends the first level, and finds the places of all elements. Returns false if the key has
+    /// reached length `end`.
     pub(super) fn encode_first(
         &self,
         text: &[u8],
@@ -73,7 +74,7 @@ impl Rules {
         }
     }
 
-    /// Appends another level than the first.
+    /// Appends a level other than the first.
     pub(super) fn encode_level(&self, level: usize, work: &mut Places, out: &mut Vec<u8>) {
         let places = self.in_turn(level, work);
         let first = self.first_entries(level);
@@ -105,7 +106,7 @@ impl Rules {
         writer.finish();
     }
 
-    /// Writes an element that ignored ones precede, or whose weights aren't in its entry.
+    /// Writes an element that follows ignored ones, or whose weights aren't in its entry.
     fn push_distant(
         &self,
         level: usize,
@@ -129,13 +130,13 @@ impl Rules {
         writer.push_all(weights);
     }
 
-    /// The elements in the order in which `strcoll` visits them on a level.
+    /// Returns the elements in the order in which `strcoll` visits them on a level.
     ///
-    /// Elements that follow each other and count from the back are visited from the last to the
-    /// first, once one comes that doesn't, or the text ends. In the first case glibc leaves out the
-    /// last but one of them, and where ignored elements were visited just before, it counts them
-    /// among those: so does this. (`strxfrm` does it right, and contradicts `strcoll`. Digits and
-    /// signs count from the back on the second level of most locales.)
+    /// Consecutive elements that count from the back are visited from the last to the first, once
+    /// an element follows that doesn't, or the text ends. In the first case glibc omits the last
+    /// but one of them, and if ignored elements were visited just before, it counts them among
+    /// those. This function does the same. (`strxfrm` does it right, and contradicts `strcoll`.
+    /// Digits and punctuation count from the back on the second level of most locales.)
     fn in_turn<'a>(&self, level: usize, work: &'a mut Places) -> &'a [Place] {
         let Places { all, in_turn } = work;
         if !self.tables.has_backward(level) {
@@ -145,7 +146,7 @@ impl Rules {
         let entry = |place: Place| self.entry_of(first, place, level);
         let is_backward = |place: &&Place| entry(**place) & BACKWARD != 0;
         in_turn.clear();
-        // Behind the last element visited that wasn't ignored.
+        // The index after the last visited element that wasn't ignored.
         let mut behind = 0;
         let mut at = 0;
         while let Some(&place) = all.get(at) {
@@ -176,7 +177,7 @@ impl Rules {
 #[derive(Debug, Default)]
 pub(super) struct Places {
     all: Vec<Place>,
-    /// In the order of a level.
+    /// The places in the order of a level.
     in_turn: Vec<Place>,
 }
 
@@ -200,12 +201,12 @@ impl Places {
 
 /// On a level with positions: another element follows.
 const NEXT: u8 = 1;
-/// Behind it: a weight of at least this follows, without ignored elements.
+/// After [`NEXT`]: a weight of at least this follows, without ignored elements.
 const HIGH: u8 = PLAIN.end;
-/// Or: the count of ignored elements follows.
+/// After [`NEXT`]: the count of ignored elements follows.
 const DISTANT: u8 = 0xFF;
 
-/// Elements without weights are; those with many, or with strange ones, have some.
+/// True for elements without weights. Elements with many or unusual weights aren't ignored.
 #[inline]
 fn is_ignored(entry: u32) -> bool {
     entry & (COUNT | SLOW) == 0
@@ -217,21 +218,21 @@ fn grow(out: &mut Vec<u8>) {
     out.resize(out.len() + 512, 0);
 }
 
-/// Writes bytes without looking at the vector's length for each.
+/// Writes bytes without checking the vector's length for each.
 pub(super) struct Writer<'a> {
     out: &'a mut Vec<u8>,
-    /// What is behind is room.
+    /// The end of the written bytes. The rest of `out` is room.
     at: usize,
 }
 
 impl<'a> Writer<'a> {
-    /// Goes on behind what there is.
+    /// Appends to the bytes in `out`.
     #[inline(always)]
     pub(super) fn new(out: &'a mut Vec<u8>) -> Self {
         Self { at: out.len(), out }
     }
 
-    /// Four bytes, of which so many count.
+    /// Writes the first `count` of four bytes.
     #[inline(always)]
     fn push_of_four(&mut self, bytes: [u8; 4], count: usize) {
         if self.out.len() < self.at + 4 {
@@ -243,8 +244,8 @@ impl<'a> Writer<'a> {
         self.at += count;
     }
 
-    /// What is rarely done. The fields of a copy are in memory; those of the original can then stay
-    /// in registers.
+    /// Runs a rare case on a copy of the writer. Its fields are in memory; those of the original
+    /// can stay in registers.
     #[inline(always)]
     fn rarely(&mut self, write: impl FnOnce(&mut Writer<'_>)) {
         let mut copy = Writer { out: self.out, at: self.at };
@@ -252,7 +253,7 @@ impl<'a> Writer<'a> {
         self.at = copy.at;
     }
 
-    /// A byte and the weights of an entry.
+    /// Writes a byte and the weights of an entry.
     #[inline(always)]
     fn push(&mut self, first: u8, entry: u32) {
         let bytes = (u32::from(first) << 24 | entry >> 8).to_be_bytes();
@@ -272,7 +273,7 @@ impl<'a> Writer<'a> {
         weights.iter().for_each(|&weight| self.push_weights(escaped(weight)));
     }
 
-    /// A number from 1 on: a larger one is larger as bytes.
+    /// Writes a number from 1 on. Larger numbers compare higher as bytes.
     fn push_count(&mut self, count: usize) {
         const BYTES_FROM: usize = 0xF0;
         if count < BYTES_FROM {

@@ -1,10 +1,10 @@
 //! Text ordered by the rules of a language, exactly as GNU sort does: by glibc's `strcoll`.
 //!
-//! `strcoll` takes most of the time of a sort, and `strxfrm`, whose keys should spare its calls,
-//! contradicts it. So we read the tables that glibc has loaded for the locale, and do as `strcoll`
-//! does. Before the first text is compared so, a sample is compared with `strcoll` itself; if the
-//! two contradict each other, or the tables are not as we know them, or there are none, the C
-//! library's functions do all the work, and only take longer.
+//! `strcoll` takes most of the time of a sort, and `strxfrm`, whose keys should save its calls,
+//! contradicts it. So this module reads the tables that glibc has loaded for the locale, and
+//! compares as `strcoll` does. Before the first text is compared this way, a sample is compared
+//! with `strcoll` itself. If the two contradict each other, or the tables are missing or in an
+//! unknown form, the C library's functions do all the work, and only take longer.
 //!
 //! ```text
 //! (this file)  which of the two                  collator   keys for others
@@ -46,7 +46,7 @@ use tables::Tables;
 pub(crate) struct Language {
     handle: Arc<Handle>,
     rules: Arc<OnceLock<Option<Rules>>>,
-    /// Found where short keys are wanted.
+    /// Built when the first short key is wanted.
     regular: Arc<OnceLock<Option<RegularElements>>>,
 }
 
@@ -73,7 +73,7 @@ impl Language {
         checked(self.handle.collation()?, &self.handle)
     }
 
-    /// True if keys are equal only where texts are; if not, equal keys say nothing.
+    /// True if keys are equal only for equal texts. Otherwise equal keys decide nothing.
     pub(crate) fn is_exact(&self) -> bool {
         self.rules().is_some()
     }
@@ -100,8 +100,8 @@ impl Language {
         a.is_some().cmp(&b.is_some())
     }
 
-    /// Appends the key of `text`, with its end marked; at least its first `limit` bytes. Its bytes
-    /// compare as the texts do, unless they are equal and the key isn't exact.
+    /// Appends the key of `text`, with its end marked, at least its first `limit` bytes. The keys
+    /// compare as the texts do, except that equal keys decide nothing if keys aren't exact.
     pub(crate) fn encode(&self, text: &[u8], limit: usize, work: &mut Work, out: &mut Vec<u8>) {
         match self.rules() {
             Some(rules) => rules.encode(text, limit, &mut work.places, out),
@@ -109,7 +109,7 @@ impl Language {
         }
     }
 
-    /// The rules, and the elements of which short keys are made, if the language has such.
+    /// The rules, and the elements of short keys, if the language has short keys.
     fn regular(&self) -> Option<(&Rules, &RegularElements)> {
         let rules = self.rules()?;
         let regular = self.regular.get_or_init(|| RegularElements::new(rules));
@@ -126,8 +126,8 @@ impl Language {
         self.rules().is_some_and(|rules| rules.tables.levels == 1)
     }
 
-    /// Appends another key of the text, whose end is marked; at least its first `limit` bytes. It
-    /// is compared with nothing but its like. Where there are no short keys it is that of
+    /// Appends a short key of the text, whose end is marked, at least its first `limit` bytes.
+    /// Compare it only with other short keys. Without short keys it is the key of
     /// [`encode_whole`](Language::encode_whole).
     pub(crate) fn encode_short(
         &self,
@@ -154,18 +154,18 @@ impl Language {
         }
     }
 
-    /// So many words of the key from byte `skip` on, if they are quick to tell.
+    /// Returns `COUNT` key words from byte `skip` on, if they are quick to compute.
     #[inline]
     pub(crate) fn words<const COUNT: usize>(
         &self,
         text: &[u8],
         skip: usize,
     ) -> Option<[u64; COUNT]> {
-        // Text that is shorter than the words rarely has so many weights.
+        // A text shorter than the words rarely has enough weights.
         let is_quick = skip.is_multiple_of(8) && text.len() >= skip.saturating_add(8 * COUNT);
         let rules = self.rules().filter(|_| is_quick)?;
         let mut first = FirstWords::new(rules, text);
-        // A word that ends with a zero is the first level's last: what comes then takes longer.
+        // A word that ends with a zero is the first level's last. The following ones take longer.
         for _ in 0..skip / 8 {
             if first.next() as u8 == 0 {
                 return None;
@@ -175,14 +175,14 @@ impl Language {
         (words.last().is_none_or(|&word| word as u8 != 0)).then_some(words)
     }
 
-    /// Appends what `strxfrm` makes of each part of the text, ended by NUL; nothing for an empty
-    /// one at the end.
+    /// Appends `strxfrm`'s key of each part of the text, ended by NUL. An empty part at the end
+    /// adds nothing.
     pub(crate) fn transform_all(&self, text: &[u8], work: &mut Vec<u8>, out: &mut Vec<u8>) {
         c_library::transform_all(&self.handle, text, work, out);
     }
 }
 
-/// The rules of these tables, if they are the locale's.
+/// The rules of these tables, if they agree with the locale.
 fn checked(pieces: CollationPieces, handle: &Handle) -> Option<Rules> {
     let rules = Rules::new(Tables::new(pieces)?);
     check::agrees(&rules, handle).then_some(rules)

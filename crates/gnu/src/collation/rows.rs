@@ -1,44 +1,43 @@
-//! Elements of one and two bytes, looked up at once.
+//! Tables to look up elements of one and two bytes.
 //!
-//! A row has an entry for each byte: of the first row, what the text's byte is; of a *lead*'s row,
-//! what the lead and the byte that follows it are. A byte is a lead if elements of several bytes
-//! begin with it: the letter l is one (for Catalan), and so are the first bytes of characters in
-//! UTF-8.
+//! A row has an entry for each byte. In the first row an entry describes that byte of the text; in
+//! a *lead*'s row, the lead and the byte that follows it. A byte is a lead if elements of several
+//! bytes begin with it: the letter l (for Catalan), and the first bytes of characters in UTF-8.
 //!
-//! An entry is a number of 32 bits: up to three weights from the upper end on, and in the lowest
-//! byte how many there are, and flags. If the bytes don't tell the element, the upper end has the
+//! An entry is a 32-bit number: up to three weights from the high end on, and their number and
+//! flags in the lowest byte. If the bytes don't determine the element, the high bits hold the
 //! offset of the first link of the chain that can match; in the first row, the byte is a lead.
 
 use std::ops::{Range, RangeInclusive};
 
 use super::tables::Tables;
 
-/// How many weights.
+/// The number of weights.
 pub(super) const COUNT: u32 = 3;
 /// The element has two bytes.
 pub(super) const TWO_BYTES: u32 = 4;
-/// The element is counted from the back.
+/// The element counts from the back.
 pub(super) const BACKWARD: u32 = 8;
-/// The weights are in the tables: there are more than three, or strange ones.
+/// The weights are in the tables: there are more than three, or unusual ones.
 pub(super) const LONG: u32 = 16;
-/// The element is to be found by the chain.
+/// The element must be found by the chain.
 pub(super) const CHAIN: u32 = 32;
-/// The entry hasn't got the weights.
+/// The entry doesn't hold the weights.
 pub(super) const SLOW: u32 = LONG | CHAIN;
 
-/// The bytes that stand for themselves in a key, wherever they are.
+/// The bytes that stand for themselves anywhere in a key.
 pub(super) const PLAIN: Range<u8> = 2..0xFE;
 
 /// The entries of each level.
 #[derive(Debug)]
 pub(super) struct Row {
-    /// What the entries are of; 0 where that is to be found by the chain.
+    /// The elements of the entries; 0 where the chain must be searched.
     elements: [u32; 256],
     levels: Box<[[u32; 256]]>,
 }
 
 impl Row {
-    /// What single bytes are.
+    /// The row of single bytes.
     pub(super) fn of_first_bytes(tables: &Tables) -> Self {
         let mut row = Self::new(tables);
         row.fill(0..=u8::MAX, CHAIN);
@@ -50,7 +49,7 @@ impl Row {
         row
     }
 
-    /// What bytes are that follow a lead whose chain begins there. A 0 is the text's end.
+    /// The row of bytes that follow a lead, whose chain begins at `chain`. A 0 is the text's end.
     pub(super) fn of_lead(tables: &Tables, chain: usize) -> Self {
         let mut row = Self::new(tables);
         let mut is_known = [false; 256];
@@ -116,7 +115,7 @@ impl Row {
     }
 }
 
-/// What an entry says of an element whose bytes are known.
+/// The entry of an element whose bytes are known.
 pub(super) fn entry(tables: &Tables, element: u32, level: usize) -> u32 {
     let weights = tables.weights(element, level);
     let backward = if tables.is_backward(element, level) { BACKWARD } else { 0 };

@@ -1,9 +1,9 @@
-//! The rules of a language, ready: text as elements, and their first weights, which nearly always
-//! decide.
+//! The rules of a language in a form ready to use: text as elements, and their first weights, which
+//! nearly always decide.
 //!
-//! `strcoll` compares two texts by the weights of the first level, all that follow each other; if
-//! they are equal by those of the second, and so on. So the weights of all levels, with a 0 behind
-//! each level, are a key.
+//! `strcoll` compares two texts by all their weights of the first level in sequence; if these are
+//! equal, by those of the second, and so on. So the weights of all levels, with a 0 after each
+//! level, are a key.
 
 use std::cmp::Ordering;
 use std::sync::OnceLock;
@@ -18,7 +18,7 @@ const HAS_ENTRY: u32 = 1 << 31;
 /// Every byte of an entry that holds weights.
 pub(super) const WEIGHTS: u32 = 0xFFFF_FF00;
 
-/// Where an element's weights are: the bytes of its entry (the lead, or 0 for the first row, and
+/// The place of an element's weights: the bytes of its entry (the lead, or 0 for the first row, and
 /// the byte in the row), or the element itself.
 pub(super) type Place = u32;
 
@@ -27,7 +27,7 @@ pub(super) type Place = u32;
 pub(super) struct Rules {
     pub(super) tables: Tables,
     first: Row,
-    /// Made where text has the lead.
+    /// Rows of leads, each built when a text has the lead.
     leads: Box<[OnceLock<Box<Row>>; 256]>,
 }
 
@@ -56,8 +56,8 @@ impl Rules {
         self.row((place >> 8) as u8).level(level)[usize::from(place as u8)]
     }
 
-    /// The first element of a text that begins with a lead, its entry on the first level, and its
-    /// bytes. None at a NUL.
+    /// The first element of a text that begins with a lead: its place, its entry on the first
+    /// level, and its length in bytes. `None` at a NUL.
     #[inline(never)]
     fn led(&self, text: &[u8]) -> Option<(Place, u32, usize)> {
         let (&lead, rest) = text.split_first().filter(|&(&lead, _)| lead != 0)?;
@@ -77,7 +77,7 @@ impl Rules {
         self.first.level(level)
     }
 
-    /// The entry of a place on a level, whose entries of single bytes are at hand.
+    /// The entry of a place on a level. `first` has the entries of single bytes on that level.
     #[inline(always)]
     pub(super) fn entry_of(&self, first: &[u32; 256], place: Place, level: usize) -> u32 {
         match place ^ HAS_ENTRY {
@@ -99,22 +99,22 @@ impl Rules {
         }
     }
 
-    /// The element of a lead that another byte follows, if no more than two bytes tell it.
+    /// The element of a lead followed by another byte, if two bytes determine it.
     pub(super) fn element_of_lead(&self, lead: u8, next: u8) -> u32 {
         self.row(lead).element(next)
     }
 
-    /// The place of a byte that begins no longer element.
+    /// The place of a byte that isn't a lead.
     pub(super) fn place_of(byte: u8) -> Place {
         HAS_ENTRY | u32::from(byte)
     }
 
-    /// Compares two texts up to their first NULs by the first level alone.
+    /// Compares two texts up to their first NULs by the first level only.
     #[inline]
     pub(super) fn compare_first(&self, a: &[u8], b: &[u8]) -> Ordering {
         let from = self.shared(a, b);
         let (a, b) = (&a[from..], &b[from..]);
-        // Nearly always an element in the same place decides.
+        // Nearly always an element in the same position decides.
         let (mut elements_a, mut elements_b) = (Elements::new(self, a), Elements::new(self, b));
         loop {
             let entries = (elements_a.next_counting(), elements_b.next_counting());
@@ -136,7 +136,7 @@ impl Rules {
         }
     }
 
-    /// The same, whatever elements the texts have.
+    /// Compares two texts by the first level only, with any elements.
     fn compare_first_words(&self, a: &[u8], b: &[u8]) -> Ordering {
         let (mut a, mut b) = (FirstWords::new(self, a), FirstWords::new(self, b));
         loop {
@@ -150,17 +150,17 @@ impl Rules {
         }
     }
 
-    /// How many bytes at the heads of two texts are the same elements, or fewer.
+    /// A length of the texts' common prefix that ends with an element in both.
     #[inline]
     fn shared(&self, a: &[u8], b: &[u8]) -> usize {
         let shared = shared_bytes(a, b);
         if shared == 0 { 0 } else { self.element_end(&a[..shared]) }
     }
 
-    /// The last place in a text, or an earlier one, at which an element ends whatever follows.
+    /// The last position in a text, or an earlier one, at which an element ends whatever follows.
     fn element_end(&self, text: &[u8]) -> usize {
         const TRIES: usize = 64;
-        // No element that begins before `end` is known to go beyond it.
+        // No element that begins before `end` is known to extend beyond it.
         let mut end = text.len();
         let longest = usize::from(self.tables.longest_of_all);
         let mut at = end;
@@ -177,7 +177,7 @@ impl Rules {
     }
 }
 
-/// The elements of a text, up to its first NUL.
+/// Iterates over the elements of a text, up to its first NUL.
 pub(super) struct Elements<'a> {
     rules: &'a Rules,
     first: &'a [u32; 256],
@@ -217,12 +217,12 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// The weights of a text's first level, eight by eight.
+/// The weights of a text's first level, eight at a time.
 pub(super) struct FirstWords<'a> {
     elements: Elements<'a>,
-    /// Weights that don't fit an entry, and are still to come.
+    /// Pending weights that don't fit an entry.
     rest: &'a [u8],
-    /// Weights that are still to come, from the upper end on, and how many.
+    /// Pending weights from the high end on, and their number.
     ready: u128,
     count: u32,
 }
@@ -264,7 +264,7 @@ impl<'a> FirstWords<'a> {
     }
 }
 
-/// A weight as it is in keys, as an entry.
+/// A weight in its key encoding, in the form of an entry.
 pub(super) fn escaped(weight: u8) -> u32 {
     match weight {
         0..=1 => 1 << 24 | u32::from(weight + 1) << 16 | 2,

@@ -1,35 +1,35 @@
-//! Keys that are hardly longer than their texts, where these are plain words.
+//! Keys that are hardly longer than their texts, for plain words.
 //!
-//! Of a plain word the levels behind the first say nothing: all its weights are the same there. And
-//! the last level, much the longest, tells few texts apart that are equal on the others. So runs of
-//! the *common* weight of a level are counted (as in ICU's sort keys), and text of *regular*
-//! elements alone, most letters and digits, has no last level. What is most frequent is one byte:
-//! regular text with common weights alone.
+//! In a plain word the levels after the first add nothing: all its weights are the same there. And
+//! the last level, by far the longest, distinguishes few texts that are equal on the others. So
+//! runs of the *common* weight of a level are counted (as in ICU's sort keys), and text of
+//! *regular* elements alone, most letters and digits, has no last level. The most frequent case is
+//! one byte: regular text with common weights only.
 //!
-//! The same holds with a space before it, as fields between blanks have it.
+//! The same holds with a space before it, as in fields between blanks.
 //!
 //! ```text
 //! text, up to its end or a NUL:
 //!     first level, in codes | rest
-//! rest: 6 that of regular text with common weights, 4 the same behind a space;
+//! rest: 6 that of regular text with common weights, 4 the same after a space;
 //!       3 below these two, 5 between them, 7 above them, and then all of it:
 //!     second level, counted | third level, counted | mark | end
-//! mark: 6 regular, 4 regular behind a space;
+//! mark: 6 regular, 4 regular after a space;
 //!       3 below these two, 5 between them, 7 above them, then the last level and a 0
 //! end:  5, 6 if text follows; without elements 3 and 4
 //! ```
 //!
-//! The weights of regular elements on the first and third level tell them apart, however many
-//! follow each other. So of all regular texts at most one has the weights of a given text there:
-//! its *twin*. The last level orders the text beside its twin, and beside that with a space before
-//! it. All texts that are equal on the first three levels have the same twins, so marks order them
-//! as the last level does; without twins they are all marked as below.
+//! The first-level and third-level weights of regular elements distinguish them in any sequence. So
+//! at most one regular text has the weights of a given text there: its *twin*. The last level
+//! orders the text relative to its twin, and to the twin with a space before it. All texts that are
+//! equal on the first three levels have the same twins, so marks order them as the last level does.
+//! Without twins all of them are marked as below.
 //!
-//! In the same way at most one regular text with common weights alone has the weights of a given
-//! text on the first level. All texts that are equal there are ordered beside that one's rest, or,
-//! if there is none, are all marked as above.
+//! Likewise at most one regular text with common weights only has the first-level weights of a
+//! given text. All texts that are equal there are ordered relative to that text's rest, or, if
+//! there is none, are all marked as above.
 //!
-//! Where there is no other level, as in Japanese, the end follows the weights of the first, which
+//! If there is no other level, as in Japanese, the end follows the weights of the first, which
 //! stand for themselves.
 
 use std::cmp::Ordering;
@@ -42,14 +42,13 @@ use super::rows::{BACKWARD, COUNT, SLOW};
 use super::rules::{Elements, Place, Rules, WEIGHTS};
 use crate::c_text::after_nul;
 
-/// The levels that regular elements are known for, where there are several: the second and third
-/// are counted.
+/// The number of levels for which regular elements are known. The second and third are counted.
 const LEVELS: usize = 4;
 const SECOND: usize = 1;
 const THIRD: usize = 2;
 const LAST: usize = 3;
 
-/// Marks, and what the rest begins with.
+/// Marks, and first bytes of the rest.
 const BELOW: u8 = 3;
 const SPACED: u8 = 4;
 const BETWEEN: u8 = 5;
@@ -58,53 +57,53 @@ const ABOVE: u8 = 7;
 /// The end of a text without elements that nothing follows.
 const END: u8 = 3;
 
-/// Longest run of the common weight that a byte counts.
+/// Longest run of the common weight that one byte counts.
 const RUN_MAX: usize = 40;
-/// A run at the end of a level; plus twice its length.
+/// A run at the end of a level, plus twice its length.
 const RUN_AND_END: u8 = 3;
-/// A run before a lower byte; plus twice its length.
+/// A run before a lower byte, plus twice its length.
 const RUN_AND_LOWER: u8 = 4;
-/// One more than the longest run, and another run.
+/// One more than the longest run, followed by another run.
 const RUN_AND_RUN: u8 = RUN_AND_LOWER + 2 * RUN_MAX as u8 + 1;
-/// A run before a higher byte; minus its length.
+/// A run before a higher byte, minus its length.
 const RUN_AND_HIGHER: u8 = 0xFF;
 
-/// The longest text that is tried as a plain one.
+/// Length of the longest text that is tried as a plain one, in bytes.
 const PLAIN_BYTES_MAX: usize = 4 << 10;
-/// Most bytes of weights for which there is one code.
+/// Most bytes of weights that one code stands for.
 const WEIGHT_BYTES_MAX: usize = 3;
-/// What a text may have before regular elements.
+/// The byte that a text may have before regular elements.
 const SPACE: u8 = b' ';
 
 /// The regular elements of a language.
 #[derive(Debug)]
 pub(super) struct RegularElements {
     elements: HashSet<u32>,
-    /// What single bytes are if they are plain.
+    /// Properties of single bytes that are plain.
     plain: [Plain; 256],
-    /// The common weights of the second and third level: those of small letters.
+    /// The common weights of the second and third level: those of lower-case letters.
     common: [u8; 2],
-    /// By their weights on the first and on the third level.
+    /// Regular elements by their weights on the first and on the third level.
     by_weights: HashMap<(u32, u8), Place>,
     /// Codes of their weights on the first level.
     codes: Codes,
-    /// Whether a space counts on the last level alone, and is lower there than all of them.
+    /// True if a space counts on the last level only, and is lower there than all regular elements.
     has_space: bool,
-    /// Whether the first level is the last.
+    /// True if the first level is the last.
     has_one_level: bool,
 }
 
-/// A regular element of one byte with the common weight on the second level; of a language of one
-/// level, any element of one byte whose weight has one, too.
+/// A regular element of one byte with the common weight on the second level. In a language of one
+/// level, any element of one byte whose weight also has one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Plain {
     /// The code of its weight on the first level; 0 for other bytes.
     code: u8,
-    /// Its weight on the third.
+    /// Its weight on the third level.
     third: u8,
-    /// Whether there is a regular element like it with the common weight there.
+    /// True if a regular element with the same first weight has the common weight there.
     has_common: bool,
-    /// The byte may begin other elements, too.
+    /// True if the byte may begin other elements, too.
     is_lead: bool,
 }
 
@@ -124,8 +123,8 @@ pub(super) struct ShortWork {
 }
 
 impl RegularElements {
-    /// Those of the letters and digits of ASCII that qualify; `None` if the language has neither
-    /// one level nor those that most have.
+    /// Selects the letters and digits of ASCII that qualify. `None` unless the language has one
+    /// level or the usual ones.
     pub(super) fn new(rules: &Rules) -> Option<Self> {
         match rules.tables.levels {
             1 => return Some(Self::of_one_level(rules)),
@@ -172,7 +171,7 @@ impl RegularElements {
         }
     }
 
-    /// For a language of one level: plain are the bytes of ASCII with a weight of a byte.
+    /// For a language of one level: the bytes of ASCII with a one-byte weight are plain.
     fn of_one_level(rules: &Rules) -> Self {
         let mut regular = Self { has_one_level: true, ..Self::none() };
         for byte in 1..0x80 {
@@ -187,7 +186,7 @@ impl RegularElements {
         regular
     }
 
-    /// Whether a space counts on the last level alone, and comes before every regular element.
+    /// True if a space counts on the last level only, and sorts before every regular element.
     fn is_space_low(&self, rules: &Rules) -> bool {
         let space = Rules::place_of(SPACE);
         let is_ignored = |level| rules.entry(space, level) & (COUNT | SLOW) == 0;
@@ -200,7 +199,8 @@ impl RegularElements {
             places.clear();
             places.push(place);
             rules.encode_level_alone(LAST, &mut places, &mut alone);
-            // In bytes that both have, so that what follows doesn't matter.
+            // They must differ within their common length, so that the following bytes don't
+            // matter.
             spaced < alone && !alone.starts_with(&spaced)
         };
         (0..LAST).all(is_ignored)
@@ -208,8 +208,8 @@ impl RegularElements {
             && self.by_weights.values().all(&mut is_before)
     }
 
-    /// Whether no other element has these weights, nor does the first level of one begin with that
-    /// of the other.
+    /// True if no other element has these weights, and no first-level weight is a prefix of another
+    /// one.
     fn is_distinct(&self, weights: (u32, u8)) -> bool {
         let is_beginning = |&(other, _): &(u32, u8)| {
             let count = (other & COUNT).min(weights.0 & COUNT);
@@ -218,13 +218,13 @@ impl RegularElements {
         !self.by_weights.contains_key(&weights) && !self.by_weights.keys().any(is_beginning)
     }
 
-    /// Whether there is one with these weights on the first level, and the common one on the third.
+    /// True if an element has these weights on the first level, and the common one on the third.
     fn has_common(&self, first: u32) -> bool {
         self.by_weights.contains_key(&(first, self.common[1]))
     }
 
-    /// How many elements the regular text with common weights has that has these on the first
-    /// level, if there is one.
+    /// Number of elements in the regular text with common weights that has these first-level
+    /// weights, if there is one.
     fn common_elements(&self, first: &[u8]) -> Option<usize> {
         let mut elements = 0;
         let is_common = |weights| {
@@ -234,8 +234,8 @@ impl RegularElements {
         self.codes.are_known(first, is_common).then_some(elements)
     }
 
-    /// Finds the elements of a regular text that has these weights on the first and third level,
-    /// alone and with a space before them. False if there is none.
+    /// Finds the elements of the regular text with these weights on the first and third level, with
+    /// and without a space before it. Returns false if there is none.
     fn spell(&self, mut first: &[u8], third: &[u8], [spaced, twin]: [&mut Places; 2]) -> bool {
         twin.clear();
         spaced.clear();
@@ -257,7 +257,8 @@ impl RegularElements {
 }
 
 impl Rules {
-    /// Appends the short key of a text of plain bytes; false for another one, and for a long one.
+    /// Appends the short key of a text of plain bytes. Returns false for any other text, and for a
+    /// long one.
     pub(super) fn encode_plain(
         &self,
         regular: &RegularElements,
@@ -305,7 +306,7 @@ impl Rules {
         true
     }
 
-    /// Appends the short key of any text; at least its first `limit` bytes.
+    /// Appends the short key of any text, at least its first `limit` bytes.
     pub(super) fn encode_any(
         &self,
         regular: &RegularElements,
@@ -321,7 +322,7 @@ impl Rules {
             first.clear();
             let most = (end - out.len()).saturating_add(2).saturating_mul(WEIGHT_BYTES_MAX);
             if !self.encode_first(text, most, places, &mut first) {
-                // The last weight may not be whole, but it is not within the limit.
+                // The last weight may be incomplete, but it is beyond the limit.
                 regular.codes.push(&first[..most - WEIGHT_BYTES_MAX], out);
                 break;
             }
@@ -345,8 +346,8 @@ impl Rules {
         (work.first, work.rest) = (first, rest);
     }
 
-    /// Appends the mark, and the last level if it says more, of a text whose first level is `first`
-    /// and whose third is at hand.
+    /// Appends the mark of a text, and its last level if needed. `first` is its first level, and
+    /// `work` has its third.
     fn push_mark(
         &self,
         regular: &RegularElements,
@@ -371,7 +372,7 @@ impl Rules {
         }
     }
 
-    /// The mark of a text beside what was spelled, as far as that has the same weights.
+    /// The mark of a text relative to its twins, as far as these have the same weights.
     fn beside_twins(&self, regular: &RegularElements, work: &mut ShortWork) -> u8 {
         let ShortWork { second, third, last, spaced, twin, of_twin, .. } = work;
         let has_spaced = regular.has_space && !twin.is_empty();
@@ -396,7 +397,7 @@ impl Rules {
         mark
     }
 
-    /// Writes another level than the first, without the 0 behind it.
+    /// Writes a level other than the first, without the 0 after it.
     fn encode_level_alone(&self, level: usize, places: &mut Places, out: &mut Vec<u8>) {
         out.clear();
         self.encode_level(level, places, out);
@@ -404,8 +405,8 @@ impl Rules {
     }
 }
 
-/// Appends the rest of a key beside that of the regular text with common weights and the same first
-/// level, which has so many elements, if there is one.
+/// Appends the rest of a key, relative to that of the regular text with common weights and the same
+/// first level. `elements` is that text's number of elements, if it exists.
 fn push_rest(rest: &[u8], elements: Option<usize>, common: &mut Vec<u8>, out: &mut Vec<u8>) {
     let mut begin = ABOVE;
     if let Some(elements) = elements {
@@ -428,7 +429,7 @@ fn push_rest(rest: &[u8], elements: Option<usize>, common: &mut Vec<u8>, out: &m
     out.extend_from_slice(rest);
 }
 
-/// The end of a text, which has elements or none, and behind which text follows or not.
+/// The end of a text, by whether it has elements and whether more text follows.
 #[inline]
 fn end_byte(has_elements: bool, has_more: bool) -> u8 {
     END + 2 * u8::from(has_elements) + u8::from(has_more)
@@ -440,8 +441,8 @@ fn common(rules: &Rules, level: usize) -> u8 {
     element.map_or(0, |(place, _)| (rules.entry(place, level) >> 24) as u8)
 }
 
-/// Appends the bytes of a level, the runs of the common weight counted, and its end marked. Bytes
-/// compare as before.
+/// Appends the bytes of a level, with runs of the common weight counted and its end marked. The
+/// result compares as the level does.
 fn push_counted(level: &[u8], common: u8, out: &mut Vec<u8>) {
     let mut rest = level;
     loop {
@@ -464,7 +465,7 @@ fn push_last_run(run: usize, out: &mut Vec<u8>) {
     out.push(RUN_AND_END + 2 * run);
 }
 
-/// Appends what of a run is more than a byte counts. Returns how much is left.
+/// Appends the part of a run that exceeds one byte's count. Returns the rest of its length.
 #[inline]
 fn push_long_run(mut run: usize, out: &mut Vec<u8>) -> u8 {
     while run > RUN_MAX {
@@ -503,7 +504,7 @@ mod tests {
             };
             let (a, b) = (level(0), level(1));
             prop_assert_eq!(counted(&a).cmp(&counted(&b)), a.cmp(&b));
-            // None is the beginning of another one.
+            // None is a prefix of another one.
             prop_assert!(a == b || !counted(&b).starts_with(&counted(&a)));
         }
     }

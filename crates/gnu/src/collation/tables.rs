@@ -1,9 +1,9 @@
 //! The tables by which glibc orders text, read with every offset checked.
 //!
 //! Text is a sequence of *elements*: a character, or several that count as one. An element has
-//! weights on each level: bytes, none if it is ignored there.
+//! weights on each level: bytes, or none if it is ignored there.
 //!
-//! | piece | what it holds |
+//! | piece | content |
 //! |---|---|
 //! | `table` | for each first byte an element, or minus the offset in `extra` of a chain |
 //! | `extra` | links of chains: bytes that follow, or the first and last of a range; at last none |
@@ -12,16 +12,16 @@
 //! | `rule_sets` | for each set of rules a byte for each level |
 //!
 //! An element is a number: the offset of its weights, and in the upper eight bits its set of rules.
-//! `localedef` makes all this; a table that it wouldn't make is refused.
+//! `localedef` writes these tables. A table in any other form is refused.
 
 use crate::sys::{CollationPieces, Piece};
 
 /// The element's weights on this level count from the back.
 const BACKWARD: u8 = 2;
-/// How many ignored elements are before an element counts on this level.
+/// The number of ignored elements before an element counts on this level.
 const POSITION: u8 = 4;
 
-/// More levels than any locale has.
+/// Most levels that are accepted, more than any locale has.
 const LEVELS_MAX: usize = 8;
 
 /// The tables of a locale.
@@ -34,7 +34,7 @@ pub(super) struct Tables {
     weights: Piece,
     extra: Piece,
     indirect: Piece,
-    /// For each byte, how many bytes elements have at most that begin with it.
+    /// For each byte, the length of the longest element that begins with it, in bytes.
     pub(super) longest: [u8; 256],
     pub(super) longest_of_all: u8,
 }
@@ -43,16 +43,16 @@ pub(super) struct Tables {
 pub(super) struct Link<'a> {
     /// The element, or minus the place of the range's elements in `indirect`.
     value: i32,
-    /// The bytes behind the first one, of a range the first and the last ones.
+    /// The bytes after the first one; in a range, the first and the last ones.
     pub(super) low: &'a [u8],
     pub(super) high: &'a [u8],
-    /// Where the next link is.
+    /// Offset of the next link.
     pub(super) next: usize,
 }
 
 impl Tables {
-    /// `None` if the tables are none that `localedef` makes, or if texts can't be compared by keys:
-    /// `strcoll` takes it from the first text whether positions count.
+    /// Checks the tables. `None` if `localedef` doesn't write such tables, or if keys can't compare
+    /// texts: `strcoll` lets the first text decide whether positions count.
     pub(super) fn new(pieces: CollationPieces) -> Option<Self> {
         let levels = usize::try_from(pieces.levels).ok().filter(|&levels| levels <= LEVELS_MAX)?;
         let rules: &[u8] = &pieces.rule_sets;
@@ -80,7 +80,7 @@ impl Tables {
             && first[0] & POSITION == 0
     }
 
-    /// Walks all chains, and learns how long elements are.
+    /// Walks all chains, and finds the lengths of elements.
     fn has_good_chains(&mut self) -> bool {
         if self.table.len() != 256 {
             return false;
@@ -128,7 +128,8 @@ impl Tables {
             && ((value >> 24) as usize) < self.rules.len() / self.levels
     }
 
-    /// The element that a byte is, if none is longer; otherwise the offset of its chain.
+    /// The element of a byte if no longer element begins with it, else the offset of its chain as
+    /// an error.
     pub(super) fn first(&self, byte: u8) -> Result<u32, usize> {
         let value = self.table[usize::from(byte)];
         u32::try_from(value).map_err(|_| value.unsigned_abs() as usize)
@@ -143,7 +144,7 @@ impl Tables {
         let low = rest.get(..count)?;
         let (high, bytes) =
             if value < 0 { (rest.get(count..2 * count)?, 2 * count) } else { (low, count) };
-        // The next one is aligned to four bytes.
+        // The next link is aligned to four bytes.
         Some(Link { value, low, high, next: at + 4 + (1 + bytes).next_multiple_of(4) })
     }
 
@@ -161,8 +162,7 @@ impl Tables {
         self.indirect.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
     }
 
-    /// The element at the head of a chain that `rest` goes on with, and how many bytes of it are
-    /// the element's.
+    /// The first element of a chain that matches `rest`, and the number of its bytes in `rest`.
     pub(super) fn find(&self, chain: usize, rest: &[u8]) -> (u32, usize) {
         let mut at = chain;
         while let Some(link) = self.link(at) {
@@ -185,18 +185,18 @@ impl Tables {
         more.get(..usize::from(count)).unwrap_or_default()
     }
 
-    /// Whether an element's weights on a level count from the back.
+    /// True if an element's weights on a level count from the back.
     pub(super) fn is_backward(&self, element: u32, level: usize) -> bool {
         let rule = (element >> 24) as usize * self.levels + level;
         self.rules.get(rule).is_some_and(|rule| rule & BACKWARD != 0)
     }
 
-    /// Whether any element's do.
+    /// True if any element's weights on a level count from the back.
     pub(super) fn has_backward(&self, level: usize) -> bool {
         self.rules.iter().skip(level).step_by(self.levels).any(|rule| rule & BACKWARD != 0)
     }
 
-    /// Whether it counts on a level how many ignored elements are before each other one.
+    /// True if the numbers of ignored elements before the others count on a level.
     pub(super) fn has_positions(&self, level: usize) -> bool {
         self.rules[level] & POSITION != 0
     }

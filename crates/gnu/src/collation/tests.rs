@@ -1,4 +1,4 @@
-//! Keys and comparisons beside `strcoll`, in the locales that are installed, or those that
+//! Compares keys and comparisons with `strcoll`, in the locales that are installed, or those that
 //! `XSORT_LOCALES` names.
 
 use std::cmp::Ordering;
@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 use super::*;
 use xsort_testing::{Random, seeds};
 
-/// Pieces of texts: letters of several scripts, with accents and without, signs, digits, elements
-/// of several letters, controls, and bytes that are no text.
+/// Pieces of texts: letters of several scripts, with accents and without, punctuation, digits,
+/// elements of several letters, control characters, and invalid bytes.
 const PIECES: &[&str] = &[
     "a",
     "A",
@@ -215,7 +215,7 @@ fn short_keys_of_words_are_short() {
             assert!(language.has_one_level(), "{name}");
             assert_eq!(short_key(&language, b" a-garden").len(), 10, "{name}: a byte a letter");
         }
-        // In some the space is like a letter.
+        // In some languages the space is like a letter.
         let is_western = ["en_US", "de_DE", "fr_CA", "sv_SE"].contains(&&name[..5]);
         if is_western {
             assert_eq!(short_key(&language, b"garden").len(), 7, "{name}: a byte a letter");
@@ -224,7 +224,7 @@ fn short_keys_of_words_are_short() {
         for word in ["Tomato", with_space, "q0123456789", ""] {
             let (short, whole) =
                 (short_key(&language, word.as_bytes()), key(&language, word.as_bytes()));
-            // Three bytes a letter at most, and what ends the levels; a capital takes some more.
+            // At most three bytes a letter, and the ends of levels; a capital takes some more.
             assert!(short.len() <= 3 * word.len() + 10, "{name}: {word} {short:x?} {whole:x?}");
         }
     }
@@ -294,13 +294,13 @@ fn keys_and_comparisons_are_strcolls() {
     }
 }
 
-/// Orders by tables that aren't the locale's.
+/// A language with tables that aren't the locale's.
 fn damaged(language: &Language, pieces: CollationPieces) -> Language {
     let rules = checked(pieces, &language.handle);
     Language { rules: Arc::new(rules.into()), ..Language::new(Arc::clone(&language.handle)) }
 }
 
-/// Swaps what the tables say of two bytes.
+/// Swaps the tables' entries of two bytes.
 fn swap(pieces: &mut CollationPieces, a: u8, b: u8) {
     let mut table = pieces.table.to_vec();
     (0..4).for_each(|at| table.swap(usize::from(a) * 4 + at, usize::from(b) * 4 + at));
@@ -329,7 +329,7 @@ fn tables_that_contradict_strcoll_are_refused_and_it_orders_instead() {
     }
 }
 
-/// Other bytes, or fewer of them.
+/// Changes or cuts the bytes.
 fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     if random.one_in(4) {
         bytes.truncate(random.below(bytes.len() + 1));
@@ -359,7 +359,7 @@ fn no_tables_however_damaged_make_it_panic() {
             let mut bytes = piece.to_vec();
             damage(&mut bytes, random);
             *piece = piece.with_bytes(bytes);
-            // Not as the check has it, which refuses most.
+            // Without the check, which refuses most.
             let rules = Tables::new(pieces).map(Rules::new);
             let language = Language::new(Arc::clone(&language.handle));
             let language = Language { rules: Arc::new(rules.into()), ..language };

@@ -1,4 +1,4 @@
-//! What a command line of du asks for, in plain values.
+//! The request of a du command line, in plain values.
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -7,64 +7,63 @@ use super::exclude::Excludes;
 use super::size::Scale;
 use crate::getopt::When;
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// `--help`.
     Help,
     /// `--version`.
     Version,
-    /// Everything else.
+    /// Any other request.
     Run(Box<Command>),
 }
 
-/// A request, and what was said before it was understood: lines for standard error, without the
-/// program's name.
+/// A request, and messages before it: lines for standard error, without the program's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Understood {
-    /// What to do.
+    /// The request.
     pub request: Request,
-    /// Warnings, and complaints that `--help` outdoes.
+    /// Warnings, and errors that `--help` overrides.
     pub said: Vec<Vec<u8>>,
 }
 
-/// What is to be counted, and how it is shown.
+/// The files to count, and how to show them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// The operands in their order; `.` if there were none. Empty with `files0_from`.
+    /// The operands in order; `.` if there were none. Empty with `files0_from`.
     pub files: Vec<OsString>,
-    /// `--files0-from`: the file that holds the names, each ended by NUL.
+    /// `--files0-from`: the file with the names, each ended by NUL.
     pub files0_from: Option<OsString>,
     /// `-D`, `-H`, `-L`, `-P`; the last one counts.
     pub follow: Follow,
-    /// `-l`: files with several links count at each.
+    /// `-l`: count files with several links at each link.
     pub counts_links: bool,
     /// `-x`.
     pub one_file_system: bool,
     /// `--exclude` and `-X`.
     pub excludes: Excludes,
 
-    /// `-a`: files too.
+    /// `-a`: show files too.
     pub shows_files: bool,
-    /// `-d`, and 0 with `-s`: how far below an argument lines are shown.
+    /// `-d`, and 0 with `-s`: the depth below an argument to which lines are shown.
     pub depth_max: usize,
-    /// `-S`: directories without what is in their subdirectories.
+    /// `-S`: count directories without their subdirectories.
     pub separate_directories: bool,
-    /// `-c`: a line for all together.
+    /// `-c`: add a line with the total.
     pub has_total: bool,
     /// `-t`.
     pub threshold: Threshold,
 
-    /// What the figures are.
+    /// The figure that is counted.
     pub measure: Measure,
-    /// How they are printed.
+    /// How figures are printed.
     pub scale: Scale,
-    /// `--time`: which, and how it is printed.
+    /// `--time`: the time that is shown, and its format.
     pub time: Option<Time>,
-    /// `-0`: lines end with NUL.
+    /// `-0`: end lines with NUL.
     pub zero_terminated: bool,
 
-    /// What GNU du doesn't have.
+    /// Options that GNU du doesn't have.
     pub extras: Extras,
 }
 
@@ -74,7 +73,7 @@ impl Command {
         if self.zero_terminated { 0 } else { b'\n' }
     }
 
-    /// True if every file has to be remembered, because it may be met twice: there are several
+    /// True if every file must be remembered, because it may be met twice: there are several
     /// arguments, or links are followed.
     pub fn remembers_all(&self) -> bool {
         self.files0_from.is_some() || self.files.len() > 1 || self.follow == Follow::Always
@@ -87,35 +86,35 @@ pub enum Follow {
     /// `-P`: none.
     #[default]
     Never,
-    /// `-D`, `-H`: those that are arguments.
+    /// `-D`, `-H`: only links that are arguments.
     Arguments,
     /// `-L`: all.
     Always,
 }
 
-/// What a line's figure is.
+/// The figure in a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Measure {
-    /// Bytes of the blocks that a file has.
+    /// Bytes of the file's allocated blocks.
     #[default]
     Allocated,
-    /// `--apparent-size`: bytes that can be read.
+    /// `--apparent-size`: bytes of content.
     Apparent,
-    /// `--inodes`: files.
+    /// `--inodes`: number of files.
     Inodes,
 }
 
 /// Which lines are shown, by their figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
-    /// Figures from this on; 0 shows all.
+    /// Figures of at least this; 0 shows all.
     Least(u64),
-    /// Figures up to this.
+    /// Figures of at most this.
     Most(u64),
 }
 
 impl Threshold {
-    /// True if a line of this figure is shown.
+    /// True if a line with this figure is shown.
     pub fn admits(self, figure: u64) -> bool {
         match self {
             Threshold::Least(least) => figure >= least,
@@ -124,27 +123,27 @@ impl Threshold {
     }
 }
 
-/// Times to be shown.
+/// The time that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Time {
-    /// Which of a file's times.
+    /// The kind of time that is shown.
     pub of: TimeOf,
-    /// As for GNU date, without its `+`.
+    /// A format of GNU date, without its `+`.
     pub format: Vec<u8>,
 }
 
 /// One of a file's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeOf {
-    /// When its bytes were changed.
+    /// Modification of the content.
     Modified,
-    /// When it was read.
+    /// The last access.
     Accessed,
-    /// When anything of it was changed.
+    /// Change of the content or the inode.
     Changed,
 }
 
-/// Options that GNU du lacks. They have long names only, which can't be shortened.
+/// Options that GNU du lacks. They have only long names, which can't be shortened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
     /// `--json`.
@@ -153,15 +152,15 @@ pub struct Extras {
     pub color: When,
     /// `--progress[=WHEN]`.
     pub progress: When,
-    /// `--quiet`: nothing but errors on standard error.
+    /// `--quiet`: only errors on standard error.
     pub quiet: bool,
-    /// `--skip-pseudo`: file systems that hold no data, such as /proc, are not entered.
+    /// `--skip-pseudo`: skip file systems that hold no data, such as /proc.
     pub skips_pseudo: bool,
     /// `--sort`.
     pub sort: Option<SortBy>,
-    /// `--threads`: as many at most; `None`: as many as help.
+    /// `--threads`: the limit; `None` for as many as help.
     pub threads: Option<NonZeroUsize>,
-    /// `--top`: so many lines with the largest figures.
+    /// `--top`: show this many lines, with the largest figures.
     pub top_lines: Option<NonZeroUsize>,
     /// `--tree`.
     pub tree: bool,

@@ -1,13 +1,13 @@
-//! Which files are left out: `--exclude` and `-X`.
+//! Patterns of excluded files: `--exclude` and `-X`.
 //!
-//! A pattern is tried on the whole path and behind each of its slashes, and `*` matches slashes
-//! too. What has no wildcard is compared, backslashes taken out.
+//! A pattern is tried on the whole path and after each of its slashes, and `*` matches slashes too.
+//! A pattern without wildcards is compared, without its backslashes.
 
 use std::ffi::CString;
 
 use crate::locale::Locale;
 
-/// Patterns, of which one has to match.
+/// Patterns, any of which may match.
 #[derive(Clone, Debug, Default)]
 pub struct Excludes {
     names: Vec<Vec<u8>>,
@@ -28,7 +28,7 @@ impl Excludes {
         self.names.is_empty() && self.patterns.is_empty()
     }
 
-    /// One more pattern, up to its first NUL.
+    /// Adds a pattern, up to its first NUL.
     pub(super) fn add(&mut self, pattern: &[u8]) {
         let pattern = pattern.split(|&byte| byte == 0).next().unwrap_or_default();
         if has_wildcards(pattern) {
@@ -38,8 +38,8 @@ impl Excludes {
         }
     }
 
-    /// A pattern a line, as in the file of `-X`: blanks at the end don't count, empty lines
-    /// neither.
+    /// Adds the patterns of a file of `-X`, one per line. Trailing blanks and empty lines are
+    /// ignored.
     pub(super) fn add_lines(&mut self, text: &[u8]) {
         for line in text.split(|&byte| byte == b'\n') {
             let blanks = line.iter().rev().take_while(|byte| matches!(byte, b' ' | 9..=13)).count();
@@ -49,7 +49,7 @@ impl Excludes {
         }
     }
 
-    /// True if the file of this path is left out. A locale says what a character is.
+    /// True if the file at this path is excluded. The locale decides what a character is.
     pub fn matches(&self, path: &[u8], locale: &Locale) -> bool {
         let is_end = |name: &Vec<u8>| {
             path.strip_suffix(&name[..])
@@ -104,7 +104,7 @@ mod tests {
         excludes.matches(path.as_bytes(), &Locale::named("C.UTF-8").unwrap())
     }
 
-    /// As `du --exclude` of coreutils 9.1 leaves them out.
+    /// Excludes the same files as `du --exclude` of coreutils 9.1.
     #[test]
     fn patterns_match_behind_any_slash() {
         for (pattern, path, expected) in [

@@ -1,8 +1,8 @@
 //! Times as text, by a format of GNU date: `%Y-%m-%d`, with its flags, widths and fractions of
 //! seconds.
 //!
-//! Source: the manual of GNU coreutils ("date invocation") and the answers of the program. What is
-//! no conversion is copied.
+//! Source: the manual of GNU coreutils ("date invocation") and the output of the program. Text
+//! outside conversions is copied.
 
 use super::zone::Moment;
 use crate::locale::Locale;
@@ -16,20 +16,20 @@ pub(super) fn format_time(format: &[u8], at: &Moment, locale: &Locale, out: &mut
 struct Formatter<'a> {
     at: &'a Moment,
     locale: &'a Locale,
-    /// All letters in upper case.
+    /// True if all letters are in upper case.
     is_upper: bool,
-    /// How years are padded where nothing else is said.
+    /// The padding of years without a flag.
     year_pad: Option<u8>,
 }
 
-/// What stands between `%` and the letter.
+/// The flags between `%` and the letter.
 #[derive(Clone, Copy, Debug, Default)]
 struct Style {
     /// `_`, `-`, `+` or `0`.
     pad: Option<u8>,
     width: Option<usize>,
     is_upper: bool,
-    /// `#`.
+    /// `#`: the other case.
     is_other_case: bool,
 }
 
@@ -37,10 +37,10 @@ struct Style {
 struct Number {
     is_negative: bool,
     value: u64,
-    /// With the sign, if there is one.
+    /// Minimum number of digits, including the sign if there is one.
     digits: usize,
     has_plus: bool,
-    /// Colons before the last pairs of digits.
+    /// Number of colons before the last pairs of digits.
     colons: usize,
 }
 
@@ -55,7 +55,7 @@ impl Number {
 }
 
 impl Formatter<'_> {
-    /// `width` is that of the first conversion.
+    /// Writes `format`. `width` is that of the first conversion.
     fn write(&self, format: &[u8], mut width: Option<usize>, out: &mut Vec<u8>) {
         let mut rest = format;
         while let Some(at) = memchr::memchr(b'%', rest) {
@@ -67,7 +67,7 @@ impl Formatter<'_> {
         out.extend_from_slice(rest);
     }
 
-    /// The conversion at the head of `text`; how long it is.
+    /// Writes the conversion at the beginning of `text`. Returns its length in bytes.
     fn conversion(&self, text: &[u8], width: Option<usize>, out: &mut Vec<u8>) -> usize {
         let mut style = Style { is_upper: self.is_upper, width, ..Style::default() };
         let mut at = 1;
@@ -94,7 +94,7 @@ impl Formatter<'_> {
         let letter = text.get(at + colons).copied();
         let length = (at + colons + 1).min(text.len());
         let is_known = match (letter, colons) {
-            // GNU's own slip: the letter is lost.
+            // A bug of GNU date, kept: the letter is lost.
             (Some(b'z'), 1..=3) if modifier == Some(b'O') => {
                 self.text(&text[..=at], style, out);
                 true
@@ -116,8 +116,8 @@ impl Formatter<'_> {
         if is_known {
             return length;
         }
-        // What is no conversion is copied, and reading goes on behind it: at the next percent sign,
-        // or behind the first of colons that lead nowhere.
+        // An invalid conversion is copied. Reading continues at the next percent sign, or after the
+        // first of several invalid colons.
         let length = match (letter, colons) {
             (Some(b'z'), 1..) | (_, 0) => length - usize::from(letter == Some(b'%')),
             _ => at + 1,
@@ -126,7 +126,8 @@ impl Formatter<'_> {
         length
     }
 
-    /// False if the letter means nothing, or not with this modifier.
+    /// Writes the conversion of a letter. Returns false if the letter is invalid, or has an invalid
+    /// modifier.
     fn letter(&self, letter: u8, modifier: Option<u8>, style: Style, out: &mut Vec<u8>) -> bool {
         let refused: &[u8] = match modifier {
             Some(b'E') => b"aAbBdDeFgGhHIjklmMNSUVwW",
@@ -197,8 +198,8 @@ impl Formatter<'_> {
         true
     }
 
-    /// Has the C library write years of an era, and numbers in the locale's own digits. False if
-    /// it is something else.
+    /// Lets the C library write years of an era, and numbers in the locale's digits. Returns false
+    /// for other conversions.
     fn by_locale(&self, letter: u8, modifier: Option<u8>, style: Style, out: &mut Vec<u8>) -> bool {
         let Some(modifier) = modifier else { return false };
         let letters: &[u8] = if modifier == b'E' { b"cCxXyY" } else { b"CdegHIjklmMSuUVwWy" };
@@ -211,7 +212,7 @@ impl Formatter<'_> {
         true
     }
 
-    /// `%F`: a width is that of the whole date.
+    /// `%F`: a width applies to the whole date.
     fn date(&self, style: Style, out: &mut Vec<u8>) {
         let (year_pad, width) = match (style.pad, style.width) {
             (None, None) => (Some(b'+'), 4),
@@ -226,7 +227,7 @@ impl Formatter<'_> {
         self.text(&date, style, out);
     }
 
-    /// A name that may be asked for in lower case, which then wins over upper case.
+    /// Writes a name that may be lower case, which then overrides upper case.
     fn cased(&self, mut name: Vec<u8>, is_lower: bool, style: Style, out: &mut Vec<u8>) {
         if is_lower {
             name.make_ascii_lowercase();
@@ -236,7 +237,7 @@ impl Formatter<'_> {
         }
     }
 
-    /// A name of the locale; `#` is upper case here.
+    /// Writes a name of the locale. `#` means upper case here.
     fn name(&self, first: libc::nl_item, number: u32, style: Style, out: &mut Vec<u8>) {
         let name = self.locale.handle.item(first + number as libc::nl_item);
         self.text(&name, Style { is_upper: style.is_upper || style.is_other_case, ..style }, out);
@@ -258,7 +259,7 @@ impl Formatter<'_> {
         self.text(&text, style, out);
     }
 
-    /// Text, padded on the left if it is too short.
+    /// Writes text, padded on the left to the width.
     fn text(&self, text: &[u8], style: Style, out: &mut Vec<u8>) {
         let missing = match style.pad {
             Some(b'-') => 0,
@@ -273,7 +274,7 @@ impl Formatter<'_> {
         }
     }
 
-    /// A year, or a century: `+` has a sign put before what has more digits than usual.
+    /// Writes a year or a century. `+` adds a sign if there are more digits than usual.
     fn yearish(&self, number: Number, style: Style, out: &mut Vec<u8>) {
         let style = Style { pad: style.pad.or(self.year_pad), ..style };
         let usual_max = if number.digits == 2 { 99 } else { 9999 };
@@ -317,8 +318,7 @@ impl Formatter<'_> {
         out.extend_from_slice(&digits);
     }
 
-    /// Nanoseconds, of which the width is how many digits are wanted; what there isn't is filled up
-    /// on the right.
+    /// Writes nanoseconds. The width is the number of digits; missing ones are filled on the right.
     fn fraction(&self, style: Style, out: &mut Vec<u8>) {
         let width = style.width.filter(|&width| width > 0).unwrap_or(9);
         let digits = format!("{:09}", self.at.nanoseconds);
@@ -333,7 +333,7 @@ impl Formatter<'_> {
         out.resize(out.len() + width - kept, fill);
     }
 
-    /// The distance from Greenwich, with so many colons; three are as many as it takes.
+    /// Writes the offset from Greenwich, with this number of colons; three mean as many as needed.
     fn offset(&self, colons: usize, style: Style, out: &mut Vec<u8>) {
         let seconds = self.at.offset_seconds.unsigned_abs();
         let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -353,13 +353,13 @@ fn twelve(hour: u32) -> u32 {
     (hour + 11) % 12 + 1
 }
 
-/// The last two digits of a year, counted on from a century before the years of Christ too.
+/// The last two digits of a year, also for negative years.
 fn two_digits(year: i64) -> u64 {
     let last = year % 100;
     if year < 0 { last.unsigned_abs() } else { last as u64 }
 }
 
-/// Year and week of ISO 8601: weeks begin on Monday, and the first has the year's first Thursday.
+/// Year and week of ISO 8601. Weeks begin on Monday, and the first has the year's first Thursday.
 fn iso_week(at: &Moment) -> (i64, u32) {
     let weekday = (at.weekday + 6) % 7;
     // The Thursday of this week decides.
@@ -392,7 +392,8 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// As `du --time --time-style=+...` of coreutils 9.1 shows 2024-02-29 07:08:09.0123 UTC.
+    /// Equal to the output of `du --time --time-style=+...` of coreutils 9.1 for 2024-02-29
+    /// 07:08:09.0123 UTC.
     #[test]
     fn times_are_shown_as_gnu_shows_them() {
         for (format, expected) in [

@@ -1,20 +1,20 @@
-//! What `--help` and `--version` print: examples, the options of GNU du in our own words, and ours
-//! beside them.
+//! The output of `--help` and `--version`: examples, the options of GNU du in our own words, and
+//! ours.
 
 use super::options::words;
 use crate::getopt::HelpPage;
 
-/// The text of `--help`; `program` is the name that was called.
+/// The text of `--help`. `program` is the name that was called.
 pub fn help(program: &str) -> String {
     HELP.replace("{program}", program)
 }
 
-/// The same in its parts.
+/// The text of `--help`, in its parts.
 pub fn help_page(program: &str) -> HelpPage {
     HelpPage::read(&help(program), words)
 }
 
-/// The text of `--version`; `program` is the name that was called.
+/// The text of `--version`. `program` is the name that was called.
 pub fn version(program: &str) -> String {
     format!(
         "{program} (xsort) {}\nCounts the space of files as GNU du does.\n",
@@ -22,7 +22,7 @@ pub fn version(program: &str) -> String {
     )
 }
 
-/// For terminals of 80 columns. [`HelpPage`] says which form it has to have.
+/// The help text, for terminals of 80 columns. [`HelpPage`] describes its form.
 const HELP: &str = "\
 Usage: {program} [OPTION]... [FILE]...
    or: {program} [OPTION]... --files0-from=LIST

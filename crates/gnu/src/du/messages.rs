@@ -1,5 +1,4 @@
-//! Messages about what goes wrong while du runs, of one line or several, without the program's
-//! name.
+//! Error messages of a running du, of one line or several, without the program's name.
 
 use std::ffi::OsStr;
 use std::io;
@@ -8,28 +7,28 @@ use std::os::unix::ffi::OsStrExt;
 use crate::getopt::{Quoting, system_reason};
 use crate::locale::Locale;
 
-/// An error after which du continues, to end with status 1.
+/// An error after which du continues, to exit with status 1.
 #[derive(Debug)]
 pub enum Complaint<'a> {
-    /// A file's status can't be read.
+    /// The status of a file can't be read.
     Access(&'a [u8], &'a io::Error),
-    /// A symbolic link that must be followed leads nowhere: GNU du gives no reason.
+    /// The target of a symbolic link that must be followed doesn't exist. GNU du gives no reason.
     Dangling(&'a [u8]),
     /// A directory can't be read.
     ReadDirectory(&'a [u8], &'a io::Error),
-    /// A directory is within itself.
+    /// A directory contains itself.
     Cycle(&'a [u8]),
-    /// A time's year can't be counted: its seconds.
+    /// A time whose year is out of range, in seconds.
     TimeOutOfRange(i64),
     /// An operand is empty.
     EmptyName,
-    /// The name of this number (from 1 on) in this list is empty.
+    /// The name of this number (from 1) in this list is empty.
     EmptyNameInList(&'a OsStr, u64),
-    /// A list from standard input names `-`.
+    /// A list from standard input contains `-`.
     StandardInputInList,
     /// A list can't be read to its end.
     ReadList(&'a OsStr, &'a io::Error),
-    /// A list can't be opened; du does nothing else.
+    /// A list can't be opened. du does nothing else.
     OpenList(&'a OsStr, &'a io::Error),
 }
 
@@ -78,7 +77,7 @@ impl Complaint<'_> {
     }
 }
 
-/// Before the name of a directory that is within itself.
+/// Precedes the name of a directory that contains itself.
 const CYCLE_BEFORE: &str = "\
 WARNING: Circular directory structure.
 This almost certainly means that you have a corrupted file system.

@@ -1,4 +1,4 @@
-//! What GNU du means: its command line, which files it leaves out, how it prints sizes and times,
+//! The semantics of GNU du: its command line, the files it excludes, how it prints sizes and times,
 //! and its messages.
 //!
 //! ```text
@@ -34,7 +34,7 @@ pub use zone::Zone;
 use crate::locale::Locale;
 
 /// Appends a time in `format`, given as seconds and nanoseconds since 1970. Returns false if its
-/// year is out of range: then the seconds are appended, and the caller must report
+/// year is out of range. Then it appends the seconds instead, and the caller must report
 /// [`Complaint::TimeOutOfRange`].
 pub fn write_time(
     format: &[u8],

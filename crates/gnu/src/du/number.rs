@@ -1,22 +1,23 @@
-//! Whole numbers as du takes them: decimal, octal (`010`) or hexadecimal (`0x10`), of both signs,
-//! with a suffix that multiplies.
+//! Integers in du's notation: decimal, octal (`010`) or hexadecimal (`0x10`), positive or negative,
+//! with an optional multiplying suffix.
 //!
-//! They are read as C does it, to the first byte that doesn't belong to them, so that a number is
-//! known also where its end is wrong.
+//! They are read as in C, up to the first byte that doesn't belong to them. So the number is known
+//! even if its end is wrong.
 
 use crate::getopt::{Refusal, bad_argument};
 
-/// A number at the beginning of a text.
+/// The number at the beginning of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Number {
-    /// The nearest possible number, if it is too large; `None` without digits and suffix.
+    /// The number, or the nearest possible one if it is too large; `None` without digits and
+    /// suffix.
     pub(super) value: Option<i128>,
     /// Bytes of the text that were understood.
     pub(super) used: usize,
     pub(super) problem: Option<Problem>,
 }
 
-/// What is wrong with a number.
+/// The error of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Problem {
     NoNumber,
@@ -25,7 +26,7 @@ pub(super) enum Problem {
 }
 
 impl Problem {
-    /// In GNU's words: of the argument `text` of `option`.
+    /// The error in GNU's words, for the argument `text` of `option`.
     pub(super) fn refusal(self, option: &str, text: &[u8]) -> Refusal {
         let refusal = match self {
             Problem::NoNumber => bad_argument("invalid ", option, text),
@@ -38,7 +39,7 @@ impl Problem {
     }
 }
 
-/// The number in `text`, from `least` to `most`; `suffixes` are the letters that may follow.
+/// Parses the number in `text`, from `least` to `most`. `suffixes` are the letters that may follow.
 pub(super) fn number(text: &[u8], least: i128, most: i128, suffixes: &[u8]) -> Number {
     let wrong = |problem| Number { value: None, used: 0, problem: Some(problem) };
     let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | 9..=13)).count();
@@ -59,12 +60,12 @@ pub(super) fn number(text: &[u8], least: i128, most: i128, suffixes: &[u8]) -> N
     let digits = unsigned[prefix..].iter().map_while(|&byte| char::from(byte).to_digit(radix));
     let count = digits.clone().count();
     let (mut value, mut used) = if count > 0 {
-        // Far beyond both ends it stays there, whatever is added.
+        // A number far beyond both ends stays there, whatever is added.
         let beyond =
             |sum: i128, digit: u32| (sum * i128::from(radix) + i128::from(digit)).min(1 << 100);
         (digits.fold(0, beyond), blanks + signs + prefix + count)
     } else {
-        // A suffix alone is one of its units.
+        // A suffix without a number is one unit.
         match text.first() {
             Some(byte) if suffixes.contains(byte) => (1, 0),
             _ => return wrong(Problem::NoNumber),
@@ -83,8 +84,7 @@ pub(super) fn number(text: &[u8], least: i128, most: i128, suffixes: &[u8]) -> N
             [b'B' | b'D', ..] => (1000, 2),
             _ => (1024, 1),
         };
-        // At most 2^64 times 2^80 doesn't overflow before it is clamped, if factors are multiplied
-        // one by one.
+        // Multiplying and clamping factor by factor prevents an overflow: at most 2^64 times 2^80.
         for _ in 0..power {
             value *= base;
             is_too_large |= !(least..=most).contains(&value);

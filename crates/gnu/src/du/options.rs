@@ -1,9 +1,9 @@
-//! The options of GNU du, and ours beside them.
+//! The options of GNU du, and ours.
 
 use super::command::{SortBy, TimeOf};
 use crate::getopt::{LETTERS, Long, Takes, Vocabulary, WHEN_WORDS, long};
 
-/// What an option means.
+/// The meaning of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// The short option of this letter.
@@ -27,7 +27,7 @@ pub(super) enum Meaning {
     Version,
 }
 
-/// All of them.
+/// All options of du, GNU's and ours.
 pub(super) const OPTIONS: Vocabulary<Meaning> = Vocabulary {
     letters: b"0AabcDHhkLlmPSsx",
     letters_with_argument: b"BdtX",
@@ -81,7 +81,7 @@ const OURS: [Long<Meaning>; 9] = [
     long("tree", Takes::Nothing, Meaning::Tree),
 ];
 
-/// The words of `--time`; those of the same meaning are next to each other.
+/// The words of `--time`. Words of the same meaning are adjacent.
 pub(super) const TIME_WORDS: [(&str, TimeOf); 5] = [
     ("atime", TimeOf::Accessed),
     ("access", TimeOf::Accessed),
@@ -90,14 +90,14 @@ pub(super) const TIME_WORDS: [(&str, TimeOf); 5] = [
     ("status", TimeOf::Changed),
 ];
 
-/// The words of `--time-style`, and the formats that they stand for.
+/// The words of `--time-style`, and their formats.
 pub(super) const TIME_STYLES: [(&str, &str); 3] =
     [("full-iso", "%Y-%m-%d %H:%M:%S.%N %z"), ("long-iso", "%Y-%m-%d %H:%M"), ("iso", "%Y-%m-%d")];
 
 /// The words of `--sort`.
 pub(super) const SORT_WORDS: [(&str, SortBy); 2] = [("size", SortBy::Size), ("name", SortBy::Name)];
 
-/// What the argument of a long option may be, if that is one of a few words.
+/// The words that a long option accepts as argument, if these are few.
 pub(super) fn words(option: &str) -> Vec<&'static str> {
     match option {
         "color" | "progress" => WHEN_WORDS.iter().map(|(word, _)| *word).collect(),
@@ -112,7 +112,7 @@ pub(super) fn words(option: &str) -> Vec<&'static str> {
 mod tests {
     use super::*;
 
-    /// What GNU du takes for an abbreviation stays one.
+    /// Abbreviations that GNU du accepts stay abbreviations.
     #[test]
     fn our_names_begin_none_of_gnus() {
         assert!(!OPTIONS.takes_from_gnu());

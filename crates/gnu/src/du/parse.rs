@@ -1,7 +1,7 @@
-//! The command line of GNU du: words in, what to do or GNU's refusal out.
+//! Parses the command line of GNU du. The result is a request, or GNU's refusal.
 //!
-//! du continues after most errors and gives up at the end, so that it may report several. A wrong
-//! size or word ends it at once.
+//! du continues after most errors and gives up at the end, so it may report several. A wrong size
+//! or word ends it at once.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -20,16 +20,16 @@ use crate::getopt::{
 };
 use crate::locale::Locale;
 
-/// What the parser must know of the process.
+/// The process state that the parser needs.
 pub struct Surroundings<'a> {
     /// The value of an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
-    /// The locale, by which messages are quoted: made when it is needed.
+    /// The locale, which decides how messages are quoted. It is loaded when needed.
     pub locale: &'a dyn Fn() -> &'a Locale,
-    /// The bytes of a file with patterns; `-` is standard input.
+    /// Reads a file with patterns; `-` is standard input.
     pub read: &'a dyn Fn(&OsStr) -> io::Result<Vec<u8>>,
-    /// Whether the letters of options that all of xsort's commands share are understood: `-j`,
-    /// `-q`. Called `du`, the program refuses them as GNU du does.
+    /// True if the short options that all of xsort's commands share are understood: `-j`, `-q`.
+    /// Called `du`, the program refuses them as GNU du does.
     pub has_our_letters: bool,
 }
 
@@ -44,12 +44,12 @@ impl<'a> Surroundings<'a> {
         Quoting((self.locale)()).quote(text)
     }
 
-    /// Bytes of a block where nothing else is said.
+    /// Bytes of a block by default.
     fn default_block_bytes(&self) -> u64 {
         if (self.variable)("POSIXLY_CORRECT").is_some() { 512 } else { 1024 }
     }
 
-    /// The scale that the environment asks for.
+    /// The scale from the environment.
     fn scale(&self) -> Scale {
         let default = self.default_block_bytes();
         let value =
@@ -58,14 +58,14 @@ impl<'a> Surroundings<'a> {
     }
 }
 
-/// Levels of a tree where nothing else is said.
+/// Default depth of a tree.
 const TREE_DEPTH: usize = 2;
 
-/// Understands the words after the program's name.
+/// Parses the arguments after the program's name.
 ///
 /// # Errors
 ///
-/// What GNU du refuses, in its words.
+/// Command lines that GNU du refuses, in its words.
 pub fn parse<'a, W: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = W>,
     surroundings: &'a Surroundings<'a>,
@@ -130,7 +130,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads all words, unless one of them ends the reading.
+    /// Reads all words, unless an option ends the reading.
     fn run(&mut self, words: &[Vec<u8>]) -> Result<Option<Request>, Refusal> {
         let ends_at_operand = (self.surroundings.variable)("POSIXLY_CORRECT").is_some();
         let mut words = Words::new(&OPTIONS, words, self.surroundings.has_our_letters);
@@ -270,7 +270,7 @@ impl<'a> Parser<'a> {
         one_of(word, of, words, Quoting((self.surroundings.locale)()))
     }
 
-    /// What can be judged only when all words are known, in GNU du's order.
+    /// Checks everything that needs all words, in GNU du's order.
     fn finish(mut self) -> Result<Understood, Refusal> {
         if self.is_refused {
             return Err(self.give_up());
@@ -326,13 +326,13 @@ impl<'a> Parser<'a> {
         Ok(Understood { request: Request::Run(Box::new(self.command)), said: self.said })
     }
 
-    /// What was said is why.
+    /// Returns the refusal, with the messages so far as its reason.
     fn give_up(&self) -> Refusal {
         let refusal = Refusal::none().see_help().with_status(1).after(self.said.clone());
         refusal.with_hint(self.hint.clone())
     }
 
-    /// The format of times: an option's, or that of the environment, which is for ls too.
+    /// The format of times: from the option, or from the environment variable, which ls uses too.
     fn time_format(&self) -> Result<Vec<u8>, Refusal> {
         let style = match &self.time_style {
             Some(style) => style.clone(),
@@ -390,7 +390,7 @@ fn threshold(argument: &[u8], option: &str) -> Result<Threshold, Refusal> {
     }
 }
 
-/// A number of lines.
+/// Parses a number of lines.
 fn at_least_one(argument: &[u8], option: &str) -> Result<NonZeroUsize, Refusal> {
     let number = number(argument, 0, usize::MAX as i128, b"");
     if let Some(problem) = number.problem {

@@ -1,7 +1,7 @@
-//! Sizes as du prints them: in blocks rounded up, or short for people, in exact integers.
+//! Prints sizes as du does: in blocks rounded up, or in short form, with exact integers.
 //!
-//! A size is scaled once, with the digit after the point and what lies beyond it kept apart, so
-//! that rounding up is never done twice.
+//! A size is scaled once. The digit after the point and the rest beyond it are kept apart, so it is
+//! never rounded up twice.
 
 use super::number::{Problem, number};
 use crate::getopt::choose;
@@ -12,7 +12,7 @@ use crate::locale::Numerals;
 pub struct Scale {
     /// Bytes of a unit, at least 1.
     pub unit_bytes: u64,
-    /// `-h`, `--si`: shortened until fewer than a thousand (or 1024) units are left.
+    /// `-h`, `--si`: shortened to fewer than a thousand (or 1024) units.
     pub is_short: bool,
     /// The unit's letter follows the number.
     pub has_letter: bool,
@@ -20,15 +20,15 @@ pub struct Scale {
     pub is_binary: bool,
     /// `B` follows the letter (`kB`, `MiB`).
     pub has_byte: bool,
-    /// `'`: digits are in groups, as the locale groups them.
+    /// `'`: digits are grouped by the locale's rules.
     pub is_grouped: bool,
 }
 
-/// The letters of powers, from the first on.
+/// The letters of the powers, from the first on.
 const LETTERS: &[u8; 8] = b"KMGTPEZY";
 
 impl Scale {
-    /// Numbers alone, in units of so many bytes.
+    /// Numbers without units, in units of `unit_bytes` bytes.
     pub const fn blocks(unit_bytes: u64) -> Scale {
         Scale {
             unit_bytes,
@@ -45,8 +45,8 @@ impl Scale {
         Scale { is_short: true, has_letter: true, is_binary, ..Scale::blocks(1) }
     }
 
-    /// The argument of `-B` or the value of an environment variable; what is wrong with it comes
-    /// beside what it means all the same.
+    /// Parses the argument of `-B` or the value of an environment variable. An invalid one also has
+    /// a meaning.
     pub(super) fn parse(spec: &[u8], default_bytes: u64) -> (Scale, Option<Problem>) {
         let (is_grouped, spec) = match spec {
             [b'\'', rest @ ..] => (true, rest),
@@ -80,7 +80,7 @@ impl Scale {
         }
     }
 
-    /// Whether it takes a locale's [`Numerals`] to print sizes.
+    /// True if printing sizes needs a locale's [`Numerals`].
     pub fn is_of_locale(&self) -> bool {
         self.is_short || self.is_grouped
     }
@@ -91,7 +91,7 @@ impl Scale {
         let unit = self.unit_bytes;
         let mut units = bytes / unit;
         let tenfold = u128::from(bytes % unit) * 10;
-        // The digit after the point, and whether there is anything beyond it.
+        // The digit after the point, and whether anything is beyond it.
         let (mut tenths, mut has_more) =
             ((tenfold / u128::from(unit)) as u64, !tenfold.is_multiple_of(u128::from(unit)));
         let mut power = 0;
@@ -135,7 +135,7 @@ impl Scale {
         }
     }
 
-    /// The least power of the base that isn't less than the unit.
+    /// The least power of the base that is at least the unit.
     fn unit_power(&self, base: u64) -> usize {
         let powers = std::iter::successors(Some(1u128), |power| Some(power * u128::from(base)));
         powers.take(LETTERS.len()).take_while(|&power| power < u128::from(self.unit_bytes)).count()
@@ -164,7 +164,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// As `du -h`, `--si` and `-B` of coreutils 9.1 print them.
+    /// Equal to the output of `du -h`, `--si` and `-B` of coreutils 9.1.
     #[test]
     fn sizes_are_rounded_up_once() {
         let (human, si) = (Scale::short(true), Scale::short(false));
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(Scale::parse(b"'si", 512).0, Scale { is_grouped: true, ..Scale::short(false) });
     }
 
-    /// From the right; the last size is for all groups that are left, or for none.
+    /// From the right. The last size is for all remaining groups, or for none.
     #[test]
     fn digits_are_grouped_as_the_locale_says() {
         let scale = Scale::parse(b"'1", 1024).0;

@@ -1,4 +1,4 @@
-//! From seconds to date and time in a zone, as the C library converts them by `TZ`.
+//! Converts seconds to date and time in a zone, as the C library does by `TZ`.
 //!
 //! `jiff` reads the rules of zones. Its years end with 9999, but files may have later times. The
 //! calendar repeats every 400 years, to the day of the week, and so do the rules of zones by then.
@@ -12,14 +12,14 @@ use jiff::tz::TimeZone;
 
 /// Seconds of 400 years.
 const CALENDAR_SECONDS: i64 = 146_097 * 86_400;
-/// Times that `jiff` converts as they are: from the year -7500 to 8307.
+/// Times that `jiff` converts directly: from the year -7500 to 8307.
 const JIFF_SECONDS: std::ops::Range<i64> = -299_000_000_000..200_000_000_000;
 
-/// A place's rules.
+/// The rules of a time zone.
 #[derive(Clone, Debug)]
 pub struct Zone {
     rules: TimeZone,
-    /// Replaces the name that the rules have for it.
+    /// Replaces the rules' name of the zone.
     name: Option<String>,
 }
 
@@ -29,23 +29,23 @@ pub(super) struct Moment {
     pub(super) seconds: i64,
     pub(super) nanoseconds: u32,
     pub(super) year: i64,
-    /// 1 to 12.
+    /// Month, from 1 to 12.
     pub(super) month: u32,
     pub(super) day: u32,
-    /// From 1 on.
+    /// Day of the year, from 1.
     pub(super) day_of_year: u32,
-    /// Sunday is 0.
+    /// Day of the week; 0 is Sunday.
     pub(super) weekday: u32,
     pub(super) hour: u32,
     pub(super) minute: u32,
     pub(super) second: u32,
-    /// East of Greenwich.
+    /// Seconds ahead of UTC.
     pub(super) offset_seconds: i64,
     pub(super) zone: String,
 }
 
 impl Moment {
-    /// For the C library, without the zone. The year must fit it.
+    /// The time for the C library, without the zone. Its year must fit.
     pub(super) fn broken_down(&self) -> libc::tm {
         libc::tm {
             tm_sec: self.second as i32,
@@ -64,8 +64,7 @@ impl Moment {
 }
 
 impl Zone {
-    /// The zone that `TZ` names (`None`: it isn't set), whose rules are in files, which `read`
-    /// reads.
+    /// The zone that `TZ` names, or the system's if it is `None`. `read` reads the files of rules.
     pub fn of(variable: Option<&OsStr>, read: impl Fn(&Path) -> Option<Vec<u8>>) -> Zone {
         let utc = || Zone { rules: TimeZone::UTC, name: None };
         let file = |path: &Path| {
@@ -85,14 +84,14 @@ impl Zone {
 
     /// The rules in `TZ` itself, such as `CET-1CEST,M3.5.0,M10.5.0/3`.
     fn written_out(rule: &str) -> Zone {
-        // The rules of the United States are those of summer times that have none.
+        // Summer times without rules have those of the United States.
         let parsed = [rule.to_owned(), format!("{rule},M3.2.0,M11.1.0")]
             .iter()
             .find_map(|rule| TimeZone::posix(rule).ok());
         if let Some(rules) = parsed {
             return Zone { rules, name: None };
         }
-        // What can't be understood is Greenwich, under the name that it begins with.
+        // Invalid rules mean Greenwich, with the name at their beginning.
         let letters = rule.bytes().take_while(u8::is_ascii_alphabetic).count();
         let is_name = letters >= 3
             && !rule[letters..].starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '-');
@@ -102,12 +101,12 @@ impl Zone {
         }
     }
 
-    /// The time there; `None` if its year can't be counted in 32 bits from 1900 on.
+    /// The time in this zone; `None` if its year, counted from 1900, doesn't fit 32 bits.
     pub(super) fn moment(&self, seconds: i64, nanoseconds: u32) -> Option<Moment> {
         let cycles = if seconds >= JIFF_SECONDS.end {
             (seconds - JIFF_SECONDS.end) / CALENDAR_SECONDS + 1
         } else if seconds < JIFF_SECONDS.start {
-            // Not beyond the least number that there is.
+            // Without overflow at the least number.
             -((JIFF_SECONDS.start - 1).saturating_sub(seconds) / CALENDAR_SECONDS + 1)
         } else {
             0
@@ -159,7 +158,7 @@ mod tests {
         )
     }
 
-    /// As `du --time --time-style=+...` of coreutils 9.1 tells them.
+    /// Equal to the output of `du --time --time-style=+...` of coreutils 9.1.
     #[test]
     fn times_are_those_of_the_place() {
         assert_eq!(shown("", 1_709_190_489), "2024-02-29 60 4 07:08:09 0 UTC");

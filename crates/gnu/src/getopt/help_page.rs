@@ -1,5 +1,5 @@
-//! A program's help text taken apart, for whoever shows the same in another form: completions,
-//! manual pages. So the text that people read is the only description of an option.
+//! Parses a program's help text, for code that shows it in another form: completions, manual pages.
+//! So the text that people read is the only description of an option.
 //!
 //! ```text
 //! Usage: program [OPTION]... [FILE]...        may have several lines
@@ -21,7 +21,7 @@ use super::words::{Takes, Vocabulary};
 /// Lines that begin in this column or later continue the text of an option.
 const CONTINUED_COLUMN: usize = 10;
 
-/// A help text in its parts.
+/// The parts of a help text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HelpPage {
     /// Forms of the command line.
@@ -30,16 +30,16 @@ pub struct HelpPage {
     pub about: String,
     /// The options, in groups.
     pub groups: Vec<OptionGroup>,
-    /// Everything else, in its order.
+    /// Everything else, in order.
     pub notes: Vec<Note>,
 }
 
 /// Options under one title.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionGroup {
-    /// Without its colon.
+    /// The title without its colon.
     pub title: String,
-    /// In the order of the text.
+    /// The options, in the order of the text.
     pub options: Vec<HelpOption>,
 }
 
@@ -50,7 +50,7 @@ pub struct HelpOption {
     pub letters: Vec<char>,
     /// Its long name, without dashes.
     pub name: Option<String>,
-    /// What it takes.
+    /// Its argument, if it takes one.
     pub argument: Option<HelpArgument>,
     /// What it does.
     pub text: String,
@@ -61,24 +61,24 @@ pub struct HelpOption {
 pub struct HelpArgument {
     /// Its name: FILE, DIR, SIZE; or its words, with `|` between them.
     pub name: String,
-    /// Whether it may be left out. If not, it has to be joined: `--check=quiet`.
+    /// True if it may be left out. An optional argument must be joined: `--check=quiet`.
     pub is_optional: bool,
-    /// What it may be; empty if that is no short list.
+    /// The accepted words; empty if these are no short list.
     pub words: Vec<String>,
 }
 
 /// A paragraph, or lines under a title.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Without its colon.
+    /// The title without its colon.
     pub title: Option<String>,
-    /// With its line ends, but for the last.
+    /// The text with its line ends, except the last.
     pub text: String,
 }
 
 impl HelpPage {
-    /// Takes a help text apart. `words` are what the argument of a long option may be, where the
-    /// text only has a name for it.
+    /// Parses a help text. `words` returns the words that a long option accepts as argument, where
+    /// the text has only a name for them.
     pub(crate) fn read(text: &str, words: fn(&str) -> Vec<&'static str>) -> HelpPage {
         let mut page = HelpPage::default();
         for block in text.split("\n\n") {
@@ -132,7 +132,7 @@ fn read_options(body: &str, words: fn(&str) -> Vec<&'static str>) -> Vec<HelpOpt
 }
 
 impl HelpOption {
-    /// `-o, --option=ARGUMENT   what it does`.
+    /// Parses `-o, --option=ARGUMENT   what it does`.
     fn read(line: &str, words: fn(&str) -> Vec<&'static str>) -> HelpOption {
         let mut option = HelpOption::default();
         let mut rest = line;
@@ -152,7 +152,7 @@ impl HelpOption {
         option
     }
 
-    /// `option`, `option=ARGUMENT` or `option[=ARGUMENT]`.
+    /// Parses `option`, `option=ARGUMENT` or `option[=ARGUMENT]`.
     fn read_long(&mut self, long: &str, words: fn(&str) -> Vec<&'static str>) {
         let Some((name, argument)) = long.split_once('=') else {
             self.name = Some(long.to_owned());
@@ -169,7 +169,7 @@ impl HelpOption {
     }
 }
 
-/// What a help text and the options that a program understands don't have in common.
+/// The differences between a help text and the options that a program understands.
 #[cfg(test)]
 pub(crate) fn differences<M: Copy>(page: &HelpPage, vocabulary: &Vocabulary<M>) -> Vec<String> {
     let mut differences = Vec::new();

@@ -1,5 +1,5 @@
-//! What GNU's programs share in reading a command line: getopt's rules for options and operands,
-//! arguments that may be abbreviated, quotation marks, and the shape of a refusal.
+//! Parts of a command line that GNU's programs share: getopt's rules for options and operands,
+//! arguments that may be abbreviated, quotation marks, and the form of a refusal.
 //!
 //! ```text
 //! words      options in clusters and in full, their arguments, operands
@@ -10,7 +10,8 @@
 //! shared     options that mean the same in all commands of xsort
 //! ```
 //!
-//! What an option means is each program's own: see [`sort`](crate::sort) and [`du`](crate::du).
+//! Each program defines the meaning of its options: see [`sort`](crate::sort) and
+//! [`du`](crate::du).
 
 mod choose;
 mod help_page;

@@ -1,7 +1,7 @@
-//! Arguments in messages: quoted as GNU programs do, in two styles.
+//! Quotes arguments in messages as GNU programs do, in two styles.
 //!
 //! `quote` is for words of the command line: the locale's quotation marks and C escapes.
-//! `quote_name` is for file names: what can be pasted into a shell; `show_name` leaves out the
+//! `quote_name` is for file names, and its result can be pasted into a shell. `show_name` omits the
 //! marks where a shell needs none.
 
 use std::ffi::OsStr;
@@ -9,11 +9,11 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::locale::Locale;
 
-/// How the locale writes quotation marks, and what it can print.
+/// Quotes with the locale's quotation marks, and escapes characters that it can't print.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quoting<'a>(pub(crate) &'a Locale);
 
-/// A piece of text: printable, or one byte that isn't.
+/// A piece of text: a printable character, or one byte that isn't printable.
 enum Piece<'a> {
     Printable(&'a [u8]),
     Other(u8),
@@ -73,7 +73,7 @@ impl Quoting<'_> {
         quoted
     }
 
-    /// `name` as it is if a shell would read it so, else as a word of it.
+    /// `name` unchanged if a shell would read it unchanged, else as a word of a shell.
     pub(crate) fn show_name(self, name: &[u8]) -> Vec<u8> {
         let is_plain = |piece: &Piece<'_>| match *piece {
             Piece::Printable(&[byte]) => {
@@ -87,7 +87,7 @@ impl Quoting<'_> {
         if is_shown { name.to_vec() } else { self.quote_name(name) }
     }
 
-    /// True if `name` has nothing that a shell would see between double marks.
+    /// True if `name` has no character that is special between double quotes in a shell.
     fn fits_double_marks(self, name: &[u8]) -> bool {
         let is_harmless = |(at, piece): (usize, &Piece<'_>)| match *piece {
             Piece::Printable(&[byte @ ..0x80]) => {
@@ -124,7 +124,7 @@ impl Quoting<'_> {
     }
 }
 
-/// One byte as C writes it.
+/// Appends one byte as a C escape.
 fn escape(byte: u8, out: &mut Vec<u8>) {
     match byte {
         7..=13 => out.extend_from_slice(&[b'\\', b"abtnvfr"[usize::from(byte - 7)]]),
@@ -132,13 +132,13 @@ fn escape(byte: u8, out: &mut Vec<u8>) {
     }
 }
 
-/// The name of a file as messages show it: as it is if a shell would read it so, else as a word
-/// that can be pasted into one.
+/// A file's name as messages show it: unchanged if a shell would read it unchanged, else as a word
+/// that can be pasted into a shell.
 pub fn shown_name(name: &OsStr, locale: &Locale) -> Vec<u8> {
     Quoting(locale).show_name(name.as_bytes())
 }
 
-/// The name of a file as a word that can be pasted into a shell, always with marks.
+/// A file's name as a word that can be pasted into a shell, always with marks.
 pub fn quoted_name(name: &OsStr, locale: &Locale) -> Vec<u8> {
     Quoting(locale).quote_name(name.as_bytes())
 }
@@ -147,7 +147,7 @@ pub fn quoted_name(name: &OsStr, locale: &Locale) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// As GNU sort 9.1 shows them.
+    /// Equal to the messages of GNU sort 9.1.
     #[test]
     fn names_are_words_of_a_shell() {
         let locale = Locale::named("C.UTF-8").unwrap();

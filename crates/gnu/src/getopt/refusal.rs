@@ -1,10 +1,10 @@
-//! A command line that a GNU program refuses, as the message and the status with which it does so.
+//! A command line that a GNU program refuses, with its message and exit status.
 
 use std::fmt;
 
 use super::quote::Quoting;
 
-/// Why a command line was refused: its own words, and its exit status.
+/// The reason why a command line was refused, in the program's words, and the exit status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     lines: Vec<Line>,
@@ -20,7 +20,7 @@ struct Line {
 }
 
 impl Refusal {
-    /// A message of one line, status 2.
+    /// A message of one line, with status 2.
     pub(crate) fn new(text: impl Into<Vec<u8>>) -> Self {
         Self {
             lines: vec![Line { is_prefixed: true, text: text.into() }],
@@ -30,48 +30,49 @@ impl Refusal {
         }
     }
 
-    /// Without a line of its own, because other lines say everything.
+    /// A refusal without a line, because the lines before it are enough.
     pub(crate) fn none() -> Self {
         Self { lines: Vec::new(), asks_for_help: false, status: 2, hint: None }
     }
 
-    /// After other lines, which begin with the program's name.
+    /// Inserts other lines before, which begin with the program's name.
     pub(crate) fn after(mut self, said: Vec<Vec<u8>>) -> Self {
         self.lines.splice(0..0, said.into_iter().map(|text| Line { is_prefixed: true, text }));
         self
     }
 
-    /// Another line that begins with the program's name.
+    /// Adds a line that begins with the program's name.
     pub(crate) fn and(mut self, text: impl Into<Vec<u8>>) -> Self {
         self.lines.push(Line { is_prefixed: true, text: text.into() });
         self
     }
 
-    /// Another line as it is.
+    /// Adds a line without the program's name.
     pub(crate) fn and_bare(mut self, text: impl Into<Vec<u8>>) -> Self {
         self.lines.push(Line { is_prefixed: false, text: text.into() });
         self
     }
 
-    /// Ends with the line that points to `--help`.
+    /// Adds a last line that points to `--help`.
     pub(crate) fn see_help(mut self) -> Self {
         self.asks_for_help = true;
         self
     }
 
-    /// With another status than 2.
+    /// Sets a status other than 2.
     pub(crate) fn with_status(mut self, status: u8) -> Self {
         self.status = status;
         self
     }
 
-    /// With what may have been meant.
+    /// Sets a suggestion of what may have been meant.
     pub(crate) fn with_hint(mut self, hint: impl Into<Option<String>>) -> Self {
         self.hint = hint.into();
         self
     }
 
-    /// What may have been meant. GNU's programs don't say it: it is no part of the message.
+    /// A suggestion of what may have been meant. It isn't a part of the message, because GNU's
+    /// programs don't print it.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
@@ -82,8 +83,8 @@ impl Refusal {
         self.status
     }
 
-    /// What goes to standard error, with all line ends; `program` is the name that was called.
-    /// Bytes, because a message repeats arguments that need not be UTF-8.
+    /// The text for standard error, with all line ends. `program` is the name that was called. It
+    /// is bytes, because it repeats arguments that need not be UTF-8.
     pub fn message(&self, program: &str) -> Vec<u8> {
         let mut message = Vec::new();
         for line in &self.lines {
@@ -112,17 +113,18 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// A line of a message, joined of its parts.
+/// Concatenates the parts of a line.
 pub(crate) fn joined(parts: &[&[u8]]) -> Vec<u8> {
     parts.concat()
 }
 
-/// The refusal of options that exclude each other; `letters` are named together.
+/// The refusal of options that exclude each other. `letters` names them together.
 pub(crate) fn incompatible(letters: &str) -> Refusal {
     Refusal::new(format!("options '-{letters}' are incompatible"))
 }
 
-/// The refusal of an argument that is none of `valid` (each a set of words with one meaning).
+/// The refusal of an argument that isn't in `valid`, whose elements are sets of words with one
+/// meaning.
 pub(crate) fn no_such_word(
     argument: &[u8],
     option: &str,
@@ -142,12 +144,12 @@ pub(crate) fn no_such_word(
     refusal.see_help().with_status(1)
 }
 
-/// The refusal of an argument that isn't a number: `problem` says what is wrong with it.
+/// The refusal of an argument that isn't a number. `problem` describes the error.
 pub(crate) fn bad_argument(problem: &str, option: &str, text: &[u8]) -> Refusal {
     Refusal::new(joined(&[problem.as_bytes(), option.as_bytes(), b" argument '", text, b"'"]))
 }
 
-/// The system's reason without its number.
+/// The system's error text, without its number.
 pub(crate) fn system_reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()

@@ -1,32 +1,32 @@
-//! Options that mean the same in all commands of xsort, GNU's or not.
+//! Options that mean the same in all commands of xsort, whether GNU's or not.
 
 use super::choose::choose;
 use super::quote::Quoting;
 use super::refusal::{Refusal, joined, no_such_word};
 
-/// Letters of these options, by their long names.
+/// The short options, by their long names.
 pub(crate) const LETTERS: &[(u8, &str)] = &[(b'j', "threads"), (b'q', "quiet"), (b'v', "verbose")];
 
-/// The most threads that may be asked for.
+/// The most threads that can be requested.
 const THREADS_MAX: u64 = 1024;
 
 /// The words of [`When`].
 pub(crate) const WHEN_WORDS: [(&str, When); 3] =
     [("auto", When::Auto), ("always", When::Always), ("never", When::Never)];
 
-/// Whether to show something: `--progress=WHEN`.
+/// When to show something: `--progress=WHEN`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum When {
-    /// If somebody watches.
+    /// Show only on a terminal.
     #[default]
     Auto,
-    /// In any case.
+    /// Show in any case.
     Always,
-    /// In no case.
+    /// Show in no case.
     Never,
 }
 
-/// The argument of such an option; without one it is shown.
+/// Parses the argument of such an option. Without an argument it is [`When::Always`].
 pub(crate) fn when(
     argument: Option<&[u8]>,
     option: &str,
@@ -36,7 +36,7 @@ pub(crate) fn when(
     one_of(argument, option, &WHEN_WORDS, quoting)
 }
 
-/// The meaning of one of several words, of which those that mean the same are next to each other.
+/// The meaning of one of several words. Words of the same meaning must be adjacent.
 pub(crate) fn one_of<M: Copy + PartialEq>(
     word: &[u8],
     option: &str,
@@ -53,7 +53,7 @@ pub(crate) fn one_of<M: Copy + PartialEq>(
     })
 }
 
-/// The argument of `--threads`; `None` for as many as there are processors.
+/// Parses the argument of `--threads`. `None` means as many as there are processors.
 pub(crate) fn threads(argument: &[u8], quoting: Quoting<'_>) -> Result<Option<usize>, Refusal> {
     let is_number = !argument.is_empty() && argument.iter().all(u8::is_ascii_digit);
     let number = str::from_utf8(argument).ok().filter(|_| is_number);

@@ -1,11 +1,11 @@
-//! Words of a command line as getopt reads them: options in clusters and in full, their arguments,
-//! and operands.
+//! Reads the words of a command line by getopt's rules: options in clusters and in full, their
+//! arguments, and operands.
 //!
 //! Source: the C library's manual ("Using Getopt"). A wrong word gives a message without the
-//! program's name; some programs continue after it.
+//! program's name. Some programs continue after it.
 
-/// Names that are less alike are not taken for each other: the measure and the limit are those of
-/// the other commands' parser, clap.
+/// Least similarity of names for a suggestion. The measure and the limit are those of clap, the
+/// other commands' parser.
 const LIKENESS_MIN: f64 = 0.7;
 
 /// Whether an option takes an argument.
@@ -13,7 +13,7 @@ const LIKENESS_MIN: f64 = 0.7;
 pub(crate) enum Takes {
     Nothing,
     Argument,
-    /// Only joined: `--check=quiet`.
+    /// An optional argument, which must be joined: `--check=quiet`.
     Perhaps,
 }
 
@@ -33,14 +33,14 @@ pub(crate) const fn long<M>(name: &'static str, takes: Takes, meaning: M) -> Lon
 pub(crate) struct Vocabulary<M: 'static> {
     /// Letters without an argument.
     pub(crate) letters: &'static [u8],
-    /// Letters that take one.
+    /// Letters with an argument.
     pub(crate) letters_with_argument: &'static [u8],
-    /// GNU's long options, in the order in which it lists them where an abbreviation is ambiguous.
-    /// They may be shortened as long as no other begins alike.
+    /// GNU's long options, in the order in which GNU lists them for an ambiguous abbreviation. They
+    /// may be abbreviated as long as that is unique.
     pub(crate) gnu: &'static [Long<M>],
-    /// Ours, which may not be shortened.
+    /// Our long options, which can't be abbreviated.
     pub(crate) ours: &'static [Long<M>],
-    /// What a letter means.
+    /// The meaning of a letter.
     pub(crate) letter: fn(u8) -> M,
     /// Letters for some of our options, by their long names. GNU's program refuses them.
     pub(crate) our_letters: &'static [(u8, &'static str)],
@@ -55,12 +55,12 @@ pub(crate) enum Said<'a, M> {
     Wrong(WrongWord),
 }
 
-/// A word that is no option, or an option without its argument.
+/// A word that isn't an option, or an option without its argument.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct WrongWord {
     /// getopt's message.
     pub(crate) message: Vec<u8>,
-    /// What may have been meant.
+    /// A suggestion of what may have been meant.
     pub(crate) hint: Option<String>,
 }
 
@@ -74,25 +74,25 @@ impl From<Vec<u8>> for WrongWord {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Given<'a, M> {
     pub(crate) meaning: M,
-    /// The name as it was typed, without dashes: a long option may be abbreviated.
+    /// The name as it was typed, without dashes. A long option may be abbreviated.
     pub(crate) typed: &'a [u8],
     /// The name in messages: `-k`, `--key`.
     pub(crate) name: String,
     pub(crate) argument: Option<&'a [u8]>,
-    /// Whether the argument is a separate word.
+    /// True if the argument is a separate word.
     pub(crate) is_apart: bool,
 }
 
-/// The words, and how far they are read.
+/// The words, and the position of the reader.
 pub(crate) struct Words<'a, M: 'static> {
     vocabulary: &'static Vocabulary<M>,
     words: &'a [Vec<u8>],
-    /// Whether our letters are options, too.
+    /// True if our letters are options, too.
     has_our_letters: bool,
     at: usize,
     /// The rest of a cluster of letters.
     cluster: &'a [u8],
-    /// Whether `--` was read.
+    /// True if `--` was read.
     pub(crate) has_only_operands: bool,
 }
 
@@ -106,7 +106,7 @@ impl<'a, M: Copy> Words<'a, M> {
         Self { vocabulary, words, has_our_letters, at, cluster, has_only_operands: false }
     }
 
-    /// The next word. It stays unread.
+    /// The next word, without reading it.
     pub(crate) fn peek(&self) -> Option<&'a [u8]> {
         self.words.get(self.at).map(Vec::as_slice)
     }
@@ -118,13 +118,13 @@ impl<'a, M: Copy> Words<'a, M> {
         Some(word)
     }
 
-    /// Puts the last word back, to be read again.
+    /// Moves back to the last word.
     pub(crate) fn put_back(&mut self) {
         self.at -= 1;
     }
 
-    /// The next option or operand. A word is an operand if `ends_options` is true of it and of the
-    /// word that follows it.
+    /// Reads the next option or operand. A word is an operand if `ends_options` is true for it and
+    /// the word that follows.
     pub(crate) fn next(
         &mut self,
         ends_options: impl Fn(&[u8], Option<&[u8]>) -> bool,
@@ -147,7 +147,7 @@ impl<'a, M: Copy> Words<'a, M> {
         }
     }
 
-    /// A letter. `rest` of its word is more letters, or its argument.
+    /// Reads a letter. `rest` of its word is more letters, or its argument.
     fn letter(&mut self, letter: u8, rest: &'a [u8]) -> Said<'a, M> {
         self.cluster = rest;
         let typed = &self.words[self.at - 1][..];
@@ -169,7 +169,7 @@ impl<'a, M: Copy> Words<'a, M> {
         }
     }
 
-    /// Whether a letter takes an argument, and what it means; `None` if it is no option.
+    /// Returns whether a letter takes an argument, and its meaning; `None` if it isn't an option.
     fn meaning(&self, letter: u8) -> Option<(bool, M)> {
         let vocabulary = self.vocabulary;
         if vocabulary.letters.contains(&letter) {
@@ -204,8 +204,7 @@ impl<'a, M: Copy> Words<'a, M> {
 }
 
 impl<M: Copy> Vocabulary<M> {
-    /// The option that `typed` names, without its dashes; `spelled` is with the argument that is
-    /// joined to it.
+    /// The option that `typed` names, without its dashes. `spelled` includes a joined argument.
     fn find(&self, typed: &[u8], spelled: &[u8]) -> Result<Long<M>, WrongWord> {
         if let Some(&option) = self.long_options().find(|option| option.name.as_bytes() == typed) {
             return Ok(option);
@@ -228,7 +227,7 @@ impl<M: Copy> Vocabulary<M> {
         }
     }
 
-    /// The long option whose name is most like this one, if any is.
+    /// The long option with the most similar name, if any is similar enough.
     fn nearest(&self, typed: &[u8]) -> Option<&'static str> {
         let typed = str::from_utf8(typed).ok()?;
         let likeness = |option: &Long<M>| (strsim::jaro(typed, option.name), option.name);
@@ -242,7 +241,7 @@ impl<M: Copy> Vocabulary<M> {
         self.gnu.iter().chain(self.ours)
     }
 
-    /// Whether one of our long options is an abbreviation that GNU's program understands.
+    /// True if one of our long options is an abbreviation that GNU's program understands.
     #[cfg(test)]
     pub(crate) fn takes_from_gnu(&self) -> bool {
         self.ours.iter().any(|ours| self.gnu.iter().any(|gnu| gnu.name.starts_with(ours.name)))

@@ -1,35 +1,35 @@
-//! A command line that was understood: what to sort, by which keys, and how.
+//! A parsed command line: what to sort, by which keys, and how.
 //!
-//! The parser makes it, and nothing is checked again afterwards. Keys without ordering options of
-//! their own have been given the global ones, so that `keys` alone decides how lines compare.
-//! Files, memory and threads are plain values: this crate opens nothing.
+//! The parser builds it, and nothing is checked again afterwards. Keys without ordering options
+//! have received the global ones, so `keys` alone decides how lines compare. Files, memory and
+//! threads are plain values, because this crate opens nothing.
 
 use std::ffi::OsString;
 use std::time::Duration;
 
 use crate::getopt::When;
 
-/// What a command line requests.
+/// The request of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// `--help`: print [`help`](fn@super::help) and do nothing else.
     Help,
     /// `--version`: print [`version`](fn@super::version) and do nothing else.
     Version,
-    /// Everything else.
+    /// Any other request.
     Run(Box<Command>),
 }
 
 /// A sort, a merge or a check, with all its settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Command {
-    /// `-c`, `-C`, `--check`: check whether the one input is sorted, and sort nothing. Wins over
+    /// `-c`, `-C`, `--check`: check whether the one input is sorted, and sort nothing. Overrides
     /// `merge`.
     pub check: Option<Check>,
-    /// `-m`: the inputs are sorted already.
+    /// `-m`: the inputs are already sorted.
     pub merge: bool,
-    /// `-u`: of lines with equal keys only the first; with `check`, equal lines are out of order.
-    /// No last resort.
+    /// `-u`: write only the first of lines with equal keys. With `check`, equal lines are out of
+    /// order. No last resort.
     pub unique: bool,
     /// `-s`: no last resort.
     pub stable: bool,
@@ -39,7 +39,7 @@ pub struct Command {
     pub zero_terminated: bool,
     /// `--debug`: mark the keys in the output and warn of doubtful usage.
     pub debug: bool,
-    /// `-t`: the byte between fields; without it a field begins where blanks follow something else.
+    /// `-t`: the byte between fields. Without it, a field begins where blanks follow a non-blank.
     pub separator: Option<u8>,
     /// The keys, most significant first. Empty: lines compare as wholes.
     pub keys: Vec<KeyField>,
@@ -49,32 +49,32 @@ pub struct Command {
     /// The ordering options given outside keys.
     pub global: Flags,
 
-    /// The operands in their order, `-` for standard input; one `-` if there were none. Empty with
+    /// The operands in order, `-` for standard input; one `-` if there were none. Empty with
     /// `files0_from`.
     pub files: Vec<OsString>,
-    /// `--files0-from`: the file that holds the inputs' names, each ended by NUL.
+    /// `--files0-from`: the file with the inputs' names, each ended by NUL.
     pub files0_from: Option<OsString>,
     /// `-o`.
     pub output: Option<OsString>,
-    /// `-S`: bytes of memory; the largest where there are several.
+    /// `-S`: bytes of memory; the largest of several.
     pub buffer_bytes: Option<u64>,
     /// `-T`, all of them.
     pub temporary_directories: Vec<OsString>,
     /// `--batch-size`: most inputs that are merged at once, at least 2.
     pub batch_size: Option<usize>,
-    /// `--compress-program`: how to compress scratch, by another program.
+    /// `--compress-program`: the program that compresses scratch.
     pub compress_program: Option<OsString>,
-    /// `--parallel`, `--threads`: most threads, at least 1; `--threads=0` is `None`.
+    /// `--parallel`, `--threads`: most threads, at least 1. `--threads=0` is `None`.
     pub parallel: Option<usize>,
     /// `--random-source`: the file whose first 16 bytes seed `-R`.
     pub random_source: Option<OsString>,
 
-    /// What xsort has beyond GNU's options.
+    /// Options that GNU sort doesn't have.
     pub extras: Extras,
 }
 
 impl Command {
-    /// True if some key is in a random order, so that the order needs 16 random bytes.
+    /// True if a key is in a random order, so that the order needs 16 random bytes.
     pub fn needs_random(&self) -> bool {
         self.keys.iter().any(|key| key.flags.random)
     }
@@ -84,127 +84,125 @@ impl Command {
         if self.zero_terminated { 0 } else { b'\n' }
     }
 
-    /// True if lines whose keys are equal are compared as wholes.
+    /// True if lines with equal keys are compared as wholes.
     pub fn has_last_resort(&self) -> bool {
         !self.unique && !self.stable
     }
 }
 
-/// How a check tells what it finds.
+/// How a check reports its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// `-c`: name the first line out of order ([`disorder`](fn@super::disorder)), status 1.
+    /// `-c`: report the first line out of order ([`disorder`](fn@super::disorder)), status 1.
     DiagnoseFirst,
-    /// `-C`: status 1, nothing said.
+    /// `-C`: status 1, without a message.
     Quiet,
 }
 
-/// Options that GNU sort lacks. They have long names only, which can't be shortened.
+/// Options that GNU sort lacks. They have only long names, which can't be shortened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
-    /// `--header[=N]`: so many lines at the head of the first input stay where they are; 1 if no
-    /// number is given.
+    /// `--header[=N]`: the first N lines of the first input stay in place; 1 without a number.
     pub header_lines: u64,
-    /// `--header-prefix STR`: lines at the head of the first input that begin so stay where they
-    /// are. It is not empty, has no line's end, and excludes `--header`.
+    /// `--header-prefix STR`: lines at the top of the first input that begin with STR stay in
+    /// place. STR isn't empty, has no line end, and excludes `--header`.
     pub header_prefix: Option<OsString>,
-    /// `--count`: how many equal lines there are before each that `-u` leaves.
+    /// `--count`: write before each line that `-u` leaves how many equal lines there are.
     pub counts: bool,
-    /// `--shuffle`: a random order in which equal lines are not together. There is no other order
-    /// beside it.
+    /// `--shuffle`: a random order in which equal lines are not together. It excludes every other
+    /// order.
     pub shuffles: bool,
-    /// `--seed S`: which random order; only with `shuffles`.
+    /// `--seed S`: the seed of the random order; only with `shuffles`.
     pub seed: Option<u64>,
-    /// `--top N`: only the first N lines of the output, at least 1.
+    /// `--top N`: write only the first N lines of the output, at least 1.
     pub top_lines: Option<u64>,
     /// `--color[=WHEN]`.
     pub color: When,
     /// `--progress[=WHEN]`.
     pub progress: When,
-    /// `--quiet`: nothing but errors on standard error.
+    /// `--quiet`: only errors on standard error.
     pub quiet: bool,
-    /// `--verbose`: a report for people.
+    /// `--verbose`: a report as text.
     pub verbose: bool,
-    /// `--dry-run`: say what would be done, and do nothing.
+    /// `--dry-run`: print the plan, and do nothing.
     pub dry_run: bool,
-    /// `--memory=SIZE`, as it was written; what it means is nothing of GNU sort's.
+    /// `--memory=SIZE`, as it was written. GNU sort has no such option, so it isn't parsed here.
     pub memory: Option<OsString>,
-    /// `--temperature-limit=C`: transfers of scratch pause while a drive is hotter than so many
+    /// `--temperature-limit=C`: transfers of scratch pause while a drive is hotter than this, in
     /// degrees Celsius.
     pub limit_celsius: Option<u16>,
-    /// `--bandwidth-limit=RATE`: how much may be moved to and from drives in a second, as it was
-    /// written; what it means is nothing of GNU sort's.
+    /// `--bandwidth-limit=RATE`, as it was written: the limit of transfers to and from drives per
+    /// second. GNU sort has no such option, so it isn't parsed here.
     pub bandwidth_limit: Option<OsString>,
-    /// `--s3-connections=N` and `--s3-part-size=SIZE`: how objects are moved, as it was written;
-    /// GNU sort has none.
+    /// `--s3-connections=N`, as it was written: the number of requests to object stores at once.
+    /// GNU sort has no such option.
     pub s3_connections: Option<OsString>,
-    /// See above.
+    /// `--s3-part-size=SIZE`, as it was written: the size of the parts of objects. GNU sort has no
+    /// such option.
     pub s3_part_size: Option<OsString>,
-    /// `--verify-output`: an output that is an object is read back; GNU sort has none.
+    /// `--verify-output`: read back an output that is an object. GNU sort has no such option.
     pub verify_output: bool,
-    /// `--no-clobber`: an output that exists is refused.
+    /// `--no-clobber`: refuse an existing output.
     pub no_clobber: bool,
-    /// `--in-place`: an output that exists is written over, instead of replaced by a new file.
+    /// `--in-place`: overwrite an existing output, instead of replacing it by a new file.
     pub in_place: bool,
-    /// `--no-sync`: the output isn't made durable.
+    /// `--no-sync`: don't make the output durable.
     pub no_sync: bool,
-    /// `--json`: a report for machines.
+    /// `--json`: a report as JSON.
     pub json: bool,
-    /// `--compress=lz4`, `zstd`, `auto` and `none`: how to compress scratch within the process,
-    /// whatever `--compress-program` says; without it, that decides.
+    /// `--compress=lz4`, `zstd`, `auto` and `none`: compress scratch within the process. Overrides
+    /// `--compress-program`.
     pub compress: Option<Codec>,
-    /// `--compress-output`: how the output is compressed; `None`: as its name says, where that
-    /// counts.
+    /// `--compress-output`: the compression of the output. `None`: by its name, where that counts.
     pub compress_output: Option<OutputCompression>,
-    /// `--decompress`, `--no-decompress`: whether inputs that are compressed are decompressed as
-    /// they are read; `None`: as is usual for the name by which the program was called.
+    /// `--decompress`, `--no-decompress`: whether compressed inputs are decompressed as they are
+    /// read. `None`: the default for the name by which the program was called.
     pub decompress: Option<bool>,
-    /// `--no-quotes`: lines of CSV may end within quotes.
+    /// `--no-quotes`: accept lines of CSV that end within quotes.
     pub no_quotes: bool,
     /// `--check-output`: compare checksums of the lines read and written.
     pub check_output: bool,
-    /// `--recursive`: a directory among the inputs is all regular files below it, in the order of
+    /// `--recursive`: read all regular files below a directory among the inputs, in the order of
     /// their paths.
     pub recursive: bool,
-    /// `--checkpoint`, `--resume`, `--restart`: the sort can go on after an interruption; the last
-    /// of them counts.
+    /// `--checkpoint`, `--resume`, `--restart`: make the sort resumable. The last one counts.
     pub checkpoint: Option<Checkpoint>,
     /// `--checkpoint-every=SECONDS`.
     pub checkpoint_every: Option<Duration>,
-    /// `--allow-empty`: such a directory may have no files below it.
+    /// `--allow-empty`: accept such a directory without files below it.
     pub allows_empty: bool,
-    /// `--count-links`: of these, files of several names are read under each of them.
+    /// `--count-links`: read a file with several names below such a directory under each of them.
     pub counts_links: bool,
 }
 
-/// What to do with what an interrupted sort to the same output has kept.
+/// What to do with an interrupted sort to the same output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checkpoint {
-    /// Refuse if there is any, else begin.
+    /// Refuse if there is one, else begin.
     Begin,
-    /// Go on with it, or begin.
+    /// Resume it if there is one, else begin.
     Resume,
-    /// Throw it away, and begin.
+    /// Discard it, and begin.
     Restart,
 }
 
 /// How scratch is compressed within the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
-    /// Not at all.
+    /// No compression.
     Off,
     /// LZ4.
     Lz4,
     /// Zstandard.
     Zstd,
-    /// One of them or none, whatever is quickest.
+    /// LZ4, Zstandard or none, whichever is quickest.
     Auto,
 }
 
 /// How the output is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputCompression {
-    /// Not at all, whatever its name.
+    /// No compression, whatever its name.
     Off,
     /// gzip.
     Gzip,
@@ -220,11 +218,11 @@ pub enum OutputCompression {
 pub struct KeyField {
     /// Fields before the key.
     pub start_field: usize,
-    /// Bytes of that field before the key.
+    /// Bytes before the key in its first field.
     pub start_char: usize,
-    /// Where the key ends; at the line's end if nothing is said.
+    /// The end of the key; `None` for the line's end.
     pub end: Option<KeyEnd>,
-    /// The ordering options, with the global ones if the key has none of its own.
+    /// The ordering options: the key's, or the global ones if it has none.
     pub flags: Flags,
     /// True if the key was written as `+POS1 [-POS2]`.
     pub is_obsolete: bool,
@@ -235,46 +233,46 @@ pub struct KeyField {
 pub struct KeyEnd {
     /// Fields before the one in which the key ends.
     pub field: usize,
-    /// Bytes of that field that belong to the key; 0: all of it.
+    /// Bytes of that field that belong to the key; 0 for all of it.
     pub char: usize,
 }
 
-/// Ordering options, as letters.
+/// Ordering options, by letter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// `b` at the key's start: blanks before it don't count.
+    /// `b` at the key's start: ignore blanks before it.
     pub start_blanks: bool,
     /// `b` at the key's end.
     pub end_blanks: bool,
     /// `d`: blanks and alphanumeric characters only. Wins over `nonprinting`.
     pub dictionary: bool,
-    /// `f`: lower case as upper case.
+    /// `f`: compare lower case as upper case.
     pub fold: bool,
-    /// `g`: as floating-point numbers.
+    /// `g`: compare floating-point numbers.
     pub general: bool,
-    /// `h`: as numbers with a suffix.
+    /// `h`: compare numbers with a suffix.
     pub human: bool,
     /// `i`: printable characters only.
     pub nonprinting: bool,
-    /// `M`: as names of months.
+    /// `M`: compare names of months.
     pub month: bool,
-    /// `n`: as numbers.
+    /// `n`: compare numbers.
     pub numeric: bool,
-    /// `R`: by a hash.
+    /// `R`: compare hashes.
     pub random: bool,
-    /// `V`: as versions.
+    /// `V`: compare versions.
     pub version: bool,
-    /// `r`: the other way round.
+    /// `r`: reverse the order.
     pub reverse: bool,
 }
 
 impl Flags {
-    /// True if nothing is said but perhaps `r`.
+    /// True if no option except perhaps `r` is set.
     pub fn is_plain(&self) -> bool {
         Flags { reverse: false, ..*self } == Flags::default()
     }
 
-    /// True if characters are left out.
+    /// True if some characters are ignored.
     pub fn ignores(&self) -> bool {
         self.dictionary || self.nonprinting
     }
@@ -284,7 +282,7 @@ impl Flags {
         self.numeric || self.general || self.human
     }
 
-    /// The letters that are set, in the order in which GNU sort names them in messages.
+    /// The letters that are set, in the order of GNU sort's messages.
     pub fn letters(&self) -> String {
         let letters = [
             ('b', self.start_blanks || self.end_blanks),
@@ -302,8 +300,8 @@ impl Flags {
         letters.iter().filter(|(_, is_set)| *is_set).map(|(letter, _)| letter).collect()
     }
 
-    /// Sets what `letter` stands for; false if it is no ordering option. `b` counts for the given
-    /// ends of the key.
+    /// Sets the option of `letter`. Returns false if it isn't an ordering option. `b` applies to
+    /// the given ends of the key.
     pub(crate) fn set(&mut self, letter: u8, is_start: bool, is_end: bool) -> bool {
         match letter {
             b'b' => {

@@ -2,17 +2,17 @@
 
 use crate::getopt::{Refusal, bad_argument, joined};
 
-/// A whole number at the head of a text.
+/// A whole number at the beginning of a text.
 pub(super) struct Count<'a> {
-    /// `u64::MAX` if it is too large.
+    /// The number; `u64::MAX` if it is too large.
     pub(super) value: u64,
     pub(super) is_too_large: bool,
-    /// What follows the digits.
+    /// The text after the digits.
     pub(super) rest: &'a [u8],
 }
 
-/// The number at the head of `text`: white space, perhaps a plus sign, digits. None if there are no
-/// digits.
+/// Parses the number at the beginning of `text`: white space, an optional plus sign, digits. `None`
+/// if there are no digits.
 pub(super) fn count(text: &[u8]) -> Option<Count<'_>> {
     let text = &text[text.iter().take_while(|byte| matches!(byte, b' ' | 9..=13)).count()..];
     let text = text.strip_prefix(b"+").unwrap_or(text);
@@ -26,7 +26,7 @@ pub(super) fn count(text: &[u8]) -> Option<Count<'_>> {
     Some(Count { value: value.unwrap_or(u64::MAX), is_too_large: value.is_none(), rest })
 }
 
-/// The whole of `text` as a number, saturating; `option` is named in the refusal.
+/// Parses all of `text` as a number, saturating. `option` is named in the refusal.
 pub(super) fn whole_count(text: &[u8], option: &str) -> Result<u64, Refusal> {
     let count = count(text).ok_or_else(|| bad_argument("invalid ", option, text))?;
     if count.rest.is_empty() {
@@ -36,13 +36,14 @@ pub(super) fn whole_count(text: &[u8], option: &str) -> Result<u64, Refusal> {
     }
 }
 
-/// A size of memory in bytes: a number of KiB, or one with a suffix; `%` is of `memory_bytes`.
+/// Parses a size of memory in bytes: a number of KiB, or one with a suffix. `%` is relative to
+/// `memory_bytes`.
 pub(super) fn size(text: &[u8], option: &str, memory_bytes: u64) -> Result<u64, Refusal> {
     let too_large =
         || Refusal::new(joined(&[option.as_bytes(), b" argument '", text, b"' too large"]));
     let count = match count(text) {
         Some(count) => count,
-        // A suffix alone stands for one of its units.
+        // A suffix without a number is one unit.
         None if text.first().is_some_and(|&suffix| exponent(suffix).is_some()) => {
             Count { value: 1, is_too_large: false, rest: text }
         }
@@ -63,7 +64,7 @@ pub(super) fn size(text: &[u8], option: &str, memory_bytes: u64) -> Result<u64, 
     value.filter(|_| !count.is_too_large).ok_or_else(too_large)
 }
 
-/// The power of 1024 that a suffix stands for; lower case as far as GNU sort knows it.
+/// The power of 1024 of a suffix. Lower case is accepted where GNU sort accepts it.
 fn exponent(suffix: u8) -> Option<u32> {
     let of = |letters: &[u8]| letters.contains(&suffix);
     [&b"kK"[..], b"mM", b"gG", b"tT", b"P", b"E", b"Z", b"Y"]

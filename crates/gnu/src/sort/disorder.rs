@@ -2,10 +2,11 @@
 
 use super::command::Command;
 
-/// The message of `-c` (with `-C` nothing is said); its status is 1.
+/// The message of `-c` about a line out of order; its status is 1. `-C` prints none.
 ///
-/// `program` is the name that was called, `file` the input's (`-` for standard input), `number` the
-/// line's from 1 on. The line's memory is used for the message: there may be none for a copy.
+/// `program` is the name that was called, `file` the input's name (`-` for standard input),
+/// `number` the line's number from 1. The line's memory is reused for the message, because there
+/// may be none for a copy.
 pub fn disorder(
     program: &str,
     file: &[u8],

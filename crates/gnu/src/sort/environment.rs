@@ -1,34 +1,34 @@
-//! What a command line depends on besides its words.
+//! The inputs of a command line besides its words.
 
 use std::ffi::OsStr;
 
 use crate::locale::Locale;
 
-/// What the parser must know of the process. The caller finds it out.
+/// The process state that the parser needs. The caller provides it.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// True if `POSIXLY_CORRECT` is set: options end at the first operand.
     pub posixly_correct: bool,
-    /// The version of POSIX to follow, as in `_POSIX2_VERSION`: from 200112 to 200808 `+1` is the
+    /// The version of POSIX to follow, as in `_POSIX2_VERSION`. From 200112 to 200808 `+1` is the
     /// name of a file.
     pub posix2_version: i64,
-    /// The locale, by which messages are quoted.
+    /// The locale, which decides how messages are quoted.
     pub locale: Locale,
     /// Bytes of physical memory, for `-S 50%`.
     pub memory_bytes: u64,
-    /// Most files that may be open at once (`RLIMIT_NOFILE`), the bound of `--batch-size`.
+    /// Most files that may be open at once (`RLIMIT_NOFILE`), the limit of `--batch-size`.
     pub open_files_max: u64,
-    /// True if the letters of options that all of xsort's commands share are understood: `-j`,
-    /// `-q`, `-v`. Called `sort`, the program refuses them as GNU sort does.
+    /// True if the short options that all of xsort's commands share are understood: `-j`, `-q`,
+    /// `-v`. Called `sort`, the program refuses them as GNU sort does.
     pub has_our_letters: bool,
 }
 
-/// The version of POSIX that GNU sort follows by itself.
+/// The version of POSIX that GNU sort follows by default.
 const POSIX2_VERSION: i64 = 200_809;
 
 impl Environment {
-    /// The environment of a process in `locale`; `variable` is the value of an environment
-    /// variable. Memory and open files are unbounded, until the caller says more.
+    /// The environment of a process in `locale`. `variable` returns the value of an environment
+    /// variable. Memory and open files are unlimited until the caller sets them.
     pub fn new<'a>(variable: impl Fn(&str) -> Option<&'a OsStr>, locale: Locale) -> Self {
         let version =
             variable("_POSIX2_VERSION").and_then(|value| value.to_str()?.trim_start().parse().ok());

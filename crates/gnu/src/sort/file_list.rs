@@ -9,7 +9,8 @@ use std::os::unix::ffi::OsStringExt;
 /// name of the list.
 ///
 /// # Errors
-/// If there are no names, or one of them is empty or that of standard input.
+///
+/// If there are no names, or one of them is empty or is `-`.
 pub fn listed_files(text: &[u8], list: &OsStr, locale: &Locale) -> Result<Vec<OsString>, Refusal> {
     if text.is_empty() {
         return Err(Refusal::new(joined(&[b"no input from ", &quoted_name(list, locale)])));

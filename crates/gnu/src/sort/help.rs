@@ -4,22 +4,22 @@
 use super::options::words;
 use crate::getopt::HelpPage;
 
-/// The text of `--help`; `program` is the name that was called.
+/// The text of `--help`. `program` is the name that was called.
 pub fn help(program: &str) -> String {
     HELP.replace("{program}", program)
 }
 
-/// The same in its parts.
+/// The text of `--help`, in its parts.
 pub fn help_page(program: &str) -> HelpPage {
     HelpPage::read(&help(program), words)
 }
 
-/// The text of `--version`; `program` is the name that was called.
+/// The text of `--version`. `program` is the name that was called.
 pub fn version(program: &str) -> String {
     format!("{program} (xsort) {}\nSorts lines as GNU sort does.\n", env!("CARGO_PKG_VERSION"))
 }
 
-/// For terminals of 80 columns. [`HelpPage`] says which form it has to have.
+/// The help text, for terminals of 80 columns. [`HelpPage`] describes its form.
 const HELP: &str = "\
 Usage: {program} [OPTION]... [FILE]...
    or: {program} [OPTION]... --files0-from=LIST

@@ -1,18 +1,18 @@
-//! Keys on the command line: `-k F[.C][OPTS][,F[.C][OPTS]]`, and the obsolete `+F[.C][OPTS]
+//! Parses keys on the command line: `-k F[.C][OPTS][,F[.C][OPTS]]`, and the obsolete `+F[.C][OPTS]
 //! [-F[.C][OPTS]]`.
 //!
-//! The first counts fields and characters from 1 and names the last field that belongs to the key;
-//! the second counts from 0 and names the first that doesn't.
+//! The first form counts fields and characters from 1 and names the last field of the key. The
+//! second counts from 0 and names the first field after the key.
 
 use super::command::{Flags, KeyEnd, KeyField};
 use super::count::count;
 use crate::getopt::{Quoting, Refusal, joined};
 
-/// A field number that overflows, which only the obsolete form can have. GNU sort takes it for the
-/// line's beginning, or its end.
+/// A field number that overflows, which only the obsolete form can have. GNU sort treats it as the
+/// line's beginning or end.
 const NOWHERE: usize = usize::MAX;
 
-/// The argument of `-k`.
+/// Parses the argument of `-k`.
 pub(super) fn key(text: &[u8], quoting: Quoting<'_>) -> Result<KeyField, Refusal> {
     let spec_error = |problem: &str| bad_field(problem, text, quoting);
     let mut key = KeyField::default();
@@ -35,7 +35,7 @@ pub(super) fn key(text: &[u8], quoting: Quoting<'_>) -> Result<KeyField, Refusal
     if rest.is_empty() { Ok(key) } else { Err(spec_error("stray character in field spec")) }
 }
 
-/// `+POS1`; `None` if the word isn't one and names a file.
+/// Parses `+POS1`. `None` if the word isn't one and names a file.
 pub(super) fn obsolete_start(text: &[u8]) -> Option<KeyField> {
     let start = count(text.strip_prefix(b"+")?)?;
     let mut key =
@@ -52,7 +52,7 @@ pub(super) fn obsolete_start(text: &[u8]) -> Option<KeyField> {
     flags(rest, &mut key.flags, true).is_empty().then_some(key)
 }
 
-/// `-POS2`, which ends the obsolete key `key`.
+/// Parses `-POS2`, which ends the obsolete key `key`.
 pub(super) fn obsolete_end(
     text: &[u8],
     key: &mut KeyField,
@@ -74,7 +74,7 @@ pub(super) fn obsolete_end(
     }
 }
 
-/// The `.C` of an end, 0 if there is none.
+/// Parses the `.C` of an end; 0 if there is none.
 fn end_char<'a>(text: &'a [u8], quoting: Quoting<'_>) -> Result<(usize, &'a [u8]), Refusal> {
     match text.strip_prefix(b".") {
         Some(after) => number(after, "invalid number after '.'", quoting),
@@ -87,7 +87,7 @@ fn flags<'a>(text: &'a [u8], flags: &mut Flags, is_start: bool) -> &'a [u8] {
     &text[text.iter().take_while(|&&letter| flags.set(letter, is_start, !is_start)).count()..]
 }
 
-/// A number of fields or characters. One that is too large saturates.
+/// Parses a number of fields or characters. It saturates if it is too large. Also returns the rest.
 fn number<'a>(
     text: &'a [u8],
     problem: &str,

@@ -1,5 +1,4 @@
-//! What GNU sort means: its command line, the orders of lines that it asks for, and the words in
-//! which the program answers.
+//! GNU sort: its command line, the orders of lines that it defines, and the words of its messages.
 //!
 //! ```text
 //! parse       words of a command line -> Command, or GNU's refusal

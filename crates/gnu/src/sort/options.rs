@@ -3,7 +3,7 @@
 use super::command::{Check, Checkpoint, Codec, OutputCompression};
 use crate::getopt::{LETTERS, Long, Takes, Vocabulary, WHEN_WORDS, long};
 
-/// What a long option stands for.
+/// The meaning of a long option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// The short option of this letter.
@@ -51,7 +51,7 @@ pub(super) enum Meaning {
     Version,
 }
 
-/// All of them.
+/// All options of sort, GNU's and ours.
 pub(super) const OPTIONS: Vocabulary<Meaning> = Vocabulary {
     letters: b"bcCdfghiMmnRrsuVz",
     letters_with_argument: b"koStTy",
@@ -61,7 +61,7 @@ pub(super) const OPTIONS: Vocabulary<Meaning> = Vocabulary {
     our_letters: LETTERS,
 };
 
-/// GNU's, in the order in which GNU sort lists them where an abbreviation is ambiguous.
+/// GNU's long options, in the order in which GNU sort lists them for an ambiguous abbreviation.
 const GNU: [Long<Meaning>; 30] = {
     use Meaning::*;
     use Takes::*;
@@ -99,7 +99,8 @@ const GNU: [Long<Meaning>; 30] = {
     ]
 };
 
-/// Ours. `--compress` is not among them, because it is also short for `--compress-program`.
+/// Our long options. `--compress` is not among them, because it also abbreviates
+/// `--compress-program`.
 const OURS: [Long<Meaning>; 35] = [
     long("allow-empty", Takes::Nothing, Meaning::AllowEmpty),
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
@@ -154,7 +155,7 @@ pub(super) const COMPRESS_OUTPUT_WORDS: [(&str, OutputCompression); 4] = [
     ("zstd", OutputCompression::Zstd),
 ];
 
-/// The words of `--sort`, and the letters that they stand for.
+/// The words of `--sort`, and their letters.
 pub(super) const SORT_WORDS: [(&str, u8); 6] = [
     ("general-numeric", b'g'),
     ("human-numeric", b'h'),
@@ -164,7 +165,7 @@ pub(super) const SORT_WORDS: [(&str, u8); 6] = [
     ("version", b'V'),
 ];
 
-/// What the argument of a long option may be, if that is one of a few words.
+/// The words that a long option accepts as argument, if these are few.
 pub(super) fn words(option: &str) -> Vec<&'static str> {
     fn names<T>(words: &[(&'static str, T)]) -> Vec<&'static str> {
         words.iter().map(|(word, _)| *word).collect()
@@ -183,7 +184,7 @@ pub(super) fn words(option: &str) -> Vec<&'static str> {
 mod tests {
     use super::*;
 
-    /// What GNU sort takes for an abbreviation stays one.
+    /// Abbreviations that GNU sort accepts stay abbreviations.
     #[test]
     fn our_names_begin_none_of_gnus() {
         assert!(!OPTIONS.takes_from_gnu());

@@ -1,8 +1,8 @@
-//! The command line of GNU sort: words in, a [`Command`] or GNU's refusal out.
+//! Parses the command line of GNU sort. The result is a [`Command`], or GNU's refusal.
 //!
-//! It reads as GNU sort does, in the order of the words: the first wrong one is refused, and
-//! options that exclude each other only after all were read. Source: the manual of GNU coreutils
-//! ("sort invocation"), getopt's ("Using Getopt", of the C library) and the answers of the program.
+//! Words are read in order, as GNU sort does: the first wrong one is refused. Options that exclude
+//! each other are refused only after all were read. Source: the manual of GNU coreutils ("sort
+//! invocation"), getopt's ("Using Getopt", of the C library) and the output of the program.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -19,11 +19,11 @@ use crate::getopt::{
     Given, Quoting, Refusal, Said, Words, incompatible, joined, one_of, threads, when,
 };
 
-/// Understands the words after the program's name.
+/// Parses the arguments after the program's name.
 ///
 /// # Errors
 ///
-/// What GNU sort refuses, in its words.
+/// Command lines that GNU sort refuses, in its words.
 pub fn parse<W: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = W>,
     environment: &Environment,
@@ -43,12 +43,13 @@ pub fn parse<W: AsRef<OsStr>>(
     })
 }
 
-/// Refuses options that don't go together, and more than one input to a check. [`parse`] does so
-/// for operands; for `--files0-from` the caller does, once it has read the list, as GNU sort does.
+/// Refuses options that exclude each other, and more than one input to a check. [`parse`] calls it
+/// for operands. For `--files0-from` the caller calls it once it has read the list, as GNU sort
+/// does.
 ///
 /// # Errors
 ///
-/// What doesn't go together.
+/// The combination that is refused.
 pub fn refuse_combinations<F: AsRef<OsStr>>(
     command: &Command,
     files: &[F],
@@ -95,7 +96,7 @@ fn check_letter(check: Check) -> u8 {
     }
 }
 
-/// The words, and the command as far as they were read.
+/// The words, and the command built from those read so far.
 struct Parser<'a> {
     words: Words<'a, Meaning>,
     environment: &'a Environment,
@@ -104,7 +105,7 @@ struct Parser<'a> {
     command: Command,
 }
 
-/// Help and version end the reading at once.
+/// The result of an option. Help and version end the reading at once.
 type Step = Result<Option<Request>, Refusal>;
 
 impl<'a> Parser<'a> {
@@ -113,7 +114,7 @@ impl<'a> Parser<'a> {
             let has_files = !self.command.files.is_empty();
             let may_be_output = self.has_obsolete_keys && self.command.check.is_none();
             let is_over = self.environment.posixly_correct && has_files;
-            // POSIX ends the options at the first operand, but for an `-o` as tradition has it.
+            // POSIX ends the options at the first operand, except for an `-o` by tradition.
             let said = self.words.next(|word, next| {
                 let is_output = word.starts_with(b"-o") && (word.len() > 2 || next.is_some());
                 is_over && !(may_be_output && is_output)
@@ -180,7 +181,7 @@ impl<'a> Parser<'a> {
         Ok(None)
     }
 
-    /// An option that GNU sort doesn't have.
+    /// Applies an option that GNU sort doesn't have.
     fn our_option(&mut self, option: &Given<'_, Meaning>) -> Result<(), Refusal> {
         let (argument, full) = (option.argument, &option.name[..]);
         let given = argument.unwrap_or_default();
@@ -228,7 +229,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A letter without an argument.
+    /// Applies a letter without an argument.
     fn letter(&mut self, letter: u8) -> Result<(), Refusal> {
         let command = &mut self.command;
         match letter {
@@ -246,7 +247,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A letter with its argument. `option` is its name in messages.
+    /// Applies a letter with its argument. `option` is its name in messages.
     fn letter_with(&mut self, letter: u8, argument: &[u8], option: &str) -> Result<(), Refusal> {
         let command = &mut self.command;
         let text = OsString::from_vec(argument.to_vec());
@@ -320,7 +321,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Three files stay open beside those that are merged: standard input, output and error.
+    /// Parses the argument of `--batch-size`. Three files stay open besides the merged ones:
+    /// standard input, output and error.
     fn batch_size(&mut self, argument: &[u8]) -> Result<(), Refusal> {
         let most = self.environment.open_files_max.saturating_sub(3);
         let inputs = whole_count(argument, "--batch-size")?;
@@ -338,7 +340,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A file, or a key in the obsolete form.
+    /// Takes a file, or a key in the obsolete form.
     fn operand(&mut self, word: &'a [u8]) -> Result<(), Refusal> {
         let is_end = |word: &&[u8]| word.len() > 1 && word[0] == b'-' && word[1].is_ascii_digit();
         let end = self.words.peek().filter(is_end);
@@ -358,7 +360,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Checks that need all words, in GNU sort's order.
+    /// Runs the checks that need all words, in GNU sort's order.
     fn finish(mut self) -> Result<Command, Refusal> {
         self.refuse_files_beside_list()?;
         let command = &mut self.command;
@@ -385,7 +387,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Refuses what our own options can't mean.
+/// Refuses invalid combinations of our own options.
 fn refuse_extras(command: &Command) -> Result<(), Refusal> {
     let extras = &command.extras;
     if extras.counts && !command.unique {
@@ -422,7 +424,7 @@ fn refuse_extras(command: &Command) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Gives the global ordering options to keys that have none. Without keys they make a key of the
+/// Copies the global ordering options to keys that have none. Without keys it adds a key of the
 /// whole line.
 fn give_global_flags(command: &mut Command) {
     command.reverse = command.global.reverse;
@@ -437,7 +439,7 @@ fn give_global_flags(command: &mut Command) {
     }
 }
 
-/// The argument of `--checkpoint-every`.
+/// Parses the argument of `--checkpoint-every`.
 fn interval(argument: &[u8]) -> Result<Duration, Refusal> {
     let seconds = std::str::from_utf8(argument).ok().and_then(|text| text.parse().ok());
     seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(|| {
@@ -445,7 +447,7 @@ fn interval(argument: &[u8]) -> Result<Duration, Refusal> {
     })
 }
 
-/// The argument of `--top`, which is called `option`.
+/// Parses the argument of `--top`, whose name is `option`.
 fn top_lines(argument: &[u8], option: &str) -> Result<u64, Refusal> {
     match whole_count(argument, option)? {
         0 => Err(Refusal::new("number of lines must be nonzero")),
@@ -453,7 +455,7 @@ fn top_lines(argument: &[u8], option: &str) -> Result<u64, Refusal> {
     }
 }
 
-/// The argument of `--seed`.
+/// Parses the argument of `--seed`.
 fn seed(argument: &[u8]) -> Result<u64, Refusal> {
     let number = std::str::from_utf8(argument).ok().and_then(|text| text.parse().ok());
     number.ok_or_else(|| {
@@ -469,7 +471,7 @@ fn once(place: &mut Option<OsString>, value: OsString, problem: &str) -> Result<
     }
 }
 
-/// The compression that a word after `--compress` stands for, unless it is a program's name.
+/// The compression of a word after `--compress`, unless it is a program's name.
 fn codec_of(word: &[u8]) -> Option<Codec> {
     COMPRESS_WORDS.iter().find(|(name, _)| name.as_bytes() == word).map(|&(_, codec)| codec)
 }

@@ -1,27 +1,27 @@
 //! The tokens of a row of JSON.
 //!
-//! A cursor stands before a byte of the row. It reads the byte 0 at the end of the row, which
-//! begins no token: so the end needs no checks of its own. It doesn't look at bytes from 0x80 on,
-//! which can only be in strings: who wants UTF-8 checks the row as a whole, which is faster.
+//! A cursor is a position before a byte of the row. At the end of the row it reads the byte 0,
+//! which begins no token, so the end needs no checks. Bytes from 0x80 on occur only in strings and
+//! aren't checked here: a caller that needs UTF-8 checks the whole row, which is faster.
 //!
-//! Most of it is inlined, and nothing keeps a reference to a cursor: so a walk has its cursor in
-//! registers. With cursors behind references, logs took 5 % longer (Xeon, 2026-11-22).
+//! Most functions are inlined, and nothing keeps a reference to a cursor, so a walk has its cursor
+//! in registers. With cursors by reference, logs took 5 % longer (Xeon, 2026-11-22).
 
-/// How deep arrays and objects may be nested.
+/// The limit on nesting of arrays and objects.
 pub(crate) const DEPTH_MAX: usize = 512;
-/// What is wrong with a row in which they are nested deeper.
+/// The message for a row that is nested deeper.
 pub(crate) const TOO_DEEP: &str = "arrays and objects are nested deeper than 512";
 
-/// Why a row isn't JSON.
+/// The reason why a row isn't JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InvalidJson {
-    /// The first byte that can't be there; the row's length if it ends too early.
+    /// Offset of the first invalid byte; the row's length if the row ends too early.
     pub(crate) offset: usize,
-    /// What is wrong.
+    /// The message.
     pub(crate) what: &'static str,
 }
 
-/// A place in a row.
+/// A position in a row.
 pub(crate) struct Cursor<'r> {
     pub(crate) row: &'r [u8],
     pub(crate) at: usize,
@@ -39,7 +39,7 @@ impl<'r> Cursor<'r> {
         byte_at(self.row, self.at)
     }
 
-    /// Passes over white space. Returns the byte behind it.
+    /// Skips white space. Returns the byte after it.
     #[inline(always)]
     pub(crate) fn space(&mut self) -> u8 {
         let mut at = self.at;
@@ -52,13 +52,13 @@ impl<'r> Cursor<'r> {
         byte
     }
 
-    /// The next byte can't be there.
+    /// The error for an unexpected byte at the cursor.
     #[inline(always)]
     pub(crate) fn invalid(&self, what: &'static str) -> InvalidJson {
         invalid(self.row, self.at, what)
     }
 
-    /// Passes over a value that is neither an array nor an object.
+    /// Skips a value that is neither an array nor an object.
     #[inline(always)]
     pub(crate) fn scalar(&mut self) -> Result<(), InvalidJson> {
         match self.peek() {
@@ -71,8 +71,8 @@ impl<'r> Cursor<'r> {
         }
     }
 
-    /// Passes over the key of a member and its colon. Returns the key, without its quotes, and
-    /// whether it has escapes.
+    /// Skips the key of a member and its colon. Returns the key, without its quotes, and true if it
+    /// has escapes.
     #[inline(always)]
     pub(crate) fn key(&mut self) -> Result<(&'r [u8], bool), InvalidJson> {
         if self.space() != b'"' {
@@ -88,8 +88,7 @@ impl<'r> Cursor<'r> {
         Ok((key, has_escapes))
     }
 
-    /// Passes over a string, before whose opening quote the cursor stands. Returns whether it has
-    /// escapes.
+    /// Skips a string that begins with a quote at the cursor. Returns true if it has escapes.
     #[inline(always)]
     pub(crate) fn string(&mut self) -> Result<bool, InvalidJson> {
         self.at = plain_end(self.row, self.at + 1);
@@ -120,7 +119,7 @@ impl<'r> Cursor<'r> {
         Ok(())
     }
 
-    /// Passes over one digit or more.
+    /// Skips one digit or more.
     #[inline(always)]
     fn digits(&mut self) -> Result<(), InvalidJson> {
         let mut at = self.at;
@@ -146,7 +145,7 @@ impl<'r> Cursor<'r> {
     }
 }
 
-/// A byte of a row, or 0 behind its end.
+/// A byte of a row, or 0 after its end.
 #[inline(always)]
 fn byte_at(row: &[u8], at: usize) -> u8 {
     row.get(at).copied().unwrap_or(0)
@@ -158,7 +157,7 @@ fn invalid(row: &[u8], offset: usize, what: &'static str) -> InvalidJson {
     InvalidJson { offset, what: if is_end { "the row ends too early" } else { what } }
 }
 
-/// Goes on with a string, from an escape in it. Returns where the string ends.
+/// Continues in a string at an escape. Returns the end of the string.
 fn rest_of_string(row: &[u8], mut at: usize) -> Result<usize, InvalidJson> {
     loop {
         match byte_at(row, at) {
@@ -170,7 +169,7 @@ fn rest_of_string(row: &[u8], mut at: usize) -> Result<usize, InvalidJson> {
     }
 }
 
-/// Where an escape ends whose backslash is at `at`.
+/// The end of an escape whose backslash is at `at`.
 #[inline(always)]
 fn escape_end(row: &[u8], at: usize) -> Result<usize, InvalidJson> {
     match byte_at(row, at + 1) {
@@ -186,7 +185,7 @@ fn escape_end(row: &[u8], at: usize) -> Result<usize, InvalidJson> {
     }
 }
 
-/// From a byte of a string on: the next quote, backslash or control character; or the row's end.
+/// Position of the next quote, backslash or control character from `at` on, or the row's end.
 #[inline(always)]
 fn plain_end(row: &[u8], mut at: usize) -> usize {
     while let Some(word) = row.get(at..).and_then(|rest| rest.first_chunk()) {
@@ -202,8 +201,8 @@ fn plain_end(row: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// A word whose lowest set bit is in the first byte that ends a stretch of plain bytes. The bytes
-/// above may have bits by mistake: a difference borrows from them.
+/// A word whose lowest set bit is in the first byte that ends a stretch of plain bytes. Bits in
+/// higher bytes may be wrong, because the subtractions borrow from them.
 #[inline(always)]
 fn stops(word: u64) -> u64 {
     /// The byte 1 at each place.
@@ -211,7 +210,7 @@ fn stops(word: u64) -> u64 {
     let quote = (word ^ (EACH * u64::from(b'"'))).wrapping_sub(EACH);
     let backslash = (word ^ (EACH * u64::from(b'\\'))).wrapping_sub(EACH);
     let control = word.wrapping_sub(EACH * u64::from(b' '));
-    // Bytes from 0x80 on are none of them.
+    // Bytes from 0x80 on never end a stretch.
     (quote | backslash | control) & !word & (EACH << 7)
 }
 

@@ -1,23 +1,23 @@
-//! Strings without their escapes.
+//! Decodes the escapes of strings.
 //!
-//! A string here is what stands between the quotes of a valid one. Half a surrogate pair, which
-//! UTF-8 has no bytes for, becomes the three bytes that it would have (WTF-8).
+//! A string here is the text between the quotes of a valid one. Half a surrogate pair, which UTF-8
+//! can't encode, becomes the three bytes it would have (WTF-8).
 
 use memchr::memchr;
 
-/// Appends the text of a string.
+/// Appends a string without its escapes.
 pub(crate) fn push_unescaped(out: &mut Vec<u8>, string: &[u8]) {
     pieces(string, |piece| out.extend_from_slice(piece));
 }
 
-/// Whether a string is the text `plain`.
+/// True if a string without its escapes equals `plain`.
 pub(crate) fn is_escape_of(string: &[u8], plain: &[u8]) -> bool {
     let mut rest = Some(plain);
     pieces(string, |piece| rest = rest.and_then(|rest| rest.strip_prefix(piece)));
     rest == Some(&[])
 }
 
-/// Puts the text of a string to `take`, piece by piece.
+/// Passes a string without its escapes to `take`, piece by piece.
 fn pieces(mut string: &[u8], mut take: impl FnMut(&[u8])) {
     while let Some(at) = memchr(b'\\', string) {
         take(&string[..at]);
@@ -35,7 +35,7 @@ fn pieces(mut string: &[u8], mut take: impl FnMut(&[u8])) {
     take(string);
 }
 
-/// The code point of an escape, and its bytes behind the backslash.
+/// The code point of an escape, and its length after the backslash.
 fn escape(text: &[u8]) -> (u32, usize) {
     let code_point = match text[0] {
         b'b' => 0x08,
@@ -49,7 +49,8 @@ fn escape(text: &[u8]) -> (u32, usize) {
     (code_point, 1)
 }
 
-/// As [`escape`], of `u` and four digits, and the other half of a pair if it is there.
+/// The code point of an escape `u` and four digits, with the second half of a surrogate pair if it
+/// follows. Also returns its length after the backslash.
 fn code_unit(text: &[u8]) -> (u32, usize) {
     let first = hexadecimal(&text[1..5]);
     if let 0xd800..0xdc00 = first

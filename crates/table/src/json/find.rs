@@ -1,6 +1,6 @@
 //! The values at all paths of a sort, found in one walk through a row, which it validates.
 //!
-//! The paths are a tree of steps. A walk follows it down and passes over everything else:
+//! The paths are a tree of steps. A walk descends this tree and skips everything else:
 //!
 //! ```text
 //!  .user.id, .user.tags[0], .time         user --+-- id       path 0
@@ -20,19 +20,19 @@ pub(crate) struct Paths {
     count: usize,
 }
 
-/// A step, and those behind it.
+/// A node of the tree: the steps that continue from it.
 #[derive(Debug, Default)]
 struct Node {
     members: Vec<(String, Node)>,
     elements: Vec<(usize, Node)>,
-    /// The paths that end here, by their indices.
+    /// Indices of the paths that end here.
     ending: Vec<usize>,
-    /// Those that end here or below.
+    /// Indices of the paths that end here or below.
     below: Vec<usize>,
 }
 
 impl Paths {
-    /// Makes the tree of some paths, of which several may be equal.
+    /// Builds the tree of the paths. Several paths may be equal.
     pub(crate) fn new<'p>(paths: impl IntoIterator<Item = &'p JsonPath>) -> Paths {
         let mut all = Paths { root: Node::default(), count: 0 };
         for path in paths {
@@ -50,8 +50,8 @@ impl Paths {
         all
     }
 
-    /// Finds the bytes of the values at the paths; `None` where there is no value. Fails if the row
-    /// isn't one value, with white space around it.
+    /// Finds the byte ranges of the values at the paths; `None` where there is no value. Fails if
+    /// the row isn't a single value, with white space around it.
     pub(crate) fn find(
         &self,
         row: &[u8],
@@ -74,7 +74,7 @@ impl Paths {
     }
 }
 
-/// The node behind a step, which is made if there is none yet.
+/// The child at a step, which is created if it is missing.
 fn child<'n, S: PartialEq + Clone>(children: &'n mut Vec<(S, Node)>, step: &S) -> &'n mut Node {
     let index = children.iter().position(|(known, _)| known == step).unwrap_or_else(|| {
         children.push((step.clone(), Node::default()));
@@ -84,7 +84,7 @@ fn child<'n, S: PartialEq + Clone>(children: &'n mut Vec<(S, Node)>, step: &S) -
 }
 
 impl Node {
-    /// The node behind a key.
+    /// The child at a key.
     #[inline(always)]
     fn member(&self, key: &[u8], has_escapes: bool) -> Option<&Node> {
         let is_key = |name: &str| match has_escapes {
@@ -101,9 +101,8 @@ struct Walk<'r, 'f> {
 }
 
 impl Walk<'_, '_> {
-    /// Passes over the white space and the value at `at`, and notes where it is and what is in it.
-    /// Returns where it ends. This calls itself once for each step of a path at most, and so
-    /// [`DEPTH_MAX`] times.
+    /// Skips white space and the value at `at`, and records its range and those of the values in
+    /// it. Returns its end. The recursion is as deep as a path has steps, at most [`DEPTH_MAX`].
     fn value(&mut self, node: &Node, at: usize, depth: usize) -> Result<usize, InvalidJson> {
         let mut cursor = Cursor { row: self.row, at };
         let first = cursor.space();
@@ -129,7 +128,7 @@ impl Walk<'_, '_> {
             let (key, has_escapes) = cursor.key()?;
             match node.member(key, has_escapes) {
                 Some(child) => {
-                    // What an earlier member of this name had in it doesn't count.
+                    // Values of an earlier member of this name don't count.
                     for &path in &child.below {
                         self.found[path] = None;
                     }
@@ -177,7 +176,7 @@ mod tests {
     const PATHS: [&str; 10] =
         [".", ".a", ".a", ".b", ".a.b", ".a.a.b", ".a[0]", ".[1]", ".b[1].a", r#"."é""#];
 
-    /// What random rows are made of.
+    /// The pieces of random rows.
     const PIECES: [&[u8]; 45] = [
         b"{",
         b"}",
@@ -247,7 +246,7 @@ mod tests {
         let value = match serde_json::from_slice::<Value>(row) {
             Ok(value) => value,
             Err(error) => {
-                // It doesn't take halves of surrogate pairs and what is too large for its numbers.
+                // It refuses halves of surrogate pairs, and numbers beyond its range.
                 let is_known = ["hex escape", "number out of range"]
                     .iter()
                     .any(|known| error.to_string().contains(known));

@@ -1,16 +1,15 @@
-//! A value as a field of a key, in the order in which jq sorts values of all kinds.
+//! Encodes a value as a key field, in the order in which jq sorts values of all kinds.
 //!
 //! ```text
 //!  missing < null < false < true < numbers < strings < arrays < objects
 //! ```
 //!
-//! - Numbers compare as the decimals that they are written as. (Exponents from 10^18 on are all
-//!   alike.)
-//! - Strings compare as their code points, which is as the bytes of UTF-8.
-//! - Arrays compare element by element, and objects first as the sorted arrays of their names, then
-//!   value by value in the order of the names.
+//! - Numbers compare by their exact decimal values. (All exponents from 10^18 on are equal.)
+//! - Strings compare by code points, which is the order of their UTF-8 bytes.
+//! - Arrays compare element by element. Objects compare first by the sorted arrays of their names,
+//!   then value by value in the order of the names.
 //!
-//! The bytes of a value, each turned around if the largest come first:
+//! The bytes of a value, each inverted if the largest come first:
 //!
 //! ```text
 //!  missing 0c | null 10 | false 18 | true 20 | number 28 decimal | string 30 text
@@ -18,9 +17,9 @@
 //!  object 40, 10 name 10 name ... 08, value value ...
 //! ```
 //!
-//! An end, 08, comes before all that could be instead of it. Decimals and texts have an end of
-//! their own, and an object has as many values as names: so the bytes of a value are never the
-//! beginning of another one's.
+//! An end, 08, sorts before any byte that could be in its place. Decimals and texts have ends of
+//! their own, and an object has as many values as names. So the bytes of a value are never a prefix
+//! of another value's.
 
 use super::escapes::push_unescaped;
 use super::nodes::{Node, list_nodes};
@@ -30,14 +29,14 @@ use crate::number::push_decimal;
 use std::cmp::Ordering;
 use xsort_extsort::keyed::KeyWriter;
 
-/// Marks before a field that has nulls at a place of their own.
+/// Marks before a field whose nulls have a place of their own.
 const MISSING_FIRST: u8 = 0x0c;
 const NULL_FIRST: u8 = 0x10;
 const VALUE: u8 = 0x20;
 const MISSING_LAST: u8 = 0x2c;
 const NULL_LAST: u8 = 0x30;
 
-/// The first byte of each kind of value, and of one that isn't there.
+/// The first byte of each kind of value, and of a missing one.
 const MISSING: u8 = 0x0c;
 const NULL: u8 = 0x10;
 const FALSE: u8 = 0x18;
@@ -46,12 +45,12 @@ const NUMBER: u8 = 0x28;
 const STRING: u8 = 0x30;
 const ARRAY: u8 = 0x38;
 const OBJECT: u8 = 0x40;
-/// Before a name of an object.
+/// Precedes a name of an object.
 const NAME: u8 = 0x10;
-/// Behind the last element or name.
+/// Follows the last element or name.
 const END: u8 = 0x08;
 
-/// Memory that is kept from row to row.
+/// Memory that is reused for all rows.
 #[derive(Debug, Default)]
 pub(crate) struct JqMemory {
     /// For a number or a string.
@@ -62,7 +61,7 @@ pub(crate) struct JqMemory {
     members: Members,
 }
 
-/// What is to be appended, the next at the end.
+/// A value or elements still to be appended. The next one is last in the list.
 #[derive(Clone, Copy, Debug)]
 enum Work {
     /// A value, by its node.
@@ -71,9 +70,10 @@ enum Work {
     Elements(usize, usize),
 }
 
-/// Appends the field of a value that is valid, as [`Paths::find`](super::Paths::find) finds it. jq
-/// takes no value for null; here it comes right before, so that the two are different keys. Both
-/// go where `nulls` says in either direction, or else where jq has them.
+/// Appends the field of a valid value, found by [`Paths::find`](super::Paths::find). jq treats a
+/// missing value as null; here it sorts right before null, so that the two are different keys.
+/// `nulls` gives the place of both, in either direction; without it they have their place in jq's
+/// order.
 pub(crate) fn push_json_key(
     writer: &mut KeyWriter<'_>,
     value: Option<&[u8]>,
@@ -117,7 +117,7 @@ fn push_scalar(writer: &mut KeyWriter<'_>, value: &[u8], buffer: &mut Vec<u8>) {
     }
 }
 
-/// Appends an array or an object. What is inside waits in a list, not on the stack.
+/// Appends an array or an object. Pending inner values are in a list, not on the stack.
 fn push_nested(writer: &mut KeyWriter<'_>, value: &[u8], memory: &mut JqMemory) {
     let JqMemory { buffer, nodes, open, work, members } = memory;
     list_nodes(value, nodes, open);
@@ -160,13 +160,13 @@ fn push_nested(writer: &mut KeyWriter<'_>, value: &[u8], memory: &mut JqMemory) 
 #[derive(Debug, Default)]
 struct Members {
     list: Vec<Member>,
-    /// The names that had escapes.
+    /// The names that had escapes, decoded.
     unescaped: Vec<u8>,
 }
 
 #[derive(Debug)]
 struct Member {
-    /// The bytes of its name, in the text or in what was unescaped.
+    /// The range of its name, in the text or in `unescaped`.
     begin: usize,
     end: usize,
     is_unescaped: bool,
@@ -181,7 +181,7 @@ impl Member {
 }
 
 impl Members {
-    /// Makes the list of an object's members by their names, with the last value of each name.
+    /// Builds the list of an object's members, sorted by name, with the last value of each name.
     fn sort(&mut self, text: &[u8], nodes: &[Node], object: usize) {
         let Members { list, unescaped } = self;
         list.clear();
@@ -217,7 +217,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// A value, apart from how it is written. A number is so many ten-thousandths.
+    /// A value without its notation. A number counts ten-thousandths.
     #[derive(Clone, Debug)]
     enum Model {
         Null,
@@ -260,7 +260,7 @@ mod tests {
         }
     }
 
-    /// A text of the value. `style` decides how it is written.
+    /// A text of the value. `style` decides its notation.
     fn write(value: &Model, style: &mut u32, out: &mut String) {
         *style = style.wrapping_mul(0x9e37_79b1).wrapping_add(0x7f4a_7c15);
         let choice = *style >> 29;
@@ -342,7 +342,7 @@ mod tests {
         })
     }
 
-    /// The keys of values, one behind the other.
+    /// The keys of values, one after the other.
     fn key(
         values: &[&str],
         is_descending: bool,

@@ -1,4 +1,4 @@
-//! Rows of JSON (NDJSON): a value in a row, and the values at paths in it to sort by.
+//! Rows of JSON (NDJSON): one value per row, sorted by the values at paths in it.
 //!
 //! ```text
 //!  row --> find (validated, once) --> values at paths --> json_text, for a typed key
@@ -8,19 +8,19 @@
 //! | file | idea |
 //! |---|---|
 //! | `path` | `.user.id`: how a value is named |
-//! | `cursor`, `skip` | the tokens of a row; a whole value, passed over |
+//! | `cursor`, `skip` | the tokens of a row; skipping a whole value |
 //! | `find` | the values at all paths of a sort, in one walk |
 //! | `escapes` | strings without their escapes |
 //! | `text` | a value as text, for typed keys |
 //! | `jq_order`, `nodes` | a value as bytes in the order of jq; the values inside a value |
 //!
-//! JSON is what RFC 8259 says, with these choices where it leaves one:
+//! JSON is parsed by RFC 8259, with these choices where it leaves one:
 //!
-//! - Of members with one name the last counts, at every level, as in jq.
+//! - Of members with the same name the last counts, at every level, as in jq.
 //! - Half a surrogate pair (`"\ud800"`) is accepted. It is kept as the three bytes that UTF-8 would
-//!   have for it, so different strings stay different; jq refuses it or reads U+FFFD, depending on
+//!   have for it, so different strings stay different. jq refuses it or reads U+FFFD, depending on
 //!   its version.
-//! - Numbers have any number of digits, of which none is lost.
+//! - Numbers have any number of digits, and none is lost.
 //! - Arrays and objects are nested 512 deep at most.
 
 mod cursor;

@@ -1,5 +1,5 @@
 //! The values inside a value: a list of all of them, in which whole arrays and objects can be
-//! passed over in one step.
+//! skipped in one step.
 //!
 //! ```text
 //!            {"a":[1,2],"b":3}
@@ -9,16 +9,16 @@
 //!  next      7                2    5      4  5  6    7
 //! ```
 
-/// A value or a key, with its bytes.
+/// The range of a value or a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) begin: usize,
     pub(crate) end: usize,
-    /// The index of the first node that isn't inside it.
+    /// The index of the first node after it that isn't inside it.
     pub(crate) next: usize,
 }
 
-/// Lists the nodes of a value that is valid. `open` is memory for those that aren't closed.
+/// Lists the nodes of a valid value. `open` is memory for the nodes that aren't closed.
 pub(crate) fn list_nodes(value: &[u8], nodes: &mut Vec<Node>, open: &mut Vec<usize>) {
     nodes.clear();
     open.clear();
@@ -55,7 +55,7 @@ pub(crate) fn list_nodes(value: &[u8], nodes: &mut Vec<Node>, open: &mut Vec<usi
     }
 }
 
-/// Where a string ends whose opening quote is at `open`.
+/// The end of a string whose opening quote is at `open`.
 fn string_end(value: &[u8], open: usize) -> usize {
     let mut at = open + 1;
     while let Some(found) = memchr::memchr2(b'"', b'\\', value.get(at..).unwrap_or_default()) {

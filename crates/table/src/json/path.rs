@@ -1,34 +1,35 @@
-//! How a value in a row is named: as jq does.
+//! Paths, which name a value in a row with the notation of jq.
 //!
 //! ```text
 //!  .  .user.id  .tags[0]  .[0].a  ."odd name"  .["odd name"]
 //! ```
 //!
-//! A path names one value. What makes programs of jq's paths (`.[]`, `..`, `?`, `|`) is refused.
+//! A path names one value. Notations that turn jq's paths into programs (`.[]`, `..`, `?`, `|`) are
+//! refused.
 
 use super::cursor::{Cursor, DEPTH_MAX};
 use super::escapes::push_unescaped;
 use std::fmt::{self, Display, Formatter};
 
-/// Names a value in a row.
+/// A path to a value in a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonPath {
-    /// From the row's value inwards; there are [`DEPTH_MAX`] at most.
+    /// The steps, from the row's value inwards, at most [`DEPTH_MAX`].
     steps: Vec<Step>,
 }
 
-/// From a value to one in it.
+/// A step from a value to one inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The member of an object that has this name.
+    /// The member of an object with this name.
     Member(String),
-    /// The element of an array, from 0 on.
+    /// The element of an array with this index, from 0.
     Element(usize),
 }
 
 impl JsonPath {
-    /// The path at the beginning of a text, and what is behind it: nothing, or a text that begins
-    /// with `:`, `,` or white space.
+    /// Parses the path at the beginning of a text. Also returns the rest: empty, or a text that
+    /// begins with `:`, `,` or white space.
     pub fn parse_prefix(text: &str) -> Result<(JsonPath, &str), String> {
         let Some(behind_dot) = text.strip_prefix('.') else {
             return Err(format!("'{text}': {BEGINNING}"));
@@ -49,7 +50,7 @@ impl JsonPath {
         Ok((JsonPath { steps }, rest))
     }
 
-    /// Its steps, from the row's value inwards.
+    /// The steps, from the row's value inwards.
     pub(crate) fn steps(&self) -> &[Step] {
         &self.steps
     }
@@ -60,12 +61,12 @@ const NO_PROGRAM: &str = "can't be in a path, which names one value and is no pr
                           name that has other characters than letters, digits, _, -, $ and @ in \
                           quotes (.\"odd name\")";
 
-/// Whether a path ends before it.
+/// True if a path ends before this character.
 fn is_end(letter: char) -> bool {
     matches!(letter, ':' | ',') || letter.is_whitespace()
 }
 
-/// The step at the beginning of a text, and what is behind it.
+/// Parses the step at the beginning of a text. Also returns the rest.
 fn step(text: &str) -> Result<(Step, &str), String> {
     if text.starts_with('[') {
         return element(text);
@@ -80,7 +81,7 @@ fn step(text: &str) -> Result<(Step, &str), String> {
     }
 }
 
-/// The name without quotes at the beginning of a text, and what is behind it.
+/// Parses the unquoted name at the beginning of a text. Also returns the rest.
 fn plain_name(text: &str) -> Result<(Step, &str), String> {
     let is_other = |letter: char| !letter.is_alphanumeric() && !"_-$@".contains(letter);
     let (name, rest) = text.split_at(text.find(is_other).unwrap_or(text.len()));
@@ -96,7 +97,7 @@ fn plain_name(text: &str) -> Result<(Step, &str), String> {
     }
 }
 
-/// The index or name in brackets at the beginning of a text, and what is behind it.
+/// Parses the index or name in brackets at the beginning of a text. Also returns the rest.
 fn element(text: &str) -> Result<(Step, &str), String> {
     let inner = text[1..].trim_start();
     let (step, rest) = if inner.starts_with('"') {
@@ -120,7 +121,7 @@ fn element(text: &str) -> Result<(Step, &str), String> {
     }
 }
 
-/// The string of JSON at the beginning of a text, and what is behind it.
+/// Parses the JSON string at the beginning of a text. Also returns the rest.
 fn string(text: &str) -> Result<(String, &str), String> {
     let mut cursor = Cursor::new(text.as_bytes());
     cursor.string().map_err(|invalid| match invalid.offset == text.len() {
@@ -160,7 +161,7 @@ impl Display for JsonPath {
     }
 }
 
-/// Whether jq takes a name without quotes.
+/// True if jq accepts a name without quotes.
 fn is_identifier(name: &str) -> bool {
     let is_letter = |letter: char| letter.is_ascii_alphabetic() || letter == '_';
     name.starts_with(is_letter)

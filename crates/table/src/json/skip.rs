@@ -1,18 +1,17 @@
-//! A whole value of any kind, passed over and validated.
+//! Skips and validates a whole value of any kind.
 //!
-//! A loop and not a recursion: what is open is a bit for each level, so no row can overflow the
-//! stack.
+//! It is a loop, not a recursion: each open level is one bit, so no row can overflow the stack.
 
 use super::cursor::{Cursor, DEPTH_MAX, InvalidJson, TOO_DEEP};
 
-/// Which of the open levels are objects; the others are arrays.
+/// Marks which of the open levels are objects; the others are arrays.
 struct Levels {
     objects: [u64; DEPTH_MAX / 64],
     depth: usize,
 }
 
 impl Levels {
-    /// Opens a level. Returns whether there may be one more.
+    /// Opens a level. Returns false at the limit of nesting.
     #[inline(always)]
     fn open(&mut self, is_object: bool) -> bool {
         let Some(word) = self.objects.get_mut(self.depth / 64) else { return false };
@@ -22,7 +21,7 @@ impl Levels {
         true
     }
 
-    /// What closes the innermost level.
+    /// The byte that closes the innermost level.
     #[inline(always)]
     fn closing(&self) -> u8 {
         let level = self.depth - 1;
@@ -32,7 +31,7 @@ impl Levels {
 }
 
 impl Cursor<'_> {
-    /// Passes over a value that is `depth` levels deep, and the white space before it.
+    /// Skips the white space at the cursor and a value that is `depth` levels deep.
     #[inline(always)]
     pub(crate) fn skip(&mut self, depth: usize) -> Result<(), InvalidJson> {
         match self.space() {
@@ -45,7 +44,7 @@ impl Cursor<'_> {
     }
 }
 
-/// Where the array or the object ends that begins at `at` and is `outer` levels deep.
+/// The end of the array or object at `at`, which is `outer` levels deep.
 fn nested_end(row: &[u8], at: usize, outer: usize) -> Result<usize, InvalidJson> {
     let mut cursor = Cursor { row, at };
     let mut levels = Levels { objects: [0; DEPTH_MAX / 64], depth: outer };
@@ -66,7 +65,7 @@ fn nested_end(row: &[u8], at: usize, outer: usize) -> Result<usize, InvalidJson>
             }
             _ => cursor.scalar()?,
         }
-        // Behind a value, or before the end of an empty one.
+        // After a value, or before the end of an empty array or object.
         let mut closing = levels.closing();
         while cursor.space() == closing {
             cursor.at += 1;

@@ -1,13 +1,13 @@
-//! A value as text, for keys that have a type: numbers, dates and all that a column may be.
+//! A value as text, for typed keys: numbers, dates and all other types of columns.
 
 use super::escapes::push_unescaped;
 
-/// What a value is for a key that has a type.
+/// A value in the form that typed keys take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JsonValue<'v> {
     /// No value.
     Null,
-    /// A string, without quotes and escapes. It is UTF-8 but for halves of surrogate pairs.
+    /// A string, without quotes and escapes. It is UTF-8, except for halves of surrogate pairs.
     Text(&'v [u8]),
     /// A number, true or false, as written.
     Scalar(&'v [u8]),
@@ -15,8 +15,8 @@ pub(crate) enum JsonValue<'v> {
     Nested,
 }
 
-/// What a value is that [`Paths::find`](super::Paths::find) found. `buffer` is memory for a string
-/// that has escapes.
+/// Converts a value found by [`Paths::find`](super::Paths::find). `buffer` is memory for a string
+/// with escapes.
 pub(crate) fn json_text<'v>(value: &'v [u8], buffer: &'v mut Vec<u8>) -> JsonValue<'v> {
     match value {
         b"null" => JsonValue::Null,

@@ -1,8 +1,8 @@
-//! The first line that is out of order. Only windows of the input are in memory: a line, the one
-//! before it, and what was read ahead.
+//! Finds the first line that is out of order. Only windows of the input are in memory: a line, the
+//! one before it, and the bytes read ahead.
 //!
-//! A window that one read filled goes to a thread, unless it is among the first. What comes in
-//! small pieces is checked as it comes: its writer may wait for the answer.
+//! A window that one read filled goes to a thread, except the first windows. Small reads are
+//! checked as they come, because their writer may wait for the answer.
 //!
 //! | file | idea |
 //! |---|---|
@@ -20,19 +20,21 @@ use threads::WindowThreads;
 use window::{Brought, READ_BYTES, WholeLines, Window};
 use xsort_kernels::lines::{CheckedLines, LineComparer, LineKernels};
 
-/// Large windows that this thread checks before it starts others.
+/// Large windows that the reading thread checks itself before it starts other threads.
 const WINDOWS_BEFORE_THREADS: usize = 2;
-/// More threads check faster than one reads.
+/// Most threads: these check faster than one thread reads.
 const THREADS_MAX: usize = 16;
 
-/// A line out of order: its number, from 1 on, and its text.
+/// A line out of order: its number, from 1, and its text.
 type Disorder = (u64, Vec<u8>);
 
-/// Finds the first line that is smaller than the one before it, or with `is_unique` equal to it.
-/// Returns its number, from 1 on, and its text. `threads` is asked for large inputs only.
+/// Finds the first line that is smaller than the line before it, or with `is_unique` equal to it.
+/// Returns its number, from 1, and its text. `threads` returns the number of threads, and is called
+/// for large inputs only.
 ///
 /// # Errors
-/// If `bytes` can't be read, or if two neighbouring lines don't fit in memory.
+///
+/// If `bytes` can't be read, or if two adjacent lines don't fit in memory.
 pub fn first_disorder(
     order: &dyn LineKernels,
     bytes: impl Read,
@@ -53,14 +55,14 @@ pub fn first_disorder(
     })
 }
 
-/// A check under way.
+/// The state of a check.
 struct Run<'c, 's> {
     check: LineCheck<'c>,
     comparer: Box<dyn LineComparer + 'c>,
     threads: Option<WindowThreads<'s>>,
-    /// Lines of the windows that were found in order.
+    /// Number of lines in the windows found in order.
     lines: u64,
-    /// Whether there are none yet.
+    /// True until a window has been checked.
     is_first: bool,
 }
 
@@ -99,7 +101,7 @@ impl<'s> Run<'_, 's> {
         }
     }
 
-    /// Checks lines on this thread, once those before them are.
+    /// Checks lines on this thread, after waiting for all earlier windows.
     fn check_here(
         &mut self,
         window: &mut Window,
@@ -116,7 +118,7 @@ impl<'s> Run<'_, 's> {
         Ok(found)
     }
 
-    /// Takes the findings of threads, up to a line out of order. `all`: waits for them.
+    /// Takes the threads' results, up to a line out of order. With `all` it waits for them.
     fn take_findings(&mut self, all: bool) -> io::Result<Option<Disorder>> {
         let Some(mut threads) = self.threads.take() else { return Ok(None) };
         let mut found = None;
@@ -130,10 +132,10 @@ impl<'s> Run<'_, 's> {
         Ok(found)
     }
 
-    /// Counts the lines of a window. A line out of order is taken out of the window's text, in
-    /// place: a copy would be a third line in memory.
+    /// Counts the lines of a window. A line out of order is cut out of the window's text in place,
+    /// since a copy would be a third line in memory.
     fn conclude(&mut self, checked: CheckedLines, text: &mut Vec<u8>) -> Option<Disorder> {
-        // The first line was the last of the window before.
+        // The first line was the last one of the window before.
         self.lines += checked.lines - u64::from(!self.is_first);
         self.is_first = false;
         let line = checked.disorder?;
@@ -164,7 +166,7 @@ mod tests {
             }
             assert_eq!(check(&text), None, "{length}");
             text.extend(b"\n!");
-            // An empty line is out of order behind any but another.
+            // An empty line is out of order after any line except an empty one.
             let expected = (length > 0).then(|| (lines as u64 + 1, Vec::new()));
             assert_eq!(check(&text), expected, "{length}");
         }

@@ -1,4 +1,4 @@
-//! What is out of order, as every thread of a check knows it.
+//! The settings of a check, copied to every thread.
 
 use xsort_kernels::lines::{CheckedLines, LineComparer, LineKernels};
 
@@ -6,7 +6,7 @@ use xsort_kernels::lines::{CheckedLines, LineComparer, LineKernels};
 pub(super) struct LineCheck<'o> {
     pub(super) order: &'o dyn LineKernels,
     pub(super) delimiter: u8,
-    /// Whether a line that is equal to the one before is out of order.
+    /// True if a line equal to the one before is out of order.
     pub(super) is_unique: bool,
 }
 

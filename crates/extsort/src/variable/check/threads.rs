@@ -1,5 +1,5 @@
-//! Threads that check windows of the input. Their findings are taken in the order of the input, so
-//! the first line out of order is the one that is found, however many threads there are.
+//! Threads that check windows of the input. Their results are taken in the order of the input, so
+//! the first line out of order is found with any number of threads.
 
 use super::piece::LineCheck;
 use crate::Error;
@@ -18,21 +18,21 @@ pub(super) struct Task {
     bytes: usize,
 }
 
-/// A window that was checked, with its text.
+/// A checked window with its text.
 pub(super) type Outcome = Result<(usize, CheckedLines, Vec<u8>), Error>;
 
-/// Both ends of the way back from the threads.
+/// Both ends of the channel for results.
 pub(super) type Outcomes = (Sender<Outcome>, Receiver<Outcome>);
 
-/// Windows on their way through threads.
+/// Windows that threads are checking.
 pub(super) struct WindowThreads<'s> {
     tasks: Sender<Task>,
     outcomes: &'s Receiver<Outcome>,
     threads: usize,
-    /// Windows that were given, and taken back in their order.
+    /// Number of windows given to threads.
     given: usize,
     taken: usize,
-    /// Findings whose turn hasn't come.
+    /// Results that arrived early, by window number.
     later: BTreeMap<usize, (CheckedLines, Vec<u8>)>,
     /// Memory for windows.
     free: Vec<Vec<u8>>,
@@ -64,20 +64,20 @@ impl<'s> WindowThreads<'s> {
         Some(WindowThreads { tasks, outcomes, threads, given: 0, taken: 0, later, free })
     }
 
-    /// Memory of so many bytes for the next window.
+    /// Returns memory for the next window, `bytes` bytes.
     pub(super) fn memory(&mut self, bytes: usize) -> Vec<u8> {
         self.free.pop().unwrap_or_else(|| vec![0; bytes])
     }
 
-    /// Has the first `bytes` bytes of `text` checked.
+    /// Sends the first `bytes` bytes of `text` to a thread to be checked.
     pub(super) fn give(&mut self, text: Vec<u8>, bytes: usize) {
         let task = Task { number: self.given, text, bytes };
         self.tasks.send(task).expect("the threads live as long as the scope");
         self.given += 1;
     }
 
-    /// The finding of the next window in the order of the input, if it is there; waits for it with
-    /// `waits`, or if there are enough windows under way.
+    /// Returns the result of the next window in the order of the input, if it has arrived. Waits
+    /// for it with `waits`, or if enough windows are in flight.
     pub(super) fn take(&mut self, waits: bool) -> io::Result<Option<(CheckedLines, Vec<u8>)>> {
         let waits = waits || self.given - self.taken >= 2 * self.threads;
         while self.given > self.taken && !self.later.contains_key(&self.taken) {
@@ -96,7 +96,7 @@ impl<'s> WindowThreads<'s> {
         Ok(next)
     }
 
-    /// Takes memory back.
+    /// Keeps a window's memory for reuse.
     pub(super) fn recycle(&mut self, text: Vec<u8>) {
         self.free.push(text);
     }

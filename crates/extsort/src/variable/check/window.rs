@@ -1,11 +1,12 @@
-//! A window of the input: the last line that was checked, and what was read behind it.
+//! A window of the input: the last line that was checked, and the bytes read after it.
 
 use std::io::{self, ErrorKind, Read};
 use xsort_disk::refusals_as_errors;
 
-/// Bytes read at once, at most; a window begins with so many.
+/// Most bytes per read, and the initial size of a window.
 pub(super) const READ_BYTES: usize = 512 << 10;
-/// The most by which the window grows at once. What is added is touched, lines or not.
+/// The most by which the window grows at once. The added memory is touched, even if it stays
+/// unused.
 const STEP_BYTES_MAX: usize = 16 << 20;
 
 pub(super) struct Window {
@@ -16,20 +17,20 @@ pub(super) struct Window {
     delimiter: u8,
 }
 
-/// Whole lines at the beginning of a window, the last of which begins at `last`.
+/// Whole lines at the beginning of a window. The last one begins at `last`.
 #[derive(Clone, Copy)]
 pub(super) struct WholeLines {
     pub(super) bytes: usize,
     last: usize,
 }
 
-/// What a read brought.
+/// The result of a read.
 pub(super) enum Brought {
-    /// A line is whole that wasn't before.
+    /// The read completed at least one line.
     Lines(WholeLines),
-    /// A part of a line.
+    /// The read ended within a line.
     Part,
-    /// There is no more.
+    /// The input has ended.
     End,
 }
 
@@ -48,7 +49,7 @@ impl Window {
         self.filled += match read(bytes, &mut self.text[begin..end])? {
             0 if begin == self.checked => return Ok(Brought::End),
             0 => {
-                // The last line lacks its end.
+                // The last line lacks its delimiter.
                 self.text[begin] = self.delimiter;
                 1
             }
@@ -61,18 +62,19 @@ impl Window {
         Ok(Brought::Lines(WholeLines { bytes: begin + end + 1, last }))
     }
 
-    /// Whether it has grown to hold a long line.
+    /// True if the window has grown to hold a long line.
     pub(super) fn has_grown(&self) -> bool {
         self.text.len() > READ_BYTES
     }
 
-    /// Goes on behind `lines`, in place.
+    /// Drops checked lines, except the last one, in place.
     pub(super) fn pass(&mut self, lines: WholeLines) {
         self.text.copy_within(lines.last..self.filled, 0);
         self.go_behind(lines);
     }
 
-    /// The same in other memory of the same size. Returns the old, with the lines.
+    /// Drops checked lines, except the last one, by copying the rest to `other`, which has the same
+    /// size. Returns the old memory with the lines.
     pub(super) fn pass_to(&mut self, mut other: Vec<u8>, lines: WholeLines) -> Vec<u8> {
         let rest = &self.text[lines.last..self.filled];
         other[..rest.len()].copy_from_slice(rest);
@@ -85,7 +87,7 @@ impl Window {
         self.checked = lines.bytes - lines.last;
     }
 
-    /// Makes the window a little larger, in place: the C library moves the pages of large memory to
+    /// Grows the window a little, in place: the C library moves the pages of large memory to
     /// another address without copying them.
     fn grow(&mut self) -> io::Result<()> {
         let bytes = self.text.len();

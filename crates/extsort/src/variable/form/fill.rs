@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Lease;
 use xsort_kernels::lines::{count_lines, whole_lines_bytes};
 
-/// Bytes read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 1 << 20;
-/// The same where an area is nearly full: what doesn't fit is copied twice.
+/// Bytes per read where an area is nearly full. Bytes that don't fit are copied twice.
 const LAST_READ_BYTES: usize = 16 << 10;
 
 /// An area that is being filled.
@@ -21,22 +21,22 @@ pub(crate) struct Filling {
     pub(crate) text_bytes: usize,
 }
 
-/// How far an area was filled.
+/// The result of filling an area.
 pub(crate) enum Filled {
-    /// With so many lines of so many bytes that fit, and perhaps more text behind them.
+    /// `lines` whole lines of `bytes` bytes in all that fit, perhaps followed by more text.
     Lines { lines: usize, bytes: usize },
-    /// With the beginning of a line that is longer.
+    /// The beginning of a line that is longer than the area.
     PartOfLine,
-    /// With nothing: all was read.
+    /// Nothing: the input has ended.
     Nothing,
 }
 
-/// What a filled area is divided into.
+/// The parts of a filled area.
 pub(crate) struct Divided {
     pub(crate) chunk: Chunk,
-    /// The rest of the area, if it is of use.
+    /// The rest of the area, if it is large enough to use.
     pub(crate) rest: Option<Lease>,
-    /// The rest with the beginning of a long line in it.
+    /// The rest of the area, if the beginning of a long line is in it.
     pub(crate) next: Option<Filling>,
 }
 
@@ -44,13 +44,13 @@ pub(crate) struct Divided {
 pub(crate) struct ChunkReader<'a, 'j> {
     job: &'j LinesJob<'a>,
     pub(crate) reader: InputReader<'j>,
-    /// Bytes still to be read, if that is known.
+    /// Bytes still to be read, if known.
     pub(crate) remaining: Option<u64>,
-    /// What was read behind the lines of the last chunk, but for the beginning of a long line that
-    /// stayed in its area: about as much as is read at once.
+    /// Bytes read after the lines of the last chunk, about one read at most. The beginning of a
+    /// long line stays in its area instead.
     carry: Vec<u8>,
     is_at_end: bool,
-    /// Whether a chunk takes all that fits in its area.
+    /// True if a chunk takes all that fits in its area.
     is_of_morsel: bool,
 }
 
@@ -64,12 +64,12 @@ impl<'a, 'j> ChunkReader<'a, 'j> {
         ChunkReader { job, reader, remaining, carry, is_at_end, is_of_morsel }
     }
 
-    /// For a morsel, of which a chunk is made.
+    /// A reader for a morsel, which becomes one chunk.
     pub(crate) fn of_morsel(job: &'j LinesJob<'a>, reader: InputReader<'j>) -> Self {
         ChunkReader { is_of_morsel: true, ..ChunkReader::new(job, reader, None) }
     }
 
-    /// Whether everything was read and taken.
+    /// True if everything was read and taken.
     pub(crate) fn is_over(&self) -> bool {
         self.is_at_end && self.carry.is_empty()
     }
@@ -80,15 +80,15 @@ impl<'a, 'j> ChunkReader<'a, 'j> {
         self.reader.skip(bytes)
     }
 
-    /// Bytes that the next chunk will have after `bytes_before` bytes of lines, if that is known
-    /// and its area is large enough.
+    /// Bytes that the next chunk will have after `bytes_before` bytes of lines, if known and its
+    /// area is large enough.
     pub(crate) fn expected_bytes(&self, bytes_before: u64) -> Option<usize> {
         let target = self.job.plan.chunk_bytes_after(bytes_before, self.remaining);
         Some(target.min(usize::try_from(self.remaining?).unwrap_or(usize::MAX)))
     }
 
-    /// Fills an area with lines, or with as many as are good for the pipeline after `bytes_before`
-    /// bytes of lines.
+    /// Fills an area with lines. After `bytes_before` bytes of lines, it may stop earlier to keep
+    /// the pipeline busy.
     pub(crate) fn fill(
         &mut self,
         filling: &mut Filling,
@@ -100,7 +100,7 @@ impl<'a, 'j> ChunkReader<'a, 'j> {
             false => self.job.plan.chunk_bytes_after(bytes_before, self.remaining),
         };
         let Filling { area, text_bytes } = filling;
-        // The area may be smaller than the last one was.
+        // The area may be smaller than the last one.
         let carried = self.carry.len().min(area.len() - *text_bytes);
         area[*text_bytes..][..carried].copy_from_slice(&self.carry[..carried]);
         self.carry.drain(..carried);
@@ -111,7 +111,7 @@ impl<'a, 'j> ChunkReader<'a, 'j> {
             && (*text_bytes < target || lines == 0)
         {
             if self.job.should_stop() {
-                // The failure is for whoever ends the job.
+                // The thread that ends the job reports the failure.
                 if self.is_of_morsel {
                     return Err(Error::Cancelled);
                 }
@@ -125,7 +125,7 @@ impl<'a, 'j> ChunkReader<'a, 'j> {
             lines += count_lines(&area[*text_bytes..][..bytes], delimiter);
             *text_bytes += bytes;
         }
-        // Back to the last whole line that fits.
+        // Step back to the last whole line that fits.
         let mut bytes = whole_lines_bytes(&area[..*text_bytes], delimiter);
         while lines > 0 && !self.fits(area, bytes, lines) {
             lines -= 1;
@@ -138,8 +138,8 @@ impl<'a, 'j> ChunkReader<'a, 'j> {
         })
     }
 
-    /// Divides a filled area into the chunk of its first `lines` lines, of `bytes` bytes, and what
-    /// is left.
+    /// Divides a filled area into the chunk of its first `lines` lines, of `bytes` bytes, and the
+    /// rest.
     pub(crate) fn divide(&mut self, filling: Filling, lines: usize, bytes: usize) -> Divided {
         let Filling { mut area, text_bytes } = filling;
         let layout = self.layout(bytes, lines);
@@ -164,9 +164,9 @@ impl<'a, 'j> ChunkReader<'a, 'j> {
         Divided { chunk: chunk(area), rest, next: None }
     }
 
-    /// Reads into an area from `from` on, behind so many lines.
+    /// Reads into an area at offset `from`, after `lines` lines.
     fn read(&mut self, area: &mut Lease, from: usize, lines: usize) -> Result<usize, Error> {
-        // Lines may be empty, so that a small area is full of their entries at once.
+        // Lines may be empty, so their entries may fill a small area at once.
         let most = READ_BYTES.min(area.len() / 8).min(area.len() - from);
         let step = most.min(self.fitting_bytes(area, from, lines).max(LAST_READ_BYTES));
         area.populate(from..from + step);
@@ -177,8 +177,8 @@ impl<'a, 'j> ChunkReader<'a, 'j> {
         Ok(bytes)
     }
 
-    /// Bytes for which an area, and the sort buffer, have room behind `lines` lines of
-    /// `text_bytes` bytes, if what comes is like these.
+    /// Bytes for which an area and the sort buffer have room after `lines` lines of `text_bytes`
+    /// bytes, if the next lines have the same average length.
     fn fitting_bytes(&self, area: &Lease, text_bytes: usize, lines: usize) -> usize {
         let Plan { entry_bytes, sort_buffer_bytes, .. } = self.job.plan;
         if lines == 0 {
@@ -193,14 +193,14 @@ impl<'a, 'j> ChunkReader<'a, 'j> {
         of_area.min(of_buffer).saturating_mul(line_bytes)
     }
 
-    /// Whether an area, and the sort buffer, can hold so many lines of so many bytes.
+    /// True if an area and the sort buffer can hold `lines` lines of `text_bytes` bytes in all.
     fn fits(&self, area: &Lease, text_bytes: usize, lines: usize) -> bool {
         let Plan { entry_bytes, sort_buffer_bytes, .. } = self.job.plan;
         self.layout(text_bytes, lines).area_bytes(text_bytes, lines) <= area.len()
             && lines * entry_bytes <= sort_buffer_bytes
     }
 
-    /// The layout of a chunk of so many lines of so many bytes.
+    /// The layout of a chunk of `lines` lines of `text_bytes` bytes in all.
     fn layout(&self, text_bytes: usize, lines: usize) -> Layout {
         Layout::new(self.job.order, text_bytes, lines, self.job.plan.sort_buffer_bytes)
     }

@@ -1,11 +1,12 @@
-//! The reading thread of phase one: it fills areas, gives chunks to workers, and decides when runs
-//! are made of them.
+//! The reading thread of phase one: it fills areas, gives chunks to workers, and decides when to
+//! merge chunks to runs.
 //!
-//! Nothing is spilled as long as all may fit. From then on runs are made of what is sorted whenever
-//! it has more than half of the memory, so that threads write while others sort and this one reads.
+//! Nothing is spilled as long as all lines may fit. From then on, sorted chunks become a run
+//! whenever they have more than half of the memory. So some threads write while others sort and
+//! this one reads.
 //!
-//! How large runs are depends on how many there are. A merge of few runs is no dearer than one of
-//! very few, and merging chunks before costs more than writing each as it is. So the first runs are
+//! The size of runs depends on their number. A merge of few runs costs no more than one of very
+//! few, and merging chunks first costs more than writing each as it is. So the first runs are
 //! single chunks, and each run is larger than the one before it, up to half of the memory.
 
 use super::super::areas::Areas;
@@ -29,13 +30,13 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::collections::{BTreeMap, VecDeque};
 use xsort_disk::Lease;
 
-/// Parts of a run for each thread, so that all are done at about the same time.
+/// Parts of a run per thread, so that all threads finish at about the same time.
 const PARTS_PER_THREAD: usize = 2;
-/// From so many runs on they are as large as they can be. A merge's memory has some 500 blocks or
+/// From this number of runs on, runs have the largest size. A merge's memory has some 500 blocks or
 /// more.
 const RUNS_UNTIL_LARGEST: usize = 64;
 
-/// Where tasks for other threads go.
+/// Queues of tasks for other threads.
 pub(crate) struct FormTasks {
     pub(crate) sorts: Sender<FormTask>,
     pub(crate) spills: Sender<FormTask>,
@@ -51,15 +52,15 @@ impl FormTasks {
     }
 }
 
-/// Does tasks: other threads, or this one if there are none.
+/// The workers: other threads, or this thread if there are none.
 pub(crate) struct FormWorkers<'a, 'j, 'w> {
     pub(crate) worker: &'w FormWorker<'a, 'j>,
-    /// Tasks for other threads.
+    /// Queues of tasks for other threads; `None` without any.
     pub(crate) tasks: Option<FormTasks>,
     pub(crate) outcomes: Receiver<Result<FormOutcome, Error>>,
 }
 
-/// Forms runs.
+/// The reading thread's state.
 pub(crate) struct Former<'a, 'j, 'w> {
     job: &'j LinesJob<'a>,
     workers: FormWorkers<'a, 'j, 'w>,
@@ -68,25 +69,26 @@ pub(crate) struct Former<'a, 'j, 'w> {
     /// An area with the beginning of a long line.
     next: Option<Filling>,
     sorted: SortedChunks,
-    /// Runs that are being made.
+    /// Runs that are being spilled.
     spills: VecDeque<Spill>,
     /// Runs on scratch, in the order of the input.
     spilled: Vec<Run>,
-    /// What the journal will say of sorted chunks, by their numbers, if there is one.
+    /// Summaries of sorted chunks for the journal, by chunk number, if there is a journal.
     summaries: BTreeMap<usize, ChunkSummary>,
-    /// Tasks under way.
+    /// Number of tasks in flight.
     working: usize,
     chunks: usize,
     lines: u64,
     bytes: u64,
-    /// Of the chunks that this process has read, and of the memory that they needed.
+    /// Bytes of text that this process has read; the next field has the memory that its chunks
+    /// needed.
     text_bytes: u64,
     chunk_bytes: u64,
 }
 
-/// What a former has made.
+/// The result of phase one.
 pub(crate) struct Formed {
-    /// In the order of the input.
+    /// The runs, in the order of the input.
     pub(crate) runs: Vec<Run>,
     pub(crate) free: Areas,
     pub(crate) lines: u64,
@@ -119,8 +121,7 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
         }
     }
 
-    /// Takes over the runs that an earlier process has formed of the first lines. Returns whether
-    /// these were all.
+    /// Takes over the runs that an earlier process has formed. Returns true if these are all.
     pub(crate) fn replay(&mut self) -> Result<bool, Error> {
         let journal = self.job.journal;
         loop {
@@ -148,7 +149,7 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
         Ok(false)
     }
 
-    /// Forms runs of all lines that are left.
+    /// Forms runs of all remaining lines.
     pub(crate) fn read_all(&mut self) -> Result<(), Error> {
         while let Some(chunk) = self.next_chunk()? {
             let bytes = chunk.text_bytes() as u64;
@@ -167,7 +168,7 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
         self.spill_for_blocks()
     }
 
-    /// Spills all chunks, so that a later process finds them and nobody needs the inputs.
+    /// Spills all chunks, so that a later process finds them and doesn't need the inputs.
     pub(crate) fn spill_all(&mut self) -> Result<(), Error> {
         while !self.sorted.is_empty() {
             self.start_run(self.largest_run_bytes())?;
@@ -176,7 +177,7 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
         Ok(())
     }
 
-    /// Ends the work of other threads.
+    /// Returns the runs and the free memory, after all work has ended.
     pub(crate) fn end(self) -> Formed {
         let Former { sorted, spilled: mut runs, free, lines, bytes, .. } = self;
         runs.extend(sorted.into_chunks().map(|(_, chunk)| Run::InMemory(chunk)));
@@ -210,7 +211,7 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
         }
     }
 
-    /// An area to read into. A run may have to be made for it.
+    /// Returns an area to read into. It may have to spill a run for it.
     fn area(&mut self) -> Result<Lease, Error> {
         loop {
             while let Ok(outcome) = self.workers.outcomes.try_recv() {
@@ -222,7 +223,7 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
             if let Some(area) = self.free.take() {
                 return Ok(area);
             }
-            // Without other threads, the run is made already.
+            // Without other threads, the run is spilled already.
             if self.working > 0 {
                 let job = self.job;
                 job.gauges.stage_times.read_waits_for_areas.time(|| self.wait())?;
@@ -236,7 +237,7 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
         let half = self.job.plan.areas * self.job.plan.area_bytes / 2;
         let spilling: usize = self.spills.iter().map(|spill| spill.memory_bytes).sum();
         let free = self.free.sizes().sum::<usize>() + spilling;
-        // Without other threads, nothing is read meanwhile.
+        // Without other threads, nothing is read during a spill.
         let has_begun = !self.spilled.is_empty() && self.job.plan.threads > 1;
         if areas > 1 && !(has_begun && free < half) {
             return None;
@@ -250,41 +251,42 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
         (is_ready && (spilling == 0 || spilling + wanted <= half)).then_some(wanted)
     }
 
-    /// Bytes of memory of the chunks that become the next run: the more runs there are, the more.
+    /// Bytes of memory of the chunks that become the next run. The size grows with the number of
+    /// runs.
     fn run_bytes(&self) -> usize {
         let most = self.largest_run_bytes();
         let runs = self.spilled.len() + self.spills.len();
         (most / RUNS_UNTIL_LARGEST * runs).clamp(1, most)
     }
 
-    /// Bytes of memory of the chunks of a run, at most: half of the memory, so that the other half
-    /// can be read into and sorted; all of it if there are no other threads.
+    /// Most bytes of memory of a run's chunks: half of the memory, since the other half is read
+    /// into and sorted. All of it without other threads.
     fn largest_run_bytes(&self) -> usize {
         let Plan { areas, area_bytes, threads, .. } = self.job.plan;
         if threads == 1 { areas * area_bytes } else { areas / 2 * area_bytes }
     }
 
-    /// Bytes of memory that it takes to hold all that is still to be read, if that is as what was
-    /// read, and the blocks of a merge.
+    /// Bytes of memory for all lines still to be read and for the blocks of a merge. Assumes that
+    /// these lines need as much memory as the lines before.
     fn needed_bytes(&self) -> usize {
         let Some(remaining) = self.reader.remaining else { return usize::MAX };
-        // As much as the text, until something was read.
+        // Until something was read, the text's own size.
         let share = (1 + self.chunk_bytes) as f64 / (1 + self.text_bytes) as f64;
         let needed = remaining as f64 * share;
-        // What is left of areas when they are full is less than one in all.
+        // The unused ends of full areas are less than one area in all.
         let unused = self.job.plan.area_bytes / 2;
         (needed as usize).saturating_add(unused + self.block_bytes())
     }
 
-    /// Bytes of blocks for a merge of all runs, if there is one on scratch, beside the sort
-    /// buffers.
+    /// Bytes of blocks that a merge of all runs needs beyond the sort buffers, if some runs are on
+    /// scratch.
     fn block_bytes(&self) -> usize {
         let plan = &self.job.plan;
         let blocks = self.spilled.len() + 2 + ample_working_blocks(plan);
         (blocks * plan.block_bytes).saturating_sub(plan.threads * plan.sort_buffer_bytes)
     }
 
-    /// Makes room for the blocks of runs on scratch, on all threads; a merge needs more if lines
+    /// Frees memory for the blocks of runs on scratch, on all threads. A merge needs more if lines
     /// are long.
     fn spill_for_blocks(&mut self) -> Result<(), Error> {
         if self.spilled.is_empty() {
@@ -297,7 +299,7 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
         self.wait_for_all()
     }
 
-    /// A larger area for the beginning of a line, with that in it. For a line of the greatest
+    /// Returns a larger area with the beginning of a line moved into it. For a line of the greatest
     /// length, all runs are spilled.
     fn grow(&mut self, mut area: Lease, text_bytes: usize) -> Result<Lease, Error> {
         let plan = &self.job.plan;
@@ -305,7 +307,7 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
         if text_bytes > longest {
             let options = self.job.options;
             let line_bytes_max = |budget_bytes| {
-                // Where the input's size is unknown, it may be compressed.
+                // If the input's size is unknown, it may be compressed.
                 let decoders = |budget_bytes| match plan.chunk_bytes {
                     Some(_) => 0,
                     None => Decoders::for_sort(budget_bytes).taken_bytes,
@@ -336,7 +338,7 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
         }
     }
 
-    /// Begins a run of the oldest chunks, of about `bytes` bytes of memory, if the oldest is
+    /// Begins to spill the oldest chunks as a run, about `bytes` bytes of memory, if the oldest is
     /// sorted.
     fn start_run(&mut self, bytes: usize) -> Result<(), Error> {
         let (first, chunks) = self.sorted.take(bytes);
@@ -352,8 +354,8 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
         tasks.into_iter().try_for_each(|task| self.start(task))
     }
 
-    /// Takes in a part of a run, and the runs that are complete: in the order of the input, because
-    /// the journal counts them.
+    /// Takes a finished part of a run, and all runs that are complete. Runs are taken in the order
+    /// of the input, because the journal counts them.
     fn finish_part(&mut self, part: SpilledPart) {
         let spill = self.spills.iter_mut().find(|spill| spill.first == part.run);
         let spill = spill.expect("it is there until all of its parts are done");
@@ -372,7 +374,7 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
         }
     }
 
-    /// Takes in a run that is on scratch.
+    /// Takes a run that is on scratch, and records it.
     fn finish_run(&mut self, spill: Spill) {
         let Spill { first, count, dropped_sum, .. } = spill;
         let blocks = spill.into_blocks();
@@ -398,8 +400,7 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
         }
     }
 
-    /// Lets threads that have nothing to do touch the memory of an area first, while this one reads
-    /// into it.
+    /// Lets idle threads touch the memory of an area while this one reads into it.
     fn prefault(&self, area: &Lease) {
         if let Some(tasks) = &self.workers.tasks
             && let Some(bytes) = self.reader.expected_bytes(self.bytes)

@@ -1,4 +1,4 @@
-//! Neighbouring chunks that become one run on scratch.
+//! Adjacent chunks that become one run on scratch.
 //!
 //! ```text
 //!  chunk 4 |-----|--------|----|------|
@@ -8,16 +8,16 @@
 //!           part   part    part  part  --> merged by any thread, each into blocks of its own
 //! ```
 //!
-//! The parts one after the other are the run. Cuts come from a sample, and equal lines are on one
-//! side of a cut: so parts may differ in size, but never in order.
+//! The parts, one after the other, are the run. Cuts come from a sample, and equal lines are on one
+//! side of a cut. So parts may differ in size, but never in order.
 
 use super::super::chunk::{Chunk, ChunkSlice};
 use xsort_kernels::lines::{Bound, LineKernels, SameBytes};
 
-/// Lines of each chunk from which cuts are chosen, for each part.
+/// Lines sampled in each chunk, per part.
 const SAMPLES_PER_PART: usize = 4;
 
-/// Sorted chunks that are neighbours in the input.
+/// Sorted chunks that are adjacent in the input.
 pub(crate) struct ChunkGroup {
     chunks: Vec<Chunk>,
     /// For each cut, the ends included, its position in each chunk.
@@ -57,19 +57,19 @@ impl ChunkGroup {
         ChunkGroup { chunks, cuts }
     }
 
-    /// How many parts there are.
+    /// Number of parts.
     pub(crate) fn parts(&self) -> usize {
         self.cuts.len() - 1
     }
 
-    /// What each chunk has of a part, if it has anything.
+    /// The slices of all chunks that belong to a part, without empty ones.
     pub(crate) fn part(&self, part: usize) -> Vec<ChunkSlice<'_>> {
         let ranges = self.cuts[part].iter().zip(&self.cuts[part + 1]).map(|(&from, &to)| from..to);
         let slices = self.chunks.iter().zip(ranges).map(|(chunk, range)| chunk.slice(range));
         slices.filter(|slice| !slice.is_empty()).collect()
     }
 
-    /// The bytes that are the same in all keys, if that is known.
+    /// The bytes that all keys share, if known.
     pub(crate) fn same_bytes(&self) -> Option<SameBytes> {
         Chunk::same_bytes(self.chunks.iter())
     }

@@ -1,20 +1,20 @@
 //! Phase one of a sort of lines: lines are read into areas and sorted there, and stay in memory as
 //! long as there is room.
 //!
-//! One thread reads, the others sort; or, where nobody has to wait for a drive, each thread reads
-//! what it sorts. When the last free area is taken and there may be more to
-//! read, the oldest chunks are merged to one run on scratch: about half of the memory at once, so
-//! that runs are large and there is room to read into meanwhile, and no more than what is still to
-//! be read needs, if that is known.
+//! One thread reads and the others sort. If no thread has to wait for a drive, each thread reads
+//! the lines that it sorts. When the last free area is taken and there may be more to read, the
+//! oldest chunks are merged to one run on scratch. A run takes about half of the memory, so that it
+//! is large and leaves room to read into. It takes no more than the rest of the input needs, if
+//! that is known.
 //!
 //! | file | idea |
 //! |---|---|
-//! | `former` | the reading thread: areas, chunks, what is spilled |
+//! | `former` | the reading thread: areas, chunks, spills |
 //! | `fill` | lines read into an area, until a chunk is complete |
-//! | `morsels` | threads that read what they sort |
-//! | `group` | neighbouring chunks, cut into parts that threads merge to one run |
+//! | `morsels` | threads that read the lines they sort |
+//! | `group` | adjacent chunks, cut into parts that threads merge to one run |
 //! | `spilling` | which chunks become a run, and when |
-//! | `summary` | what the journal says of a run's chunks |
+//! | `summary` | the journal's summary of a run's chunks |
 //! | `worker` | chunks sorted, and merged to scratch |
 
 mod fill;
@@ -39,24 +39,23 @@ use std::sync::Arc;
 use worker::FormWorker;
 use xsort_disk::BlockPool;
 
-/// What phase one leaves to phase two.
+/// The result of phase one, for phase two.
 pub(super) struct FormedRuns {
-    /// In the order of the input.
+    /// The runs, in the order of the input.
     pub(super) runs: Vec<Run>,
     /// The memory that no run uses.
     pub(super) memory: LinesMemory,
-    /// Lines that were read.
+    /// Number of lines that were read.
     pub(super) lines: u64,
-    /// Their bytes.
+    /// Bytes of the lines.
     pub(super) bytes: u64,
-    /// Bytes to be merged; 0 if that isn't known.
+    /// Bytes to be merged; 0 if unknown.
     pub(super) expected_bytes: u64,
-    /// Whether an earlier process has read all inputs, so that this one didn't need them.
+    /// True if an earlier process has read all inputs, so this one didn't need them.
     pub(super) is_replayed: bool,
 }
 
-/// Forms runs of all lines of `inputs`. If there is a journal, all runs are on scratch when this
-/// returns.
+/// Forms runs of all lines of `inputs`. With a journal, all runs are on scratch when this returns.
 pub(super) fn form_runs(
     job: &LinesJob<'_>,
     inputs: Vec<LinesInput>,
@@ -86,7 +85,7 @@ pub(super) fn form_runs(
     Ok(to_merge(worker, formed, bypass, is_replayed))
 }
 
-/// What was formed, with the memory for a merge of it.
+/// Adds the memory for a merge to the formed runs.
 fn to_merge(
     worker: FormWorker<'_, '_>,
     formed: Formed,
@@ -101,7 +100,7 @@ fn to_merge(
     FormedRuns { runs, memory, lines, bytes, expected_bytes: bytes, is_replayed }
 }
 
-/// Returns what was formed, and whether an earlier process had read all inputs.
+/// Returns the formed runs, and true if an earlier process had read all inputs.
 fn form_on_threads<'a, 'j>(
     job: &'j LinesJob<'a>,
     worker: &FormWorker<'a, 'j>,
@@ -111,7 +110,7 @@ fn form_on_threads<'a, 'j>(
     let (sorts, sorts_from) = unbounded();
     let (spills, spills_from) = unbounded();
     let (done, outcomes) = unbounded();
-    // The former has the tasks' sender: however the scope's work ends, the threads end with it.
+    // The former owns the tasks' sender, so the threads end when the scope ends, in any case.
     std::thread::scope(|scope| {
         let tasks = (job.plan.threads > 1).then_some(FormTasks { sorts, spills });
         if tasks.is_some() {
@@ -122,7 +121,7 @@ fn form_on_threads<'a, 'j>(
                 |thread| {
                     let (sorts, spills, done) =
                         (sorts_from.clone(), spills_from.clone(), done.clone());
-                    // While some threads write, the others have something to do.
+                    // While some threads write, the others sort.
                     let (first, second) =
                         if thread % 2 == 0 { (spills, sorts) } else { (sorts, spills) };
                     move || worker.run(&first, &second, &done)

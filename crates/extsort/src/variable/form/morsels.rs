@@ -1,10 +1,10 @@
-//! Phase one where all inputs lie in the page cache and all lines fit in memory: each thread takes
-//! the next morsel, reads it, and sorts what it has read. No thread reads for others, so none of
-//! them waits for one that does, and lines stay in the caches of the core that needs them next.
+//! Phase one for inputs in the page cache whose lines fit in memory: each thread takes the next
+//! morsel, reads it, and sorts its lines. So no thread waits for a reading thread, and lines stay
+//! in the caches of the core that needs them next.
 //!
-//! Whenever something is out of the ordinary, such as an error, a very long line, less memory than
-//! it takes, or an input that changes, what was done is forgotten, and the inputs are read from
-//! their beginning by one thread, which knows the way out.
+//! On any exception, such as an error, a very long line, too little memory, or an input that
+//! changes, this work is dropped. One thread then reads the inputs again from their beginning, and
+//! handles the exception.
 
 use super::super::areas::Areas;
 use super::super::chunk::Chunk;
@@ -21,12 +21,12 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Lease;
 
-/// All lines must be expected to take at most this share of the memory.
+/// Share of the memory that all lines may be expected to take, as a divisor.
 const MEMORY_SHARE: u64 = 2;
-/// The same in eighths once some of them are there.
+/// Eighths of the memory that all lines may be expected to take, estimated from those read so far.
 const EIGHTHS_MAX: u64 = 7;
 
-/// The morsels of these inputs, if each thread should read its own.
+/// Cuts these inputs into morsels, if each thread should read its own.
 pub(crate) fn cut(
     job: &LinesJob<'_>,
     inputs: &[LinesInput],
@@ -41,7 +41,7 @@ pub(crate) fn cut(
             && bytes.saturating_mul(MEMORY_SHARE) <= memory_bytes
     })?;
     let file_bytes: u64 = inputs.iter().map(LinesInput::file_bytes).sum();
-    // Of bytes that become more on their way in.
+    // Lines may have more bytes than their files, for example if these are compressed.
     let share = file_bytes as f64 / input_bytes.max(1) as f64;
     let morsel_bytes = |left: u64| {
         let left = (left as f64 / share) as u64;
@@ -50,7 +50,7 @@ pub(crate) fn cut(
     Morsels::cut(inputs, job.options.delimiter, plan.threads, morsel_bytes)
 }
 
-/// Forms chunks of all morsels. If that can't be done, returns all memory.
+/// Forms chunks of all morsels. Returns all memory as an error if that fails.
 pub(crate) fn form<'a>(
     job: &LinesJob<'a>,
     worker: &FormWorker<'a, '_>,
@@ -63,7 +63,7 @@ pub(crate) fn form<'a>(
     std::thread::scope(|scope| {
         let fail = |error| job.failure.set(error);
         let started = spawn_up_to(scope, job.plan.threads, fail, |_| || forming.run());
-        // Whoever reads instead finds out why no thread can be started.
+        // The thread that reads instead finds out why no thread can be started.
         if started.is_err() {
             forming.give_up();
         }
@@ -85,15 +85,15 @@ pub(crate) fn form<'a>(
     Ok(Formed { runs, free, lines, bytes })
 }
 
-/// What threads have formed.
+/// Chunks that threads have formed.
 #[derive(Default)]
 struct FormedChunks {
-    /// By the number of their morsel, and their number in it.
+    /// Chunks by the number of their morsel and their number in it.
     chunks: BTreeMap<(usize, usize), Chunk>,
     free: Option<Areas>,
     /// Bytes of the chunks' areas.
     used_bytes: u64,
-    /// Bytes of the files that they were read from.
+    /// Bytes of the files that the chunks were read from.
     file_bytes: u64,
     is_given_up: bool,
 }
@@ -125,9 +125,9 @@ impl Forming<'_, '_, '_> {
         area.into_iter().for_each(|area| self.give(area));
     }
 
-    /// Forms chunks of a morsel: one, as a rule. It is read into `area`, if there is one, which is
-    /// left for the next one if its lines are moved when they are sorted. Returns how much memory
-    /// the chunks have; `None` if that can't be done.
+    /// Forms the chunks of a morsel, usually one. Reads into `area` if given. If the sort moves the
+    /// lines, the area stays in `area` for the next morsel. Returns the bytes of the chunks' areas,
+    /// or `None` on failure.
     fn form(
         &self,
         number: usize,
@@ -163,7 +163,7 @@ impl Forming<'_, '_, '_> {
         Some(used_bytes)
     }
 
-    /// Sorts a chunk of an area, of which `rest` is left. If its lines are moved, the area stays in
+    /// Sorts a chunk whose area has `rest` left. If the lines move, the old area is put into
     /// `area`.
     fn sort(&self, unsorted: Chunk, rest: Option<Lease>, area: &mut Option<Lease>) -> Chunk {
         let mut to = match unsorted.arranged_bytes() {
@@ -183,7 +183,7 @@ impl Forming<'_, '_, '_> {
         chunk
     }
 
-    /// The area of the last chunk, if it is large enough, or a free one.
+    /// Takes the area of the last chunk if it is large enough, else a free one.
     fn area(&self, last: &mut Option<Lease>) -> Option<Lease> {
         match last.take() {
             Some(last) if last.len() >= self.job.plan.area_bytes / 2 => return Some(last),
@@ -200,8 +200,8 @@ impl Forming<'_, '_, '_> {
         change(self.formed.lock().free.as_mut().expect("it is there while threads work"))
     }
 
-    /// Whether all lines will take more memory than there is, after chunks of so many bytes that
-    /// were made of so many bytes of files.
+    /// True if all lines are expected to exceed the memory. Adds chunks of `used_bytes` bytes, read
+    /// from `file_bytes` bytes of files.
     fn is_too_much(&self, used_bytes: u64, file_bytes: u64) -> bool {
         let mut formed = self.formed.lock();
         formed.used_bytes += used_bytes;

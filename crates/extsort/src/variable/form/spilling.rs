@@ -1,6 +1,6 @@
-//! Sorted chunks in memory, and the runs that are being made of some of them.
+//! Sorted chunks in memory, and the runs that are being spilled.
 //!
-//! Runs are made of the oldest chunks, in the order of the input: so a run's chunks are neighbours,
+//! The oldest chunks are spilled first, in the order of the input. So a run's chunks are adjacent,
 //! and there is never a gap between two runs.
 
 use super::super::block::SpilledBlock;
@@ -13,14 +13,14 @@ use std::sync::Arc;
 /// Sorted chunks that are in no run yet.
 #[derive(Default)]
 pub(crate) struct SortedChunks {
-    /// By number.
+    /// The chunks by number.
     chunks: BTreeMap<usize, Chunk>,
     /// The number of the oldest chunk that is in no run, sorted or not.
     next: usize,
 }
 
 impl SortedChunks {
-    /// With all chunks before the one of this number in runs.
+    /// No chunks, where all before number `next` are in runs.
     pub(crate) fn from(next: usize) -> SortedChunks {
         SortedChunks { chunks: BTreeMap::new(), next }
     }
@@ -33,13 +33,14 @@ impl SortedChunks {
         self.chunks.is_empty()
     }
 
-    /// Bytes of the chunks that can become a run: the oldest, as far as all of them are sorted.
+    /// Bytes of the chunks that can become a run: the oldest ones, up to the first that isn't
+    /// sorted.
     pub(crate) fn ready_bytes(&self) -> usize {
         self.ready().map(Chunk::area_bytes).sum()
     }
 
-    /// Takes the oldest chunks, one or more, until they have `bytes` bytes of memory. Returns the
-    /// number of the first, and the chunks: none if the oldest isn't sorted.
+    /// Takes the oldest chunks, until they have at least `bytes` bytes of memory. Returns the
+    /// number of the first chunk, and the chunks. There are none if the oldest isn't sorted.
     pub(crate) fn take(&mut self, bytes: usize) -> (usize, Vec<Chunk>) {
         let (mut count, mut taken) = (0, 0);
         for chunk in self.ready() {
@@ -65,14 +66,14 @@ impl SortedChunks {
     }
 }
 
-/// A run on its way to scratch.
+/// A run that is being spilled.
 pub(crate) struct Spill {
-    /// The number of its first chunk, and how many it has.
+    /// The number of its first chunk, and its number of chunks.
     pub(crate) first: usize,
     pub(crate) count: usize,
-    /// Bytes of memory that its chunks have, until all parts are on scratch.
+    /// Bytes of its chunks' memory; 0 once all parts are on scratch.
     pub(crate) memory_bytes: usize,
-    /// The sum of the hashes of lines that were dropped so far.
+    /// Sum of the hashes of lines dropped so far.
     pub(crate) dropped_sum: u64,
     group: Option<Arc<ChunkGroup>>,
     parts: Vec<Vec<SpilledBlock>>,
@@ -93,7 +94,7 @@ impl Spill {
         }
     }
 
-    /// The parts that are to be written.
+    /// Tasks to spill the run's parts.
     pub(crate) fn tasks(&self) -> Vec<FormTask> {
         let parts = |group: &Arc<ChunkGroup>| {
             (0..group.parts())
@@ -105,7 +106,7 @@ impl Spill {
         self.group.as_ref().map(parts).unwrap_or_default()
     }
 
-    /// Takes a part in that is on scratch. Returns the chunks if it was the last one.
+    /// Takes a part that is on scratch. Returns the chunks after the last part.
     pub(crate) fn finish(&mut self, part: SpilledPart) -> Option<Vec<Chunk>> {
         let SpilledPart { part, blocks, dropped_sum, .. } = part;
         self.parts[part] = blocks;
@@ -119,7 +120,7 @@ impl Spill {
         Some(group.expect("parts that are done have returned it").into_chunks())
     }
 
-    /// Whether all parts are on scratch.
+    /// True if all parts are on scratch.
     pub(crate) fn is_done(&self) -> bool {
         self.parts_left == 0
     }

@@ -1,10 +1,10 @@
-//! What the journal says of chunks: enough for a later process to go on without reading them.
+//! The journal's summary of chunks, with which a later process continues without reading them.
 
 use super::super::chunk::{Chunk, HashSums};
 use serde::{Deserialize, Serialize};
 
-/// What the journal says of the chunks of a run besides its blocks: lines and bytes as they were
-/// read, and the sums of the lines' hashes.
+/// The journal's summary of the chunks of a run, besides its blocks: lines and bytes as read, and
+/// sums of the lines' hashes.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ChunkSummary {
     pub(crate) lines: u64,
@@ -23,7 +23,7 @@ impl ChunkSummary {
         }
     }
 
-    /// Of the chunks of both.
+    /// Adds the summaries of other chunks.
     pub(crate) fn and(self, other: ChunkSummary) -> ChunkSummary {
         ChunkSummary {
             lines: self.lines + other.lines,

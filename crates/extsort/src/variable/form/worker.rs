@@ -1,4 +1,4 @@
-//! What the threads of phase one do: sort chunks and spill them.
+//! The tasks of phase one's threads: sorting chunks and spilling them.
 
 use super::super::block::SpilledBlock;
 use super::super::chunk::{Chunk, ChunkSlice, HashSums};
@@ -12,16 +12,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{Lease, Prefault};
 
-/// Work on chunks.
+/// A task on chunks.
 pub(crate) enum FormTask {
-    /// Memory that the reading thread is about to fill. There is no outcome.
+    /// Touches memory that the reading thread is about to fill. It has no outcome.
     Prefault(Prefault),
-    /// A chunk, by its number.
+    /// Sorts a chunk, given with its number.
     Sort(usize, Chunk),
     Spill(SpillPart),
 }
 
-/// A part of a run that is to be written.
+/// A task to spill a part of a run.
 pub(crate) struct SpillPart {
     /// The number of the run's first chunk.
     pub(crate) run: usize,
@@ -29,20 +29,20 @@ pub(crate) struct SpillPart {
     pub(crate) part: usize,
 }
 
-/// What became of it.
+/// The outcome of a task.
 pub(crate) enum FormOutcome {
-    /// With the memory of dropped lines.
+    /// A sorted chunk with its number, its sums, and the memory of dropped lines.
     Sorted(usize, Chunk, HashSums, Lease),
     Spilled(SpilledPart),
 }
 
-/// A chunk whose lines are in their order.
+/// A chunk whose lines are in order.
 pub(crate) struct SortedChunk {
     pub(crate) chunk: Chunk,
     pub(crate) sums: HashSums,
     /// The memory of dropped lines.
     pub(crate) rest: Lease,
-    /// Whether its lines have moved to other memory.
+    /// True if its lines have moved to other memory.
     pub(crate) has_moved: bool,
 }
 
@@ -52,11 +52,11 @@ pub(crate) struct SpilledPart {
     pub(crate) run: usize,
     pub(crate) part: usize,
     pub(crate) blocks: Vec<SpilledBlock>,
-    /// The sum of the hashes of lines that were dropped as duplicates of other chunks' lines.
+    /// Sum of the hashes of lines dropped as duplicates of other chunks' lines.
     pub(crate) dropped_sum: u64,
 }
 
-/// Does tasks, on as many threads as there are buffers.
+/// Does tasks, on one thread per pair of buffers.
 pub(crate) struct FormWorker<'a, 'j> {
     job: &'j LinesJob<'a>,
     sort_buffers: Mutex<Vec<Lease>>,
@@ -73,7 +73,7 @@ impl<'a, 'j> FormWorker<'a, 'j> {
         FormWorker { job, sort_buffers, write_buffers }
     }
 
-    /// Does tasks until there are no more, or one fails. Those of `first` go first.
+    /// Does tasks until there are no more or one fails. It prefers the tasks in `first`.
     pub(crate) fn run(
         &self,
         first: &Receiver<FormTask>,
@@ -94,7 +94,7 @@ impl<'a, 'j> FormWorker<'a, 'j> {
             // The reading thread may have given up.
             drop(done.send(outcome));
             if has_failed {
-                // This thread's buffers may be gone.
+                // This thread's buffers may be lost.
                 return;
             }
         }
@@ -115,7 +115,7 @@ impl<'a, 'j> FormWorker<'a, 'j> {
         }
     }
 
-    /// Sorts a chunk. Its lines may move to other memory, as [`Chunk::sort`] has it.
+    /// Sorts a chunk. Its lines may move to `to`; see [`Chunk::sort`].
     pub(crate) fn sort(&self, mut chunk: Chunk, to: Option<&mut Lease>) -> SortedChunk {
         let LinesJob { order, options, gauges, balance, .. } = self.job;
         let mut buffer = self.sort_buffers.lock().pop().expect("one for each thread");
@@ -133,7 +133,8 @@ impl<'a, 'j> FormWorker<'a, 'j> {
         SortedChunk { chunk, sums, rest, has_moved }
     }
 
-    /// Merges a part of a group's chunks to scratch. The group has been returned when this returns.
+    /// Merges a part of a group's chunks to scratch. Its reference to the group is dropped when
+    /// this returns.
     fn spill(&self, part: SpillPart) -> Result<SpilledPart, Error> {
         let SpillPart { run, group, part } = part;
         let LinesJob { order, options, balance, .. } = self.job;

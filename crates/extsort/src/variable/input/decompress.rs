@@ -1,14 +1,15 @@
 //! Compressed inputs: gzip, Zstandard and LZ4 frames are decompressed as they are read; other
 //! inputs pass unchanged.
 //!
-//! The first bytes of an input tell its compression, not its name
-//! ([`recognise`](super::recognise()) looks at them before anything is planned; here they are seen
-//! when the input is read). Several frames may follow each other, as `cat a.gz b.gz` makes them. An
-//! input that begins as a frame does but is damaged or cut off is an error, and so is one that
-//! another program compressed: compressed bytes are no lines. Zeros may follow gzip, as tapes pad
-//! files; other bytes there are an error (gzip warns of them and leaves them out). Memory is
-//! bounded: a Zstandard window beyond an eighth of the budget is refused, or beyond 128 MiB, the
-//! limit of `zstd -d` without `--long`; one of 8 MiB never is.
+//! The first bytes of an input tell its compression, not its name.
+//! [`recognise`](super::recognise()) reads them before anything is planned; here they are seen when
+//! the input is read. Several frames may follow each other, as `cat a.gz b.gz` writes them. An
+//! input that begins like a frame but is damaged or cut off is an error. So is an input in another
+//! program's compression, since compressed bytes are no lines. Zeros may follow gzip, as tapes pad
+//! files; other bytes there are an error (gzip warns of them and leaves them out).
+//!
+//! Memory is bounded. A Zstandard window may take an eighth of the budget, at most 128 MiB, the
+//! limit of `zstd -d` without `--long`. A window of 8 MiB is always accepted.
 
 use super::packing_error::{PackingError, WINDOW_SHARE, Window, window_bytes};
 use super::{Content, InputBytes, LinesInput};
@@ -20,41 +21,41 @@ use xsort_records::Compression;
 /// Bytes at the beginning that tell an input's compression.
 const HEAD_BYTES: usize = 16;
 
-/// The largest window of Zstandard, as a power of two: with any budget, and with a large one.
+/// The largest window of Zstandard, as a power of two: for any budget, and for a large one.
 const WINDOW_LOG_SMALL: u32 = 23;
 const WINDOW_LOG_MAX: u32 = 27;
 /// Memory of a Zstandard decoder with a small window. An LZ4 decoder with its largest blocks takes
 /// about as much.
 const DECODER_BYTES: u64 = 13 << 20;
-/// Decoders at the same time that are part of what the program takes beyond the budget: as many as
-/// a merge must have.
+/// Decoders that are part of the program's memory beyond the budget. A merge needs at least this
+/// many.
 const FREE_DECODERS: usize = 2;
-/// Bytes read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 256 << 10;
 
-/// What Zstandard's library says of a window that is too large.
+/// The message of Zstandard's library for a window that is too large.
 const WINDOW_REFUSED: &str = "Frame requires too much memory for decoding";
 
-/// What decoders may take of a budget.
+/// Limits on the memory that decoders take from a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoders {
-    /// Inputs that may be read at the same time.
+    /// Most inputs that may be read at the same time.
     pub inputs_max: usize,
-    /// Bytes of the budget that they take.
+    /// Bytes of the budget that decoders take.
     pub taken_bytes: u64,
     window_log_max: u32,
-    /// The largest with more memory.
+    /// The largest window with more memory, as a power of two.
     window_log_max_of_any: u32,
 }
 
 impl Decoders {
-    /// For inputs that are read one after the other.
+    /// Limits for inputs that are read one after the other.
     pub fn for_sort(budget_bytes: u64) -> Decoders {
         let window_log_max =
             (budget_bytes / WINDOW_SHARE).max(1).ilog2().clamp(WINDOW_LOG_SMALL, WINDOW_LOG_MAX);
-        // A window of the small size is beside the budget. The rest is a share of the budget rather
-        // than the largest window itself, which doubles at some budgets: these would leave less to
-        // the sort than smaller ones do.
+        // A small window is beside the budget. The rest is a share of the budget and not the
+        // largest window itself: that doubles at some budgets, which would then leave less to the
+        // sort than smaller ones.
         let share = (budget_bytes / WINDOW_SHARE).min(1 << WINDOW_LOG_MAX);
         Decoders {
             inputs_max: usize::MAX,
@@ -64,7 +65,8 @@ impl Decoders {
         }
     }
 
-    /// For so many inputs that are read at the same time, or as many as half the budget allows.
+    /// Limits for `inputs` inputs that are read at the same time, or as many as half the budget
+    /// allows.
     pub fn for_merge(budget_bytes: u64, inputs: usize) -> Decoders {
         let fitting = (budget_bytes / 2 / DECODER_BYTES) as usize;
         let inputs_max = fitting.min(inputs).max(FREE_DECODERS);
@@ -75,7 +77,7 @@ impl Decoders {
         Decoders { inputs_max, taken_bytes, window_log_max, window_log_max_of_any }
     }
 
-    /// The input with what its bytes decompress to. How much that will be is unknown.
+    /// Returns the input decompressed. Its decompressed size is unknown.
     #[must_use]
     pub fn decompressed(&self, input: LinesInput) -> LinesInput {
         let bytes = input.content.into_bytes();
@@ -84,7 +86,7 @@ impl Decoders {
     }
 }
 
-/// All bytes of an input, of which the first were read to tell its compression.
+/// All bytes of an input, after its first bytes were read to tell its compression.
 type Whole = Chain<Cursor<Vec<u8>>, InputBytes<'static>>;
 
 /// Recognises the compression of its input at the first read.
@@ -137,11 +139,12 @@ fn sniff(mut bytes: InputBytes<'static>, decoders: Decoders) -> io::Result<Input
     Ok(Box::new(Decoder { decoder, name: compression.name(), window }))
 }
 
-/// Reads the first bytes of an input: no more than it takes to tell its compression, so that a pipe
-/// isn't waited for in vain. Returns them, and the compression, if there is one.
+/// Reads the first bytes of an input, no more than its compression needs, so that it doesn't wait
+/// for a pipe in vain. Returns them, and the compression, if there is one.
 ///
 /// # Errors
-/// If they can't be read, or are those of a compression that isn't decompressed here.
+///
+/// If they can't be read, or belong to a compression that isn't decompressed here.
 pub(super) fn read_head(
     bytes: &mut (impl Read + ?Sized),
 ) -> io::Result<(Vec<u8>, Option<Compression>)> {
@@ -174,7 +177,7 @@ pub(super) fn read_head(
     }
 }
 
-/// Says of an error that it came of decompressing.
+/// Marks errors as errors of decompression.
 struct Decoder {
     decoder: InputBytes<'static>,
     name: &'static str,
@@ -201,9 +204,9 @@ fn buffered(whole: Whole) -> BufReader<Whole> {
     BufReader::with_capacity(READ_BYTES, whole)
 }
 
-/// Members of gzip, one after another, with zeros between and behind them.
+/// Members of gzip, one after another, with zeros between and after them.
 struct Gzip {
-    /// None once all are read, or one can't be.
+    /// `None` once all members are read, or one can't be read.
     member: Option<GzDecoder<BufReader<Whole>>>,
 }
 
@@ -229,7 +232,7 @@ impl Read for Gzip {
     }
 }
 
-/// Skips zeros. Returns the byte behind them, which isn't taken.
+/// Skips zeros. Returns the byte after them without consuming it.
 fn byte_behind_zeros(from: &mut impl BufRead) -> io::Result<Option<u8>> {
     loop {
         let ahead = match from.fill_buf() {
@@ -248,13 +251,13 @@ fn byte_behind_zeros(from: &mut impl BufRead) -> io::Result<Option<u8>> {
     }
 }
 
-/// LZ4 frames, one after another. A frame that is cut off between two of its blocks ends like a
-/// whole one for the decoder, so that it is found out here.
+/// LZ4 frames, one after another. To the decoder, a frame that is cut off between two of its blocks
+/// ends like a whole one, so the cut is detected here.
 struct Lz4 {
     decoder: FrameDecoder<Counted>,
 }
 
-/// Counts the bytes that were read since the last frame.
+/// Counts the bytes read since the last frame.
 struct Counted {
     from: Whole,
     bytes: u64,
@@ -346,7 +349,7 @@ mod tests {
         }
     }
 
-    /// As gzip does; but what it warns of and leaves out is an error here.
+    /// Like gzip, except that bytes which gzip warns of and leaves out are an error here.
     #[test]
     fn zeros_behind_gzip_are_no_data_and_anything_else_is_an_error() {
         let (a, b) = (gzip(b"a\n"), gzip(b"b\n"));
@@ -362,8 +365,8 @@ mod tests {
         }
     }
 
-    /// Every byte of the header but its time, level and system, and every one of what follows. Some
-    /// bits mean nothing: without them it is the same text.
+    /// Every byte of the header except its time, level and system, and every byte after it. Some
+    /// bits mean nothing: the text is the same without them.
     #[test]
     fn damaged_gzip_is_never_text() {
         let whole = gzip(b"some text\n");

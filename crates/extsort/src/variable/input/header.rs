@@ -1,4 +1,4 @@
-//! Lines at the top of an input that stay where they are.
+//! Header lines at the top of an input, which stay there.
 
 use super::{Content, LinesInput};
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
@@ -9,16 +9,18 @@ const HEADER_BYTES_MAX: usize = 16 << 20;
 /// Which lines stay at the top of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header<'a> {
-    /// So many.
+    /// A number of lines.
     Lines(u64),
-    /// All up to the first that doesn't begin like this, which is at least one byte and no line's
-    /// end.
+    /// All lines up to the first that doesn't begin with this prefix. It has at least one byte, and
+    /// isn't a line's end.
     Prefix(&'a [u8]),
 }
 
-/// Takes the first lines of an input, each with its delimiter; all of them if it has no others.
+/// Takes the header lines of an input, each with its delimiter, or all lines if the input has no
+/// more.
 ///
 /// # Errors
+///
 /// If the input can't be read, or has a header of more than 16 MiB.
 pub fn take_header(
     input: &mut LinesInput,
@@ -29,7 +31,7 @@ pub fn take_header(
     let content = std::mem::replace(&mut input.content, nothing);
     let mut reader = BufReader::new(content.into_bytes());
     let mut lines = Vec::new();
-    // The beginning of the first line that is none of the header's.
+    // The beginning of the first line after the header.
     let mut rest = Vec::new();
     match header {
         Header::Lines(count) => {
@@ -57,7 +59,7 @@ pub fn take_header(
     Ok(lines)
 }
 
-/// Reads to the end of a line. Returns how many bytes that were.
+/// Reads to the end of a line. Returns the number of bytes read.
 fn read_line(reader: &mut impl BufRead, delimiter: u8, lines: &mut Vec<u8>) -> io::Result<usize> {
     let most = HEADER_BYTES_MAX.saturating_sub(lines.len()) + 1;
     let bytes = reader.take(most as u64).read_until(delimiter, lines)?;
@@ -84,7 +86,7 @@ mod tests {
         (header, rest)
     }
 
-    /// The largest number there is once took as many reads of a file that was over.
+    /// The largest possible count once caused as many reads of a file that had ended.
     #[test]
     fn a_header_ends_where_its_file_does() {
         let lines = Header::Lines(2);
@@ -107,13 +109,13 @@ mod tests {
             let expected = (header.as_bytes().to_vec(), rest.as_bytes().to_vec());
             assert_eq!(split(text.as_bytes(), Header::Prefix(b"#")), expected, "{text}");
         }
-        // A prefix that is longer than lines are.
+        // A prefix longer than the lines.
         let prefix = Header::Prefix(b"##a");
         assert_eq!(split(b"##a\n#\n#\n", prefix), (b"##a\n".to_vec(), b"#\n#\n".to_vec()));
         assert_eq!(split(b"##a\n#", prefix), (b"##a\n".to_vec(), b"#".to_vec()));
     }
 
-    /// It would take memory that nobody counts.
+    /// It would take memory that isn't counted.
     #[test]
     fn a_header_that_does_not_end_is_refused() {
         for (part, header) in [(&b"#line\n"[..], Header::Prefix(b"#")), (b"x", Header::Lines(1))] {

@@ -1,4 +1,4 @@
-//! A line that doesn't fit the budget: how long it is, and what budget would be enough.
+//! Errors for lines that don't fit the budget: the length of the line, and a sufficient budget.
 
 use super::super::options::LinesOptions;
 use super::InputReader;
@@ -7,11 +7,11 @@ use crate::job::least_budget::least_budget;
 use crate::job::units::Bytes;
 
 const MIB: u64 = 1 << 20;
-/// How far the end of such a line is searched for.
+/// Most bytes searched for the end of such a line.
 const SEARCH_BYTES_MAX: u64 = 4 << 30;
 
-/// The refusal of a line of which `begun` bytes were read, and of which the rest comes from
-/// `reader`. `line_bytes_max` says how long lines may be with a budget of so many bytes.
+/// Returns the error for a line that is too long. `begun` bytes of it were read, and `reader` reads
+/// the rest. `line_bytes_max` returns the longest line for a budget in bytes.
 pub(crate) fn too_long(
     reader: &mut InputReader<'_>,
     begun: u64,
@@ -38,7 +38,8 @@ pub(crate) fn too_long(
     Error::LongLine { path, bytes, is_whole, budget_bytes, needed_bytes }
 }
 
-/// Bytes of the rest of a line, its delimiter included, and whether its end was found.
+/// Returns the length of the rest of a line in bytes, its delimiter included, and true if its end
+/// was found.
 pub(crate) fn rest_of_line<E>(
     mut read: impl FnMut(&mut [u8]) -> Result<usize, E>,
     delimiter: u8,

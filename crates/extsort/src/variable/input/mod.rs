@@ -1,17 +1,17 @@
-//! Where lines come from: files and streams, opened once and read once.
+//! Inputs of lines: files and streams, opened once and read once.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `reader` | inputs one after the other, as whole lines |
-//! | `morsels` | parts of files that threads read side by side |
+//! | `morsels` | parts of files that threads read in parallel |
 //! | `range` | a part of a file |
 //! | `url` | files that only the disk can read |
 //! | `sorted` | one input whose lines are in order, a block at a time |
-//! | `recognise` | which inputs are compressed, before anything is planned |
-//! | `decompress` | inputs that are compressed, by their first bytes |
-//! | `packing_error` | why one that is compressed can't be read |
+//! | `recognise` | finds compressed inputs, before anything is planned |
+//! | `decompress` | compressed inputs, recognised by their first bytes |
+//! | `packing_error` | why a compressed input can't be read |
 //! | `header` | lines that stay at the top |
-//! | `long_line` | the refusal of a line that doesn't fit the budget |
+//! | `long_line` | the error for a line that doesn't fit the budget |
 
 mod decompress;
 mod header;
@@ -46,8 +46,8 @@ use xsort_disk::{Disk, is_url};
 /// The bytes of an input, in order.
 pub type InputBytes<'d> = Box<dyn Read + Send + 'd>;
 
-/// Opens a file from its beginning when its turn comes, so that there may be more inputs than files
-/// may be open.
+/// Opens a file from its beginning when its turn comes, so that inputs may outnumber the limit of
+/// open files.
 #[derive(Clone)]
 pub struct OpenInput {
     open: Arc<dyn Fn() -> io::Result<InputBytes<'static>> + Send + Sync>,
@@ -55,22 +55,23 @@ pub struct OpenInput {
 }
 
 impl OpenInput {
-    /// Opens it by `open`, which may do more than that, such as slow its reads down.
+    /// An input opened by `open`, which may do more than open a file, for example throttle its
+    /// reads.
     pub fn new(
         open: impl Fn() -> io::Result<InputBytes<'static>> + Send + Sync + 'static,
     ) -> OpenInput {
         OpenInput { open: Arc::new(open), is_plain: false }
     }
 
-    /// The same of an `open` that does no more: threads may open the file at the input's path
-    /// themselves, and read parts of it side by side.
+    /// An input whose `open` only opens the file at the input's path. Threads may open that file
+    /// themselves, and read parts of it in parallel.
     pub fn plain(
         open: impl Fn() -> io::Result<InputBytes<'static>> + Send + Sync + 'static,
     ) -> OpenInput {
         OpenInput { is_plain: true, ..OpenInput::new(open) }
     }
 
-    /// The same, its bytes read through `wrap`.
+    /// Passes the input's bytes through `wrap`.
     fn through(
         self,
         wrap: impl Fn(InputBytes<'static>) -> InputBytes<'static> + Send + Sync + 'static,
@@ -83,25 +84,25 @@ impl OpenInput {
     }
 }
 
-/// Makes other bytes of those of an input, such as its records with keys before them.
+/// Transforms the bytes of an input, for example into its records with keys before them.
 pub type MapInput = Box<dyn for<'d> FnOnce(InputBytes<'d>) -> InputBytes<'d> + Send>;
 
-/// Makes of any whole lines of an input what [`MapInput`] makes of all of them, so that threads can
-/// read parts of it side by side.
+/// Transforms any whole lines of an input as [`MapInput`] transforms all of them, so that threads
+/// can read parts of it in parallel.
 #[derive(Clone)]
 pub struct MapLines {
-    /// What ends a line.
+    /// The byte that ends a line.
     pub delimiter: u8,
-    /// So many parts may be read at the same time, by the memory that is counted for it.
+    /// Most parts that may be read at the same time. Their memory is counted.
     pub parts_max: usize,
     /// Maps one part.
     pub map: Arc<dyn Fn() -> MapInput + Send + Sync>,
-    /// Called if the parts that were mapped don't count: the input is read once more, as a whole.
+    /// Called if the mapped parts don't count, because the input is read once more as a whole.
     pub forget: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl MapLines {
-    /// What `then` makes of what this one makes. This one leaves lines as long as they are.
+    /// Applies `then` after this map, which must not change the length of lines.
     fn and_then(self, then: MapLines) -> MapLines {
         let (map, then_map) = (self.map, then.map);
         let (forget, then_forget) = (self.forget, then.forget);
@@ -117,7 +118,7 @@ impl MapLines {
     }
 }
 
-/// One map after the other.
+/// Applies one map after the other.
 fn one_map(first: MapInput, then: MapInput) -> MapInput {
     Box::new(move |bytes| then(first(bytes)))
 }
@@ -125,38 +126,40 @@ fn one_map(first: MapInput, then: MapInput) -> MapInput {
 /// An input of lines.
 #[derive(Debug)]
 pub struct LinesInput {
-    /// Its name in errors; of a [`Content::File`] and a [`Content::Url`] also where the file is.
+    /// The input's name in errors. For [`Content::File`] and [`Content::Url`], also the file's
+    /// place.
     pub path: PathBuf,
-    /// How many bytes it has, if that is known.
+    /// Size in bytes, if known.
     pub bytes: Option<u64>,
-    /// The bytes.
+    /// The source of the bytes.
     pub content: Content,
 }
 
 /// How the bytes of an input are read.
 pub enum Content {
-    /// The whole regular file at the input's path. A sort opens it once: by the disk where it pays
-    /// to read past the page cache, with this function otherwise.
+    /// The whole regular file at the input's path. A sort opens it once: through the disk where
+    /// bypassing the page cache pays, else with this function.
     File(OpenInput),
-    /// The same at a URL. Only the disk reads it.
+    /// A whole file at a URL. Only the disk reads it.
     Url(UrlFile),
-    /// One of both with what becomes of the file's bytes. The input has other bytes than the file.
+    /// A file, or a file at a URL, whose bytes are transformed. The input's bytes differ from the
+    /// file's.
     Mapped {
-        /// Bytes of the file.
+        /// Size of the file in bytes.
         file_bytes: u64,
         /// Opens the file.
         open: OpenInput,
-        /// Gets the file's bytes, however they are read.
+        /// Transforms the file's bytes, however they are read.
         map: MapInput,
-        /// The same for a part of the file, if that is possible.
+        /// Transforms a part of the file, if that is possible.
         lines: Option<MapLines>,
     },
-    /// Bytes that can be read only from here.
+    /// Bytes that can be read only from this reader.
     Stream(InputBytes<'static>),
 }
 
 impl LinesInput {
-    /// What is at a path, opened when its turn comes.
+    /// The input at a path, opened when its turn comes.
     #[must_use]
     pub fn at(path: &Path) -> LinesInput {
         let file = path.to_owned();
@@ -165,16 +168,17 @@ impl LinesInput {
         let content = Content::File(OpenInput::plain(open));
         let content = match bytes {
             Some(_) => content,
-            // A pipe, or nothing that can be opened, which the first read says.
+            // A pipe, or a file that can't be opened, which the first read reports.
             None => Content::Stream(content.into_bytes()),
         };
         LinesInput { path: path.to_owned(), bytes, content }
     }
 
-    /// What is at a path: as [`at`](LinesInput::at), but a URL is looked up on the disk, and read
-    /// by it.
+    /// The input at a path. A URL is looked up on the disk, and read through it; any other path is
+    /// opened by [`at`](LinesInput::at).
     ///
     /// # Errors
+    ///
     /// If there is no file at a URL, or the disk can't tell.
     pub fn on(disk: &Arc<dyn Disk>, path: &Path) -> Result<LinesInput, xsort_disk::Error> {
         match is_url(path) {
@@ -183,10 +187,11 @@ impl LinesInput {
         }
     }
 
-    /// What is at several paths, of which URLs are looked up at once.
+    /// The inputs at several paths. URLs are looked up in parallel.
     ///
     /// # Errors
-    /// As [`on`](LinesInput::on).
+    ///
+    /// The errors of [`on`](LinesInput::on).
     pub fn all_on(
         disk: &Arc<dyn Disk>,
         paths: &[PathBuf],
@@ -195,7 +200,7 @@ impl LinesInput {
         paths.iter().map(|path| LinesInput::on(disk, path)).collect()
     }
 
-    /// The file of `bytes` bytes at a URL, read by the disk.
+    /// The file of `bytes` bytes at a URL, read through the disk.
     #[must_use]
     pub fn at_url(disk: &Arc<dyn Disk>, url: &Path, bytes: u64) -> LinesInput {
         LinesInput::of_url(url, UrlFile::new(disk, url, bytes))
@@ -206,7 +211,7 @@ impl LinesInput {
         LinesInput { path, bytes: Some(file.bytes), content: Content::Url(file) }
     }
 
-    /// The same input, which at a URL takes little memory then: others are read at the same time.
+    /// Reduces the memory of an input at a URL, because other inputs are read at the same time.
     #[must_use]
     pub fn beside_others(self) -> LinesInput {
         match self.content {
@@ -217,8 +222,8 @@ impl LinesInput {
         }
     }
 
-    /// The same input, its bytes read through `wrap` where the disk doesn't read them. They stay
-    /// the same. Nothing is opened yet.
+    /// Passes the bytes through `wrap` where the disk doesn't read them. `wrap` must not change
+    /// them. Nothing is opened yet.
     #[must_use]
     pub fn read_through(
         self,
@@ -235,14 +240,15 @@ impl LinesInput {
         LinesInput { content, ..self }
     }
 
-    /// The input of what `map` makes of this one's bytes: `bytes` of them, if that is known. One
-    /// that is mapped already has both maps, one after the other. Nothing is opened yet.
+    /// Transforms this input's bytes by `map` to `bytes` bytes, if that is known. An input that is
+    /// mapped already gets both maps, one after the other. Nothing is opened yet.
     #[must_use]
     pub fn mapped(self, bytes: Option<u64>, map: MapInput) -> LinesInput {
         self.mapped_by_lines(bytes, map, None)
     }
 
-    /// The same where `lines` makes the same of any whole lines of it.
+    /// Transforms this input's bytes by `map`, and any whole lines of it by `lines`, which must
+    /// agree with `map`. `bytes` is the size of the result, if known.
     #[must_use]
     pub fn mapped_by_lines(
         self,
@@ -267,11 +273,12 @@ impl LinesInput {
         LinesInput { path: self.path, bytes, content }
     }
 
-    /// Reads the beginning of the input by `read`, which returns the bytes that it took and what
-    /// they say. The input can still be read whole. `None` of a file that can't be opened: whoever
-    /// reads it says why.
+    /// Reads the beginning of the input by `read`, which returns the bytes that it took and a
+    /// result. The input can still be read whole. `None` if a file can't be opened; the later read
+    /// reports why.
     ///
     /// # Errors
+    ///
     /// If it can't be read.
     pub fn peek<T>(
         &mut self,
@@ -299,8 +306,8 @@ impl LinesInput {
         }
     }
 
-    /// Its bytes, for a read from the beginning before the one of all; `None` if they can be read
-    /// only once. A file is opened by the first read.
+    /// A reader from the beginning, besides the later read of all bytes; `None` if the bytes can be
+    /// read only once. A file is opened by the first read.
     #[must_use]
     pub fn first_read(&self) -> Option<InputBytes<'static>> {
         match &self.content {
@@ -312,7 +319,7 @@ impl LinesInput {
         }
     }
 
-    /// The same input, to be read once more; `None` if its bytes can be read only once.
+    /// A copy of the input for a second reading; `None` if its bytes can be read only once.
     #[must_use]
     pub fn again(&self) -> Option<LinesInput> {
         let content = match &self.content {
@@ -323,7 +330,7 @@ impl LinesInput {
         Some(LinesInput { path: self.path.clone(), bytes: self.bytes, content })
     }
 
-    /// Whether only the disk can read its bytes.
+    /// True if only the disk can read its bytes.
     pub(super) fn needs_bypass(&self) -> bool {
         match self.content {
             Content::Url(_) => true,
@@ -332,7 +339,7 @@ impl LinesInput {
         }
     }
 
-    /// Bytes that it has or is made of; 0 if neither is known.
+    /// Size of the input, or of the file it comes from, in bytes; 0 if neither is known.
     pub(super) fn known_bytes(&self) -> u64 {
         match (self.bytes, &self.content) {
             (Some(bytes), _) | (None, &Content::Mapped { file_bytes: bytes, .. }) => bytes,
@@ -340,7 +347,7 @@ impl LinesInput {
         }
     }
 
-    /// Bytes of the file that it is made of; 0 if there is none or that isn't known.
+    /// Size of the file that the input comes from, in bytes; 0 if there is none or it is unknown.
     pub(super) fn file_bytes(&self) -> u64 {
         match self.content {
             Content::Mapped { file_bytes, .. } => file_bytes,
@@ -348,7 +355,7 @@ impl LinesInput {
         }
     }
 
-    /// Its bytes. A file is opened by the first read.
+    /// Returns a reader of its bytes. A file is opened by the first read.
     pub fn into_bytes(self) -> InputBytes<'static> {
         self.content.into_bytes()
     }
@@ -382,11 +389,11 @@ fn open_url(file: &UrlFile) -> io::Result<InputBytes<'static>> {
     Ok(Box::new(file.open()?))
 }
 
-/// A file that its first read opens.
+/// A file that is opened by the first read.
 enum OpenedLate {
     Closed(OpenInput),
     Open(InputBytes<'static>),
-    /// It couldn't be opened, which was said.
+    /// It couldn't be opened, which was reported.
     Broken,
 }
 
@@ -404,9 +411,9 @@ impl Read for OpenedLate {
     }
 }
 
-/// Inputs at URLs that are read at the same time: how many of `inputs` may be, and the bytes of the
-/// budget that they take. That is half of it at most, but there may always be two. The budget is
-/// asked for only if there are URLs.
+/// Returns how many inputs may be read at the same time, and the bytes of the budget for those at
+/// URLs. These take at most half of it, but two are always allowed. `budget_bytes` is called only
+/// if there are URLs.
 pub fn urls_at_once(inputs: &[LinesInput], budget_bytes: impl FnOnce() -> u64) -> (usize, u64) {
     let urls = inputs.iter().filter(|input| matches!(input.content, Content::Url(_))).count();
     if urls == 0 {
@@ -418,7 +425,7 @@ pub fn urls_at_once(inputs: &[LinesInput], budget_bytes: impl FnOnce() -> u64) -
     (if urls <= most { usize::MAX } else { most }, taken_bytes)
 }
 
-/// Bytes of all inputs together, if that is known.
+/// Size of all inputs in bytes, if known.
 #[must_use]
 pub fn total_bytes(inputs: &[LinesInput]) -> Option<u64> {
     inputs.iter().map(|input| input.bytes).sum()

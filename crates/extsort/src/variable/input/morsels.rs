@@ -1,5 +1,5 @@
-//! Files cut into morsels: parts of whole lines that threads read side by side, as in
-//! "Morsel-driven parallelism" (Leis, Boncz, Kemper and Neumann, SIGMOD 2014).
+//! Files cut into morsels: parts of whole lines that threads read in parallel, as in "Morsel-driven
+//! parallelism" (Leis, Boncz, Kemper and Neumann, SIGMOD 2014).
 //!
 //! ```text
 //!  file      one line\nanother\nthe third line\nand so on\n
@@ -7,11 +7,11 @@
 //!  morsels   |-----------------|---------------|-------...
 //! ```
 //!
-//! A line belongs to the part in which it begins. Each part looks for its own first line, and so
-//! for the end of the part before it: both must have found the same. If not, somebody has written
-//! to the file meanwhile, and it has to be read once more, from its beginning.
+//! A line belongs to the part in which it begins. Each part searches for its first line, which is
+//! also the end of the part before it. Both searches must agree. If they don't, the file was
+//! written to in between, and is read once more from its beginning.
 //!
-//! Each part opens its file: so each has its own position and its own read-ahead.
+//! Each part opens its file, so each has its own position and its own read-ahead.
 
 use super::{Content, InputBytes, LinesInput, MapLines};
 use parking_lot::Mutex;
@@ -22,21 +22,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use xsort_disk::is_cached;
 
-/// More files are read one after the other.
+/// Most files that are cut. More files are read one after the other.
 const FILES_MAX: usize = 64;
-/// Bytes read at once to find the end of a line.
+/// Bytes per read in the search for the end of a line.
 const LOOK_BYTES: usize = 4 << 10;
-/// Most bytes that are looked at for the first line of a part. Longer lines make bad parts.
+/// Most bytes searched for the first line of a part. Longer lines are unsuitable for parts.
 const LOOKED_AT_MAX: u64 = 1 << 20;
 
 /// A file that is read in parts.
 struct MorselFile {
     path: PathBuf,
-    /// As long as it is open, no other file has its inode.
+    /// Kept open so that no other file gets its inode.
     _open: File,
-    /// Its device and inode.
+    /// The file's device and inode.
     identity: (u64, u64),
-    /// What ends a line.
+    /// The byte that ends a line.
     delimiter: u8,
     lines: Option<MapLines>,
     /// The parts that were read.
@@ -49,11 +49,11 @@ struct Part {
     file: usize,
     from: u64,
     bytes: u64,
-    /// Whether it ends with the file, how long that may be by then.
+    /// True if it ends with the file, even if the file has grown by then.
     is_last: bool,
 }
 
-/// Where a part began and ended.
+/// The offsets at which a part began and ended.
 #[derive(Clone, Copy)]
 struct ReadPart {
     from: u64,
@@ -64,16 +64,16 @@ struct ReadPart {
 /// All inputs of a sort, cut into morsels.
 pub(crate) struct Morsels {
     files: Vec<Arc<MorselFile>>,
-    /// Each of one part, or of several that are neighbours.
+    /// Each has one part, or several adjacent ones.
     morsels: Vec<Vec<Part>>,
     file_bytes: u64,
 }
 
 impl Morsels {
-    /// Cuts `inputs` of lines that `delimiter` ends into morsels, the next of about
-    /// `morsel_bytes(bytes still to be cut)` bytes, for so many threads. `None` where they are
-    /// better read one after the other: if one is no file that threads may open, or isn't in the
-    /// page cache.
+    /// Cuts `inputs`, whose lines end with `delimiter`, into morsels for `threads` threads. The
+    /// next morsel has about `morsel_bytes(bytes still to be cut)` bytes. `None` if the inputs
+    /// should be read one after the other: if one isn't a file that threads may open, or isn't in
+    /// the page cache.
     pub(crate) fn cut(
         inputs: &[LinesInput],
         delimiter: u8,
@@ -111,8 +111,8 @@ impl Morsels {
         self.file_bytes
     }
 
-    /// The inputs that make a morsel, and how many bytes of files they are, about. `None` behind
-    /// the last one.
+    /// Returns the inputs that form a morsel, and their approximate size in their files in bytes.
+    /// `None` after the last morsel.
     pub(crate) fn open(&self, number: usize) -> Option<(Vec<LinesInput>, u64)> {
         let parts = self.morsels.get(number)?;
         let input = |&part: &Part| {
@@ -128,7 +128,7 @@ impl Morsels {
         Some((parts.iter().map(input).collect(), bytes))
     }
 
-    /// Whether all lines were read, each once: every part ended where the next one began.
+    /// True if all lines were read exactly once: every part ended where the next one began.
     pub(crate) fn are_whole(&self) -> bool {
         let are_whole = |(number, file): (usize, &Arc<MorselFile>)| {
             let parts = self.morsels.iter().flatten().filter(|part| part.file == number);
@@ -141,14 +141,15 @@ impl Morsels {
         self.files.iter().enumerate().all(are_whole)
     }
 
-    /// Says that what was made of the morsels doesn't count.
+    /// Reports that the results of the morsels don't count.
     pub(crate) fn forget(&self) {
         self.files.iter().filter_map(|file| file.lines.as_ref()).for_each(|lines| (lines.forget)());
     }
 }
 
 impl MorselFile {
-    /// The file of an input, and its bytes; `None` if it can't be read in parts, or shouldn't be.
+    /// The file of an input, and its size in bytes; `None` if it can't or shouldn't be read in
+    /// parts.
     fn new(input: &LinesInput, delimiter: u8, threads: usize) -> Option<(MorselFile, u64)> {
         let (open, bytes, lines) = match &input.content {
             Content::File(open) => (open, input.bytes?, None),
@@ -174,18 +175,18 @@ impl MorselFile {
     }
 }
 
-/// The lines of a part. Any error means that the file must be read otherwise.
+/// Reads the lines of a part. After any error the file must be read whole instead.
 struct PartRead {
     file: Arc<MorselFile>,
     part: Part,
     open: Option<File>,
-    /// Where its first line begins.
+    /// Offset of its first line.
     begin: u64,
-    /// Where the next read begins.
+    /// Offset of the next read.
     at: u64,
-    /// Whether that is behind a delimiter, or nothing was read.
+    /// True if the next read follows a delimiter, or nothing was read.
     is_line_whole: bool,
-    /// The file ended before a line began in the part: what somebody appends now belongs to a line
+    /// True if the file ended before a line began in the part. Bytes appended now belong to a line
     /// of an earlier part.
     is_behind_end: bool,
     is_over: bool,
@@ -198,7 +199,7 @@ impl PartRead {
         PartRead { file, part, open, begin, at, is_line_whole, is_behind_end, is_over }
     }
 
-    /// Opens the file, and finds the first line that begins in the part or behind it.
+    /// Opens the file, and finds the first line that begins in the part or after it.
     fn open(&mut self) -> io::Result<File> {
         let file = File::open(&self.file.path)?;
         let found = file.metadata()?;
@@ -256,8 +257,8 @@ impl Read for PartRead {
     }
 }
 
-/// The offset behind the first delimiter from `from` on, or where the file ends, and whether there
-/// is one.
+/// Returns the offset after the first delimiter from `from` on, or the end of the file, and true if
+/// there is a delimiter.
 fn behind_line(file: &File, from: u64, delimiter: u8) -> io::Result<(u64, bool)> {
     let (mut at, mut looked_at) = (from, [0; LOOK_BYTES]);
     while at - from < LOOKED_AT_MAX {
@@ -303,7 +304,7 @@ mod tests {
         (directory, path)
     }
 
-    /// What the parts of each morsel are.
+    /// The contents of the parts of each morsel.
     fn read(morsels: &Morsels) -> io::Result<Vec<Vec<Vec<u8>>>> {
         let whole = |input: LinesInput| {
             let mut bytes = Vec::new();

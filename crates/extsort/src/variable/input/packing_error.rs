@@ -1,5 +1,5 @@
-//! Why a compressed input isn't decompressed: what is wrong, and the way out, which depends on the
-//! command that reads it.
+//! Errors of compressed inputs that can't be decompressed. The advice depends on the command that
+//! reads them.
 
 use crate::Error;
 use crate::units::Bytes;
@@ -8,12 +8,12 @@ use std::io;
 use std::path::PathBuf;
 use xsort_records::Compression;
 
-/// Memory beside a window that names of inputs may take of the same budget.
+/// Memory beside a window that inputs' names may take from the same budget.
 const OTHER_BYTES: u64 = 16 << 20;
-/// A window may take this share of the budget.
+/// Share of the budget that a window may take, as a divisor.
 pub(super) const WINDOW_SHARE: u64 = 8;
 
-/// Why a compressed input isn't decompressed.
+/// The reason why a compressed input isn't decompressed.
 #[derive(Debug, thiserror::Error)]
 pub struct PackingError {
     kind: Kind,
@@ -25,20 +25,20 @@ enum Kind {
     Foreign(Compression),
     /// The whole input is the beginning of a compressed one.
     CutOff(Compression),
-    /// It is damaged, or cut off.
+    /// The input is damaged or cut off.
     Invalid { name: &'static str, reason: String },
-    /// A window of Zstandard that is larger than the memory for it.
+    /// A window of Zstandard that exceeds its memory.
     Window(Window),
 }
 
-/// A window of Zstandard, and which one would do.
+/// A refused window of Zstandard, and the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
-    /// Its bytes, if it is that of the first frame.
+    /// Size of the window in bytes, if it is that of the first frame.
     pub(super) bytes: Option<u64>,
-    /// The largest that was allowed, as a power of two.
+    /// The largest allowed window, as a power of two.
     pub(super) log_max: u32,
-    /// The largest that may be with more memory.
+    /// The largest window with more memory, as a power of two.
     pub(super) log_max_of_any: u32,
 }
 
@@ -60,7 +60,7 @@ impl PackingError {
         Kind::Window(window).into()
     }
 
-    /// The same where the input is read by `command`, which may have more advice.
+    /// The message for an input that `command` reads, with further `advice` if there is any.
     #[must_use]
     pub fn text(&self, command: &str, advice: Option<&str>) -> String {
         let in_brackets = advice.map(|advice| format!(" ({advice})")).unwrap_or_default();
@@ -123,8 +123,8 @@ impl Display for PackingError {
     }
 }
 
-/// The error of an input that can't be read: its own fault if it is compressed, and can't be
-/// decompressed.
+/// Returns the error for an input that can't be read: an input error if it can't be decompressed,
+/// else a read error.
 #[must_use]
 pub fn unreadable(path: PathBuf, error: io::Error) -> Error {
     match error
@@ -136,8 +136,8 @@ pub fn unreadable(path: PathBuf, error: io::Error) -> Error {
     }
 }
 
-/// The bytes of the window that a frame of Zstandard needs, by its first bytes (RFC 8878, 3.1.1);
-/// `None` if they aren't those of a frame.
+/// Size in bytes of the window that a frame of Zstandard needs, from its first bytes (RFC 8878,
+/// 3.1.1); `None` if they don't begin a frame.
 pub(super) fn window_bytes(head: &[u8]) -> Option<u64> {
     let [0x28, 0xb5, 0x2f, 0xfd, descriptor, rest @ ..] = head else { return None };
     if descriptor >> 5 & 1 == 0 {
@@ -145,7 +145,7 @@ pub(super) fn window_bytes(head: &[u8]) -> Option<u64> {
         let base = 1_u64 << (10 + (window >> 3));
         return Some(base + base / 8 * (window & 7));
     }
-    // The window is the content, whose length follows the number of a dictionary.
+    // The window is the content, whose length follows the dictionary's number.
     let dictionary_bytes = [0, 1, 2, 4][usize::from(descriptor & 3)];
     let length = rest.get(dictionary_bytes..)?;
     let number = |bytes: usize| {

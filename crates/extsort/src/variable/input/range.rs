@@ -1,4 +1,4 @@
-//! A part of a file as a stream of bytes, read ahead past the page cache.
+//! A part of a file as a stream of bytes, read ahead and bypassing the page cache.
 
 use crate::store::read_ahead::ReadAhead;
 use std::io::{self, Read};
@@ -6,19 +6,20 @@ use std::path::Path;
 use std::sync::Arc;
 use xsort_disk::{BlockPool, Disk, Error, FileIdentity, Operation};
 
-/// The bytes of a range of a file, in order. At the end of it comes an error if the file is at a
-/// URL and has changed since it was opened.
+/// Reads the bytes of a range of a file, in order. At the end it fails if the file is at a URL and
+/// has changed since it was opened.
 pub struct RangeRead {
     ahead: ReadAhead<Arc<dyn Disk>>,
-    /// Bytes to read before the range begins.
+    /// Bytes to skip before the range begins.
     before: u64,
 }
 
 impl RangeRead {
-    /// Opens `bytes` bytes at `offset` of the file at `path`, to be read with `blocks` blocks of
-    /// `block_bytes` bytes (a multiple of the alignment), which it maps.
+    /// Opens `bytes` bytes at `offset` of the file at `path`. Maps `blocks` blocks of `block_bytes`
+    /// bytes (a multiple of the alignment) to read with.
     ///
     /// # Errors
+    ///
     /// If the file can't be opened, or ends before the range does.
     pub fn open(
         disk: &Arc<dyn Disk>,
@@ -43,9 +44,10 @@ impl RangeRead {
         Ok(RangeRead { ahead, before })
     }
 
-    /// What identifies the file that is open.
+    /// The identity of the open file.
     ///
     /// # Errors
+    ///
     /// If the disk can't tell.
     pub fn identity(&self) -> Result<FileIdentity, Error> {
         self.ahead.identity()
@@ -53,7 +55,7 @@ impl RangeRead {
 }
 
 impl Read for RangeRead {
-    /// An error of the disk is within the one that is returned.
+    /// Errors of the disk are wrapped in the returned error.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.before > 0 {
             let mut skipped = [0; 4096];

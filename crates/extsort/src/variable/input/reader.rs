@@ -1,8 +1,8 @@
-//! Several inputs read one after the other, as whole lines: where an input ends without a
-//! delimiter, one is added.
+//! Several inputs read one after the other, as whole lines. If an input ends without a delimiter,
+//! one is added.
 //!
-//! Files at URLs are opened before their turn, and read as far as the one before leaves blocks: of
-//! many small ones each takes a round trip, and a store answers many requests at once.
+//! Files at URLs are opened before their turn, and read ahead with the blocks that the current
+//! input leaves. Each small file takes a round trip, and a store answers many requests at once.
 
 use super::{Content, InputBytes, LinesInput};
 use crate::Error;
@@ -16,42 +16,40 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use xsort_disk::{BlockPool, Disk, is_url};
 
-/// Files from this size on are read past the page cache, where that is possible. Those at URLs are
-/// read so whatever their size.
+/// Files of at least this size bypass the page cache, where possible. Files at URLs always do.
 const DIRECT_BYTES_MIN: u64 = 16 << 20;
-/// How many files at URLs are opened before their turn.
+/// Most files at URLs that are opened before their turn.
 const AHEAD_MAX: usize = 64;
-/// Bytes read at once to skip what can't be seeked over.
+/// Bytes per read for skipping where seeking is impossible.
 const SKIP_BYTES: u64 = 256 << 10;
 
-/// What it takes to read past the page cache.
+/// The disk and memory for reads that bypass the page cache.
 pub(crate) struct Bypass<'j> {
     pub(crate) disk: &'j dyn Disk,
     /// Blocks to read into.
     pub(crate) block_pool: Arc<BlockPool>,
 }
 
-/// Reads inputs one after the other. An input is opened when it is first read, and closed at its
-/// end.
+/// Reads inputs one after the other. Each is opened by its first read, and closed at its end.
 pub(crate) struct InputReader<'j> {
     rest: std::vec::IntoIter<LinesInput>,
-    /// Those that were opened before their turn. Only the last one may lack blocks.
+    /// Inputs that were opened before their turn. Only the last one may lack blocks.
     ahead: VecDeque<OpenedAhead<'j>>,
     /// The input that is being read.
     current: Option<Bytes<'j>>,
-    /// Whether it takes no more blocks.
+    /// True if the current input takes no more blocks.
     needs_no_blocks: Arc<AtomicBool>,
     /// The next input couldn't be opened before its turn.
     is_next_refused: bool,
-    /// Its path, or that of the one before.
+    /// Path of the current input, or of the last one.
     path: PathBuf,
     bypass: Option<Bypass<'j>>,
     delimiter: u8,
-    /// Whether the last byte of the current input, if there was one, ended a line.
+    /// True if the last byte of the current input ended a line, or nothing was read of it.
     is_line_whole: bool,
 }
 
-/// A file at a URL whose turn will come.
+/// A file at a URL that was opened before its turn.
 struct OpenedAhead<'j> {
     path: PathBuf,
     content: Content,
@@ -59,7 +57,7 @@ struct OpenedAhead<'j> {
 }
 
 enum Bytes<'j> {
-    /// Past the page cache.
+    /// Bypasses the page cache.
     Direct(ReadAhead<&'j dyn Disk>),
     Plain(InputBytes<'j>),
 }
@@ -80,10 +78,11 @@ impl<'j> InputReader<'j> {
         }
     }
 
-    /// Skips the first `bytes` bytes, counted as [`read`](InputReader::read) returns them. To be
-    /// called before the first read. Files that are skipped whole are not read.
+    /// Skips the first `bytes` bytes, counted as [`read`](InputReader::read) returns them. Call it
+    /// before the first read. Files that are skipped whole are not read.
     ///
     /// # Errors
+    ///
     /// If an input can't be read, or if there are fewer bytes.
     pub(crate) fn skip(&mut self, mut bytes: u64) -> Result<(), Error> {
         while bytes > 0 {
@@ -124,14 +123,14 @@ impl<'j> InputReader<'j> {
         &self.path
     }
 
-    /// Reads up to `buffer.len()` bytes, of one input; 0 at the end of all.
+    /// Reads up to `buffer.len()` bytes of one input. Returns 0 at the end of all inputs.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
         let bytes = self.read_in_turn(buffer)?;
         self.read_on();
         Ok(bytes)
     }
 
-    /// Reads into a buffer that isn't empty: no bytes are the end of an input.
+    /// Reads into a buffer, which must not be empty: 0 bytes mean the end of an input.
     fn read_in_turn(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
         assert!(!buffer.is_empty(), "the end of an input is told by no bytes");
         loop {
@@ -166,7 +165,7 @@ impl<'j> InputReader<'j> {
         }
     }
 
-    /// Goes to the next input; false if there is none.
+    /// Goes to the next input. Returns false if there is none.
     fn open_next(&mut self) -> bool {
         let (path, content, direct) = match self.ahead.pop_front() {
             Some(OpenedAhead { path, content, bytes }) => (path, content, Some(bytes)),
@@ -187,7 +186,7 @@ impl<'j> InputReader<'j> {
         true
     }
 
-    /// Opens an input to be read past the page cache, if it should and can be.
+    /// Opens an input to bypass the page cache, if it should and can be.
     fn open_direct(&self, input: &LinesInput) -> Option<ReadAhead<&'j dyn Disk>> {
         let Bypass { disk, block_pool } = self.bypass.as_ref()?;
         let file_bytes = match input.content {
@@ -198,11 +197,11 @@ impl<'j> InputReader<'j> {
         if file_bytes < DIRECT_BYTES_MIN && !is_url(&input.path) {
             return None;
         }
-        // If this fails, the plain reader opens the file, or says why it can't.
+        // If this fails, the plain reader opens the file or reports why it can't.
         ReadAhead::open(*disk, &input.path, Arc::clone(block_pool)).ok()
     }
 
-    /// Reads files at URLs whose turn will come, as far as those before leave blocks.
+    /// Reads ahead in files at URLs whose turn will come, as far as blocks are free.
     fn read_on(&mut self) {
         let Some(Bypass { block_pool, .. }) = &self.bypass else { return };
         let mut has_all = Arc::clone(&self.needs_no_blocks);
@@ -229,8 +228,8 @@ impl<'j> InputReader<'j> {
     }
 }
 
-/// Bytes of a regular file with the delimiter that may be missing at its end, if these are at most
-/// `bytes_max`; `None` also if that can't be known.
+/// Size of a regular file in bytes, with a missing delimiter at its end, if that is at most
+/// `bytes_max`. `None` also if it can't be known.
 fn whole_lines_bytes(input: &LinesInput, delimiter: u8, bytes_max: u64) -> Option<u64> {
     let bytes = input.bytes.filter(|&bytes| bytes > 0 && bytes <= bytes_max)?;
     let last = match &input.content {
@@ -253,7 +252,7 @@ mod tests {
     const BLOCK_BYTES: usize = 4096;
     const LINE_BYTES: usize = 64;
 
-    /// A sort that is resumed goes on in and at the ends of blocks, of files, and of all. Where it
+    /// A resumed sort continues within and at the ends of blocks, of files, and of all. Where it
     /// began with a block, the rest of the file was lost.
     #[test]
     fn what_is_not_skipped_is_read_wherever_that_begins() {

@@ -1,10 +1,11 @@
-//! Which inputs are compressed, by their first bytes, before the sort is planned. An input that
-//! isn't keeps what is known of it: its size, and that it can be read past the page cache.
+//! Finds the compressed inputs by their first bytes, before the sort is planned. Other inputs keep
+//! their known size, and can bypass the page cache.
 //!
-//! Files at URLs are looked at several at once: of each the look takes a round trip.
+//! The first bytes of files at URLs are read several files at a time, because each takes a round
+//! trip.
 //!
-//! A pipe that isn't the first of inputs that are read one after the other is not looked at: its
-//! writer may still be busy with another. It is decompressed by what its first read brings.
+//! Of inputs that are read one after the other, a pipe that isn't the first is not read here: its
+//! writer may still be busy with another one. Its first read tells whether to decompress it.
 
 use super::decompress::read_head;
 use super::{Content, Decoders, LinesInput};
@@ -13,34 +14,35 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use xsort_records::Compression;
 
-/// How many files at URLs are looked at at once.
+/// Most files at URLs whose first bytes are read at once.
 const LOOKS_MAX: usize = 16;
 
-/// Inputs, of which those that are compressed are decompressed as they are read.
+/// Inputs with decompression of the compressed ones.
 #[derive(Debug)]
 pub struct Recognised {
-    /// In the order given.
+    /// The inputs, in the order given.
     pub inputs: Vec<LinesInput>,
-    /// How many of them may be read at the same time.
+    /// Most of them that may be read at the same time.
     pub inputs_max: usize,
-    /// Bytes of the budget that decoders take: none if no input needs much.
+    /// Bytes of the budget that decoders take. It is 0 if no input needs much.
     pub taken_bytes: u64,
 }
 
-/// What the first bytes of an input say.
+/// What the first bytes of an input tell.
 enum Beginning {
     Plain,
     Compressed(Compression),
-    /// They will be looked at when the input is read.
+    /// The bytes are checked when the input is read.
     Unknown,
 }
 
-/// Looks at the first bytes of `inputs`, which are read one after the other, or with `is_merge` all
-/// at the same time. The budget is asked for only if there are decoders.
+/// Checks the first bytes of `inputs`, which are read one after the other, or with `is_merge` all
+/// at the same time. `budget_bytes` is called only if there are decoders.
 ///
 /// # Errors
+///
 /// The path of an input that can't be read, or is compressed in a way that isn't decompressed here,
-/// and why.
+/// and the reason.
 pub fn recognise(
     inputs: Vec<LinesInput>,
     is_merge: bool,
@@ -79,10 +81,10 @@ pub fn recognise(
     Ok(Recognised { inputs: inputs.collect(), inputs_max, taken_bytes: decoders.taken_bytes })
 }
 
-/// An input that is looked at.
+/// An input whose first bytes are being read.
 struct Look {
     input: LinesInput,
-    /// The beginning of one at a URL, which is being read.
+    /// The beginning of an input at a URL, which is being read.
     url: Option<io::Result<Box<dyn Read>>>,
 }
 
@@ -157,7 +159,7 @@ mod tests {
         assert_eq!(texts(recognised), expected);
     }
 
-    /// Only those that are compressed have decoders.
+    /// Only compressed inputs have decoders.
     #[test]
     fn decoders_take_memory_where_there_are_some() {
         let many = |head: &[u8]| (0..9).map(|_| stream(head, None)).collect::<Vec<_>>();
@@ -175,7 +177,7 @@ mod tests {
         assert_eq!(of(many(&zstd), false, 999 * MIB), (usize::MAX, 999 * MIB / 8 - 8 * MIB));
     }
 
-    /// A byte is enough to know that text is no more than that.
+    /// One byte is enough to tell that text isn't compressed.
     #[test]
     fn nothing_waits_for_more_than_it_takes() {
         struct ThenStuck(bool);

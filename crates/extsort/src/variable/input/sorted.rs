@@ -1,4 +1,4 @@
-//! An input whose lines are in order already, read a block at a time as a merge needs it.
+//! An input whose lines are already in order, read a block at a time when a merge needs it.
 
 use super::super::block::LoadedBlock;
 use super::{InputReader, LinesInput};
@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use xsort_disk::Lease;
 
-/// An input, and what was read of it behind the last whole line.
+/// A sorted input, and the bytes read after the last whole line.
 pub(crate) struct SortedInput {
     reader: InputReader<'static>,
     delimiter: u8,
@@ -17,9 +17,9 @@ pub(crate) struct SortedInput {
     is_over: bool,
 }
 
-/// What a read brought.
+/// The result of a read.
 pub(crate) enum SortedRead {
-    /// Whole lines, and how many: at least one.
+    /// Whole lines, at least one, and their number.
     Lines(Arc<LoadedBlock>, u64),
     /// The next line is longer than the block.
     TooLong,
@@ -33,7 +33,7 @@ impl SortedInput {
         SortedInput { reader, delimiter, partial_line: None, lines: 0, is_over: false }
     }
 
-    /// Whether all lines were read.
+    /// True if all lines were read.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over
     }
@@ -43,8 +43,8 @@ impl SortedInput {
         self.lines
     }
 
-    /// Reads whole lines into `block`: at least `enough` bytes if it holds as many, and beyond that
-    /// only until it has one line. The beginning of a line that is longer than the block is kept
+    /// Reads whole lines into `block`: at least `enough` bytes if the block and the input have
+    /// them, then on until it has one line. The beginning of a line longer than the block is kept
     /// for the next read, which must come with a larger block.
     pub(crate) fn read(&mut self, mut block: Lease, enough: usize) -> Result<SortedRead, Error> {
         let mut used = 0;
@@ -58,7 +58,7 @@ impl SortedInput {
             block[..used].copy_from_slice(&loaded.memory()[range]);
         }
         while used < block.len() && (used < enough || end.is_none()) {
-            // No more than `enough` bytes at once: then the partial line behind the last whole one
+            // At most `enough` bytes at once, so that the partial line after the last whole one
             // always fits a block of that size.
             let most = if used < enough { enough - used } else { enough }.min(block.len() - used);
             let bytes = self.reader.read(&mut block[used..][..most])?;
@@ -89,7 +89,7 @@ impl SortedInput {
         Ok(SortedRead::Lines(loaded, lines))
     }
 
-    /// How many bytes of the next line were read, and the reader of the rest of it.
+    /// Bytes that were read of the next line, and the reader of the rest.
     pub(crate) fn partial_line(&mut self) -> (u64, &mut InputReader<'static>) {
         let bytes = self.partial_line.as_ref().map_or(0, |(_, range)| range.len() as u64);
         (bytes, &mut self.reader)

@@ -1,8 +1,8 @@
-//! A file at a URL: only the disk can read it.
+//! A file at a URL, which only the disk can read.
 //!
-//! It is opened anew for each read of it, and read ahead by the disk whatever its size: a store
-//! answers many requests at once, and each of them late. A sort reads it with the blocks of its
-//! plan (`reader`); elsewhere it has a few of its own as long as it is read.
+//! Each reading opens it anew, and the disk reads it ahead whatever its size: a store answers many
+//! requests at once, and each of them late. A sort reads it with the blocks of its plan (`reader`).
+//! Elsewhere it has a few blocks of its own while it is read.
 
 use crate::store::read_ahead::ReadAhead;
 use rustix::io::Errno;
@@ -11,16 +11,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort_disk::{BlockPool, Disk, Error, Found, Operation, align_up};
 
-/// Blocks to read with: how many, and bytes of each.
+/// Number of blocks to read with, and their size in bytes.
 type Blocks = (u64, u64);
 
-/// Of a file that is read alone: beside the budget, because there is one at a time.
+/// Blocks of a file that is read alone. They are beside the budget, because there is one such file
+/// at a time.
 const ALONE: Blocks = (8, 512 << 10);
-/// Of each of several files that are read at the same time.
+/// Blocks of each of several files that are read at the same time.
 const SHARED: Blocks = (2, 256 << 10);
-/// To look at the beginning.
+/// Blocks to read the beginning.
 const BEGINNING: Blocks = (1, 64 << 10);
-/// To look at the end.
+/// Blocks to read the end.
 const END: Blocks = (1, 4 << 10);
 
 /// A file at a URL.
@@ -28,13 +29,13 @@ const END: Blocks = (1, 4 << 10);
 pub struct UrlFile {
     disk: Arc<dyn Disk>,
     path: PathBuf,
-    /// Its length when it was found.
+    /// Size in bytes when the file was found.
     pub(super) bytes: u64,
     blocks: Blocks,
 }
 
 impl UrlFile {
-    /// Bytes of memory that it takes where others are read at the same time.
+    /// Bytes of memory for each of several files that are read at the same time.
     pub(super) const SHARED_BYTES: u64 = SHARED.0 * SHARED.1;
 
     /// The file of `bytes` bytes at a URL.
@@ -42,9 +43,10 @@ impl UrlFile {
         UrlFile { disk: Arc::clone(disk), path: url.to_owned(), bytes, blocks: ALONE }
     }
 
-    /// The file at a URL.
+    /// Looks up the file at a URL.
     ///
     /// # Errors
+    ///
     /// If there is none, or the disk can't tell.
     pub(super) fn find(disk: &Arc<dyn Disk>, url: &Path) -> Result<UrlFile, Error> {
         let errno = match disk.find(url)? {
@@ -56,29 +58,29 @@ impl UrlFile {
         Err(Error::new(Operation::Open, url, errno))
     }
 
-    /// The same with little memory, because others are read at the same time.
+    /// Reduces its memory, because others are read at the same time.
     pub(super) fn beside_others(self) -> UrlFile {
         UrlFile { blocks: SHARED, ..self }
     }
 
-    /// Opens it to read all of it.
+    /// Opens the file to read all of it.
     pub(super) fn open(&self) -> io::Result<ReadAhead<Arc<dyn Disk>>> {
         self.open_with(self.blocks)
     }
 
-    /// Opens it to look at its beginning.
+    /// Opens the file to read its beginning.
     pub(super) fn open_beginning(&self) -> io::Result<ReadAhead<Arc<dyn Disk>>> {
         self.open_with(BEGINNING)
     }
 
-    /// The same, with its read under way.
+    /// Opens the file to read its beginning, and submits the first read.
     pub(super) fn begin_look(&self) -> io::Result<ReadAhead<Arc<dyn Disk>>> {
         let mut beginning = self.open_beginning()?;
         beginning.begin();
         Ok(beginning)
     }
 
-    /// Its last byte; `None` of an empty file.
+    /// Its last byte; `None` for an empty file.
     pub(super) fn last_byte(&self) -> io::Result<Option<u8>> {
         let mut ahead = self.open_with(END)?;
         ahead.skip(u64::MAX);
@@ -87,9 +89,9 @@ impl UrlFile {
         Ok(end.last().copied())
     }
 
-    /// An error of the disk is within the one that is returned, as in those of reads.
+    /// Opens the file. Errors of the disk are wrapped in the returned error, as in reads.
     fn open_with(&self, (count, bytes): Blocks) -> io::Result<ReadAhead<Arc<dyn Disk>>> {
-        // A small file needs little.
+        // A small file needs little memory.
         let block_bytes = align_up(self.bytes).clamp(align_up(1), bytes);
         let count = self.bytes.div_ceil(block_bytes).clamp(1, count);
         let pool =
@@ -124,7 +126,7 @@ mod tests {
         all
     }
 
-    /// Of any length: none, a page, all blocks, more than these.
+    /// Files of any length: none, a page, all blocks, more than these.
     #[test]
     fn all_bytes_are_read_and_nothing_stays_open() {
         for bytes in [0, 1, 4095, 4096, 600_000, 9 << 20] {
@@ -139,7 +141,7 @@ mod tests {
         }
     }
 
-    /// As a file is: each look opens it anew, and it keeps its size.
+    /// Like a file: each look opens it anew, and it keeps its size.
     #[test]
     fn looks_at_the_beginning_leave_it_whole() {
         let (sim, disk) = store(b"#head\nb\na\n");
@@ -167,7 +169,7 @@ mod tests {
         assert!(read(input) == text);
     }
 
-    /// What was read may be neither the old file nor the new one.
+    /// The bytes read may belong to neither the old file nor the new one.
     #[test]
     fn a_file_that_changes_while_it_is_read_is_an_error() {
         let (sim, disk) = store(&b"x".repeat(9 << 20));

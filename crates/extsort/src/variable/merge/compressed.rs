@@ -1,5 +1,5 @@
-//! Compressed blocks between their read from scratch and their address in memory. The threads that
-//! merge decompress them.
+//! Compressed blocks, between their read from scratch and their decompression by the merging
+//! threads.
 
 use super::super::block::SpilledBlock;
 use super::super::job::LinesJob;
@@ -8,10 +8,10 @@ use crate::store::compression::{BlockCodec, BlockDecompressor, broken_block};
 use crate::store::seal::check_seal;
 use xsort_disk::Lease;
 
-/// A block that was read and has to be decompressed.
+/// A block that was read and must be decompressed.
 pub(crate) struct CompressedBlock<'r> {
     pub(crate) run: usize,
-    /// Its number in the run.
+    /// The block's number in the run.
     pub(crate) number: usize,
     pub(crate) block: &'r SpilledBlock,
     pub(crate) codec: BlockCodec,

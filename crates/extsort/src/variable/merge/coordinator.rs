@@ -1,4 +1,4 @@
-//! The coordinating thread of a merge: it reads blocks, cuts segments, and gives both to workers.
+//! The coordinating thread of a merge: it reads blocks, cuts segments, and passes both to workers.
 
 use super::super::input::too_long;
 use super::super::job::LinesJob;
@@ -15,18 +15,18 @@ use crate::Error;
 use crate::job::failure::STOP_INTERVAL;
 use crossbeam_channel::{Receiver, select};
 
-/// Where a merge starts.
+/// The position at which a merge starts.
 #[derive(Default)]
 pub(crate) struct MergeStart {
-    /// Positions of the runs, if not at their beginnings.
+    /// Positions of the runs; empty if they start at their beginnings.
     pub(crate) positions: Vec<RunPosition>,
-    /// Lines before these.
+    /// Lines before these positions.
     pub(crate) lines: u64,
 }
 
 /// Does tasks, at once or later.
 pub(crate) trait MergeWorkers<'r> {
-    /// Has a task done. Returns the outcome if that is known already; else it comes through
+    /// Starts a task. Returns its outcome if it is known already, else the outcome comes through
     /// [`outcomes`](MergeWorkers::outcomes).
     fn give(&mut self, task: MergeTask<'r>) -> Result<Option<MergeOutcome>, Error>;
 
@@ -48,7 +48,7 @@ pub(crate) struct Coordinator<'a, 'j, 'r, T> {
 }
 
 impl<'a, 'j, 'r, T: MergeWorkers<'r>> Coordinator<'a, 'j, 'r, T> {
-    /// For a merge of `runs` from `start` on, in segments of about `segment_bytes`.
+    /// Coordinates a merge of `runs` from `start`, in segments of about `segment_bytes` bytes.
     pub(crate) fn new(
         job: &'j LinesJob<'a>,
         runs: &'r [Run],
@@ -74,7 +74,8 @@ impl<'a, 'j, 'r, T: MergeWorkers<'r>> Coordinator<'a, 'j, 'r, T> {
         Coordinator { job, runs, cursors, reader, cutter, workers, segments_merged, lines_merged }
     }
 
-    /// Merges all runs to their ends, unless the job stops: then the failure says why.
+    /// Merges all runs to their ends. Returns early if the job stops; the failure then has the
+    /// reason.
     pub(crate) fn run(mut self) -> Result<(), Error> {
         while !self.job.should_stop() {
             let has_read = self.reader.start(&mut self.cursors)?;
@@ -90,7 +91,7 @@ impl<'a, 'j, 'r, T: MergeWorkers<'r>> Coordinator<'a, 'j, 'r, T> {
         Ok(())
     }
 
-    /// Cuts as many segments as keep the workers busy. Returns whether there was one.
+    /// Cuts enough segments to keep the workers busy. Returns true if there was one.
     fn give_segments(&mut self) -> Result<bool, Error> {
         let before = self.cutter.segments();
         let cut_busy = &self.job.gauges.stage_times.cut_busy;
@@ -103,7 +104,7 @@ impl<'a, 'j, 'r, T: MergeWorkers<'r>> Coordinator<'a, 'j, 'r, T> {
         Ok(self.cutter.segments() > before)
     }
 
-    /// Waits until a block was read or a task done, or for a moment.
+    /// Waits until a block was read or a task done, or for a short time.
     fn wait(&mut self) -> Result<(), Error> {
         let outcome = select! {
             recv(self.reader.done_from) -> read => {
@@ -143,8 +144,8 @@ impl<'a, 'j, 'r, T: MergeWorkers<'r>> Coordinator<'a, 'j, 'r, T> {
         Err(Error::Lost { what: format!("{lines} lines merged of {expected}") })
     }
 
-    /// Why the merge can't go on: a sorted input has a line that no block can hold, or too many of
-    /// them have long lines at once.
+    /// Returns why the merge can't go on: a sorted input has a line that no block can hold, or too
+    /// many inputs have long lines at once.
     fn refuse_long_line(&self) -> Error {
         let inputs = self.runs.iter().filter(|run| run.is_sorted_input()).count();
         let starving = self.cursors.iter().find(|cursor| cursor.is_starving());

@@ -1,4 +1,4 @@
-//! Where a merge stands in one run, and which of the run's blocks are in memory or on their way.
+//! The position of a merge in one run, and the run's blocks that are in memory or being read.
 
 use super::super::block::{LoadedBlock, SpilledBlock};
 use super::super::run::Run;
@@ -11,40 +11,40 @@ use xsort_disk::Lease;
 
 /// A block whose read was started.
 pub(crate) enum Arriving {
-    /// If it comes compressed, with the memory to decompress it into.
+    /// Being read. A compressed block has memory to decompress it into.
     Reading(Option<Lease>),
     Decompressing,
     Loaded(Arc<LoadedBlock>),
 }
 
-/// A position in a run: behind so many blocks, and so many bytes of the next one. It is of no use
-/// for runs in memory.
+/// A position in a run on scratch: the number of blocks before it, and the bytes of the next block
+/// before it. Not used for runs in memory.
 pub(crate) type RunPosition = (usize, usize);
 
-/// Where a merge stands in one run.
+/// The position of a merge in one run.
 pub(crate) struct RunCursor<'r> {
     pub(crate) run: &'r Run,
     block_bytes: usize,
     /// On scratch: the next block to read.
     pub(crate) next_read: usize,
-    /// On scratch: long blocks that are still to be read.
+    /// On scratch: the number of long blocks still to be read.
     long_left: usize,
-    /// Blocks that are being read, or that wait for one before them.
+    /// Blocks that are being read, or that wait for an earlier one.
     arriving: VecDeque<Arriving>,
-    /// Blocks in memory, from the one in which the merge stands.
+    /// Blocks in memory, from the merge's position on.
     pub(crate) loaded: VecDeque<Arc<LoadedBlock>>,
     /// Long blocks among `arriving` and `loaded`.
     long_held: usize,
     /// Blocks that are merged, or in segments that are being merged.
     passed: usize,
-    /// How far the first of `loaded` is merged, in bytes; of a run in memory, a position in it.
+    /// Bytes of the first block in `loaded` that are merged. In a run in memory, its position.
     pub(crate) offset: usize,
-    /// A sorted input's next line is longer than a short block.
+    /// True if a sorted input's next line is longer than a short block.
     pub(crate) needs_long: bool,
 }
 
 impl<'r> RunCursor<'r> {
-    /// At the beginning of a run. Its blocks of more than `block_bytes` are long.
+    /// A cursor at the beginning of a run. Blocks of more than `block_bytes` bytes are long.
     pub(crate) fn new(run: &'r Run, block_bytes: usize) -> Self {
         let is_long = |block: &&SpilledBlock| block.bytes > block_bytes as u64;
         RunCursor {
@@ -61,19 +61,19 @@ impl<'r> RunCursor<'r> {
         }
     }
 
-    /// Where the merge stands.
+    /// The merge's position.
     pub(crate) fn position(&self) -> RunPosition {
         (self.passed, self.offset)
     }
 
-    /// Goes to a position, before anything is read.
+    /// Moves to a position, before anything is read.
     pub(crate) fn seek(&mut self, (blocks, offset): RunPosition) {
         let is_long = |block: &&SpilledBlock| block.bytes > self.block_bytes as u64;
         self.long_left -= self.run.blocks()[..blocks].iter().filter(is_long).count();
         (self.next_read, self.passed, self.offset) = (blocks, blocks, offset);
     }
 
-    /// Whether there are lines that are not in memory.
+    /// True if there are lines that are not in memory.
     pub(crate) fn has_more(&self) -> bool {
         match self.run {
             Run::InMemory(_) => false,
@@ -82,7 +82,7 @@ impl<'r> RunCursor<'r> {
         }
     }
 
-    /// Whether there are lines in memory that are not merged.
+    /// True if there are lines in memory that are not merged.
     pub(crate) fn has_loaded(&self) -> bool {
         match self.run {
             Run::InMemory(chunk) => self.offset < chunk.end(),
@@ -98,17 +98,17 @@ impl<'r> RunCursor<'r> {
         self.loaded.drain(..blocks)
     }
 
-    /// Whether the merge can't go on before a block of this run is read, and none is on its way.
+    /// True if the merge waits for a block of this run and none is being read.
     pub(crate) fn is_starving(&self) -> bool {
         self.has_more() && self.loaded.is_empty() && self.arriving.is_empty()
     }
 
-    /// The size of the memory that a block needs.
+    /// The size of memory that a block needs.
     pub(crate) fn size(&self, block: &SpilledBlock) -> BlockSize {
         if block.bytes > self.block_bytes as u64 { BlockSize::Long } else { BlockSize::Short }
     }
 
-    /// How many blocks of a size must stay free for this run.
+    /// Number of blocks of a size that must stay free for this run.
     pub(crate) fn reserved(&self, size: BlockSize) -> usize {
         let held = self.loaded.len() + self.arriving.len();
         match (self.run, size) {
@@ -127,7 +127,7 @@ impl<'r> RunCursor<'r> {
         }
     }
 
-    /// Counts a block whose read was started.
+    /// Adds a block whose read was started.
     pub(crate) fn start_read(&mut self, size: BlockSize, to: Option<Lease>) {
         self.next_read += 1;
         if size == BlockSize::Long {
@@ -143,7 +143,7 @@ impl<'r> RunCursor<'r> {
         &mut self.arriving[number - first]
     }
 
-    /// Takes a block in that arrived: the run's block of this number.
+    /// Takes the run's block of this number, which was read.
     pub(crate) fn finish_read(
         &mut self,
         number: usize,
@@ -161,7 +161,7 @@ impl<'r> RunCursor<'r> {
         Ok(())
     }
 
-    /// Takes in a block that a sorted input was read into.
+    /// Takes a block that a sorted input was read into.
     pub(crate) fn push_loaded(&mut self, loaded: Arc<LoadedBlock>, size: BlockSize) {
         self.long_held += usize::from(size == BlockSize::Long);
         self.needs_long = false;

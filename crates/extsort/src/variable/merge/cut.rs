@@ -1,11 +1,11 @@
-//! Where a merge is cut into segments that threads merge on their own.
+//! Cuts a merge into segments that threads merge independently.
 //!
-//! A cut is a line and a run: whatever comes before it in the order of (line, run) is on one side.
-//! It can't lie behind the last line in memory of any run that has more lines, because the next of
-//! these might come before it. The smallest of these last lines is the latest cut. Before it, a cut
-//! is chosen that gives the segment a good size: if all runs are alike, in the run that has most in
-//! memory. If that is too large, because runs hardly overlap or many lines are equal, the first of
-//! the places that are a step ahead in any run.
+//! A cut is a line and a run: the lines before it in the order of (line, run) are on one side. A
+//! run with more lines to read limits the cut: its next lines may come right after its last line in
+//! memory. So the smallest of these last lines is the latest possible cut. Before it, a cut is
+//! chosen that gives the segment a good size, assuming all runs are alike: in the run with the most
+//! bytes in memory. If the segment is then too large, because runs hardly overlap or many lines are
+//! equal, the first of the places that are a step ahead in any run is used.
 
 use super::super::run::Run;
 use super::cursor::RunCursor;
@@ -14,21 +14,21 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use xsort_kernels::lines::{Bound, LineComparer, LineKernels, line_end};
 
-/// A segment may be so many times as large as it should be: where all runs are in memory, and
-/// where blocks are, since runs on scratch differ in length, and each cut searches all of them.
+/// A segment may exceed its intended size by this factor: with all runs in memory, and with blocks.
+/// The second is larger, since runs on scratch differ in length, and each cut searches all of them.
 const SEGMENTS_MAX_IN_MEMORY: usize = 2;
 const SEGMENTS_MAX: usize = 8;
 
-/// Where a cut falls in a run.
+/// The position of a cut in a run.
 #[derive(Clone, Copy)]
 struct CutPosition {
     /// Loaded blocks that end before the cut.
     blocks: usize,
-    /// How much of the next one comes before the cut, in bytes; of a run in memory, a position.
+    /// Bytes of the next block that come before the cut. In a run in memory, the position.
     offset: usize,
 }
 
-/// A cut, by the run and the position right behind its line.
+/// A cut: the run of its line, and the position right after this line.
 type Cut = (usize, CutPosition);
 
 /// Cuts a merge into segments.
@@ -37,15 +37,15 @@ pub(crate) struct Cutter<'j, 'r> {
     delimiter: u8,
     is_unique: bool,
     segment_bytes: usize,
-    /// Whether segments say where runs stand behind them.
+    /// True if segments have the positions of runs at their ends.
     needs_positions: bool,
     segments: usize,
     last_cut_line: Option<CutLine<'r>>,
 }
 
 impl<'j, 'r> Cutter<'j, 'r> {
-    /// Segments will have about `segment_bytes` bytes. If lines are `is_unique`, equal lines of all
-    /// runs are in one segment.
+    /// Cuts segments of about `segment_bytes` bytes. With `is_unique`, equal lines of all runs are
+    /// in one segment.
     pub(crate) fn new(
         order: &'j dyn LineKernels,
         delimiter: u8,
@@ -64,7 +64,7 @@ impl<'j, 'r> Cutter<'j, 'r> {
         }
     }
 
-    /// How many segments were cut.
+    /// Number of segments cut so far.
     pub(crate) fn segments(&self) -> usize {
         self.segments
     }
@@ -96,8 +96,8 @@ impl<'j, 'r> Cutter<'j, 'r> {
         })
     }
 
-    /// The last possible cut: behind the smallest of the last lines in memory of all runs that have
-    /// more. `None` if one of these has no line in memory.
+    /// The latest possible cut: after the smallest of the last lines in memory of all runs that
+    /// have more. `None` if one of these has no line in memory.
     #[allow(clippy::option_option, reason = "any cut is possible, or none is known")]
     fn latest_cut(&mut self, cursors: &[RunCursor<'_>]) -> Option<Option<Cut>> {
         let mut least: Option<Cut> = None;
@@ -113,8 +113,8 @@ impl<'j, 'r> Cutter<'j, 'r> {
         Some(least)
     }
 
-    /// A cut that gives the segment a good size, if all runs are alike: in the run that has most in
-    /// memory, its share of a segment ahead. `None` if there is nothing in memory.
+    /// A cut that gives the segment a good size if all runs are alike: in the run with the most
+    /// bytes in memory, one share of a segment ahead. `None` if there is nothing in memory.
     fn preferred_cut(&self, cursors: &[RunCursor<'_>]) -> Option<Cut> {
         let (mut live, mut most) = (0, (0, 0));
         for (run, cursor) in cursors.iter().enumerate() {
@@ -130,7 +130,7 @@ impl<'j, 'r> Cutter<'j, 'r> {
         Some((run, self.ahead(&cursors[run], step)))
     }
 
-    /// The position in a run that is about `step` bytes ahead, or less where less is in memory.
+    /// The position about `step` bytes ahead in a run, or less if less is in memory.
     fn ahead(&self, cursor: &RunCursor<'_>, step: usize) -> CutPosition {
         match cursor.run {
             Run::InMemory(chunk) => {
@@ -160,7 +160,7 @@ impl<'j, 'r> Cutter<'j, 'r> {
         cut
     }
 
-    /// The line of a cut, and where it falls in all runs.
+    /// The line of a cut, and its positions in all runs.
     fn positions(
         &mut self,
         cursors: &[RunCursor<'r>],
@@ -168,13 +168,13 @@ impl<'j, 'r> Cutter<'j, 'r> {
     ) -> (CutLine<'r>, Vec<CutPosition>) {
         let cut_line = cut_line(&cursors[run], position, self.delimiter);
         let line = cut_line.bytes();
-        // If all runs are alike.
+        // Holds if all runs are alike.
         let expected = bytes_up_to(&cursors[run], position);
         let of_run = |(number, cursor): (usize, &RunCursor<'_>)| {
             if number == run {
                 return position;
             }
-            // Equal lines of earlier runs come before the cut, those of later ones after it.
+            // Equal lines of earlier runs come before the cut, those of later runs after it.
             let include_equal = self.is_unique || number < run;
             self.find(cursor, Bound { line, include_equal }, expected)
         };
@@ -187,14 +187,14 @@ impl<'j, 'r> Cutter<'j, 'r> {
         if self.is_before(cursors, b, a) { b } else { a }
     }
 
-    /// Whether cut `a` comes before cut `b`.
+    /// True if cut `a` comes before cut `b`.
     fn is_before(&mut self, cursors: &[RunCursor<'_>], a: Cut, b: Cut) -> bool {
         let line = |(run, position): Cut| last_line(&cursors[run], position, self.delimiter);
         let order = self.comparer.compare(line(a), line(b));
         order.then(a.0.cmp(&b.0)) == Ordering::Less
     }
 
-    /// Where a cut falls in a run, about `expected` bytes ahead.
+    /// The position of a cut in a run, about `expected` bytes ahead.
     fn find(&mut self, cursor: &RunCursor<'_>, bound: Bound<'_>, expected: usize) -> CutPosition {
         let (comparer, delimiter) = (&mut *self.comparer, self.delimiter);
         if let Run::InMemory(chunk) = cursor.run {
@@ -203,7 +203,7 @@ impl<'j, 'r> Cutter<'j, 'r> {
         }
         let (mut from, mut expected) = (cursor.offset, expected);
         if let Some(text) = cursor.loaded.front().map(|loaded| &loaded.text()[from..]) {
-            // Of many runs, most have no line before the cut.
+            // With many runs, most have no line before the cut.
             let next = &text[..line_end(text, delimiter)];
             if !bound.is_after(comparer.compare(next, bound.line)) {
                 return CutPosition { blocks: 0, offset: from };
@@ -222,7 +222,7 @@ impl<'j, 'r> Cutter<'j, 'r> {
     }
 }
 
-/// Bytes of a run that are in memory and not merged; of a run in memory, an estimate.
+/// Bytes of a run that are in memory and not merged; an estimate for a run in memory.
 fn loaded_bytes(cursor: &RunCursor<'_>) -> usize {
     match cursor.run {
         Run::InMemory(chunk) => chunk.bytes_between(cursor.offset, chunk.end()),
@@ -232,7 +232,7 @@ fn loaded_bytes(cursor: &RunCursor<'_>) -> usize {
     }
 }
 
-/// Bytes from where a merge stands to a position; in memory, an estimate.
+/// Bytes from the merge's position to `position`; an estimate for a run in memory.
 fn bytes_up_to(cursor: &RunCursor<'_>, position: CutPosition) -> usize {
     let CutPosition { blocks, offset } = position;
     match cursor.run {
@@ -271,7 +271,7 @@ fn last_line<'c>(cursor: &'c RunCursor<'_>, position: CutPosition, delimiter: u8
     }
 }
 
-/// Moves a run's cursor to a position, and returns what lies between, if anything does.
+/// Moves a run's cursor to a position, and returns the lines between, if there are any.
 fn advance<'r>(cursor: &mut RunCursor<'r>, position: CutPosition) -> Option<RunSlice<'r>> {
     if let Run::InMemory(chunk) = cursor.run {
         let slice = chunk.slice(cursor.offset..position.offset);

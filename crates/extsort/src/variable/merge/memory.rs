@@ -1,5 +1,5 @@
-//! The memory of a merge: blocks for lines, larger blocks for lines that are longer, and blocks for
-//! what comes compressed from scratch.
+//! The memory of a merge: blocks for lines, larger blocks for longer lines, and blocks for
+//! compressed data from scratch.
 //!
 //! ```text
 //! | long | long | ...          as large as the longest block of any run
@@ -7,11 +7,11 @@
 //! | compressed | ...           as large as short ones; decompressed into one of the others
 //! ```
 //!
-//! So a few long lines take a few large blocks, and not as many as there are runs.
+//! So a few long lines take a few large blocks, not one for each run.
 //!
-//! A merge can't stall as long as each run finds memory for the block in which it stands. Besides
-//! these, the line of the last cut may hold one block of each size.
-//! [`Reader`](super::reader::Reader) leaves that many free.
+//! A merge can't stall as long as each run finds memory for its current block. Besides these, the
+//! line of the last cut may hold one block of each size. [`Reader`](super::reader::Reader) leaves
+//! that many free.
 
 use super::super::areas::Areas;
 use super::super::block::SpilledBlock;
@@ -26,7 +26,7 @@ use xsort_disk::{BlockPool, Lease, align_up};
 
 /// Blocks of a sorted input: one that is merged, and one with the beginning of the next line.
 pub(crate) const SORTED_INPUT_BLOCKS: usize = 2;
-/// One in so many short blocks is for compressed ones, and at least two are.
+/// Share of the short blocks for compressed data, as a divisor. At least two blocks are.
 const COMPRESSED_SHARE: usize = 8;
 
 /// The two sizes of blocks in memory.
@@ -44,7 +44,7 @@ pub(crate) struct Need {
     long: usize,
     long_bytes: usize,
     compressed: usize,
-    /// The share of the memory that long blocks should have if there is more than needed.
+    /// The share of the memory for long blocks if there is more than needed.
     long_share: f64,
 }
 
@@ -54,7 +54,7 @@ impl Need {
         Need::new(runs, plan, least_working_blocks(plan))
     }
 
-    /// What keeps a merge of `runs` busy.
+    /// The blocks that keep a merge of `runs` busy.
     pub(crate) fn ample(runs: &[Run], plan: &Plan) -> Need {
         Need::new(runs, plan, ample_working_blocks(plan))
     }
@@ -97,7 +97,7 @@ impl Need {
         need
     }
 
-    /// Whether leases of so many bytes are enough.
+    /// True if leases of these sizes in bytes are enough.
     pub(crate) fn is_met(&self, leases: impl Iterator<Item = usize>) -> bool {
         let (mut short, mut long) = (0, 0);
         for bytes in leases {
@@ -109,7 +109,7 @@ impl Need {
     }
 }
 
-/// How many runs can be merged at once: at least two. It is assumed that any of them may have long
+/// Most runs that can be merged at once, at least two. Assumes that any of them may have long
 /// blocks.
 pub(crate) fn fan_in_max(runs: &[Run], plan: &Plan, memory: &Areas) -> usize {
     let all = Need::least(runs, plan);
@@ -118,7 +118,7 @@ pub(crate) fn fan_in_max(runs: &[Run], plan: &Plan, memory: &Areas) -> usize {
         .map(|run| Need::least(std::slice::from_ref(run), plan).short)
         .max()
         .unwrap_or(0);
-    // Those that no run has for itself; a run in memory needs none at all.
+    // The blocks beyond those of the runs. A run in memory needs no block.
     let none = 1 + least_working_blocks(plan);
     let of = |count: usize| Need {
         short: none + count * one.saturating_sub(none),
@@ -142,7 +142,8 @@ impl MergeMemory {
     /// Divides the memory for a merge of `runs`.
     ///
     /// # Errors
-    /// If it is too little, because an input grew while it was read and the plan was made for fewer
+    ///
+    /// If it is too little, because an input grew while it was read and the plan was for fewer
     /// bytes.
     pub(crate) fn new(areas: Areas, runs: &[Run], plan: &Plan) -> Result<MergeMemory, Error> {
         let need = choose_need(&areas, runs, plan);
@@ -192,9 +193,9 @@ impl MergeMemory {
     }
 }
 
-/// How to divide the memory: beyond the least, long blocks get the share of it that long lines have
-/// of the data, and those of sorted inputs, whose lines nobody knows yet, all that short ones
-/// leave.
+/// Chooses how to divide the memory. Beyond the least, long blocks get the share of memory that
+/// long lines have of the data. Long blocks of sorted inputs, whose lines are still unknown, get
+/// all that short ones leave.
 fn choose_need(areas: &Areas, runs: &[Run], plan: &Plan) -> Need {
     let least = Need::least(runs, plan);
     let mut need = least;
@@ -239,8 +240,8 @@ mod tests {
         }])
     }
 
-    /// A merge needs a block for each of its runs: once each run counted as all that a merge of one
-    /// needs, and passes read a sixth of the runs that there was memory for.
+    /// A merge needs a block for each of its runs. Earlier, each run counted as all that a merge of
+    /// one needs, and passes read a sixth of the runs that there was memory for.
     #[test]
     fn a_merge_reads_as_many_runs_as_there_are_blocks() {
         let options = LinesOptions {

@@ -12,15 +12,15 @@
 //! |---|---|
 //! | `passes` | too many runs are merged to fewer |
 //! | `threads` | one merge, on one thread or several |
-//! | `coordinator` | reads blocks, cuts segments, and gives both to workers |
+//! | `coordinator` | reads blocks, cuts segments, and passes both to workers |
 //! | `worker` | merges segments and decompresses blocks |
 //! | `reader` | which blocks to read, and when |
 //! | `cut` | where a merge is cut into segments |
-//! | `segment` | what lies between two cuts |
+//! | `segment` | the lines between two cuts |
 //! | `ordered_writer` | threads write in the order of the output |
-//! | `sink` | where merged lines go: the output, or a run on scratch |
-//! | `cursor` | where the merge stands in one run |
-//! | `compressed` | blocks between their read and their place in memory |
+//! | `sink` | the destination of merged lines: the output, or a run on scratch |
+//! | `cursor` | the position of the merge in one run |
+//! | `compressed` | blocks between their read and their decompression |
 //! | `memory` | blocks of two sizes |
 
 mod compressed;
@@ -51,7 +51,7 @@ use coordinator::MergeStart;
 use sink::{MergedOutput, OutputProgress, OutputTarget, Sink};
 use std::time::Instant;
 
-/// Merges all runs into the output. Returns the report, and what the output is.
+/// Merges all runs into the output. Returns the report, and the length and checksum of the output.
 pub(super) fn merge_all(
     job: &LinesJob<'_>,
     begun: Instant,

@@ -1,4 +1,4 @@
-//! Threads write to one sink, in the order of the segments that they merge.
+//! Lets threads write to one sink, in the order of the segments that they merge.
 
 use crate::Error;
 use crate::job::failure::{Failure, STOP_INTERVAL};
@@ -22,7 +22,7 @@ impl<S> OrderedWriter<S> {
     }
 
     /// Waits until all segments before `segment` are written, and writes. With `is_last` the next
-    /// segment follows.
+    /// segment's turn follows.
     pub(crate) fn write(
         &self,
         segment: usize,

@@ -1,4 +1,4 @@
-//! Merge passes: runs that are too many for the memory are merged to fewer first.
+//! Merge passes: too many runs for the memory are first merged to fewer.
 
 use super::super::areas::Areas;
 use super::super::block::SpilledBlock;
@@ -14,7 +14,7 @@ use crate::store::merge_groups::merge_groups;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{Lease, align_down};
 
-/// Merges neighbouring runs until the memory has blocks for those that are left.
+/// Merges adjacent runs until the memory has blocks for the remaining ones.
 pub(crate) fn reduce(
     job: &LinesJob<'_>,
     mut runs: Vec<Run>,
@@ -31,7 +31,7 @@ pub(crate) fn reduce(
     Ok((runs, passes.areas))
 }
 
-/// Spills runs until there is memory for blocks of all that are on scratch.
+/// Spills runs until there is memory for the blocks of all runs on scratch.
 fn spill_for_blocks(
     job: &LinesJob<'_>,
     runs: &mut [Run],
@@ -62,13 +62,13 @@ struct Passes<'a, 'j> {
 }
 
 impl Passes<'_, '_> {
-    /// One pass: merges groups of neighbours, each as many runs as the memory has blocks for.
+    /// Runs one pass: merges groups of adjacent runs, each as large as the memory has blocks for.
     fn run(&mut self, runs: Vec<Run>, write_buffers: &mut Vec<Lease>) -> Result<Vec<Run>, Error> {
         let fan_in_max = fan_in_max(&runs, &self.job.plan, &self.areas);
         let sizes = merge_groups(runs.len(), fan_in_max);
         let mut rest = runs.into_iter();
         let mut merged = Vec::new();
-        // The spiller has a write buffer of its own: the last one, or half of the only one.
+        // The spiller has its own write buffer: the last one, or half of the only one.
         let mut own = write_buffers.pop().expect("one for each thread");
         if write_buffers.is_empty() {
             write_buffers.push(own.split_off_front(align_down(own.len() as u64 / 2) as usize));
@@ -89,8 +89,8 @@ impl Passes<'_, '_> {
         Ok(merged)
     }
 
-    /// Merges a group to one run on scratch, unless an earlier process has. Returns its blocks, and
-    /// the spiller's write buffer.
+    /// Merges a group to one run on scratch, unless an earlier process has done so. Returns its
+    /// blocks, and the spiller's write buffer.
     fn merge_group(
         &mut self,
         group: &[Run],
@@ -124,7 +124,7 @@ impl Passes<'_, '_> {
         Ok((blocks, own.expect("the spiller returns it")))
     }
 
-    /// Gives back what runs took that were merged.
+    /// Returns the memory and scratch of merged runs.
     fn free(&mut self, group: Vec<Run>) -> Result<(), Error> {
         let merged: usize = group.iter().map(|run| run.blocks().len()).sum();
         self.job.indexed_blocks.fetch_sub(merged as u64, Relaxed);

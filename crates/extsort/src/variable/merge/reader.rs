@@ -1,17 +1,17 @@
-//! Which blocks of runs a merge reads, and when.
+//! Decides which blocks of runs a merge reads, and when.
 //!
-//! Every run holds the block in which the merge stands. The rest of the memory goes to the blocks
-//! that are needed next, judged by the beginnings of their first lines (Knuth's forecasting, vol.
-//! 3, 5.4.9). These are only a hint, because lines may be equal for longer than the index holds of
-//! them. So a run without a block always gets one before any other run gets its second, and the
-//! merge ends whatever the hint says.
+//! Every run holds the block at the merge's position. The rest of the memory goes to the blocks
+//! needed next, judged by the beginnings of their first lines (Knuth's forecasting, vol. 3, 5.4.9).
+//! These are only a hint, because lines may be equal for longer than the index holds of them. So a
+//! run without a block always gets one before any other run gets its second, and the merge ends
+//! whatever the hint says.
 //!
 //! There are blocks of two sizes, and a run may have both. For each run that will need a size and
-//! holds no block of it, one stays free; and one more for the line of the last cut. So a run that
+//! holds no block of it, one stays free, and one more for the line of the last cut. So a run that
 //! comes to a block of the other size finds memory for it, too.
 //!
-//! A compressed block is read into memory of its own; whoever merges decompresses it into its
-//! place.
+//! A compressed block is read into separate memory, and decompressed into its place by a merging
+//! thread.
 
 use super::super::input::{SortedInput, SortedRead};
 use super::super::job::LinesJob;
@@ -25,17 +25,17 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Completion;
 
-/// Bytes of reads in flight, at most.
+/// Most bytes of reads in flight.
 const FLIGHT_BYTES: usize = 32 << 20;
 
 /// Reads blocks.
 pub(crate) struct Reader<'a, 'j> {
     job: &'j LinesJob<'a>,
     memory: &'j MergeMemory,
-    /// Blocks, as run and number, in the order in which they should be needed.
+    /// Blocks, as run and number, in the order in which the merge is expected to need them.
     forecast: Vec<(u32, u32)>,
     forecast_at: usize,
-    /// Blocks that are being read or decompressed.
+    /// Number of blocks being read or decompressed.
     in_flight: usize,
     done_to: Sender<Completion>,
     pub(crate) done_from: Receiver<Completion>,
@@ -55,12 +55,12 @@ impl<'a, 'j> Reader<'a, 'j> {
         Reader { job, memory, forecast, forecast_at: 0, in_flight: 0, done_to, done_from }
     }
 
-    /// Whether no block is being read or decompressed.
+    /// True if no block is being read or decompressed.
     pub(crate) fn is_idle(&self) -> bool {
         self.in_flight == 0
     }
 
-    /// Starts as many reads as there is memory for. Returns whether it started any.
+    /// Starts as many reads as there is memory for. Returns true if it started any.
     pub(crate) fn start(&mut self, cursors: &mut [RunCursor<'_>]) -> Result<bool, Error> {
         let mut has_read = false;
         for (run, cursor) in cursors.iter_mut().enumerate() {
@@ -72,7 +72,7 @@ impl<'a, 'j> Reader<'a, 'j> {
         let mut reserved = [reserved(BlockSize::Short), reserved(BlockSize::Long)];
         for (run, cursor) in cursors.iter_mut().enumerate() {
             let RunCursor { run: Run::Sorted(_), loaded, .. } = &*cursor else { continue };
-            // A long block is taken only when nothing goes on without it.
+            // A long block is taken only if the merge can't go on without it.
             let is_wanted =
                 loaded.len() < SORTED_INPUT_BLOCKS && !cursor.needs_long && cursor.has_more();
             if is_wanted && self.is_available(cursor, BlockSize::Short, &mut reserved) {
@@ -106,8 +106,8 @@ impl<'a, 'j> Reader<'a, 'j> {
         Ok(has_read)
     }
 
-    /// Whether a run may have a block besides those that are `reserved` for others. If so, the one
-    /// that was reserved for itself no longer is.
+    /// True if a run may have a block besides those `reserved` for others. If so, the block
+    /// reserved for this run is released from `reserved`.
     fn is_available(
         &self,
         cursor: &RunCursor<'_>,
@@ -122,7 +122,7 @@ impl<'a, 'j> Reader<'a, 'j> {
         is_available
     }
 
-    /// Starts to read a run's next block, if there is memory. Returns whether it did.
+    /// Starts to read a run's next block, if there is memory. Returns true if it did.
     fn read(&mut self, cursor: &mut RunCursor<'_>, run: usize) -> Result<bool, Error> {
         if let Run::Sorted(input) = cursor.run {
             return self.read_sorted(cursor, &mut input.lock());
@@ -147,7 +147,7 @@ impl<'a, 'j> Reader<'a, 'j> {
         Ok(true)
     }
 
-    /// Reads the next block of a sorted input, at once.
+    /// Reads the next block of a sorted input, synchronously.
     fn read_sorted(
         &mut self,
         cursor: &mut RunCursor<'_>,
@@ -168,7 +168,7 @@ impl<'a, 'j> Reader<'a, 'j> {
         }
     }
 
-    /// Takes in a finished read. A block that has to be decompressed is returned.
+    /// Takes a finished read. Returns the block if it must be decompressed.
     pub(crate) fn finish<'r>(
         &mut self,
         cursors: &mut [RunCursor<'r>],
@@ -195,7 +195,7 @@ impl<'a, 'j> Reader<'a, 'j> {
         Ok(None)
     }
 
-    /// Takes in a block that was decompressed.
+    /// Takes a block that was decompressed.
     pub(crate) fn finish_decompressed(
         &mut self,
         cursors: &mut [RunCursor<'_>],

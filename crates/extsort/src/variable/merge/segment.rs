@@ -1,4 +1,5 @@
-//! A segment: what lies between two cuts of a merge, in every run. One thread merges it by itself.
+//! A segment: the lines between two cuts of a merge, in every run. One thread merges it
+//! independently.
 
 use super::super::block::LoadedBlock;
 use super::super::chunk::ChunkSlice;
@@ -7,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use xsort_kernels::lines::Lines;
 
-/// What a segment has of one run.
+/// A segment's lines in one run.
 pub(crate) enum RunSlice<'r> {
     /// Blocks, and the range of each that belongs to the segment.
     Blocks(Vec<(Arc<LoadedBlock>, Range<usize>)>),
@@ -15,19 +16,19 @@ pub(crate) enum RunSlice<'r> {
     InMemory(ChunkSlice<'r>),
 }
 
-/// What lies between two cuts.
+/// The lines between two cuts.
 pub(crate) struct Segment<'r> {
     /// Segments are numbered from 0 in the order of the output.
     pub(crate) number: usize,
-    /// In the order of the runs. Runs that have nothing in the segment are left out.
+    /// In the order of the runs. Runs without lines in the segment are omitted.
     pub(crate) slices: Vec<RunSlice<'r>>,
-    /// Where each run stands behind the segment, if the journal records that.
+    /// Position of each run at the end of the segment, if the journal records it.
     pub(crate) positions: Vec<RunPosition>,
-    /// The lines of the cuts on both sides; `None` where the segment is the first.
+    /// The lines of the cuts on both sides; `None` for the first segment.
     pub(crate) cut_lines: Option<(CutLine<'r>, CutLine<'r>)>,
 }
 
-/// The line before a cut. It stays where it is: it may be too long for a copy.
+/// The line before a cut. It is borrowed, since it may be too long for a copy.
 #[derive(Clone)]
 pub(crate) enum CutLine<'r> {
     InMemory(&'r [u8]),
@@ -45,12 +46,12 @@ impl CutLine<'_> {
 }
 
 impl Segment<'_> {
-    /// The lines between which all lines of the segment lie, if both are known.
+    /// The lines that bound all lines of the segment, if both are known.
     pub(crate) fn ends(&self) -> Option<(&[u8], &[u8])> {
         self.cut_lines.as_ref().map(|(low, high)| (low.bytes(), high.bytes()))
     }
 
-    /// For each run the text of its blocks, which [`lines`](Segment::lines) borrows.
+    /// The text of each run's blocks, which [`lines`](Segment::lines) borrows.
     pub(crate) fn texts(&self) -> Vec<Vec<&[u8]>> {
         fn texts<'s>(slice: &'s RunSlice<'_>) -> Vec<&'s [u8]> {
             match slice {
@@ -63,7 +64,7 @@ impl Segment<'_> {
         self.slices.iter().map(texts).collect()
     }
 
-    /// The slices as the merge kernel takes them.
+    /// The slices in the form that the merge kernel takes.
     pub(crate) fn lines<'s>(&'s self, texts: &'s [Vec<&'s [u8]>]) -> Vec<Lines<'s>> {
         let lines = |(slice, texts): (&'s RunSlice<'_>, &'s Vec<&'s [u8]>)| match slice {
             RunSlice::Blocks(_) => Lines::Blocks(texts),

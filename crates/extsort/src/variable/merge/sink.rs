@@ -1,4 +1,4 @@
-//! Where merged lines go: the output, or a run on scratch.
+//! Destinations of merged lines: the output, or a run on scratch.
 
 use super::super::job::LinesJob;
 use super::super::run::Run;
@@ -14,17 +14,17 @@ use std::sync::Arc;
 use std::time::Instant;
 use xsort_disk::BlockPool;
 
-/// Where merged lines go.
+/// A destination of merged lines.
 pub(crate) trait Sink: Send {
-    /// Whether lines are merged for the last time.
+    /// True if lines are merged for the last time.
     const IS_OUTPUT: bool;
 
-    /// Takes the next bytes, and their CRC-32 if there is a journal. If they end within a line,
+    /// Writes the next bytes. `crc` is their CRC-32, with a journal. If they end within a line,
     /// `to_come` bytes of it are missing, its delimiter included.
     fn write(&mut self, bytes: &[u8], crc: Option<u32>, to_come: usize) -> Result<(), Error>;
 
-    /// Ends a segment: the positions of all runs behind it, if the journal records these, and what
-    /// was merged.
+    /// Ends a segment. The arguments are the positions of all runs after it, if the journal records
+    /// these, and the merged lines.
     fn end_segment(&mut self, _: &[RunPosition], _: MergedLines) -> Result<(), Error> {
         Ok(())
     }
@@ -38,21 +38,21 @@ impl Sink for Spiller<'_, '_> {
     }
 }
 
-/// Lines that were merged.
+/// Counts of merged lines.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct MergedLines {
-    /// How many, duplicates that were dropped included.
+    /// Number of lines, dropped duplicates included.
     pub(crate) lines: u64,
-    /// The sum of their hashes.
+    /// Sum of the lines' hashes.
     pub(crate) hash_sum: u64,
 }
 
-/// How far the output is written, as the journal records it.
+/// The progress of the output, as the journal records it.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct OutputProgress {
-    /// First, because the checkpoint reads only this.
+    /// The first field, because the checkpoint reads only this one.
     pub(crate) prefix: OutputPrefix,
-    /// Where each run stands.
+    /// Position of each run.
     pub(crate) positions: Vec<RunPosition>,
     pub(crate) merged: MergedLines,
 }
@@ -61,7 +61,8 @@ impl OutputProgress {
     /// Checks that the positions are in these runs.
     ///
     /// # Errors
-    /// What is wrong, if they aren't.
+    ///
+    /// A message about positions that aren't.
     pub(crate) fn check(&self, runs: &[Run]) -> Result<(), String> {
         let positions = &self.positions;
         let is_in = |(&(blocks, offset), run): (&RunPosition, &Run)| match run.blocks().get(blocks)
@@ -80,7 +81,7 @@ impl OutputProgress {
 /// The output of the last merge.
 pub(crate) struct MergedOutput<'o> {
     target: OutputTarget<'o>,
-    /// What was written, without its tail.
+    /// The prefix that was written, without its tail.
     prefix: OutputPrefix,
     merged: MergedLines,
     journal: JournalHandle<'o>,
@@ -88,15 +89,15 @@ pub(crate) struct MergedOutput<'o> {
     recorded_at: Instant,
 }
 
-/// What the output is written to.
+/// The writer of the output.
 pub(crate) enum OutputTarget<'o> {
     Stream(&'o mut (dyn Write + Send)),
     File(WriteBehind<'o>),
 }
 
 impl<'o> OutputTarget<'o> {
-    /// The output of a job without a checkpoint: its file past the page cache if possible, else the
-    /// stream.
+    /// The output of a job without a checkpoint: its file, bypassing the page cache if possible,
+    /// else the stream.
     pub(crate) fn open(
         job: &'o LinesJob<'_>,
         output: &'o mut (dyn Write + Send),
@@ -113,7 +114,7 @@ impl<'o> OutputTarget<'o> {
 }
 
 impl<'o> MergedOutput<'o> {
-    /// An output to which an earlier process may have written `prefix`, from these lines.
+    /// An output of which an earlier process may have written `prefix`, from the lines in `merged`.
     pub(crate) fn new(
         target: OutputTarget<'o>,
         prefix: OutputPrefix,
@@ -124,7 +125,7 @@ impl<'o> MergedOutput<'o> {
         MergedOutput { target, prefix, merged, journal, recorded_at: Instant::now() }
     }
 
-    /// Ends the output. Returns what was written.
+    /// Ends the output. Returns the prefix that was written.
     pub(crate) fn end(self) -> Result<OutputPrefix, Error> {
         match self.target {
             OutputTarget::Stream(stream) => stream.flush().map_err(Error::Output)?,

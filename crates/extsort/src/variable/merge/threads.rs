@@ -1,4 +1,4 @@
-//! One merge of runs into a sink: on this thread, or on several with this one to coordinate.
+//! One merge of runs into a sink: on one thread, or on several that the calling thread coordinates.
 
 use super::super::areas::Areas;
 use super::super::chunk::Chunk;
@@ -15,14 +15,14 @@ use crossbeam_channel::{Receiver, Sender, never, unbounded};
 use xsort_disk::Lease;
 use xsort_kernels::lines::SameBytes;
 
-/// Least bytes of a segment where all runs are in memory: it stays in a core's cache on its way to
-/// the page cache, and threads wait less for their turn to write.
+/// Least bytes of a segment if all runs are in memory. Such a segment stays in a core's cache until
+/// it is written to the page cache, and threads wait less for their turn to write.
 const SEGMENT_BYTES_IN_MEMORY: usize = 1 << 20;
-/// The same for each run, because each cut searches all of them.
+/// Least bytes of a segment per run in memory, because each cut searches all runs.
 const RUN_BYTES_IN_MEMORY: usize = 32 << 10;
 
-/// Merges `runs` into `sink`, with a thread for each write buffer. Returns the sink, and the memory
-/// of `areas`.
+/// Merges `runs` into `sink`, with one thread per write buffer. Returns the sink, and the memory of
+/// `areas`.
 pub(crate) fn merge_runs<S: Sink>(
     job: &LinesJob<'_>,
     runs: &[Run],
@@ -45,11 +45,11 @@ pub(crate) fn merge_runs<S: Sink>(
     Ok((writer.into_sink(), memory.into_areas()))
 }
 
-/// What a merge has, however many threads do it.
+/// The state of a merge that doesn't depend on its number of threads.
 struct OneMerge<'a, 'j, S> {
     job: &'j LinesJob<'a>,
     runs: &'j [Run],
-    /// Bytes that are the same in all keys, if that is known.
+    /// Bytes that all keys share, if known.
     same: Option<&'j SameBytes>,
     start: &'j MergeStart,
     memory: &'j MergeMemory,
@@ -70,8 +70,7 @@ impl<'j, S: Sink> OneMerge<'_, 'j, S> {
         let (segments, segments_from) = unbounded();
         let (done, outcomes) = unbounded();
         let mut write_buffers = write_buffers.iter_mut();
-        // However the scope's work ends, it drops the tasks' senders, and with these the threads
-        // end.
+        // In any case the end of the scope drops the tasks' senders, and that ends the threads.
         std::thread::scope(|scope| {
             let started = spawn_up_to(
                 scope,
@@ -92,8 +91,8 @@ impl<'j, S: Sink> OneMerge<'_, 'j, S> {
         });
     }
 
-    /// Merges to the end. An error fails the job at once: threads that wait for their turn to write
-    /// wait until then.
+    /// Merges to the end. An error fails the job at once, because threads that wait for their turn
+    /// to write wait until then.
     fn coordinate(&self, segment_bytes: usize, workers: impl MergeWorkers<'j>) {
         let OneMerge { job, runs, start, memory, .. } = *self;
         let merge = Coordinator::new(job, runs, start, memory, segment_bytes, workers);
@@ -103,7 +102,7 @@ impl<'j, S: Sink> OneMerge<'_, 'j, S> {
     }
 }
 
-/// Bytes of a segment, so that it rarely needs the write buffer twice.
+/// Bytes of a segment, chosen so that it rarely needs the write buffer twice.
 fn segment_bytes(runs: &[Run], write_buffer: &Lease) -> usize {
     let most = write_buffer.len() / 4 * 3;
     if !runs.iter().all(Run::is_in_memory) {

@@ -1,4 +1,4 @@
-//! What the threads of a merge do: merge segments, and decompress blocks for the next ones.
+//! The tasks of a merge's threads: merging segments, and decompressing blocks for the next ones.
 
 use super::super::job::{LinesJob, PIECE_ROOM, SegmentForm};
 use super::super::options::LinesOptions;
@@ -13,15 +13,15 @@ use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Lease;
 use xsort_kernels::lines::{Filled, LineMerge, SameBytes};
 
-/// A task for a thread that merges.
+/// A task for a merging thread.
 pub(crate) enum MergeTask<'r> {
     Merge(Segment<'r>),
     Decompress(CompressedBlock<'r>),
 }
 
-/// What became of it.
+/// The outcome of a task.
 pub(crate) enum MergeOutcome {
-    /// A segment of so many lines was merged and written.
+    /// A segment was merged and written. The value is its number of lines.
     Merged(u64),
     Decompressed(DecompressedBlock),
 }
@@ -29,7 +29,7 @@ pub(crate) enum MergeOutcome {
 /// Does tasks.
 pub(crate) struct MergeWorker<'a, 'j, S> {
     job: &'j LinesJob<'a>,
-    /// Bytes that are the same in all keys, if that is known.
+    /// Bytes that all keys share, if known.
     same: Option<&'j SameBytes>,
     writer: &'j OrderedWriter<S>,
     decompressor: BlockDecompressor,
@@ -44,7 +44,8 @@ impl<'a, 'j, S: Sink> MergeWorker<'a, 'j, S> {
         MergeWorker { job, same, writer, decompressor: BlockDecompressor::default() }
     }
 
-    /// Does tasks until there are no more segments. Blocks go first: a cut may wait for them.
+    /// Does tasks until there are no more segments. Blocks go first, because a cut may wait for
+    /// them.
     pub(crate) fn run(
         mut self,
         write_buffer: &mut Lease,
@@ -71,7 +72,7 @@ impl<'a, 'j, S: Sink> MergeWorker<'a, 'j, S> {
         }
     }
 
-    /// Does one task. Its memory has been returned when this returns.
+    /// Does one task. All memory of the task is returned by then.
     pub(crate) fn work(
         &mut self,
         task: MergeTask<'_>,
@@ -88,7 +89,7 @@ impl<'a, 'j, S: Sink> MergeWorker<'a, 'j, S> {
         }
     }
 
-    /// Merges a segment. Returns how many lines it had.
+    /// Merges a segment. Returns its number of lines.
     fn merge(&self, segment: &Segment<'_>, write_buffer: &mut [u8]) -> Result<u64, Error> {
         let LinesJob { order, options, failure, form, .. } = self.job;
         let stage_times = &self.job.gauges.stage_times;
@@ -135,7 +136,7 @@ impl<'a, 'j, S: Sink> MergeWorker<'a, 'j, S> {
     }
 }
 
-/// Writes what becomes of the next lines to `out`: whole ones, or a piece of one that is longer.
+/// Writes the next lines in their output form to `out`: whole lines, or a piece of a longer one.
 fn fill_formed(
     merge: &mut dyn LineMerge<'_>,
     form: &mut dyn SegmentForm,

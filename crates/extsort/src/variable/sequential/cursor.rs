@@ -1,27 +1,27 @@
-//! An input of a plain merge, and the line at which it stands.
+//! An input of a plain merge, and its current line.
 
 use super::super::input::{InputReader, LinesInput};
 use crate::Error;
 
-/// An input, and the line at which it stands.
+/// An input, and its current line.
 pub(crate) struct InputCursor {
     pub(crate) reader: InputReader<'static>,
     delimiter: u8,
     buffer: Vec<u8>,
-    /// The part of the buffer that is read and not yet merged. It begins with the line.
+    /// The part of the buffer that is read and not yet merged. It begins with the current line.
     from: usize,
     to: usize,
-    /// The line's length.
+    /// Length of the current line in bytes.
     line_bytes: usize,
-    /// The first word of its key.
+    /// The first key word of the current line.
     pub(crate) word: u64,
-    /// Its key, if keys are dear and the line isn't long.
+    /// Key of the current line, if keys are costly and the line isn't long.
     pub(crate) key: Vec<u8>,
-    /// Whether there is a line.
+    /// True if there is a current line.
     pub(crate) is_live: bool,
 }
 
-/// What a cursor stands at.
+/// The result of reading the next line.
 pub(crate) enum Standing {
     Line,
     /// The beginning of a line that is longer than the buffer.
@@ -44,17 +44,17 @@ impl InputCursor {
         }
     }
 
-    /// The line, without its delimiter.
+    /// The current line, without its delimiter.
     pub(crate) fn line(&self) -> &[u8] {
         &self.buffer[self.from..][..self.line_bytes]
     }
 
-    /// Bytes of the buffer.
+    /// Size of the buffer in bytes.
     pub(crate) fn buffer_bytes(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Goes behind the line.
+    /// Moves past the current line.
     pub(crate) fn pass_line(&mut self) {
         self.from += self.line_bytes + 1;
     }
@@ -83,14 +83,14 @@ impl InputCursor {
         }
     }
 
-    /// Makes the buffer larger by `bytes`.
+    /// Enlarges the buffer by `bytes` bytes.
     pub(crate) fn grow(&mut self, bytes: usize) {
         self.buffer.reserve_exact(bytes);
         self.buffer.resize(self.buffer.len() + bytes, 0);
     }
 
-    /// Makes the buffer as small as its content allows, but not smaller than `buffer_bytes`.
-    /// Returns by how much.
+    /// Shrinks the buffer as far as its content allows, but not below `buffer_bytes`. Returns the
+    /// number of bytes freed.
     pub(crate) fn shrink(&mut self, buffer_bytes: usize) -> usize {
         let before = self.buffer.len();
         self.buffer.copy_within(self.from..self.to, 0);
@@ -100,7 +100,7 @@ impl InputCursor {
         before - self.buffer.len()
     }
 
-    /// Frees the buffer, at the end of the input. Returns how large it was.
+    /// Frees the buffer, at the end of the input. Returns its size in bytes.
     pub(crate) fn end(&mut self) -> usize {
         self.is_live = false;
         std::mem::take(&mut self.buffer).len()

@@ -1,9 +1,9 @@
-//! The plain merge: one thread always takes the smallest line, of equal ones that of the first
+//! The plain merge: one thread always takes the smallest line, and of equal lines that of the first
 //! input.
 //!
-//! It starts without a plan, which makes it the faster merge of little. And it is the merge whose
-//! result is defined for inputs that are not in order, as GNU sort has it: a line that is smaller
-//! than the one before it in its input follows at once.
+//! It starts without a plan, so it is the faster merge for little data. Its result is also defined
+//! for inputs that are not in order, as GNU sort defines it: a line smaller than the one before it
+//! in its input follows at once.
 
 use super::super::input::{LinesInput, total_bytes};
 use super::super::options::LinesOptions;
@@ -16,24 +16,25 @@ use std::io::Write;
 use std::time::Instant;
 use xsort_kernels::lines::{LineComparer, LineKernels};
 
-/// What an input takes besides its buffer: itself, and the names of its file.
+/// Memory per input besides its buffer, in bytes: its state, and the names of its file.
 const INPUT_BYTES: u64 = 1 << 10;
-/// Merged lines are written once there are so many bytes of them.
+/// Merged lines are written once the buffer has this many bytes.
 const WRITE_BUFFER_BYTES: usize = 64 << 10;
 
-/// How many inputs [`merge_sequential`] has memory for at once: at least two. Half of the memory is
-/// for long lines.
+/// Most inputs that [`merge_sequential`] has memory for at once, at least two. Half of the memory
+/// is for long lines.
 ///
-/// To merge more, merge neighbours first ([`merge_passes`](super::merge_passes)).
+/// To merge more, merge adjacent inputs first ([`merge_passes`](super::merge_passes)).
 pub fn sequential_inputs_max(options: &LinesOptions) -> usize {
     let budget_bytes = usable_bytes(options, options.budget_bytes);
     ((budget_bytes / 2 / (BUFFER_BYTES_MIN + INPUT_BYTES)) as usize).max(2)
 }
 
 /// Merges `inputs`, at most [`sequential_inputs_max`], and writes them to `output`. Lines that
-/// compare equal come in the order of the inputs.
+/// compare equal keep the order of the inputs.
 ///
 /// # Errors
+///
 /// If an input or the output fails, or if the next lines of all inputs are too long for the budget.
 pub fn merge_sequential(
     options: &LinesOptions,
@@ -46,7 +47,7 @@ pub fn merge_sequential(
     merge_part((options, &whole), order, inputs, output, observer)
 }
 
-/// Merges some inputs of a merge in passes, or all.
+/// Merges all inputs, or a group of them in a merge with passes.
 pub(super) fn merge_part(
     (options, whole): (&LinesOptions, &WholeMerge),
     order: &dyn LineKernels,
@@ -88,7 +89,7 @@ pub(super) fn merge_part(
     })
 }
 
-/// The plan for reports: nothing but a buffer for each input, and one for the output.
+/// The plan for reports: only a buffer for each input, and one for the output.
 fn plan(buffer_bytes: usize) -> Plan {
     Plan {
         threads: 1,
@@ -108,7 +109,7 @@ fn plan(buffer_bytes: usize) -> Plan {
 /// Finds lines that are equal to the one before.
 struct Duplicates<'a> {
     comparer: Box<dyn LineComparer + 'a>,
-    /// The last line that was no duplicate, and its word.
+    /// The key word of the last line that was no duplicate.
     word: u64,
     last: Option<Vec<u8>>,
 }
@@ -168,7 +169,7 @@ impl<'o> LineWriter<'o> {
         Ok(())
     }
 
-    /// Writes what was collected.
+    /// Writes the collected lines.
     fn flush(&mut self) -> Result<(), Error> {
         self.output.write_all(&self.buffer).map_err(Error::Output)?;
         self.observer.advance(self.buffer.len() as u64);
@@ -176,7 +177,7 @@ impl<'o> LineWriter<'o> {
         Ok(())
     }
 
-    /// Writes the rest. Returns how many bytes were written in all.
+    /// Writes the rest. Returns the total number of bytes written.
     fn end(self) -> Result<u64, Error> {
         self.output
             .write_all(&self.buffer)

@@ -2,10 +2,10 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `merge` | always the smallest line, of equal ones that of the first input |
+//! | `merge` | always takes the smallest line, of equal lines that of the first input |
 //! | `passes` | merges of more inputs than memory allows at once |
 //! | `tree` | inputs as a loser tree, by their next lines |
-//! | `cursor` | an input, and the line at which it stands |
+//! | `cursor` | an input, and its current line |
 
 mod cursor;
 mod merge;

@@ -1,8 +1,8 @@
-//! Plain merges of more inputs than memory allows at once: neighbours are merged to temporary files
-//! first.
+//! Plain merges of more inputs than memory allows at once: adjacent inputs are first merged to
+//! temporary files.
 //!
-//! The result is that of one merge, also if inputs are not in order: what follows a line that is
-//! larger than it goes along with that line in each of the merges.
+//! The result is that of one merge, even if inputs are not in order: lines that follow a larger
+//! line go along with it in each of the merges.
 
 use super::super::input::{Content, LinesInput};
 use super::super::options::LinesOptions;
@@ -27,12 +27,12 @@ pub enum PassError {
     Merge(Error),
 }
 
-/// Where the files of merge passes go.
+/// How merge passes create their temporary files.
 #[derive(Clone, Copy)]
 pub struct TemporaryFiles<'a> {
-    /// Names the files in errors.
+    /// The directory, which names the files in errors.
     pub directory: &'a Path,
-    /// Creates a file, which is gone once it is closed.
+    /// Creates a file that is removed once it is closed.
     pub create: &'a dyn Fn() -> io::Result<File>,
 }
 
@@ -42,9 +42,10 @@ impl std::fmt::Debug for TemporaryFiles<'_> {
     }
 }
 
-/// Merges neighbours until at most `inputs_max` inputs are left. Duplicates stay.
+/// Merges adjacent inputs until at most `inputs_max` are left. Duplicates stay.
 ///
 /// # Errors
+///
 /// If an input or a temporary file fails.
 pub fn merge_passes(
     options: &LinesOptions,
@@ -81,7 +82,7 @@ pub fn merge_passes(
     Ok(inputs)
 }
 
-/// A file that merges are written to, one after the other, and how long it is.
+/// A file that merges are written to, one after the other, and its length.
 struct PassOutput {
     file: Arc<File>,
     bytes: u64,

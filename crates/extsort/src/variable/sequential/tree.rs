@@ -1,5 +1,5 @@
-//! The inputs of a plain merge as a loser tree, by their next lines: each line is compared as often
-//! as the logarithm of the number of inputs says.
+//! The inputs of a plain merge as a loser tree, by their next lines. Each line takes a number of
+//! comparisons logarithmic in the number of inputs.
 
 use super::super::input::{LinesInput, too_long};
 use super::super::options::LinesOptions;
@@ -10,16 +10,17 @@ use xsort_kernels::lines::{ByBytes, LineComparer, LineKernels, LineOrder};
 
 /// Bytes of an input's buffer, unless a line is longer or memory is scarce.
 pub(crate) const BUFFER_BYTES_MAX: u64 = 64 << 10;
-/// Least bytes of an input's buffer. A small file gets no more than it has bytes, because the
-/// system takes longer to provide the memory than the merge does.
+/// Least bytes of an input's buffer. A small file's buffer is no larger than the file, because the
+/// system takes longer to provide memory than the merge takes.
 pub(crate) const BUFFER_BYTES_MIN: u64 = 4 << 10;
 
-/// Keys of longer lines aren't made: they would take more than is counted for an input.
+/// Keys are built only for lines up to this length in bytes. Longer ones would exceed the memory
+/// counted for an input.
 const KEYED_LINE_BYTES_MAX: usize = 256;
 
-/// A merge with all of its passes: what a larger budget does at once.
+/// The inputs of a merge before its passes. A larger budget would merge them at once.
 pub(crate) struct WholeMerge {
-    /// Bytes of each input, if that is known.
+    /// Bytes of each input, if known.
     pub(crate) sizes: Vec<Option<u64>>,
     pub(crate) is_unique: bool,
 }
@@ -31,23 +32,23 @@ impl WholeMerge {
     }
 }
 
-/// All inputs. Two of them meet at each node: the smaller goes on to the node at half its number,
-/// the other stays.
+/// All inputs. Two of them meet at each node: the smaller one advances to the node at half its
+/// number, the other stays.
 pub(crate) struct InputTree<'a> {
     comparer: Box<dyn LineComparer + 'a>,
     options: &'a LinesOptions,
     whole: &'a WholeMerge,
     /// Bytes of the budget that are left for long lines.
     free_bytes: usize,
-    /// Bytes of an input's buffer that holds no long line.
+    /// Bytes of a buffer without a long line.
     buffer_bytes: usize,
     inputs: Vec<InputCursor>,
-    /// Whether words of keys are made. Where they don't decide alone, because a language does, they
-    /// cost more than comparisons, unless a number comes first.
+    /// True if key words are computed. Where a language's rules decide after them, they cost more
+    /// than comparisons, except for keys that begin with a number.
     has_words: bool,
-    /// Whether the keys of lines are made, each once.
+    /// True if the key of each line is built once.
     has_keys: bool,
-    /// The input with the smallest line, and from 1 on the loser at each node.
+    /// The input with the smallest line at 0, and the loser at each node from 1 on.
     nodes: Vec<usize>,
 }
 
@@ -82,15 +83,15 @@ impl<'a> InputTree<'a> {
         Ok(tree)
     }
 
-    /// The smallest line, of equal ones that of the first input, and the word of its key, 0 if
-    /// there are no words; `None` when all are merged.
+    /// Returns the key word of the smallest line (0 without words) and the line; of equal lines
+    /// that of the first input. `None` when all are merged.
     #[inline]
     pub(crate) fn first(&self) -> Option<(u64, &[u8])> {
         let first = self.inputs.get(*self.nodes.first()?)?;
         first.is_live.then(|| (first.word, first.line()))
     }
 
-    /// Goes on behind the smallest line.
+    /// Moves past the smallest line.
     #[inline]
     pub(crate) fn advance(&mut self) -> Result<(), Error> {
         let mut winner = self.nodes[0];
@@ -107,11 +108,11 @@ impl<'a> InputTree<'a> {
         Ok(())
     }
 
-    /// Has the inputs meet for the first time.
+    /// Runs the first tournament of all inputs.
     fn build(&mut self) {
         let inputs = self.inputs.len();
         self.nodes = vec![0; inputs];
-        // The winner at each node; the leaves are behind the nodes.
+        // The winner at each node; the leaves follow the nodes.
         let mut winners: Vec<usize> = (0..2 * inputs).map(|at| at.wrapping_sub(inputs)).collect();
         for node in (1..inputs).rev() {
             let (a, b) = (winners[2 * node], winners[2 * node + 1]);
@@ -123,7 +124,7 @@ impl<'a> InputTree<'a> {
         }
     }
 
-    /// Brings an input to its next line, if there is one.
+    /// Moves an input to its next line, or ends it.
     fn read_line(&mut self, number: usize) -> Result<(), Error> {
         loop {
             let input = &mut self.inputs[number];
@@ -142,7 +143,7 @@ impl<'a> InputTree<'a> {
         }
     }
 
-    /// Makes the key of an input's line, or a word of it, if that spares more than it costs.
+    /// Builds the key of an input's line, or a word of it, if that saves more than it costs.
     #[inline]
     fn make_key(&mut self, number: usize) {
         let input = &mut self.inputs[number];
@@ -158,7 +159,7 @@ impl<'a> InputTree<'a> {
         }
     }
 
-    /// Makes an input's buffer larger, up to twice its size, as far as there is memory.
+    /// Enlarges an input's buffer, at most to twice its size, as far as there is memory.
     fn grow(&mut self, number: usize) -> Result<(), Error> {
         let (copies, bytes) = (self.copies(), self.inputs[number].buffer_bytes());
         if self.free_bytes / copies < bytes {
@@ -176,8 +177,8 @@ impl<'a> InputTree<'a> {
         Ok(())
     }
 
-    /// The refusal of the line at which an input stands. The budget that it names is enough if all
-    /// inputs that are large enough have lines of this length at the same time.
+    /// Returns the error for an input's current line, which is too long. The budget it names is
+    /// enough if all inputs that are large enough have lines of this length at the same time.
     fn refuse_long_line(&mut self, number: usize) -> Error {
         let WholeMerge { sizes, is_unique } = self.whole;
         let copies = copies(*is_unique) as u64;
@@ -197,7 +198,7 @@ impl<'a> InputTree<'a> {
         copies(self.options.is_unique)
     }
 
-    /// Whether the line of input `a` comes before that of `b`. One that is at its end comes last.
+    /// True if the line of input `a` comes before that of `b`. An input at its end comes last.
     fn is_before(&mut self, a: usize, b: usize) -> bool {
         let (first, second) = (&self.inputs[a], &self.inputs[b]);
         if !(first.is_live && second.is_live) {
@@ -214,19 +215,20 @@ impl<'a> InputTree<'a> {
     }
 }
 
-/// How often a long line is in memory: where duplicates are dropped, the last line is kept, too.
+/// Number of copies of a long line in memory: the last line is kept, too, if duplicates are
+/// dropped.
 fn copies(is_unique: bool) -> usize {
     if is_unique { 2 } else { 1 }
 }
 
-/// Bytes of the longest line that inputs of these sizes may all have at once in `room` bytes. A
-/// buffer grows to twice the line, except if its input is smaller.
+/// Length in bytes of the longest line that inputs of these sizes may all have at once in `room`
+/// bytes. A buffer grows to twice the line, or to the size of its input if that is smaller.
 fn longest_in_all(sizes: &[Option<u64>], room: u64) -> usize {
     let taken = |line_bytes: u64| -> u64 {
         let of_input = |bytes: &Option<u64>| bytes.unwrap_or(u64::MAX).min(2 * line_bytes);
         sizes.iter().map(of_input).fold(0, u64::saturating_add)
     };
-    // Bytes by halves: no line is longer than the room.
+    // Bisection: no line is longer than the room.
     let (mut fits, mut too_long) = (0, room + 1);
     while too_long - fits > 1 {
         let middle = fits + (too_long - fits) / 2;

@@ -31,7 +31,7 @@ fn mark(locale: &Locale, line: &[u8], part: Range<usize>, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// Columns that `text` takes on a terminal, tabs one each, other control characters none.
+/// Columns that `text` takes on a terminal. Tabs take one each, other control characters none.
 fn columns(locale: &Locale, text: &[u8]) -> usize {
     let of_byte =
         |byte: u8| usize::from(byte == b'\t' || !locale.classes.control[usize::from(byte)]);
@@ -45,8 +45,8 @@ fn columns(locale: &Locale, text: &[u8]) -> usize {
     let mut columns = 0;
     let mut chunks = text.utf8_chunks().peekable();
     while let Some(chunk) = chunks.next() {
-        // A byte that belongs to no character takes a column; so do all bytes of one that is cut
-        // off.
+        // A byte that belongs to no character takes a column. A character cut off at the end takes
+        // one in all.
         let cut =
             std::str::from_utf8(chunk.invalid()).err().filter(|error| error.error_len().is_none());
         let is_cut = cut.is_some() && chunks.peek().is_none();

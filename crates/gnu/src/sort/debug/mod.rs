@@ -1,5 +1,5 @@
-//! `--debug`: marks under the parts of lines that are compared, and warnings of options that may
-//! not be meant.
+//! `--debug`: marks under the parts of lines that are compared, and warnings of options that may be
+//! mistakes.
 //!
 //! ```text
 //! a>10          the line, tabs as `>`

@@ -1,12 +1,12 @@
-//! What `--debug` says before it sorts: which rules order text, and which options may not do what
-//! was meant.
+//! The warnings that `--debug` prints before the sort: the rules that order text, and options that
+//! may not do what was meant.
 
 use super::super::command::{Command, Flags, KeyField};
 use crate::getopt::Quoting;
 use crate::locale::{Collation, Locale};
 
-/// The warnings for `command`, each a line without the program's name. Say "failed to set locale"
-/// before them if there was none of the asked name.
+/// The warnings for `command`, each a line without the program's name. Print "failed to set locale"
+/// before them if the requested locale is missing.
 pub fn warnings(command: &Command, locale: &Locale) -> Vec<Vec<u8>> {
     let mut said = Said { lines: Vec::new(), quoting: Quoting(locale) };
     match locale.collation {
@@ -69,7 +69,7 @@ impl Said<'_> {
         self.say([b"obsolescent key ", &old[..], b" used; consider ", &new, b" instead"].concat());
     }
 
-    /// Marks in numbers that separate fields too, and the decimal point, of which few think.
+    /// Warns of characters in numbers that also separate fields, and tells the decimal point.
     fn warn_of_numbers(&mut self, command: &Command, locale: &Locale) {
         let has = |is: fn(&Flags) -> bool| command.keys.iter().any(|key| is(&key.flags));
         let spans = |is: fn(&Flags) -> bool| {
@@ -112,7 +112,7 @@ impl Said<'_> {
         );
     }
 
-    /// Global options that no key has.
+    /// Warns of global options that no key has.
     fn warn_of_ignored(&mut self, command: &Command) {
         let mut ignored = command.global;
         for key in &command.keys {
@@ -133,13 +133,13 @@ impl Said<'_> {
     }
 }
 
-/// Numbers that may have separators of thousands.
+/// True for numbers that may have group separators.
 fn is_basic(flags: &Flags) -> bool {
     flags.numeric || flags.human
 }
 
-/// Leaves in `flags` what `key` doesn't have. `-d` and `-i` are two ways to do one thing, of which
-/// a key has one.
+/// Removes from `flags` the options that `key` has. `-d` and `-i` are two ways to ignore
+/// characters, and a key has only one of them.
 fn take_away(flags: &mut Flags, key: Flags) {
     let which = |flags: &Flags| (flags.dictionary, !flags.dictionary && flags.nonprinting);
     if which(flags) == which(&key) {
@@ -162,7 +162,7 @@ fn is_at_start(key: &KeyField) -> bool {
     key.start_field == 0 && key.start_char == 0
 }
 
-/// True if blanks before fields count, where one might not think so.
+/// True if blanks before fields count, where this is unexpected.
 fn counts_blanks(key: &KeyField) -> bool {
     let Flags { start_blanks, end_blanks, .. } = key.flags;
     let end_char = key.end.map_or(0, |end| end.char);
@@ -173,7 +173,7 @@ fn counts_blanks(key: &KeyField) -> bool {
     (!start_blanks && (!skips_anyway || key.start_char != 0)) || (!end_blanks && end_char != 0)
 }
 
-/// True if a number's key goes beyond the field in which it begins.
+/// True if a number's key extends beyond the field in which it begins.
 fn spans_fields(key: &KeyField) -> bool {
     key.end.is_none_or(|end| end.field > key.start_field)
 }

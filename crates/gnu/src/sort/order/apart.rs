@@ -1,42 +1,43 @@
-//! Keys apart from their lines: bytes that are made once and travel before the line, so that
-//! nobody looks for its fields again.
+//! Keys apart from their lines: bytes that are built once and travel before the line, so that its
+//! fields are found only once.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::{Head, Key, Order, Scratch};
 
-/// Words of the last resort that keys end with, where ties are judged: they decide most of them.
+/// Words of the last resort at the end of keys, for [`Ties::Judged`]. They decide most ties.
 const LAST_RESORT_WORDS: usize = 2;
 
-/// Where keys may be several times as long as their texts, they are cut to so many bytes.
+/// Keys that may be several times as long as their texts are cut to this many bytes.
 const CUT_BYTES: usize = 64 << 10;
 
-/// Keys are short if they are such a part of those that words are made of.
+/// Keys are short if they have at most this share of the bytes of the keys used for words, as a
+/// divisor.
 const SHORT_SHARE: usize = 2;
 
-/// How lines compare whose keys, as [`LineKeys::push`] writes them, are equal.
+/// The order of lines whose keys from [`LineKeys::push`] are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ties {
-    /// They are equal.
+    /// The lines are equal.
     Equal,
     /// By their bytes.
     Bytes,
-    /// As [`LineKeys::compare_ties`] says.
+    /// By [`LineKeys::compare_ties`].
     Judged,
 }
 
-/// Where a key goes that is a part of its line as it is.
+/// Where a key is stored that is a part of its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPlace {
-    /// Before its line, as a copy.
+    /// A copy before the line.
     Before,
-    /// It is at the beginning of its line, and stays there.
+    /// At the beginning of its line, where it stays.
     Beginning,
-    /// From its line to the front. The bytes before the key tell that it comes next, with its first
-    /// byte if that stays there, too.
+    /// Moved from its line to the front. The bytes before the key, with its first byte if that
+    /// stays, tell that the key comes next.
     Moved {
-        /// Whether the first byte behind those before the key is in both places.
+        /// True if the first byte after the bytes before the key is in both places.
         first_stays: bool,
     },
 }
@@ -45,21 +46,20 @@ pub enum KeyPlace {
 #[derive(Clone, Debug)]
 pub struct LineKeys {
     order: Order,
-    /// The same without the last resort.
+    /// The order without its last resort.
     keys: Order,
     ties: Ties,
-    /// Whether a key is a part of the line as it is.
+    /// True if a key is an unchanged part of the line.
     are_parts: bool,
-    /// Longer keys are cut: those by the rules of a language are several times as long as their
-    /// texts, if these aren't plain words.
+    /// Longer keys are cut. Keys by the rules of a language are several times as long as their
+    /// texts, except for plain words.
     key_bytes_max: usize,
 }
 
 impl LineKeys {
-    /// Those of `order`; `None` if it is cheaper to look at the lines again than to keep keys, even
-    /// where words of many lines are the same, as where many lines stay equal by the rules of a
-    /// language: these would all be judged. With `is_unique`, only the first of lines that are the
-    /// same is wanted.
+    /// The keys of `order`. `None` if reading the lines again is cheaper than keeping keys, even
+    /// where many lines have equal words, or where many lines stay equal by the rules of a language
+    /// and all would be judged. `is_unique` is true if only the first of equal lines is kept.
     #[must_use]
     pub fn new(order: &Order, is_unique: bool) -> Option<LineKeys> {
         let can_be_short = order.keys.iter().all(Key::can_be_short);
@@ -86,8 +86,8 @@ impl LineKeys {
         Some(LineKeys { order: order.clone(), keys, ties, are_parts, key_bytes_max })
     }
 
-    /// Whether keys of such lines are short. By the rules of a language those of plain words are;
-    /// others take longer to make, and to compare, than the lines.
+    /// True if the keys of such lines are short. By the rules of a language those of plain words
+    /// are. Others take longer to build and compare than the lines.
     pub fn are_short<'l>(&self, lines: impl Iterator<Item = &'l [u8]>) -> bool {
         let (mut scratch, mut short, mut whole) = (Scratch::default(), Vec::new(), Vec::new());
         if self.keys.keys.iter().all(Key::is_short_anyway) {
@@ -102,7 +102,7 @@ impl LineKeys {
         short.len() <= whole.len() / SHORT_SHARE
     }
 
-    /// Where in a line its key is, if keys are parts of their lines as they are.
+    /// The part of a line that is its key, if keys are unchanged parts of their lines.
     #[inline]
     #[must_use]
     pub fn part_of(&self, line: &[u8]) -> Option<Range<usize>> {
@@ -112,7 +112,7 @@ impl LineKeys {
         })
     }
 
-    /// Where keys go that are parts of their lines.
+    /// Where keys are stored that are parts of their lines.
     #[must_use]
     pub fn place(&self) -> KeyPlace {
         let span = &self.keys.keys[0].span;
@@ -124,15 +124,15 @@ impl LineKeys {
         }
     }
 
-    /// How lines with equal keys compare.
+    /// The order of lines with equal keys.
     #[must_use]
     pub fn ties(&self) -> Ties {
         self.ties
     }
 
-    /// Appends the bytes of a line's keys, which compare as the keys do. None is a beginning of
-    /// another one, if the end of the bytes comes before any other byte. Where ties are judged, the
-    /// first bytes of the last resort are behind them.
+    /// Appends the bytes of a line's keys, which compare as the keys do. No key is a prefix of
+    /// another one, if its end sorts before any byte. For [`Ties::Judged`] the first bytes of the
+    /// last resort follow.
     pub fn push(&self, line: &[u8], scratch: &mut Scratch, out: &mut Vec<u8>) {
         let from = out.len();
         self.keys.encode_at_most(line, self.key_bytes_max, scratch, out);
@@ -145,7 +145,7 @@ impl LineKeys {
         }
     }
 
-    /// Orders two lines whose keys' bytes are equal, at least so many of them.
+    /// Orders two lines whose keys are equal in at least `key_bytes` bytes.
     pub fn compare_ties(
         &self,
         a: &[u8],
@@ -162,7 +162,7 @@ impl LineKeys {
         }
     }
 
-    /// Whether of two lines whose keys' bytes are equal only one is wanted.
+    /// True if only one of two lines with equal key bytes is kept.
     pub fn same(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> bool {
         self.order.same(a, b, scratch)
     }

@@ -1,10 +1,10 @@
 //! Text that compares byte by byte, as part of a normalised key.
 //!
-//! The last key may stay as it is: shorter text is a prefix, and comes first. Elsewhere the end
+//! The last key may stay unchanged: a shorter text is a prefix, and sorts first. Elsewhere the end
 //! must be marked, by a byte below all others: 0. The bytes 0 and 1 become 1 1 and 1 2, so that no
-//! text holds the mark. Text rarely has them, so a word of it is mostly eight bytes as they are.
+//! text contains the mark. Text rarely has them, so a word of it is usually eight unchanged bytes.
 
-/// Whether text with this byte is escaped where its end is marked.
+/// True if text with this byte is escaped where its end is marked.
 pub(super) fn is_escaped(byte: u8) -> bool {
     byte <= 1
 }
@@ -19,8 +19,9 @@ pub(super) fn load(text: &[u8], skip: usize) -> u64 {
     rest.iter().zip(0..).fold(0, |word, (&byte, at)| word | u64::from(byte) << (56 - 8 * at))
 }
 
-/// The same for text that ends with a mark. `None` if it has escaped bytes, or if it ends before
-/// the word does and `is_last` is false: then the word depends on more of the line.
+/// The eight bytes of a text with a marked end, from `skip` on. `None` if the text has escaped
+/// bytes, or if it ends before the word does and `is_last` is false: then the word depends on more
+/// of the line.
 #[inline]
 pub(super) fn load_marked(
     text: &[u8],
@@ -34,7 +35,7 @@ pub(super) fn load_marked(
     }
     let word = load(text, skip);
     let bytes = text.len().saturating_sub(skip).min(8) as u32;
-    // Of the bytes of text (the others are made high), is one below 2?
+    // True if one of the text's bytes is below 2. The other bytes are set high.
     let full = word | u64::MAX.checked_shr(8 * bytes).unwrap_or(0);
     if full.wrapping_sub(0x0202_0202_0202_0202) & !full & 0x8080_8080_8080_8080 != 0 {
         return None;
@@ -42,7 +43,7 @@ pub(super) fn load_marked(
     if !is_reverse {
         return Some(word);
     }
-    // After the turned mark the key is over.
+    // The key ends after the inverted mark.
     let used = if has_all { 8 } else { (text.len() + 1).saturating_sub(skip) };
     Some(!word & (u64::MAX.checked_shl(64 - 8 * used as u32).unwrap_or(0)))
 }
@@ -58,7 +59,8 @@ pub(super) fn encode_marked(bytes: impl Iterator<Item = u8>, limit: usize, out: 
     out.push(0);
 }
 
-/// The same of text as it is, which rarely has bytes to be escaped.
+/// Appends a text with its end marked, at most about `limit` bytes. Fast if no byte must be
+/// escaped, as usual.
 pub(super) fn encode_text(text: &[u8], limit: usize, out: &mut Vec<u8>) {
     let text = &text[..text.len().min(limit)];
     if text.iter().fold(false, |has_escaped, &byte| has_escaped | is_escaped(byte)) {

@@ -1,8 +1,8 @@
 //! `-g`: floating-point numbers as `strtold` reads them, in 80 bits: 1e3, 0x1p4, inf, nan.
 //!
-//! What is no number comes first, then what is "not a number", then the numbers from minus infinity
-//! on. The key is ten bytes: sign, exponent and mantissa, turned where the sign says so; below
-//! minus infinity's keys there are values left for the others. Zero has one key, whatever its sign.
+//! Texts without a number sort first, then NaNs, then the numbers from minus infinity on. The key
+//! is ten bytes: sign, exponent and mantissa, inverted for negative numbers. There are unused
+//! values below the key of minus infinity, for the others. Zero has one key, whatever its sign.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::sys::{Extended, Handle};
 /// A number as a key.
 pub(super) type Key = [u8; 10];
 
-/// Minus infinity's key, behind two zeros.
+/// The end of minus infinity's key, after two zeros.
 const MINUS_INFINITY: [u8; 8] = [0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF];
 
-/// Reads floating-point numbers of a locale.
+/// Reads floating-point numbers in the notation of a locale.
 #[derive(Clone, Debug)]
 pub(super) struct Floats {
     handle: Arc<Handle>,
@@ -28,7 +28,7 @@ impl Floats {
         Self { handle: Arc::clone(&locale.handle), decimal_point: locale.decimal_point }
     }
 
-    /// The key of the number at the head of `text`; `work` is for a copy.
+    /// The key of the number at the beginning of `text`. `work` is for a copy.
     pub(super) fn key(&self, text: &[u8], work: &mut Vec<u8>) -> Key {
         if let Some(key) = self.simple(text) {
             return key;
@@ -39,24 +39,24 @@ impl Floats {
         }
     }
 
-    /// True if the number at the head of `text` is "not a number". (No number at all is something
-    /// else.)
+    /// True if the number at the beginning of `text` is a NaN. A text without a number isn't.
     pub(super) fn is_nan(&self, text: &[u8], work: &mut Vec<u8>) -> bool {
         let key = self.key(text, work);
         let (zeros, code) = key.split_at(2);
         zeros == [0, 0] && code != [0; 8] && code != MINUS_INFINITY
     }
 
-    /// Length of the number at the head of `text`, with white space before it; 0 if there is none.
+    /// Length of the number at the beginning of `text`, with white space before it; 0 if there is
+    /// none.
     pub(super) fn marked(&self, text: &[u8], work: &mut Vec<u8>) -> usize {
         self.handle.long_double(c_text(text, work)).1
     }
 
-    /// The key of a number of at most nineteen digits without exponent, which most are, five times
-    /// as fast as the C library.
+    /// The key of a number of at most nineteen digits without exponent, as most are. Five times as
+    /// fast as the C library.
     ///
-    /// m / 10^f is m / 5^f in binary but for the exponent. m and 5^f fit in 64 bits (f up to 27),
-    /// so that one division gives the 64 bits of the mantissa and a remainder to round by.
+    /// In binary, m / 10^f is m / 5^f except for the exponent. m and 5^f fit in 64 bits (f up to
+    /// 27), so one division gives the 64 bits of the mantissa and a remainder to round by.
     fn simple(&self, text: &[u8]) -> Option<Key> {
         let spaces = text.iter().take_while(|&&byte| is_space(byte)).count();
         let text = &text[spaces..];
@@ -84,14 +84,14 @@ impl Floats {
     }
 }
 
-/// `value / 10^fraction_digits`, rounded to the nearest, or to the even one of two.
+/// `value / 10^fraction_digits`, rounded to the nearest, or to even if two are equally near.
 fn divided(value: u64, fraction_digits: u32, is_negative: bool) -> Extended {
     let mut number = Extended::default();
     if value == 0 {
         return number;
     }
     let divisor = u128::from(5_u64.pow(fraction_digits));
-    // With the highest bit of 128 set, and a divisor of 45 bits, the quotient has 83 or more: 64
+    // With the highest of 128 bits set, and a divisor of 45 bits, the quotient has at least 83: 64
     // for the mantissa, the rest to round by.
     let shift = 64 + value.leading_zeros();
     let numerator = u128::from(value) << shift;
@@ -128,20 +128,20 @@ fn key_of(number: Extended) -> Key {
     key
 }
 
-/// GNU sort orders what is not a number by its bytes, in memory's order: the mantissa's from the
-/// lowest on, then the sign. The two highest bits are always set. (It also looks at six bytes of
-/// padding, which hold what they happen to; not so here: there equal ones may differ.)
+/// The key of a NaN. GNU sort orders NaNs by their bytes, in memory's order: the mantissa's from
+/// the lowest on, then the sign. The two highest bits are always set. (It also compares six bytes
+/// of padding with arbitrary content. This function doesn't, so equal NaNs may differ in GNU sort.)
 fn key_of_nan(number: Extended) -> Key {
     let mantissa =
         u64::from_be_bytes(*number.first_chunk().expect("ten bytes are more than eight"));
     let code = (mantissa >> 8 << 6 | mantissa & 0x3F) << 1 | u64::from(number[9] >> 7);
     let mut key = Key::default();
-    // 0 is no number; the highest is minus infinity's.
+    // 0 means no number; the highest value is minus infinity's.
     key[2..].copy_from_slice(&(code + 1).min((1 << 63) - 2).to_be_bytes());
     key
 }
 
-/// White space of C, which is more than blanks.
+/// White space of C, which includes more than blanks.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | 9..=13)
 }

@@ -1,12 +1,12 @@
 //! `-h`: numbers with a suffix, ordered by suffix first. `1K` is above `1023`, and also above
 //! `2000`.
 //!
-//! The key is a byte for the suffix (0x80 for none, more above it, turned for numbers below zero),
-//! then the number as `-n` has it.
+//! The key is a byte for the suffix (0x80 for none, more above it, inverted for negative numbers),
+//! then the number's key for `-n`.
 
 use super::number::Numbers;
 
-/// The rank of a suffix among all; 0 for none.
+/// The rank of a suffix; 0 for none.
 fn rank(suffix: u8) -> u8 {
     match suffix {
         b'k' => 1,
@@ -14,13 +14,13 @@ fn rank(suffix: u8) -> u8 {
     }
 }
 
-/// Appends the key of the number at the head of `text`.
+/// Appends the key of the number at the beginning of `text`.
 pub(super) fn encode(numbers: &Numbers, text: &[u8], out: &mut Vec<u8>) {
     out.push(suffix(numbers, numbers.trim(text)));
     numbers.encode(text, out);
 }
 
-/// The same with the short key of the number.
+/// Appends the short key of the number at the beginning of `text`.
 pub(super) fn encode_short(numbers: &Numbers, text: &[u8], out: &mut Vec<u8>) {
     out.push(suffix(numbers, numbers.trim(text)));
     numbers.encode_short(text, out);
@@ -35,11 +35,11 @@ fn suffix(numbers: &Numbers, text: &[u8]) -> u8 {
     }
 }
 
-/// The digits that a suffix may follow. Stricter than what counts as the number: only one separator
-/// may stand after a digit, and none after the last.
+/// The digits that a suffix may follow. Stricter than the number itself: at most one separator may
+/// follow a digit, and none the last one.
 struct Digits {
     end: usize,
-    /// 0 if there are no digits.
+    /// The highest digit; 0 if there are no digits.
     highest: u8,
 }
 
@@ -66,7 +66,7 @@ impl Digits {
     }
 }
 
-/// Length of the number at the head of `text`, as `--debug` marks it, with the suffix if
+/// Length of the number at the beginning of `text` that `--debug` marks, with the suffix if
 /// `has_suffix`; 0 if there is none.
 pub(super) fn marked(numbers: &Numbers, text: &[u8], has_suffix: bool) -> usize {
     let digits = Digits::read(numbers, text);

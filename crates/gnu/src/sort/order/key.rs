@@ -1,4 +1,4 @@
-//! One key, ready to compare: where it lies, what is done to its bytes, and what they mean.
+//! One key, ready to compare: its place, the transformation of its bytes, and their meaning.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -17,10 +17,10 @@ use super::version;
 use crate::collation::Language;
 use crate::locale::{Collation, Locale};
 
-/// What is no month, as part of a normalised key.
+/// A text that isn't a month, as part of a normalised key.
 const MONTH_ZERO: u8 = 0x10;
 
-/// What the bytes of a key mean.
+/// The meaning of a key's bytes.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     Bytes,
@@ -40,18 +40,17 @@ pub(super) struct Key {
     pub(super) transform: Option<Transform>,
     pub(super) kind: Kind,
     pub(super) is_reverse: bool,
-    /// True if nothing follows the key, so that the end of its bytes is the end of the normalised
-    /// key.
+    /// True if nothing follows the key, so that the end of its bytes ends the normalised key.
     pub(super) is_open: bool,
-    /// True if the key's bytes are as short as they can be, not made of words: numbers as short as
-    /// their digits, words of a language nearly so.
+    /// True if the key's bytes are as short as possible, and not made for words: numbers as short
+    /// as their digits, words of a language nearly so.
     pub(super) is_short: bool,
 }
 
 impl Key {
     pub(super) fn new(field: &KeyField, locale: &Locale, seed: [u8; 16]) -> Self {
         let kind = Kind::new(field.flags, locale, seed);
-        // The others don't see what a transformation changes.
+        // The other kinds ignore the bytes that a transformation changes.
         let has_text = matches!(
             kind,
             Kind::Bytes | Kind::Collated(_) | Kind::Human(_) | Kind::Random(_) | Kind::Version
@@ -67,7 +66,7 @@ impl Key {
         }
     }
 
-    /// True if the key is the line's bytes, all of them as they are.
+    /// True if the key is all bytes of the line, unchanged.
     pub(super) fn is_whole_text(&self) -> bool {
         matches!(self.kind, Kind::Bytes) && self.transform.is_none() && self.span.is_whole_line()
     }
@@ -80,13 +79,13 @@ impl Key {
         }
     }
 
-    /// True if the key's bytes are all of it, and hardly more than its text. Keys of languages are
-    /// several times as long, and comparing two texts finds where they differ at once.
+    /// True if the key's bytes are complete, and hardly longer than its text. Keys of languages are
+    /// several times as long, and comparing two texts finds their first difference at once.
     pub(super) fn has_short_bytes(&self) -> bool {
         !matches!(self.kind, Kind::Collated(_) | Kind::Random(_))
     }
 
-    /// True if its short bytes are all of it, and of most texts hardly more than these.
+    /// True if its short bytes are complete, and for most texts hardly longer than these.
     pub(super) fn can_be_short(&self) -> bool {
         match &self.kind {
             Kind::Collated(language) => language.has_short_keys(),
@@ -94,7 +93,7 @@ impl Key {
         }
     }
 
-    /// True if its short bytes are the only ones, and hardly more than its text.
+    /// True if it has only short bytes, which are hardly longer than its text.
     pub(super) fn is_short_anyway(&self) -> bool {
         match &self.kind {
             Kind::Collated(language) => language.has_one_level(),
@@ -102,9 +101,9 @@ impl Key {
         }
     }
 
-    /// True if a key alone takes longer to make than to read again: of a field, which has to be
-    /// found, or of text that means something. A word says all of a number, but where many are
-    /// the same the field is looked for again.
+    /// True if the key takes longer to build than to read again: a key of a field, which must be
+    /// found, or of text with a meaning. One word decides a number, but where many are equal the
+    /// field is found again.
     pub(super) fn is_dear(&self) -> bool {
         match self.kind {
             Kind::Bytes | Kind::Collated(_) => !self.span.begins_line() || self.span.has_end(),
@@ -114,7 +113,7 @@ impl Key {
         }
     }
 
-    /// Orders two lines by this key alone.
+    /// Orders two lines by this key only.
     pub(super) fn compare(
         &self,
         a: &[u8],
@@ -126,7 +125,7 @@ impl Key {
         if self.is_reverse { order.reverse() } else { order }
     }
 
-    /// True if the key is a floating-point number that is "not a number".
+    /// True if the key is a NaN.
     pub(super) fn is_nan(&self, line: &[u8], fields: &Fields, scratch: &mut Scratch) -> bool {
         let Kind::General(floats) = &self.kind else { return false };
         floats.is_nan(self.span.of(line, fields), &mut scratch.a.key)
@@ -166,9 +165,9 @@ impl Key {
         }
     }
 
-    /// Bytes of a normalised key from `skip` on, of which this one, which is transformed text, is
-    /// the first: with zeros behind it if it is open, else with its end marked and `line` behind
-    /// that. `None` if it isn't open and a byte of the text up to the last of these is escaped.
+    /// Returns `N` bytes of a normalised key from `skip` on, where this key of transformed text is
+    /// the first. After an open key come zeros, after any other its marked end and `line`. `None`
+    /// if the key isn't open and a byte of its text in this range or before it is escaped.
     #[inline]
     pub(super) fn transformed<const N: usize>(
         &self,
@@ -185,7 +184,8 @@ impl Key {
         if copied.has_escaped {
             return None;
         }
-        // Behind the mark, which is a zero. Nothing is left to write where the text goes on.
+        // The line follows the mark, which is a zero. Nothing is left to write if the text
+        // continues.
         let line_from = copied.bytes + 1;
         let to = bytes.get_mut(line_from.saturating_sub(skip)..).unwrap_or_default();
         let behind = line.get(skip.saturating_sub(line_from)..).unwrap_or_default();
@@ -194,15 +194,15 @@ impl Key {
         Some(bytes)
     }
 
-    /// The part of `line` that decides, for `--debug`: of a number or a month without blanks before
-    /// and text after it.
+    /// The part of `line` that decides, for `--debug`: a number or month without the blanks before
+    /// and the text after it.
     pub(super) fn marked(&self, line: &[u8], fields: &Fields, work: &mut Work) -> Range<usize> {
         let (mut start, end) = self.span.bounds(line, fields);
         if self.span.begins_line() {
             start = 0;
         }
-        // Where a key ends before it begins, GNU sort skips the blanks after it; otherwise only
-        // those in it.
+        // If a key ends before it begins, GNU sort skips the blanks after it, otherwise only those
+        // in it.
         let stop = if end < start { line.len() } else { end };
         let first = fields.skip_blanks(&line[..stop], start);
         let text = &line[first..end.max(first)];
@@ -220,7 +220,7 @@ impl Key {
         first..first + length
     }
 
-    /// Appends the key's normalised bytes, at most about `limit` of them where the key is text.
+    /// Appends the key's normalised bytes, at most about `limit` of them for text.
     pub(super) fn encode(
         &self,
         line: &[u8],
@@ -236,7 +236,7 @@ impl Key {
         }
     }
 
-    /// Appends the first so many words of the key's normalised bytes; fewer if it has fewer.
+    /// Appends at most `COUNT` words of the key's normalised bytes.
     pub(super) fn encode_words<const COUNT: usize>(
         &self,
         line: &[u8],
@@ -281,7 +281,7 @@ impl Key {
                 human::encode_short(numbers, text, out);
             }
             Kind::Human(numbers) => human::encode(numbers, text, out),
-            // Small bytes are for the ends of keys.
+            // Small bytes are reserved for the ends of keys.
             Kind::Month(months) => out.push(months.number(text) + MONTH_ZERO),
             Kind::Number(numbers) if self.is_short => numbers.encode_short(text, out),
             Kind::Number(numbers) => numbers.encode(text, out),
@@ -308,7 +308,7 @@ impl Kind {
     }
 }
 
-/// Appends what `transform` makes of `text`, with its end marked.
+/// Appends the transformed text, with its end marked.
 fn encode_transformed(transform: &Transform, text: &[u8], limit: usize, out: &mut Vec<u8>) {
     let from = out.len();
     if transform.push(text, limit, out) {
@@ -318,7 +318,7 @@ fn encode_transformed(transform: &Transform, text: &[u8], limit: usize, out: &mu
     out.push(0);
 }
 
-/// Orders two texts by their keys, which are made in `keys`.
+/// Orders two texts by their keys, which are built in `keys`.
 fn compare_encoded(
     a: &[u8],
     b: &[u8],

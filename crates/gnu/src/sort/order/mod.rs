@@ -1,11 +1,10 @@
-//! The order of lines that a command asks for, compiled: comparison, normalised keys, and words of
-//! them.
+//! The compiled order of lines of a command: comparisons, normalised keys, and key words.
 //!
-//! Lines are compared by their keys, the most significant first; where all are equal, as wholes
-//! (the last resort), unless the command has `-s` or `-u`. All keys of a line, with the last
-//! resort, can also be written as bytes: the *normalised key*. Comparing two of them as strings of
-//! unsigned bytes compares the lines. Kernels sort by its words, eight bytes each, and call
-//! [`Order::compare`] only where these are equal.
+//! Lines are compared by their keys, the most significant first. If all are equal, they are
+//! compared as wholes (the last resort), except with `-s` or `-u`. All keys of a line, with the
+//! last resort, can also be written as bytes: the *normalised key*. Comparing two of them as
+//! strings of unsigned bytes compares the lines. Kernels sort by its words, eight bytes each, and
+//! call [`Order::compare`] only where these are equal.
 //!
 //! ```text
 //! span       where a key lies             key        a key: place, transformation, kind
@@ -39,26 +38,26 @@ use span::Fields;
 use super::command::{Command, Flags, KeyField};
 use crate::locale::Locale;
 
-/// A compiled order of lines. Lines are given without what ends them.
+/// A compiled order of lines. Lines are given without their delimiters.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// At least one: the whole line where the command has no key.
+    /// At least one: the whole line if the command has no key.
     keys: Vec<Key>,
     fields: Fields,
     last_resort: Option<Key>,
     head: Head,
 }
 
-/// How words of a normalised key are made, chosen once.
+/// How words of a normalised key are computed, chosen once.
 #[derive(Clone, Copy, Debug)]
 enum Head {
-    /// The line as it is.
+    /// The unchanged line.
     Line,
-    /// Part of the line as it is.
+    /// An unchanged part of the line.
     Part,
     /// Part of the line, with its end marked.
     Marked,
-    /// Part of the line after a transformation; the line as it is comes behind it, or nothing.
+    /// Part of the line after a transformation, followed by the unchanged line or nothing.
     Transformed,
     /// Text by the rules of a language.
     Language,
@@ -69,7 +68,7 @@ enum Head {
 }
 
 impl Order {
-    /// The order of `command`'s lines in `locale`. `seed` is used by `-R` alone
+    /// The order of `command`'s lines in `locale`. `seed` is used by `-R` only
     /// ([`Command::needs_random`]): the first 16 bytes of the random source.
     pub fn new(command: &Command, locale: &Locale, seed: [u8; 16]) -> Self {
         let flags = Flags { reverse: command.reverse, ..Flags::default() };
@@ -89,13 +88,13 @@ impl Order {
         order
     }
 
-    /// Orders two lines, last resort included. Lines that are equal keep the order of the input,
-    /// for which the caller cares; with `-u` they are the same.
+    /// Orders two lines, last resort included. The caller must keep equal lines in the order of the
+    /// input. With `-u`, see [`Order::same`].
     pub fn compare(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> Ordering {
         if let Head::Line = self.head {
             return a.cmp(b);
         }
-        // Most comparisons that words leave over are of lines that are equal.
+        // Most comparisons that words don't decide are of equal lines.
         if a == b {
             return Ordering::Equal;
         }
@@ -107,9 +106,9 @@ impl Order {
             .unwrap_or(Ordering::Equal)
     }
 
-    /// True if `-u` keeps only one of two lines: if all their keys are equal and none is "not a
-    /// number". GNU sort 9.1 keeps all lines that have one, in whichever key: it compares the bytes
-    /// of such numbers, and some of these bytes are arbitrary.
+    /// True if `-u` keeps only one of two lines: if all their keys are equal and none is a NaN. GNU
+    /// sort 9.1 keeps all lines with a NaN in any key, because it compares the bytes of NaNs, and
+    /// some of these bytes are arbitrary.
     pub fn same(&self, a: &[u8], b: &[u8], scratch: &mut Scratch) -> bool {
         self.keys.iter().all(|key| {
             key.compare(a, b, &self.fields, scratch) == Ordering::Equal
@@ -117,23 +116,22 @@ impl Order {
         })
     }
 
-    /// True if lines with equal normalised keys are equal in this order. If not (keys ordered by a
-    /// language, or at random), the normalised key is only the beginning of one, and equal ones say
-    /// nothing.
+    /// True if lines with equal normalised keys are equal in this order. Otherwise (keys ordered by
+    /// a language, or at random) the normalised key is incomplete, and equal ones decide nothing.
     pub fn is_exact(&self) -> bool {
         self.keys.iter().chain(&self.last_resort).all(Key::is_exact)
     }
 
-    /// True if it is cheaper to make a line's key once than to look for it in every comparison, and
-    /// the key is hardly longer than the line.
+    /// True if building a line's key once is cheaper than finding it in every comparison, and the
+    /// key is hardly longer than the line.
     pub fn has_dear_keys(&self) -> bool {
         self.keys.iter().chain(&self.last_resort).all(Key::has_short_bytes) && self.is_dear()
     }
 
-    /// Average length of lines from which on it is cheaper to have them in order and to make their
-    /// first words again than to keep these and to read lines where they are. `None` if it never
-    /// is. Short lines that compare as they are lie in their words; others are found sooner than
-    /// their words are made, but for those of numbers.
+    /// Average length of lines, in bytes, from which it is cheaper to move lines into order and
+    /// compute their first words again than to keep the words and read lines in place. `None` if it
+    /// never is. Unchanged short lines are in their words. Other lines are found sooner than their
+    /// words are computed, except for numbers.
     pub fn arranged_from(&self) -> Option<usize> {
         let least = match self.head {
             Head::Number if self.keys.len() == 1 => 1,
@@ -144,13 +142,13 @@ impl Order {
         self.keys[0].span.begins_line().then_some(least)
     }
 
-    /// True if it is cheaper to make a line's key once, if that is as short as it can be.
+    /// True if building a line's key once is cheaper, if the key is as short as possible.
     fn is_dear(&self) -> bool {
         self.keys.len() > 1 || self.keys[0].is_dear()
     }
 
-    /// True if a line's key is cheaper to make once where many lines have the same, though one word
-    /// says all of most: of numbers.
+    /// True if building a line's key once is cheaper where many lines have equal keys, although one
+    /// word decides most of them: for numbers.
     fn is_dear_where_keys_repeat(&self) -> bool {
         matches!(self.keys[0].kind, Kind::General(_) | Kind::Number(_))
     }
@@ -160,7 +158,7 @@ impl Order {
         matches!(self.head, Head::Line)
     }
 
-    /// True if it is the same backwards.
+    /// True if the order is the reverse of that of the lines' bytes.
     pub fn is_bytes_reversed(&self) -> bool {
         let [key] = &self.keys[..] else { return false };
         self.last_resort.is_none() && key.is_reverse && key.is_whole_text()
@@ -172,7 +170,7 @@ impl Order {
         self.encode_at_most(line, usize::MAX, scratch, out);
     }
 
-    /// The parts of `line` that decide, key by key and at last the whole, for `--debug`.
+    /// The parts of `line` that decide, key by key and finally the whole, for `--debug`.
     pub(crate) fn marked(&self, line: &[u8], scratch: &mut Scratch) -> Vec<Range<usize>> {
         let keys = self.keys.iter().chain(&self.last_resort);
         keys.map(|key| key.marked(line, &self.fields, &mut scratch.a)).collect()
@@ -188,8 +186,8 @@ impl Order {
         }
     }
 
-    /// Eight bytes of the normalised key of `line` from byte `skip` on, as a big-endian number;
-    /// zeros past its end.
+    /// Eight bytes of the normalised key of `line` from byte `skip` on, as a big-endian number,
+    /// with zeros past its end.
     pub fn word(&self, line: &[u8], skip: usize, scratch: &mut Scratch) -> u64 {
         let first = &self.keys[0];
         let text = || first.span.of(line, &self.fields);
@@ -221,7 +219,7 @@ impl Order {
         }
     }
 
-    /// The words at `skip` and behind it, for less than the price of two.
+    /// The words at `skip` and after it, for less than the cost of two.
     pub fn two_words(&self, line: &[u8], skip: usize, scratch: &mut Scratch) -> [u64; 2] {
         let first = &self.keys[0];
         if let Head::Transformed = self.head
@@ -267,18 +265,18 @@ impl Order {
         }
     }
 
-    /// Whether nothing but the line as it is follows the first key.
+    /// True if only the unchanged line follows the first key.
     fn goes_on_with_line(&self) -> bool {
         self.keys.len() == 1
             && self.last_resort.as_ref().is_some_and(|last| last.is_open && last.is_whole_text())
     }
 
-    /// True if a key may be "not a number", which is the same as no other.
+    /// True if a key may be a NaN, which equals no other.
     fn may_have_nans(&self) -> bool {
         self.keys.iter().any(|key| matches!(key.kind, Kind::General(_)))
     }
 
-    /// True if the first word alone tells most lines apart that are different.
+    /// True if the first word distinguishes most different lines.
     pub fn is_decided_by_one_word(&self) -> bool {
         self.keys.len() == 1 && matches!(self.head, Head::Number)
     }
@@ -310,7 +308,7 @@ impl Order {
         }
     }
 
-    /// Whether the normalised key ends with the first key.
+    /// True if the normalised key ends with the first key.
     fn has_one_key(&self) -> bool {
         self.keys.len() == 1 && self.last_resort.is_none()
     }
@@ -319,7 +317,7 @@ impl Order {
         self.written(line, skip, 8, scratch, |key| load(key, skip))
     }
 
-    /// Writes the key as far as `bytes` behind `skip`, and reads of it.
+    /// Writes the key up to `bytes` bytes after `skip`, and calls `read` with it.
     fn written<T>(
         &self,
         line: &[u8],

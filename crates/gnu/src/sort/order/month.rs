@@ -1,5 +1,5 @@
-//! `-M`: the three letters of a month, or what the locale calls it; in any case, after blanks.
-//! Anything else is before January.
+//! `-M`: the three letters of a month, or the locale's name for it, in any case and after blanks.
+//! Anything else sorts before January.
 
 use crate::locale::Locale;
 
@@ -20,14 +20,14 @@ impl Months {
         }
     }
 
-    /// The month at the head of `text`, from 1 on; 0 if there is none.
+    /// The month at the beginning of `text`, from 1; 0 if there is none.
     pub(super) fn number(&self, text: &[u8]) -> u8 {
         let blanks = text.iter().take_while(|&&byte| self.blank[usize::from(byte)]).count();
         self.find(&text[blanks..]).map_or(0, |(_, number)| *number)
     }
 
-    /// Length of the name of the month at the head of `text`, which has no blanks before it; 0 if
-    /// there is none.
+    /// Length of the name of the month at the beginning of `text`, which has no blanks before it; 0
+    /// if there is none.
     pub(super) fn marked(&self, text: &[u8]) -> usize {
         self.find(text).map_or(0, |(name, _)| name.len())
     }

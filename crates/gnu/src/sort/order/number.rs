@@ -1,8 +1,8 @@
 //! `-n`: a number of any length as bytes that compare as the number does.
 //!
-//! A number is blanks, perhaps a minus sign, digits with separators of thousands anywhere among
-//! them, and perhaps a decimal point and digits; anything else is zero. It is written 0.d1d2d3... *
-//! 10^e with d1 > 0, and becomes
+//! A number is blanks, an optional minus sign, digits with group separators anywhere among them,
+//! and an optional decimal point and digits. Anything else is zero. In the form 0.d1d2d3... * 10^e
+//! with d1 > 0, its key is
 //!
 //! ```text
 //! byte 0     0x80 zero; above: e, from 0x82 (e = -30) to 0xFE (e = 94);
@@ -12,11 +12,11 @@
 //! ```
 //!
 //! Zero has seven zero bytes too, so the first word holds all of the number's first part and
-//! nothing of what follows. Of a number below zero all bits are turned. Sixteen digits are 53.2
-//! bits, a byte of sign and exponent leaves 56: most numbers are in one word, and its last bit says
-//! so.
+//! nothing after it. All bits of a negative number are inverted. Sixteen digits take 53.2 bits, and
+//! a byte of sign and exponent leaves 56. So most numbers fit one word, and its last bit tells
+//! whether they do.
 //!
-//! The short key, which has no byte below 3 but with an extreme exponent:
+//! The short key has no byte below 3, except with an extreme exponent:
 //!
 //! ```text
 //! byte 0     as above, with 7 more of an exponent that is less or more
@@ -30,41 +30,41 @@ use crate::locale::Locale;
 /// Digits in seven bytes.
 const GROUP_DIGITS: usize = 16;
 const ZERO: u64 = 0x80 << 56;
-/// Bytes 0 of the exponents that are further below or above.
+/// Byte 0 of exponents below or above the range.
 const BELOW: u64 = 0x81;
 const ABOVE: u64 = 0xFF;
-/// The exponents between.
+/// The range of exponents that byte 0 represents.
 const EXPONENT_MIN: i64 = -30;
 const EXPONENT_MAX: i64 = 94;
 
-/// In a short key: two digits that are zero, the smallest byte of a pair.
+/// In a short key: two zero digits, the smallest byte of a pair.
 const PAIR: u8 = 4;
-/// The end of such a key.
+/// The end of the pairs in a short key.
 const PAIRS_END: u8 = 3;
-/// What the first two of sixteen digits count.
+/// The place value of the first two of sixteen digits.
 const FIRST_PAIR: u64 = 10_u64.pow(GROUP_DIGITS as u32 - 2);
 
-/// How numbers are written.
+/// The notation of numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Numbers {
     pub(super) decimal_point: u8,
-    /// The separator of thousands that is skipped before a number's suffix.
+    /// The group separator that is skipped before a number's suffix.
     pub(super) thousands: Option<u8>,
-    /// The same as the number is read.
+    /// The group separator that is skipped within a number.
     skipped: Option<u8>,
     blank: Box<[bool; 256]>,
 }
 
-/// A number that was read: its first digits, and where the others are.
+/// A number that was read: its first digits, and the text of the others.
 struct Number<'a> {
     is_negative: bool,
-    /// 0 for zero.
+    /// The decimal exponent; 0 for zero.
     exponent: i64,
     /// The first sixteen digits, padded with zeros; 0 for zero.
     digits: u64,
-    /// True if other digits than zeros follow.
+    /// True if non-zero digits follow.
     has_more: bool,
-    /// The number from its first digit above zero on.
+    /// The number from its first non-zero digit on.
     text: &'a [u8],
 }
 
@@ -85,20 +85,20 @@ impl Numbers {
         &text[blanks..]
     }
 
-    /// The first eight bytes of the key of the number at the head of `text`.
+    /// The first eight bytes of the key of the number at the beginning of `text`.
     #[inline]
     pub(super) fn word(&self, text: &[u8]) -> u64 {
         self.read(text).word()
     }
 
-    /// The same, if it is all of the key.
+    /// The word of the number at the beginning of `text`, if it is the whole key.
     #[inline]
     pub(super) fn whole_word(&self, text: &[u8]) -> Option<u64> {
         let number = self.read(text);
         (!number.has_more && !number.is_extreme()).then(|| number.word())
     }
 
-    /// Orders the numbers at the heads of two texts.
+    /// Orders the numbers at the beginnings of two texts.
     pub(super) fn compare(&self, a: &[u8], b: &[u8], scratch: [&mut Vec<u8>; 2]) -> Ordering {
         let (a, b) = (self.read(a), self.read(b));
         let first = a.word().cmp(&b.word());
@@ -114,13 +114,13 @@ impl Numbers {
         keys[0].cmp(&keys[1])
     }
 
-    /// Appends the key of the number at the head of `text`.
+    /// Appends the key of the number at the beginning of `text`.
     pub(super) fn encode(&self, text: &[u8], out: &mut Vec<u8>) {
         self.encode_number(&self.read(text), out);
     }
 
-    /// Appends a key of the number at the head of `text` that is as short as its digits, for keys
-    /// that travel before their lines.
+    /// Appends a key of the number at the beginning of `text` that is as short as its digits, for
+    /// keys that travel before their lines.
     pub(super) fn encode_short(&self, text: &[u8], out: &mut Vec<u8>) {
         let number = self.read(text);
         let start = out.len();
@@ -205,7 +205,7 @@ impl Numbers {
     }
 }
 
-/// Appends the groups after the first, of a number that has them.
+/// Appends the groups after the first, for a number that has them.
 fn encode_groups(text: &[u8], out: &mut Vec<u8>) {
     let last =
         text.iter().rposition(|byte| (b'1'..=b'9').contains(byte)).expect("more digits than zeros");
@@ -221,9 +221,9 @@ fn encode_groups(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The byte that is skipped in numbers. GNU sort takes 128 for "none", and reads bytes without a
-/// sign, so that where there is no separator this byte is one; a separator that it knows with a
-/// sign, from 128 on, is never met.
+/// The byte that is skipped in numbers. GNU sort uses 128 for "none" and reads bytes as unsigned.
+/// So in a locale without a separator, this byte is one. A separator from 128 on, which it holds as
+/// a signed value, never matches.
 fn skipped(locale: &Locale) -> Option<u8> {
     locale.thousands.map_or(Some(0x80), |byte| Some(byte).filter(u8::is_ascii))
 }
@@ -255,7 +255,7 @@ impl Number<'_> {
     }
 }
 
-/// Digits from a number's first above zero on.
+/// The digits of a number from its first non-zero one on.
 #[derive(Default)]
 struct Sum {
     value: u64,
@@ -274,8 +274,8 @@ impl Sum {
         self.count += 1;
     }
 
-    /// Adds the digits at the head of `text`, eight at a time while they fit. Returns how many.
-    /// Some may be left.
+    /// Adds the digits at the beginning of `text`, eight at a time while they fit. Returns their
+    /// number. Some may be left.
     #[inline]
     fn add_run(&mut self, text: &[u8]) -> usize {
         let mut at = 0;
@@ -294,7 +294,7 @@ impl Sum {
         at
     }
 
-    /// The first sixteen, padded with zeros.
+    /// The first sixteen digits, padded with zeros.
     #[inline]
     fn digits(&self) -> u64 {
         self.value * POWERS[GROUP_DIGITS.saturating_sub(self.count)]
@@ -317,7 +317,7 @@ fn first_eight(text: &[u8]) -> [u8; 8] {
     if let Some(bytes) = text.first_chunk() {
         return *bytes;
     }
-    // Both halves of the text; where they overlap they are the same.
+    // Both halves of the text. Where they overlap they are equal.
     let both = |first: u64, last: u64, half: usize| first | last << (8 * (text.len() - half));
     let word = match (text.first_chunk(), text.last_chunk()) {
         (Some(first), Some(last)) => {
@@ -333,16 +333,15 @@ fn first_eight(text: &[u8]) -> [u8; 8] {
     word.to_le_bytes()
 }
 
-/// The digits at the head of eight bytes, as a number, and how many they are.
+/// The digits at the beginning of eight bytes, as a number, and their count.
 ///
-/// The bytes are moved so that the last digit is last and zeros are first; then neighbours are
-/// added, in pairs of digits, of pairs and of fours. (Lemire and others: "Quickly parsing eight
-/// digits", 2018.)
+/// The bytes are shifted so that the last digit is last and zeros are first. Then adjacent digits,
+/// pairs and fours are added. (Lemire and others: "Quickly parsing eight digits", 2018.)
 #[inline]
 fn eight_digits(bytes: [u8; 8]) -> (u64, usize) {
     let digits = u64::from_le_bytes(bytes) ^ 0x3030_3030_3030_3030;
-    // A digit is below 10: adding 6 doesn't reach the upper half of the byte, nor is anything
-    // there. A carry out of a byte that is none only disturbs bytes after it.
+    // A digit is below 10: adding 6 doesn't reach the upper half of its byte, which is zero. A
+    // carry out of another byte disturbs only bytes after it.
     let others = (digits.wrapping_add(0x0606_0606_0606_0606) | digits) & 0xF0F0_F0F0_F0F0_F0F0;
     let count = others.trailing_zeros() as usize / 8;
     let digits = digits.checked_shl(64 - 8 * count as u32).unwrap_or(0);

@@ -1,7 +1,7 @@
 //! `-R`: equal keys together, otherwise in an order that depends on 16 random bytes.
 //!
-//! The key is the MD5 of the random bytes and the text: GNU sort's choice, so that the same random
-//! source gives the same order. Where the locale has a language, it hashes what `strxfrm` makes of
+//! The key is the MD5 of the random bytes and the text. This is GNU sort's choice, so the same
+//! random source gives the same order. If the locale has a language, it hashes `strxfrm`'s key of
 //! each part of the text up to a NUL, and a NUL.
 
 use std::cmp::Ordering;
@@ -40,7 +40,7 @@ impl Random {
             Collation::Bytes => hash.update(text),
             Collation::CodePoints => {
                 hash.update(text);
-                // The last part's, if it isn't empty.
+                // The NUL of the last part, if that isn't empty.
                 if text.last().is_some_and(|&byte| byte != 0) {
                     hash.update([0]);
                 }
@@ -54,7 +54,7 @@ impl Random {
         hash.finalize().into()
     }
 
-    /// Orders texts of one key: they are equal, unless MD5 has been broken or the text was
+    /// Orders texts of one key. They are equal, unless MD5 has been broken or the text was
     /// transformed.
     pub(super) fn compare_ties(&self, a: &[u8], b: &[u8]) -> Ordering {
         if self.collation == Collation::Bytes { a.cmp(b) } else { Ordering::Equal }

@@ -1,9 +1,9 @@
-//! Memory for comparing and encoding: the caller has one for each thread.
+//! Memory for comparing and encoding. The caller has one per thread.
 
 use crate::collation;
 
-/// Buffers that grow to the longest keys that are compared, and stay so. Comparing bytes, `-n` and
-/// `-M` never touch them.
+/// Buffers that grow to the longest compared keys, and keep that size. Comparing bytes, `-n` and
+/// `-M` never use them.
 #[derive(Debug, Default)]
 pub struct Scratch {
     pub(super) a: Work,
@@ -12,10 +12,10 @@ pub struct Scratch {
     pub(super) key: Vec<u8>,
 }
 
-/// What is needed for one of two lines.
+/// Memory for one of two lines.
 #[derive(Debug, Default)]
 pub(super) struct Work {
-    /// The key's text as `-d`, `-f` and `-i` leave it.
+    /// The key's text after `-d`, `-f` and `-i`.
     pub(super) text: Vec<u8>,
     pub(super) key: Vec<u8>,
     pub(super) more: Vec<u8>,

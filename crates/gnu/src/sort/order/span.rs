@@ -1,22 +1,22 @@
-//! Where a key lies in a line.
+//! The place of a key in a line.
 //!
-//! With a separator a field is what lies between two of them. Without one, a field begins with the
+//! With a separator, a field is the bytes between two of them. Without one, a field begins with the
 //! blanks before it: `" a b"` has the fields `" a"` and `" b"`. Positions past the line's end are
-//! at its end, and a key that would end before it begins is empty where it begins.
+//! at its end, and a key that would end before it begins is empty at its beginning.
 
 use memchr::memchr;
 
 use super::super::command::{KeyEnd, KeyField};
 
-/// The last of the bytes that are blanks in most locales.
+/// The highest byte that is a blank in most locales.
 const SPACE: u8 = b' ';
 
-/// What separates fields.
+/// The rules that separate fields.
 #[derive(Clone, Debug)]
 pub(super) struct Fields {
     separator: Option<u8>,
     blank: Box<[bool; 256]>,
-    /// Whether no blank is above the space: then most bytes are passed eight at a time.
+    /// True if no blank is above the space. Then most bytes are skipped eight at a time.
     are_blanks_low: bool,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Span {
     pub(super) start_blanks: bool,
     end: Option<KeyEnd>,
     end_blanks: bool,
-    /// Whether every byte of every line belongs to the key.
+    /// True if every byte of every line belongs to the key.
     is_whole_line: bool,
 }
 
@@ -60,8 +60,8 @@ impl Span {
         self.end.is_some()
     }
 
-    /// Whether a byte tells that the key begins before it: one that ends a field, or that is no
-    /// blank. Otherwise the bytes before the key tell it.
+    /// True if a byte shows that the key begins before it: one that ends a field, or that isn't a
+    /// blank. Otherwise the bytes before the key show it.
     pub(super) fn is_begun_by_a_byte(&self, fields: &Fields) -> bool {
         let is_behind_field = self.start_field > 0 && fields.separator.is_none();
         self.start_char == 0 && (self.start_blanks || is_behind_field)
@@ -77,7 +77,8 @@ impl Span {
         &line[start..end.max(start)]
     }
 
-    /// Where the key begins and ends in `line`; it is empty if the end is first.
+    /// The offsets at which the key begins and ends in `line`. The key is empty if the end comes
+    /// first.
     #[inline]
     pub(super) fn bounds(&self, line: &[u8], fields: &Fields) -> (usize, usize) {
         let field = fields.skip(line, 0, self.start_field);
@@ -94,7 +95,7 @@ impl Span {
         (start, self.end_in(line, last, end.char, fields))
     }
 
-    /// Where the key ends, whose last field begins at `field`.
+    /// The end of a key whose last field begins at `field`.
     #[inline]
     fn end_in(&self, line: &[u8], field: usize, char: usize, fields: &Fields) -> usize {
         if char == 0 {
@@ -106,13 +107,13 @@ impl Span {
 }
 
 impl Fields {
-    /// With a separator, or by blanks.
+    /// Fields between separators, or by blanks.
     pub(super) fn new(separator: Option<u8>, blank: &[bool; 256]) -> Fields {
         let are_blanks_low = !blank[usize::from(SPACE) + 1..].contains(&true);
         Fields { separator, blank: Box::new(*blank), are_blanks_low }
     }
 
-    /// Where the field begins that comes `count` fields after the one that begins at `at`.
+    /// The beginning of the field that is `count` fields after the one at `at`.
     #[inline]
     fn skip(&self, line: &[u8], mut at: usize, count: usize) -> usize {
         if let (Some(separator), 1..) = (self.separator, count) {
@@ -127,7 +128,7 @@ impl Fields {
         at
     }
 
-    /// Where the field ends that begins at `at`.
+    /// The end of the field that begins at `at`.
     #[inline]
     fn end(&self, line: &[u8], at: usize) -> usize {
         if let Some(separator) = self.separator {
@@ -136,7 +137,7 @@ impl Fields {
         self.skip_others(line, self.skip_blanks(line, at))
     }
 
-    /// The first place from `at` on that has a blank.
+    /// The position of the first blank from `at` on.
     #[inline]
     fn skip_others(&self, line: &[u8], mut at: usize) -> usize {
         while self.are_blanks_low
@@ -158,7 +159,7 @@ impl Fields {
         at
     }
 
-    /// The first place from `at` on that has no blank.
+    /// The position of the first non-blank from `at` on.
     #[inline]
     pub(super) fn skip_blanks(&self, line: &[u8], mut at: usize) -> usize {
         while at < line.len() && self.blank[usize::from(line[at])] {
@@ -168,7 +169,7 @@ impl Fields {
     }
 }
 
-/// The upper bit of each byte that is no more than a space.
+/// The upper bit of each byte that is at most a space.
 #[inline]
 fn low_bytes(bytes: u64) -> u64 {
     const ALL: u64 = 0x0101_0101_0101_0101;
@@ -176,17 +177,17 @@ fn low_bytes(bytes: u64) -> u64 {
     !(above | bytes) & (ALL << 7)
 }
 
-/// Fields are short: so many words are searched before the processor's fastest search, which takes
-/// longer to begin, goes on.
+/// Fields are short, so this many words are searched before the processor's fastest search, which
+/// takes longer to start.
 const WORDS: usize = 8;
 
-/// Where the `count`th byte that is `wanted` lies in `line`, from `at` on.
+/// The position of the `count`th byte equal to `wanted` in `line`, from `at` on.
 #[inline]
 fn nth(line: &[u8], mut at: usize, wanted: u8, mut count: usize) -> Option<usize> {
     const LOW: u64 = 0x7F7F_7F7F_7F7F_7F7F;
     for _ in 0..WORDS {
         let Some(bytes) = line.get(at..).and_then(<[u8]>::first_chunk::<8>) else { break };
-        // The upper bit of each byte that is zero once the wanted one is taken out of it.
+        // The upper bit of each byte that is zero after an exclusive or with the wanted one.
         let rest = u64::from_le_bytes(*bytes) ^ u64::from_ne_bytes([wanted; 8]);
         let mut found = !(((rest & LOW) + LOW) | rest | LOW);
         while found != 0 {

@@ -1,4 +1,4 @@
-//! What `-d`, `-f` and `-i` do to text: leave bytes out, and convert the others to upper case.
+//! `-d`, `-f` and `-i`: ignore some bytes of a text, and convert the others to upper case.
 
 use std::cmp::Ordering;
 
@@ -7,31 +7,31 @@ use super::bytes::is_escaped;
 use crate::locale::Classes;
 use crate::shared_bytes::shared_bytes;
 
-/// Of a byte that counts.
+/// Set for a byte that counts.
 const COUNTS: u16 = 1 << 8;
-/// Of a byte that counts as one that is escaped where the end of the text is marked.
+/// Set for a byte that counts as one that is escaped where the end of the text is marked.
 const IS_ESCAPED: u16 = 1 << 9;
-/// So many bytes are converted at a time.
+/// Bytes that are converted at a time.
 const PIECE: usize = 32;
 
-/// What becomes of each byte: another byte, or nothing.
+/// Maps each byte to another byte, or to nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Transform {
-    /// What it becomes, [`COUNTS`] and [`IS_ESCAPED`].
+    /// The new byte, with [`COUNTS`] and [`IS_ESCAPED`].
     table: Box<[u16; 256]>,
 }
 
-/// What [`Transform::copy`] has found.
+/// The result of [`Transform::copy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Copied {
-    /// Bytes that count, up to the end of what was copied.
+    /// Number of bytes that count, up to the end of the copied ones.
     pub(super) bytes: usize,
-    /// Whether one of them is escaped where the end of the text is marked.
+    /// True if one of them is escaped where the end of the text is marked.
     pub(super) has_escaped: bool,
 }
 
 impl Transform {
-    /// None if `flags` leave text as it is.
+    /// The transformation for `flags`; `None` if they leave text unchanged.
     pub(super) fn new(flags: Flags, classes: &Classes) -> Option<Self> {
         let keeps = |byte: usize| match flags {
             Flags { dictionary: true, .. } => classes.blank[byte] || classes.alphanumeric[byte],
@@ -51,15 +51,14 @@ impl Transform {
         Self { table: Box::new(std::array::from_fn(|byte| becomes(byte).map_or(0, entry))) }
     }
 
-    /// The bytes of `text` that count, as they count.
+    /// The bytes of `text` that count, transformed.
     #[inline]
     pub(super) fn bytes<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = u8> + 'a {
         let entries = text.iter().map(|&byte| self.table[usize::from(byte)]);
         entries.filter(|entry| entry & COUNTS != 0).map(|entry| entry as u8)
     }
 
-    /// Copies the bytes that count from the `skip`th on: as many as fit. There are zeros behind
-    /// them.
+    /// Copies the bytes that count from the `skip`th on, as many as fit, followed by zeros.
     #[inline]
     pub(super) fn copy<const N: usize>(
         &self,
@@ -77,8 +76,8 @@ impl Transform {
             all |= entry;
         }
         let mut at = 0;
-        // Without a branch that depends on what is left out: a byte that doesn't count is
-        // overwritten by the next one.
+        // No branch depends on which bytes are ignored: a byte that doesn't count is overwritten by
+        // the next one.
         for &byte in rest {
             let entry = self.table[usize::from(byte)];
             out[at] = entry as u8;
@@ -92,7 +91,7 @@ impl Transform {
         Copied { bytes: bytes + at, has_escaped: all & IS_ESCAPED != 0 }
     }
 
-    /// Appends the first `limit` bytes of `text` that count. Returns whether one of them is escaped
+    /// Appends the first `limit` bytes of `text` that count. Returns true if one of them is escaped
     /// where the end of the text is marked.
     #[inline]
     pub(super) fn push(&self, text: &[u8], limit: usize, out: &mut Vec<u8>) -> bool {
@@ -110,14 +109,14 @@ impl Transform {
         has_escaped
     }
 
-    /// Orders two texts by the bytes that count. Those that both begin with are passed as they are.
+    /// Orders two texts by the bytes that count. Their common prefix is skipped untransformed.
     pub(super) fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         let shared = shared_bytes(a, b);
         self.bytes(&a[shared..]).cmp(self.bytes(&b[shared..]))
     }
 }
 
-/// `text` after `transform`, which is made in `work`.
+/// Returns `text` after `transform`, built in `work`.
 pub(super) fn apply<'a>(
     transform: Option<&Transform>,
     text: &'a [u8],

@@ -1,9 +1,9 @@
 //! `-V`: names with numbers in them, ordered as versions: `a9` before `a10`, `1.0~rc` before `1.0`.
 //!
-//! Source: "Version sort ordering" in the manual of GNU coreutils, and Debian's policy, 5.6.12,
-//! from which it comes. A name is taken without its file suffixes first, then whole. Each is cut
-//! into text and numbers, in turn. In text `~` is before the end, which is before letters, which
-//! are before all else. As a key:
+//! Source: "Version sort ordering" in the manual of GNU coreutils, and Debian's policy, 5.6.12, its
+//! origin. A name is compared without its file suffixes first, then whole. Each is cut into text
+//! and numbers, alternately. In text `~` sorts before the end, the end before letters, and letters
+//! before everything else. As a key:
 //!
 //! ```text
 //! byte 0      0 empty   1 "."   2 ".."   3 other names that begin with a point   4 all others
@@ -17,10 +17,10 @@
 const TILDE: u8 = 0;
 const END: u8 = 1;
 const NUMBER: u8 = 2;
-/// Digits from which on their number is written in full.
+/// Number of digits from which on their count is written in full.
 const LONG: usize = 8;
 
-/// What the other bytes become: letters by themselves, then the rest.
+/// The codes of the other bytes: letters first, then the rest.
 const TEXT: [u8; 256] = {
     let mut table = [0; 256];
     let mut next = NUMBER + LONG as u8 + 1;
@@ -31,7 +31,7 @@ const TEXT: [u8; 256] = {
             let c = byte as u8;
             if c.is_ascii_alphabetic() == (class == 0) && !c.is_ascii_digit() && c != b'~' {
                 table[byte] = next;
-                // The last byte of all takes the last code.
+                // The last byte has the last code.
                 next = next.wrapping_add(1);
             }
             byte += 1;
@@ -57,8 +57,8 @@ pub(super) fn encode(name: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Length of `name` without its file suffixes: each is a point, a letter or `~`, and letters,
-/// digits and `~`. It may be 0, as in coreutils 9.1, where `.a` is therefore before `.0`; other
+/// Length of `name` without its file suffixes. Each is a point, a letter or `~`, and letters,
+/// digits and `~`. It may be 0, as in coreutils 9.1, where `.a` therefore sorts before `.0`. Other
 /// versions always keep the first byte.
 fn stem(name: &[u8]) -> usize {
     let mut end = name.len();
