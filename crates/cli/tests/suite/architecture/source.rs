@@ -6,7 +6,12 @@
 use super::root;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
+/// Rust source, read once for all tests.
+static FILES: OnceLock<Vec<SourceFile>> = OnceLock::new();
+
+#[derive(Clone)]
 pub(super) struct SourceFile {
     /// Relative to the repository, with slashes.
     pub(super) path: String,
@@ -17,6 +22,14 @@ pub(super) struct SourceFile {
 
 /// All Rust files below these directories of the repository, in the order of their paths.
 pub(super) fn files_in(directories: &[&str]) -> Vec<SourceFile> {
+    let all = FILES.get_or_init(|| read_all(&["crates", "python", "fuzz", "bench"]));
+    let is_below = |file: &&SourceFile| {
+        directories.iter().any(|directory| Path::new(&file.path).starts_with(directory))
+    };
+    all.iter().filter(is_below).cloned().collect()
+}
+
+fn read_all(directories: &[&str]) -> Vec<SourceFile> {
     let mut paths: Vec<PathBuf> = Vec::new();
     let mut directories: Vec<PathBuf> = directories.iter().map(|name| root().join(name)).collect();
     while let Some(directory) = directories.pop() {
