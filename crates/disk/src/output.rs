@@ -3,7 +3,7 @@
 //! ```text
 //!            where the file system has O_TMPFILE            where it hasn't
 //!  create    O_TMPFILE in the target's directory            open(".NAME.xsort-PID-RANDOM", O_EXCL)
-//!  write     no name: nobody sees it, nothing to clean up   hidden name: removed on drop
+//!  write     no name: invisible, nothing to clean up        hidden name: removed on drop
 //!  publish   ftruncate, fsync                               ftruncate, fsync
 //!            linkat -> NAME if that is free,                rename over NAME
 //!            else linkat -> hidden name, rename over NAME
