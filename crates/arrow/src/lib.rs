@@ -11,7 +11,7 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `sorter`, `sorting`, `sorted` | settings; the half that takes batches; the half that returns them |
+//! | `sorter`, `sorting`, `sorted` | settings; the half that takes batches; the half that returns |
 //! | `settings` | settings that both halves use |
 //! | `by`, `keys` | the columns to sort by; bytes that compare as they do |
 //! | `resident` | batches that fit in memory |
