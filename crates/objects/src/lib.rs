@@ -18,7 +18,7 @@
 //! |---|---|
 //! | `disk`, `settings` | the disk, and its settings |
 //! | `limits`, `cost` | settings for a job, by its memory; how many requests it makes |
-//! | `location`, `failure`, `stop` | the parts of a URL; failures and their remedies; cancellation |
+//! | `location`, `failure`, `stop` | a URL's parts; failures and their remedies; cancellation |
 //! | `client` | the interface of a store |
 //! | `checksums/` | a store's checksums, compared with the bytes sent and read |
 //! | `retry`, `workers` | repeating requests; the threads that make them |
