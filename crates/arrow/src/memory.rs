@@ -4,10 +4,10 @@
 //!  in memory:  | batches, their keys, their order           | batches on their way out |
 //!  spilling:   | what those were | the engine               | rows on their way        |
 //! ```
+//!
 //! When the engine takes over, the memory of freed batches doesn't return to the system at once:
 //! the allocators that it came from (pyarrow's, Polars') keep it for new batches. So the engine
 //! gets only what is left.
-//! has what is left.
 
 use crate::encode::encoder;
 use crate::rows::shares_values;

@@ -19,7 +19,6 @@
 //! pages were evicted before the copy, if the kernel is older than 6.5, if /proc is missing, or if
 //! the file is neither ours nor writable (the kernel then hides its cache state). Scratch files and
 //! outputs are not covered: they are always written and read directly.
-//! are always written and read directly.
 #![allow(unsafe_code)]
 
 use crate::Direction;

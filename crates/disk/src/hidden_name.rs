@@ -55,7 +55,8 @@ pub fn abandon_outputs() {
 }
 
 /// Removes hidden names like [`abandon_outputs`], but stops waiting for the list's lock after
-/// `patience` and then returns false. For a signal handler, whose thread may hold that lock itself.
+/// `patience` and then returns false. For a thread that may itself hold that lock, for example
+/// while it waits for memory.
 pub fn try_to_abandon_outputs(patience: Duration) -> bool {
     HIDDEN_NAMES.try_lock_for(patience).map(abandon).is_some()
 }

@@ -54,7 +54,6 @@ impl Lease {
     ///
     /// # Panics
     /// If the range goes beyond the end of the lease.
-    /// If they are beyond the end.
     pub fn populate(&self, range: Range<usize>) {
         self.range.populate(range);
     }

@@ -20,7 +20,7 @@
 //! | `output_place`, `attributes` | where it appears, and what it takes over from the old file |
 //! | `new_file` | an output without a disk, which the caller writes |
 //! | `stream` | standard output as an output |
-//! | `persistent` | files that a later process goes on with |
+//! | `persistent` | files that a later process continues |
 //! | `uring`, `ring`, `threads` | the two engines |
 //! | `transfer`, `progress` | a request under way: one state machine for all engines and `sim` |
 //! | `cache` | reads of what the page cache already holds |

@@ -143,7 +143,6 @@ impl NewFile {
     /// # Errors
     /// If it can't be put in place. The old file is then still there, except after
     /// [`Operation::SyncName`].
-    /// [`Operation::SyncName`].
     pub fn publish(self, sync: bool) -> Result<(), Error> {
         let NewFile { pending, file } = self;
         let bytes = file.metadata().map_err(|error| pending.failed(Operation::Inspect, error))?;

@@ -1,12 +1,12 @@
 //! A simulated disk: files in memory, faults on demand, and completions in an order that no caller
 //! should rely on.
+//!
 //! An ordinary implementation of [`Disk`], for the tests of a disk's callers. The seed decides what
 //! fails (see [`SimOptions`]); transfers handle failures with the same state machine as the real
 //! engines. Requests that break the contract panic, and reading discarded data is an error, so that
 //! tests find such mistakes.
 //!
 //! It models time only if the options name drives with rates (see [`SimDrive`]).
-//! Not a model of time, unless the options name drives with rates (see [`SimDrive`]).
 
 mod content;
 mod drives;

@@ -27,7 +27,6 @@
 //! submit concurrently what one would submit in turn (a tenth to a fifth more GB/s on one virtual
 //! drive). A slow drive's queue doesn't delay other drives, and one file on a fast array of drives
 //! can use all rings.
-//! all rings.
 #![allow(unsafe_code)]
 
 use crate::Direction;

@@ -7,8 +7,8 @@
 //! Hidden parts are the user and password in front of a host, and all values in the query of a web
 //! server's URL: signatures, tokens and keys have many names there (`X-Amz-Signature`, `sig`,
 //! `token`). Also hidden is the token with which the paths of a server of sorted slices begin, and
-//! anything that looks like one, since they can't be told apart. In an object key `?` and `&` are
-//! ordinary characters, so only the values of known signature parameters are hidden.
+//! anything that looks like one. In an object key `?` and `&` are ordinary characters, so only the
+//! values of known signature parameters are hidden.
 //!
 //! The result is only for display: the URL can't be restored from it.
 

@@ -63,7 +63,7 @@ pub struct RetryPolicy {
     /// Time limit for repeating a request. It starts anew when bytes arrive.
     pub give_up_after: Duration,
     /// Time limit while the store has not given any final answer: then most likely a name is wrong,
-    /// or the store is down for longer than this job should wait.
+    /// or waiting for the store is not this job's task.
     pub give_up_unreached_after: Duration,
 }
 

@@ -121,7 +121,7 @@ impl Stores {
         let path = encode::path(&ask.object.key) + &encode::query(ask.query);
         let mut request = request(&google.url(&ask.object.bucket, &path), ask)?;
         google.authorise(&mut request, &self.transport)?;
-        // Otherwise compressed objects would be sent uncompressed, and without ranges.
+        // Otherwise objects marked as compressed would be sent decompressed, and without ranges.
         accept(&mut request, if ask.query.is_empty() { "gzip" } else { "identity" });
         let answer = self.transport.exchange(request, ask.stop)?;
         self.answer(ask, answer).map_err(|(failure, _)| denied(failure, google.kind()))

@@ -27,8 +27,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-/// Reads the versions under a prefix, for one owner: a version that it lends must be released
-/// before the next read. It may move between threads.
+/// Reads the versions under a prefix, for one owner: the borrow of a version ends before the next
+/// read. The reader may move between threads.
 ///
 /// It takes one slot. It keeps the newest version that it has read pinned until it reads a newer
 /// one or [releases](LocalReader::release) it, and returns the slot when it is dropped. To hold a

@@ -1,7 +1,7 @@
 //! How a writer opens: which files it finds, and which it creates.
 //!
 //! ```text
-//!  state and slot table that belong together, not exposed         -> goes on with them
+//!  state and slot table that belong together, not exposed         -> continues with them
 //!  a state without its slot table, or exposed to others           -> creates both, with number and
 //!                                                                    copy of the last version
 //!  nothing, or an empty state                                     -> creates both

@@ -59,7 +59,6 @@ impl<H: Hasher + Default> Synchronizer<H> {
     /// # Errors
     /// [`Error::Busy`] while another writer lives, and the errors of [`Writer::with_options`] and
     /// [`Writer::write_archived`].
-    /// [`Writer::write_archived`].
     pub fn write<T: Archivable>(&mut self, entity: &T) -> Result<usize> {
         let writer = self.writer()?;
         writer.write_archived(entity)?;

@@ -4,7 +4,6 @@
 //! A [`Mapping`] gives out references to atomics within its bounds, which it checks, and raw
 //! pointers to bytes; `writer` and `reader` know who may read these, and when. Nothing here depends
 //! on the protocol.
-//! the protocol.
 #![allow(unsafe_code, reason = "the crate's system calls")]
 
 use crate::layout::Plain;

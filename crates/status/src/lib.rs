@@ -5,7 +5,7 @@
 //!                                           |
 //!                             shared memory in DIRECTORY/PID.*
 //!                                           |
-//!  a watcher                         search, find --> FoundJob --> whatever shows it
+//!  a watcher                         search, find --> FoundJob --> shown or reported
 //!                                                        |
 //!                                                        `--> leftovers, clear: after a kill
 //! ```

@@ -53,7 +53,7 @@ pub(crate) struct Transport {
     web: Clients,
 }
 
-/// One client for TLS only, which no redirection leaves, and one without TLS.
+/// One client for TLS only, which follows no redirection to plain HTTP, and one without TLS.
 struct Clients {
     secure: HttpClient,
     plain: HttpClient,

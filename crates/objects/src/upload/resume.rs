@@ -102,7 +102,8 @@ impl Upload {
             };
             before.combine(&crc32fast::Hasher::new_with_initial_len(*crc, *bytes));
         }
-        // The contribution of bytes to a CRC-32, which follow others, is the XOR of both.
+        // Combining with a CRC-32 of 0 shifts `before` over the rest. The CRC-32 of all bytes is
+        // that, XOR the CRC-32 of the rest.
         before.combine(&crc32fast::Hasher::new_with_initial_len(0, rest as u64));
         let begun = BegunPart { part: whole, bytes: rest, crc: crc ^ before.finalize() };
         let is_there = match rest {

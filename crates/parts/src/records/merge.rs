@@ -6,7 +6,6 @@
 //!
 //! Every range is counted and summed as it is read, and the verifier checks the output as it is
 //! written: order, count and checksum.
-//! goes: order, count and checksum.
 
 use super::Records;
 use super::window::{BLOCKS, Window};

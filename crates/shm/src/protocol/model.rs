@@ -8,7 +8,6 @@
 //!
 //! `cargo test` explores up to two preemptions; `make loom` removes the limit
 //! (`LOOM_MAX_PREEMPTIONS`).
-//! (`LOOM_MAX_PREEMPTIONS`).
 #![allow(unsafe_code, reason = "accesses cells that the model checker watches")]
 
 mod scenarios;
