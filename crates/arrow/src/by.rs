@@ -1,4 +1,4 @@
-//! What batches are sorted by: columns, with a direction each.
+//! The sort order of batches: columns, each with a direction.
 //!
 //! ```text
 //!  ts     ts:desc     name:nulls-first     #3:desc:nulls-first
@@ -8,17 +8,17 @@ use crate::Error;
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::{Schema, SortOptions};
 
-/// A column to sort by.
+/// A column of the sort order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SortColumn {
-    /// Its place in the schema.
+    /// Its index in the schema.
     pub(crate) index: usize,
     pub(crate) options: SortOptions,
 }
 
 impl SortColumn {
-    /// The column that a text stands for. A column that is called like all of the text comes
-    /// first, so names may have colons.
+    /// Parses the column that a text names. A column whose name equals all of the text comes first,
+    /// so names may contain colons.
     pub(crate) fn parse(text: &str, schema: &Schema) -> Result<SortColumn, Error> {
         let mut options = SortOptions { descending: false, nulls_first: false };
         let mut name = text;
@@ -45,7 +45,7 @@ impl SortColumn {
         )))
     }
 
-    /// Refuses a type that has no order.
+    /// Fails if the column's type has no order.
     fn check(self, schema: &Schema) -> Result<SortColumn, Error> {
         let field = schema.field(self.index);
         if RowConverter::supports_fields(&[self.field(schema)]) {
@@ -63,7 +63,7 @@ impl SortColumn {
     }
 }
 
-/// The column of a name, or of a number from 1 on.
+/// Returns the index of the column with a name, or with a number from 1.
 fn column(name: &str, schema: &Schema) -> Result<Option<usize>, Error> {
     let mut named = (0..schema.fields().len()).filter(|&at| schema.field(at).name() == name);
     let number = || name.strip_prefix('#')?.parse::<usize>().ok()?.checked_sub(1);

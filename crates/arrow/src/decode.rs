@@ -1,5 +1,5 @@
-//! Bytes of rows as columns again: column by column, each from where the one before has ended in
-//! every row.
+//! Decodes the bytes of rows to columns. One column follows the other: each starts in every row
+//! where the previous one ended.
 
 use crate::encode::{Sign, Word, fixed_width, sign};
 use crate::value::{self, EMPTY, NULL};
@@ -21,19 +21,19 @@ use std::sync::Arc;
 
 /// Builds a column.
 pub(crate) trait Decode {
-    /// Takes the value at a place, which moves behind it.
+    /// Reads the value at offset `at`, and advances `at` to the end of the value.
     fn read(&mut self, bytes: &[u8], at: &mut usize);
 
-    /// Takes the values at all places.
+    /// Reads the values at all offsets in `places`, and advances each to the end of its value.
     fn read_all(&mut self, bytes: &[u8], places: &mut [usize]) {
         places.iter_mut().for_each(|at| self.read(bytes, at));
     }
 
-    /// The column. An error if its type can't hold so many different values.
+    /// Returns the column. Fails if its type can't hold that number of distinct values.
     fn finish(&mut self) -> Result<ArrayRef, ArrowError>;
 }
 
-/// What decodes columns of a type.
+/// Returns a decoder for columns of a type.
 pub(crate) fn decoder(data_type: &DataType, rows: usize) -> Box<dyn Decode> {
     use DataType as T;
     if let Some(sign) = sign(data_type) {
@@ -100,7 +100,7 @@ pub(crate) fn decoder(data_type: &DataType, rows: usize) -> Box<dyn Decode> {
     }
 }
 
-/// Which values there are; nothing as long as there are all.
+/// The validity of each value; `None` while all are valid.
 #[derive(Default)]
 struct Nulls {
     valid: Option<BooleanBufferBuilder>,
@@ -258,11 +258,11 @@ impl Decode for Fixed {
     }
 }
 
-/// Lists with offsets, maps, and lists with offsets and sizes.
+/// Lists with offsets, lists with offsets and sizes, and maps.
 struct Lists<O> {
     data_type: DataType,
     values: Box<dyn Decode>,
-    /// Where lists begin, and where the last one ends.
+    /// Where each list begins, and where the last one ends.
     offsets: Vec<O>,
     end: usize,
     nulls: Nulls,
@@ -310,7 +310,7 @@ impl<O: ArrowNativeType> Decode for Lists<O> {
     }
 }
 
-/// Structs, and lists of one length.
+/// Structs and fixed-size lists.
 struct Fields {
     data_type: DataType,
     columns: Vec<Box<dyn Decode>>,
@@ -347,7 +347,7 @@ impl Decode for Fields {
 struct Unions {
     data_type: DataType,
     mode: UnionMode,
-    /// Type, column, and values in it.
+    /// Type ID, column, and its number of values.
     columns: Vec<(i8, Box<dyn Decode>, i32)>,
     ids: Vec<i8>,
     offsets: Vec<i32>,
@@ -384,7 +384,7 @@ impl Decode for Unions {
     }
 }
 
-/// Values, each once.
+/// Distinct values and their positions.
 struct Distinct {
     values: Box<dyn Decode>,
     places: HashMap<Vec<u8>, usize>,
@@ -395,7 +395,7 @@ impl Distinct {
         Distinct { values: decoder(data_type, 0), places: HashMap::new() }
     }
 
-    /// Where the value of so many bytes is among them.
+    /// Returns the position of the value of `length` bytes at `at`. Adds it if it is new.
     fn place(&mut self, bytes: &[u8], at: &mut usize, length: usize) -> usize {
         let own = &bytes[*at..*at + length];
         if let Some(&place) = self.places.get(own) {
@@ -489,7 +489,7 @@ impl Decode for Runs {
             DataType::Int32 => runs::<Int32Type>(&self.ends, &values)?,
             _ => runs::<Int64Type>(&self.ends, &values)?,
         };
-        // With the names that its fields have.
+        // With the field names of the schema.
         let data = runs.to_data().into_builder().data_type(self.data_type.clone());
         Ok(make_array(data.build()?))
     }

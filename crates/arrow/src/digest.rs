@@ -1,7 +1,7 @@
-//! What is known of a batch's rows without the rows: their keys, and a sum of what is in them that
-//! doesn't depend on their order.
+//! Digests of batches: the keys of the rows, and a sum of their contents that doesn't depend on
+//! their order.
 //!
-//! Who sorts on several machines compares keys with splitters, and sums before and after.
+//! A sort on several machines compares the keys with splitters, and the sums before and after.
 
 use crate::Error;
 use crate::by::SortColumn;
@@ -13,7 +13,7 @@ use arrow_schema::SchemaRef;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Digests batches of one schema, in an order as [`BatchSorter`](crate::BatchSorter) has it.
+/// Digests batches of one schema, with the same order as a [`BatchSorter`](crate::BatchSorter).
 #[derive(Debug)]
 pub struct BatchDigester {
     schema: SchemaRef,
@@ -21,19 +21,19 @@ pub struct BatchDigester {
     keys: KeyMaker,
 }
 
-/// What is known of a batch.
+/// The digest of a batch.
 #[derive(Debug)]
 pub struct BatchDigest {
-    /// A key for each row: bytes that compare as the rows do.
+    /// The key of each row: bytes that compare as the rows do.
     pub keys: LargeBinaryArray,
-    /// Whether they ascend.
+    /// Whether the keys ascend.
     pub is_sorted: bool,
-    /// The sum of a hash of each row's values. How they lie in memory makes no difference.
+    /// The sum of the hashes of the rows' values. It doesn't depend on their layout in memory.
     pub sum: u128,
 }
 
 impl BatchDigester {
-    /// For batches of this schema, sorted by these columns.
+    /// Creates a digester for batches of this schema, sorted by these columns.
     ///
     /// # Errors
     /// [`Error::Column`] if there is no such column, or several, or its type has no order.
@@ -50,11 +50,11 @@ impl BatchDigester {
         Ok(BatchDigester { schema, by, keys })
     }
 
-    /// The columns that keys are made of, ascending, and what makes the same keys of batches that
-    /// have only these.
+    /// Returns the columns that form the keys, in ascending order, and a digester that builds the
+    /// same keys from batches with only these columns.
     ///
     /// # Errors
-    /// None that can be expected.
+    /// No error is expected.
     pub fn of_keys(&self) -> Result<(Vec<usize>, BatchDigester), Error> {
         let mut columns: Vec<usize> = self.by.iter().map(|column| column.index).collect();
         columns.sort_unstable();
@@ -72,7 +72,7 @@ impl BatchDigester {
     /// Digests a batch.
     ///
     /// # Errors
-    /// [`Error::Schema`] if it isn't of the schema.
+    /// [`Error::Schema`] if the batch has another schema.
     pub fn digest(&self, batch: &RecordBatch) -> Result<BatchDigest, Error> {
         crate::sorting::check(&batch.schema(), &self.schema)?;
         let rows = KeyedRows::encode(batch, slice_bytes(batch), &self.keys)?;

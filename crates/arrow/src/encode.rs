@@ -1,5 +1,5 @@
-//! Columns as bytes of rows: each value is appended behind that of the column before. Values of
-//! dictionaries and runs go along with every row, so rows need nothing beside them.
+//! Encodes columns as the bytes of rows: each column's value is appended to the previous one.
+//! Values of dictionaries and runs are stored in every row, so a row needs no other data.
 
 use crate::value::{
     EMPTY, NULL, push_bytes, push_framed, push_large_number, push_length, push_number,
@@ -19,11 +19,11 @@ use arrow_schema::{ArrowError, DataType, IntervalUnit, UnionMode};
 
 /// Appends the values of a column.
 pub(crate) trait Encode {
-    /// Appends the value of a row.
+    /// Appends the value of row `row` to `out`.
     fn push(&self, row: usize, out: &mut Vec<u8>);
 }
 
-/// What encodes an array.
+/// Returns an encoder for an array.
 pub(crate) fn encoder(array: &ArrayRef) -> Result<Box<dyn Encode>, ArrowError> {
     use DataType as T;
     let data_type = array.data_type();
@@ -77,22 +77,22 @@ pub(crate) fn encoder(array: &ArrayRef) -> Result<Box<dyn Encode>, ArrowError> {
             T::Int32 => runs(array.as_run::<Int32Type>())?,
             _ => runs(array.as_run::<Int64Type>())?,
         },
-        // What is left has one width.
+        // The remaining types have a fixed width.
         _ => Box::new(fixed(&array.to_data())),
     })
 }
 
-/// How a number's bits are turned, so that it takes few bytes.
+/// How a number's bits are transformed, so that it takes few bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Sign {
     None,
     /// Zigzag.
     Signed,
-    /// The last bytes of floating-point numbers are often zeros.
+    /// Bytes swapped, because the last bytes of floating-point numbers are often zeros.
     Float,
 }
 
-/// The sign of types that are numbers of up to 16 bytes.
+/// Returns the transformation of a type of numbers of up to 16 bytes; `None` for other types.
 pub(crate) fn sign(data_type: &DataType) -> Option<Sign> {
     use DataType as T;
     match data_type {
@@ -127,11 +127,11 @@ impl Encode for Nothing {
     fn push(&self, _: usize, _: &mut Vec<u8>) {}
 }
 
-/// A machine word that a number is in.
+/// A machine word that holds a number.
 pub(crate) trait Word: ArrowNativeType {
-    /// The number with its sign turned.
+    /// Appends the number, transformed by `sign`.
     fn push(self, sign: Sign, out: &mut Vec<u8>);
-    /// What was pushed, or zero for null, and whether it was something.
+    /// Reads a number that `push` appended, and whether it is valid. A null is read as zero.
     fn read(sign: Sign, bytes: &[u8], at: &mut usize) -> (Self, bool);
 }
 
@@ -238,7 +238,7 @@ impl<T: ByteViewType> Encode for GenericByteViewArray<T> {
     }
 }
 
-/// Values of one width, whatever they are.
+/// Values of any type with a fixed width.
 struct Fixed {
     values: Buffer,
     width: usize,
@@ -251,7 +251,7 @@ fn fixed(data: &ArrayData) -> Fixed {
     Fixed { values, width, nulls: data.nulls().cloned() }
 }
 
-/// Bytes of a value of a type that has one width.
+/// Returns the number of bytes of a value of a fixed-width type.
 pub(crate) fn fixed_width(data_type: &DataType) -> usize {
     match data_type {
         DataType::FixedSizeBinary(width) => *width as usize,
@@ -269,7 +269,7 @@ impl Encode for Fixed {
     }
 }
 
-/// Lists of any kind: where each begins, and how many values it has.
+/// Lists of any kind: where each begins, and its number of values.
 struct Lists {
     places: Vec<(usize, usize)>,
     nulls: Option<NullBuffer>,
@@ -312,10 +312,10 @@ impl Encode for Lists {
     }
 }
 
-/// Structs, and lists of one length: a null has values, too.
+/// Structs and fixed-size lists. A null has values, too.
 struct Fields {
     columns: Vec<Box<dyn Encode>>,
-    /// Values of each column a row.
+    /// Number of values of each column in a row.
     times: usize,
     nulls: Option<NullBuffer>,
 }
@@ -340,7 +340,7 @@ impl Encode for Fields {
     }
 }
 
-/// Sparse unions have a value in each column, dense ones in one.
+/// Sparse unions have a value in each column, dense ones in one column.
 struct Unions {
     array: UnionArray,
     columns: Vec<(i8, Box<dyn Encode>)>,

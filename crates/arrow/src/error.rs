@@ -1,25 +1,25 @@
-//! Why batches can't be sorted.
+//! Errors of sorting batches.
 
 use arrow_schema::ArrowError;
 
-/// Why batches can't be sorted. Each message is one line, and ends with what to do about it if
-/// anything can be done.
+/// The reason why batches can't be sorted. Each message is one line, and ends with the remedy if
+/// there is one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A column to sort by that there is not, or that has no order.
+    /// A column to sort by doesn't exist, or has no order.
     #[error("{0}")]
     Column(String),
 
-    /// A batch that isn't of the schema.
+    /// A batch has another schema.
     #[error("{0}")]
     Schema(String),
 
-    /// The sort itself has failed.
+    /// The sort itself failed.
     #[error(transparent)]
     Sort(#[from] xsort::Error),
 
-    /// A column can't be made.
+    /// A column can't be built.
     #[error("{0}")]
     Arrow(#[from] ArrowError),
 

@@ -1,5 +1,5 @@
-//! Keys of rows: bytes that compare as the columns do. Numbers take as few as they have, all other
-//! types are arrow-row's.
+//! Keys of rows: bytes that compare as the columns do. Numbers take as few bytes as possible; all
+//! other types use arrow-row's keys.
 //!
 //! ```text
 //!  null      02 if nulls come first, fe if last
@@ -7,8 +7,8 @@
 //!  n < 0     7f - the bytes of -n - 1, the lowest bytes of n
 //! ```
 //!
-//! All but the null is turned around where the largest come first. No key of a column begins with
-//! another one, so those of several columns stand one behind the other.
+//! For descending columns all bytes except a null's are inverted. No key of a column is a prefix of
+//! another, so the keys of several columns can simply be concatenated.
 
 use crate::by::SortColumn;
 use crate::encode::{Sign, sign};
@@ -21,10 +21,10 @@ use arrow_row::{RowConverter, Rows};
 use arrow_schema::{ArrowError, DataType, Schema, SortOptions};
 use std::sync::Arc;
 
-/// The first byte of a number that isn't negative and has no bytes.
+/// The first byte of the number 0, which has no other bytes.
 const ZERO: u8 = 0x80;
 
-/// Makes keys.
+/// Builds keys.
 #[derive(Debug)]
 pub(crate) struct KeyMaker(Vec<KeyColumn>);
 
@@ -48,7 +48,7 @@ impl KeyMaker {
         Ok(KeyMaker(by.iter().map(column).collect::<Result<_, ArrowError>>()?))
     }
 
-    /// The keys of all rows of a batch.
+    /// Returns the keys of all rows of a batch.
     pub(crate) fn keys(&self, batch: &RecordBatch) -> Result<Keys, ArrowError> {
         let parts = self.0.iter().map(|column| column.part(batch.column(column.index)));
         let parts = parts.collect::<Result<Vec<_>, _>>()?;
@@ -73,7 +73,7 @@ impl Keys {
         self.ends.len()
     }
 
-    /// Bytes of memory.
+    /// Returns the memory used, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.bytes.capacity() + self.ends.capacity() * size_of::<usize>()
     }
@@ -85,7 +85,7 @@ impl Keys {
     }
 }
 
-/// A column's part of the keys of a batch.
+/// One column's part of the keys of a batch.
 trait Part {
     fn push(&self, row: usize, out: &mut Vec<u8>);
 }
@@ -142,9 +142,9 @@ impl<W: ArrowNativeType + Ordered> Part for Numbers<W> {
     }
 }
 
-/// A number as bytes that compare as it does.
+/// A number that can be encoded as bytes that compare like it.
 trait Ordered: Copy {
-    /// Appends them, each turned by `turn`.
+    /// Appends the bytes, each XORed with `turn`.
     fn push(self, turn: u8, out: &mut Vec<u8>);
 }
 
@@ -183,9 +183,9 @@ ordered! {
     i128 => i128, u128;
 }
 
-/// The column with one zero and one NaN, which comes after infinity, also in the values of
-/// dictionaries, runs and nested columns. Other programs order numbers so, while the total order of
-/// IEEE 754 has NaNs with a sign before all others.
+/// Returns the column with one zero and one NaN, which comes after infinity, also in the values of
+/// dictionaries, runs and nested columns. Other programs order numbers this way, while the total
+/// order of IEEE 754 puts NaNs with a sign before all other numbers.
 fn comparable(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     fn one<T: ArrowPrimitiveType>(
         column: &ArrayRef,
@@ -195,7 +195,7 @@ fn comparable(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         let zero = T::default_value();
         let value = |value| match value {
             value if is_nan(value) => nan,
-            // Also that with a sign.
+            // Includes the negative zero.
             value if value == zero => zero,
             value => value,
         };
@@ -219,7 +219,7 @@ fn comparable(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     })
 }
 
-/// Whether a type is of floats, or of values that are.
+/// Returns whether a type is a float, or contains floats.
 fn has_floats(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(_, values) => has_floats(values),

@@ -1,7 +1,7 @@
-//! Sort Arrow record batches bigger than memory, by any of their columns.
+//! Sort Arrow record batches larger than memory by any of their columns.
 //!
-//! A [`BatchSorter`] says what is wanted, a [`BatchSorting`] takes batches, [`SortedBatches`] gives
-//! them out.
+//! A [`BatchSorter`] holds the settings, a [`BatchSorting`] takes batches, [`SortedBatches`]
+//! returns them.
 //!
 //! ```text
 //!                     .- Resident: kept, with keys --> order --> gathered ----.
@@ -11,17 +11,17 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `sorter`, `sorting`, `sorted` | what is asked for; the half that takes; the half that gives |
-//! | `settings` | what both halves know of that |
-//! | `by`, `keys` | which columns; bytes that compare as they do |
+//! | `sorter`, `sorting`, `sorted` | settings; the half that takes batches; the half that returns |
+//! | `settings` | settings that both halves use |
+//! | `by`, `keys` | the columns to sort by; bytes that compare as they do |
 //! | `resident` | batches that fit in memory |
 //! | `spill` | batches that don't |
 //! | `rows` | batches as rows of bytes, and back |
-//! | `encode`, `decode`, `value` | a column's values there |
+//! | `encode`, `decode`, `value` | a column's values in rows of bytes |
 //! | `digest` | keys and sums of batches, for sorts on many machines |
 //! | `ordered` | threads whose results come in order |
-//! | `memory` | how the budget is divided, and what batches take of it |
-//! | `progress` | how far a sort in memory is |
+//! | `memory` | how the budget is divided, and how much of it batches use |
+//! | `progress` | the progress of a sort in memory |
 #![forbid(unsafe_code)]
 
 mod by;

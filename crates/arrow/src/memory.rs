@@ -1,13 +1,13 @@
-//! How much memory batches take that are kept, and how a budget is divided.
+//! The memory that kept batches use, and the division of the budget.
 //!
 //! ```text
 //!  in memory:  | batches, their keys, their order           | batches on their way out |
 //!  spilling:   | what those were | the engine               | rows on their way        |
 //! ```
 //!
-//! The memory of batches that are freed when the engine takes over doesn't go back to the system at
-//! once: the allocators that it came from (pyarrow's, Polars') keep it for new ones. So the engine
-//! has what is left.
+//! When the engine takes over, the memory of freed batches doesn't return to the system at once:
+//! the allocators that it came from (pyarrow's, Polars') keep it for new batches. So the engine
+//! gets only what is left.
 
 use crate::encode::encoder;
 use crate::rows::shares_values;
@@ -17,37 +17,37 @@ use arrow_data::ArrayData;
 use arrow_schema::ArrowError;
 use std::collections::HashMap;
 
-/// Bytes of a row's place in the order, while it is being made.
+/// Bytes per row for its position in the order, while the order is being computed.
 const ORDER_BYTES: usize = 64;
-/// Bytes of what describes an array, beside its buffers.
+/// Bytes that describe an array, in addition to its buffers.
 const ARRAY_BYTES: usize = 512;
-/// One in so many bytes of the budget is for rows and batches on their way.
+/// One in `WAY_SHARE` bytes of the budget is for rows and batches in transit.
 const WAY_SHARE: u64 = 8;
-/// The engine takes no less than one in so many bytes of what there is when it takes over,
+/// The engine gets at least one in `ENGINE_SHARE_MIN` bytes of the spilling budget,
 const ENGINE_SHARE_MIN: u64 = 5;
-/// and no less than so many bytes.
+/// and at least `ENGINE_BYTES_MIN` bytes.
 const ENGINE_BYTES_MIN: u64 = 4 << 20;
-/// Most bytes of rows that become a batch. More leave the processor's cache.
+/// Maximum number of bytes of rows that become a batch. More would leave the processor's cache.
 const CHUNK_BYTES_MAX: u64 = 4 << 20;
-/// Least ones.
+/// Minimum number of bytes of rows that become a batch.
 const CHUNK_BYTES_MIN: u64 = 32 << 10;
 
-/// How a budget is divided.
+/// The division of a budget.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shares {
-    /// Most bytes of batches that are kept, with all that sorting them takes.
+    /// Maximum number of bytes of kept batches, including the memory for sorting them.
     pub(crate) resident: u64,
-    /// The budget of the engine and of what was kept before.
+    /// The budget of the engine and of the batches kept before it took over.
     spilling: u64,
-    /// Bytes of rows that become a batch.
+    /// Number of bytes of rows that become a batch.
     pub(crate) chunk: usize,
 }
 
 impl Shares {
-    /// Of a budget. Nothing is kept of batches that can't be gathered as they are.
+    /// Divides a budget. Batches that can't be gathered from their columns are not kept.
     pub(crate) fn new(budget: u64, threads: usize, is_gathered: bool) -> Shares {
         let way = budget / WAY_SHARE;
-        // Each is there as rows and as columns. As many as threads and two wait or are worked on.
+        // Each chunk exists as rows and as columns. `threads + 2` chunks wait or are worked on.
         let chunk = way / (2 * (threads as u64 + 2));
         Shares {
             resident: if is_gathered { budget / 16 * 11 } else { 0 },
@@ -56,15 +56,16 @@ impl Shares {
         }
     }
 
-    /// The engine's budget, if batches of so many bytes were kept before it took over. A batch may
-    /// be larger than the whole budget: that is its owner's memory, and no reason for tiny runs.
+    /// Returns the engine's budget, if batches of `kept` bytes were kept before it took over. A
+    /// batch may be larger than the whole budget: that is its owner's memory, and no reason for
+    /// tiny runs.
     pub(crate) fn engine(&self, kept: u64) -> u64 {
         let left = self.spilling.saturating_sub(kept);
         left.max(self.spilling / ENGINE_SHARE_MIN).max(ENGINE_BYTES_MIN)
     }
 }
 
-/// Bytes of the values of a batch, without those of the arrays that it is a slice of.
+/// Returns the bytes of a batch's values, not of the arrays that it is a slice of.
 pub(crate) fn slice_bytes(batch: &RecordBatch) -> usize {
     let bytes = |column: &ArrayRef| {
         let data = column.to_data();
@@ -73,14 +74,14 @@ pub(crate) fn slice_bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(bytes).sum()
 }
 
-/// The memory of batches, of which several may share buffers.
+/// The memory of batches, several of which may share buffers.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
-    /// How far each buffer is used, by its address.
+    /// The counted bytes of each buffer, by its address.
     buffers: HashMap<usize, usize>,
     /// Bytes of the batches themselves.
     batches: u64,
-    /// Those, and what sorting or spilling them takes.
+    /// Bytes of the batches, and of sorting or spilling them.
     bytes: u64,
 }
 
@@ -89,20 +90,20 @@ impl Held {
         self.bytes
     }
 
-    /// Bytes of the batches alone.
+    /// Returns the bytes of the batches themselves.
     pub(crate) fn batch_bytes(&self) -> u64 {
         self.batches
     }
 
-    /// Counts a batch that is kept, with keys of so many bytes.
+    /// Counts a kept batch with keys of `key_bytes` bytes.
     pub(crate) fn add(&mut self, batch: &RecordBatch, key_bytes: usize) -> Result<(), ArrowError> {
         let before = self.batches;
         for column in batch.columns() {
             self.add_data(&column.to_data());
         }
         let own = self.batches - before;
-        // Where values are shared, as many bytes as they take when they are not: if all is spilled
-        // later, the memory is there.
+        // Shared values count with their size when they are not shared: if all is spilled later,
+        // the memory is there.
         let spilled = spilled_bytes(batch)?;
         self.bytes += own.max(spilled) + (key_bytes + batch.num_rows() * ORDER_BYTES) as u64;
         Ok(())
@@ -113,7 +114,7 @@ impl Held {
         let nulls = data.nulls().map(NullBuffer::buffer);
         for buffer in data.buffers().iter().chain(nulls) {
             let used = self.buffers.entry(buffer.as_ptr() as usize).or_default();
-            // What was allocated may be far more than what is used.
+            // The allocated size may be far more than the used size.
             let more = buffer.capacity().max(buffer.len()).saturating_sub(*used);
             *used += more;
             self.batches += more as u64;
@@ -122,7 +123,7 @@ impl Held {
     }
 }
 
-/// Bytes of the rows of columns that share values.
+/// Returns the size of the rows of columns that share values, in bytes.
 fn spilled_bytes(batch: &RecordBatch) -> Result<u64, ArrowError> {
     let (mut bytes, mut row) = (0, Vec::new());
     for column in batch.columns().iter().filter(|column| shares_values(column.data_type())) {

@@ -1,4 +1,4 @@
-//! Work for several threads, whose results come in the order of what was sent.
+//! Threads that process inputs and return the results in the order of the inputs.
 
 use crate::Error;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
@@ -7,14 +7,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-/// What the threads do.
+/// The function that the threads call.
 type Work<I, O> = Arc<dyn Fn(I) -> Result<O, Error> + Send + Sync>;
-/// Something to do, and where its result goes.
+/// An input, and where its result goes.
 type Job<I, O> = (I, Sender<Result<O, Error>>);
 
 /// Threads, and results that were not taken yet.
 pub(crate) struct Ordered<I, O> {
-    /// `None` once the threads are to end.
+    /// `None` once the threads should end.
     jobs: Option<Sender<Job<I, O>>>,
     results: VecDeque<Receiver<Result<O, Error>>>,
     threads: Vec<JoinHandle<()>>,
@@ -36,22 +36,22 @@ impl<I: Send + 'static, O: Send + 'static> Ordered<I, O> {
         Ok(Ordered { jobs: Some(to), results: VecDeque::new(), threads })
     }
 
-    /// Sends something to do.
+    /// Sends an input to the threads.
     pub(crate) fn send(&mut self, input: I) {
         let (to, result) = bounded(1);
         if let Some(jobs) = &self.jobs {
-            // Threads only end when this is dropped; a job that is lost has no result.
+            // Threads only end when this is dropped; a lost job has no result.
             drop(jobs.send((input, to)));
         }
         self.results.push_back(result);
     }
 
-    /// How many results weren't taken yet.
+    /// Returns the number of results that were not taken yet.
     pub(crate) fn waiting(&self) -> usize {
         self.results.len()
     }
 
-    /// Waits for the next result; `None` if nothing was sent.
+    /// Waits for the next result. Returns `None` if none is outstanding.
     pub(crate) fn next(&mut self) -> Option<Result<O, Error>> {
         let result = self.results.pop_front()?;
         Some(result.recv().unwrap_or(Err(Error::Panicked)))
@@ -64,9 +64,9 @@ fn no_thread(source: std::io::Error) -> Error {
 
 fn run<I, O>(jobs: &Receiver<Job<I, O>>, work: &Work<I, O>) {
     for (input, to) in jobs {
-        // Unwind safety: what the work has used is gone.
+        // Unwind safety: everything that the work has used is gone.
         let result = catch_unwind(AssertUnwindSafe(|| work(input)));
-        // Nobody may want it any more.
+        // The receiver may be gone.
         drop(to.send(result.unwrap_or(Err(Error::Panicked))));
     }
 }

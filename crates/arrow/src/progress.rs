@@ -1,8 +1,8 @@
-//! How far a sort is while its batches are in memory. When they don't fit, the engine tells the
-//! rest itself.
+//! The progress of a sort while its batches are in memory. If they don't fit, the engine reports
+//! the rest itself.
 //!
 //! ```text
-//!  read (how much comes isn't known) --> sort --> gather
+//!  read (the size isn't known) --> sort --> gather
 //! ```
 
 use std::fmt;
@@ -10,16 +10,16 @@ use std::sync::Arc;
 use std::time::Instant;
 use xsort::Progress;
 
-/// What takes progress.
+/// The caller's function that receives progress.
 pub(crate) type OnProgress = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
 
-/// Tells how far a sort in memory is.
+/// Reports the progress of a sort in memory.
 pub(crate) struct MemoryProgress {
     tell: Option<OnProgress>,
     began: Instant,
     phase: &'static str,
     phase_began: Instant,
-    /// Bytes of the phase that are done, and of all before it.
+    /// Completed bytes of this phase; the next field has those of all earlier phases.
     done_bytes: u64,
     earlier_bytes: u64,
     /// Bytes of all batches; 0 while they are read.
@@ -27,7 +27,7 @@ pub(crate) struct MemoryProgress {
 }
 
 impl MemoryProgress {
-    /// Of a sort that begins to read.
+    /// Creates the progress of a sort that begins to read.
     pub(crate) fn new(tell: Option<OnProgress>) -> MemoryProgress {
         let now = Instant::now();
         MemoryProgress {
@@ -41,13 +41,13 @@ impl MemoryProgress {
         }
     }
 
-    /// So many bytes of this phase are done.
+    /// Reports that `bytes` bytes of this phase are done.
     pub(crate) fn done(&mut self, bytes: u64) {
         self.done_bytes = bytes;
         self.tell();
     }
 
-    /// A phase begins, over all batches, which have so many bytes.
+    /// Begins a phase over all batches, which have `bytes` bytes.
     pub(crate) fn begin(&mut self, phase: &'static str, bytes: u64) {
         self.earlier_bytes += self.done_bytes;
         (self.phase, self.phase_began) = (phase, Instant::now());
@@ -55,7 +55,7 @@ impl MemoryProgress {
         self.tell();
     }
 
-    /// So many rows of all are done in this phase.
+    /// Reports that `rows` of the `of` rows are done in this phase.
     pub(crate) fn done_rows(&mut self, rows: u64, of: u64) {
         let share = u128::from(self.bytes) * u128::from(rows) / u128::from(of.max(1));
         self.done(share as u64);

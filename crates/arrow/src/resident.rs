@@ -1,8 +1,8 @@
-//! Batches that fit in memory: their order is found by their keys, and rows are gathered from the
-//! columns, once.
+//! Batches that fit in memory: their keys are sorted, and the rows are gathered from the columns
+//! once.
 //!
 //! ```text
-//!  keys --> eight bytes of each that differ, and its place --> buckets --> sorted, side by side
+//!  keys --> eight distinguishing bytes of each, and its place --> buckets --> sorted in parallel
 //! ```
 
 use crate::Error;
@@ -17,12 +17,12 @@ use arrow_select::interleave::interleave;
 use std::sync::Arc;
 use xsort::Cancel;
 
-/// Rows of a bucket: their entries, of 16 bytes each, stay in a cache.
+/// Number of rows in a bucket: their entries of 16 bytes each stay in a cache.
 const BUCKET_ROWS: usize = 32 << 10;
-/// Keys that are looked at for each boundary of buckets.
+/// Number of keys that are sampled for each boundary of buckets.
 const SAMPLES: usize = 16;
 
-/// A row's key, as far as a word goes, and its place.
+/// The key word of a row, and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     word: u64,
@@ -39,13 +39,13 @@ pub(crate) struct Resident {
     shape: KeyShape,
 }
 
-/// Which bytes of keys differ.
+/// The positions at which keys differ.
 #[derive(Debug, Default)]
 struct KeyShape {
     first: Option<Box<[u8]>>,
-    /// The bits that aren't those of the first key, as far as all keys go.
+    /// The bits that differ from the first key, up to the length of the shortest key.
     differs: Vec<u8>,
-    /// Whether all have one length.
+    /// Whether all keys have the same length.
     is_even: bool,
 }
 
@@ -65,7 +65,8 @@ impl KeyShape {
         }
     }
 
-    /// Where the first bytes are that differ, up to a word's, and whether they say all.
+    /// Returns the positions of the first differing bytes, at most eight, their number, and whether
+    /// these bytes decide the order completely.
     fn word(&self) -> ([usize; 8], usize, bool) {
         let differ = || (0..self.differs.len()).filter(|&at| self.differs[at] != 0);
         let (mut places, mut used) = ([0; 8], 0);
@@ -73,7 +74,7 @@ impl KeyShape {
             places[used] = at;
             used += 1;
         }
-        // Behind the shortest key others go on.
+        // After the end of the shortest key, longer keys continue.
         for at in self.differs.len().. {
             if used == 8 || self.is_even {
                 break;
@@ -95,7 +96,7 @@ impl Resident {
         Ok(())
     }
 
-    /// The order of all rows.
+    /// Sorts all rows and returns their order.
     pub(crate) fn sort(self, threads: usize, cancel: &Cancel) -> Result<Order, Error> {
         let entries = self.entries();
         let keys = Arc::new(self.keys);
@@ -145,7 +146,7 @@ fn compare(keys: &[Keys], is_whole: bool, a: &Entry, b: &Entry) -> std::cmp::Ord
     a.word.cmp(&b.word).then_with(by_keys).then_with(|| (a.batch, a.row).cmp(&(b.batch, b.row)))
 }
 
-/// Entries by ranges of their order.
+/// Divides entries into buckets, which are ranges of their order.
 fn buckets(entries: Vec<Entry>, keys: &[Keys], is_whole: bool) -> Vec<Vec<Entry>> {
     let count = entries.len().div_ceil(BUCKET_ROWS);
     if count < 2 {
@@ -167,7 +168,7 @@ fn buckets(entries: Vec<Entry>, keys: &[Keys], is_whole: bool) -> Vec<Vec<Entry>
     buckets
 }
 
-/// Rows in their order, as places in batches.
+/// Rows in order, as places in batches.
 pub(crate) struct Order {
     pub(crate) batches: Arc<Vec<RecordBatch>>,
     entries: Vec<(u32, u32)>,
@@ -175,12 +176,12 @@ pub(crate) struct Order {
     seen: Seen,
 }
 
-/// Which rows were given out.
+/// One bit for each row that was returned.
 #[derive(Default)]
 struct Seen(Vec<Vec<u64>>);
 
 impl Seen {
-    /// Notes a row; false if it was given out before.
+    /// Marks a row as returned. Returns false if it was returned before.
     fn note(&mut self, batches: &[RecordBatch], batch: usize, row: usize) -> bool {
         if self.0.is_empty() {
             let words = |batch: &RecordBatch| vec![0; batch.num_rows().div_ceil(64)];
@@ -197,7 +198,7 @@ impl Seen {
 pub(crate) type Places = Vec<(usize, usize)>;
 
 impl Order {
-    /// The places of the next rows; `None` behind the last one.
+    /// Returns the places of the next rows; `None` after the last one.
     pub(crate) fn next(&mut self, rows: usize) -> Result<Option<Places>, Error> {
         let end = (self.at + rows).min(self.entries.len());
         if self.at == end {
@@ -217,7 +218,7 @@ impl Order {
     }
 }
 
-/// The rows at these places, in one batch if its types can hold them.
+/// Returns the rows at these places, in one batch if its types can hold them.
 pub(crate) fn gather(
     batches: &[RecordBatch],
     places: &[(usize, usize)],
@@ -237,7 +238,7 @@ pub(crate) fn gather(
     Ok(gathered)
 }
 
-/// Views with the bytes that they show, and no others.
+/// Copies a view array so that it holds only the bytes that it shows.
 fn compact(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Utf8View => Arc::new(array.as_string_view().gc()),
@@ -246,7 +247,8 @@ fn compact(array: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// Whether rows of a type are gathered from its columns as they are. Others pass as bytes.
+/// Returns whether rows of a type can be gathered from its columns. Rows of other types pass
+/// through the engine as bytes.
 pub(crate) fn is_gathered(data_type: &DataType) -> bool {
     use DataType as T;
     match data_type {

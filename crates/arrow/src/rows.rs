@@ -1,4 +1,4 @@
-//! Batches as rows of bytes with keys, and rows as batches again.
+//! Converts batches to rows of bytes with keys, and rows to batches.
 
 use crate::decode::{Decode, decoder};
 use crate::encode::encoder;
@@ -15,7 +15,7 @@ pub(crate) struct KeyedRows {
 }
 
 impl KeyedRows {
-    /// The rows of a batch, which take about so many bytes.
+    /// Encodes the rows of a batch, which take about `bytes` bytes.
     pub(crate) fn encode(
         batch: &RecordBatch,
         bytes: usize,
@@ -32,7 +32,7 @@ impl KeyedRows {
         Ok(KeyedRows { keys, bytes, ends })
     }
 
-    /// Keys and rows.
+    /// Returns the keys and rows.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let mut begin = 0;
         self.ends.iter().enumerate().map(move |(row, &end)| {
@@ -60,12 +60,12 @@ impl RowBytes {
         self.begins.len()
     }
 
-    /// Bytes of rows, and of where they are.
+    /// Returns the bytes of the rows and of their offsets.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.len() + size_of_val(&*self.begins)
     }
 
-    /// The batches of these rows: one, unless a column's type has too few keys or too short runs
+    /// Decodes the rows: to one batch, unless a column's type has too few keys or too short runs
     /// for all of them.
     pub(crate) fn decode(mut self, schema: &SchemaRef) -> Result<Vec<RecordBatch>, ArrowError> {
         self.bytes.extend_from_slice(&[0; PADDING]);
@@ -77,7 +77,7 @@ impl RowBytes {
     }
 }
 
-/// The batches of a range of rows, of half as many where one can't be made.
+/// Builds the batch of a range of rows. If that fails, divides the range into halves.
 pub(crate) fn split(
     from: usize,
     to: usize,
@@ -113,7 +113,8 @@ fn decode(
     RecordBatch::try_new_with_options(schema.clone(), columns, &options)
 }
 
-/// Whether rows of a type may take more bytes than its columns: those share values.
+/// Returns whether rows of a type may take more bytes than its columns, because columns share
+/// values.
 pub(crate) fn shares_values(data_type: &DataType) -> bool {
     use DataType as T;
     match data_type {

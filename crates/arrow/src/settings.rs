@@ -1,4 +1,4 @@
-//! What both halves of a sort know of what is asked for.
+//! The settings that both halves of a sort use.
 
 use crate::keys::KeyMaker;
 use crate::memory::Shares;
@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use std::sync::Arc;
 use xsort::{Cancel, Sorter};
 
-/// What is asked for.
+/// The settings of a sort.
 pub(crate) struct Settings {
     pub(crate) schema: SchemaRef,
     pub(crate) keys: Arc<KeyMaker>,

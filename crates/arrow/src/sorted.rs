@@ -1,4 +1,4 @@
-//! The half that gives batches out.
+//! The half that returns batches.
 
 use crate::Error;
 use crate::ordered::Ordered;
@@ -15,19 +15,19 @@ use std::sync::Arc;
 use std::time::Instant;
 use xsort::{Cancel, Sorted};
 
-/// Batches of sorted rows. Its end means that exactly those rows came out that were pushed. One
-/// that is dropped before leaves nothing in memory or on scratch.
+/// Batches of sorted rows. When the iterator ends, exactly the pushed rows have been returned.
+/// Dropping it earlier leaves nothing in memory or on scratch.
 pub struct SortedBatches {
     schema: SchemaRef,
     source: Source,
-    /// Batches that were made and not taken yet.
+    /// Batches that were built and not taken yet.
     made: VecDeque<RecordBatch>,
     batch_rows: usize,
     chunk: usize,
     waiting_max: usize,
     cancel: Cancel,
     progress: MemoryProgress,
-    /// Rows that were pushed.
+    /// Number of rows that were pushed.
     pushed: u64,
     report: BatchReport,
     began: Option<Instant>,
@@ -95,12 +95,12 @@ impl SortedBatches {
         &self.schema
     }
 
-    /// Rows that were pushed: how many come out in all.
+    /// Returns the number of pushed rows, which is the number of rows to be returned.
     pub fn rows(&self) -> u64 {
         self.pushed
     }
 
-    /// What the sort did, behind the last batch.
+    /// Returns the report of the sort; `None` before the last batch was returned.
     pub fn report(&self) -> Option<&BatchReport> {
         self.is_over.then_some(&self.report)
     }
@@ -130,7 +130,7 @@ impl SortedBatches {
         }
     }
 
-    /// Keeps the threads busy.
+    /// Sends work to the threads to keep them busy.
     fn send(&mut self) -> Result<(), Error> {
         match &mut self.source {
             Source::Order { order, pool } => {
@@ -152,7 +152,7 @@ impl SortedBatches {
         Ok(())
     }
 
-    /// Compares what came out with what was pushed.
+    /// Checks that the number of returned rows equals that of pushed rows.
     fn end(&mut self) -> Result<(), Error> {
         if self.report.rows != self.pushed {
             let (pushed, taken) = (self.pushed, self.report.rows);
@@ -173,7 +173,8 @@ impl SortedBatches {
     }
 }
 
-/// The engine's next rows, so many or of so many bytes; none behind the last one.
+/// Returns the engine's next rows, at most `rows_max` rows or about `bytes_max` bytes. Empty after
+/// the last row.
 fn take(sorted: &mut Sorted, rows_max: usize, bytes_max: usize) -> Result<RowBytes, Error> {
     let mut rows = RowBytes::default();
     while rows.rows() < rows_max && rows.bytes() < bytes_max {

@@ -1,4 +1,4 @@
-//! What is asked for, before the first batch is there.
+//! The settings of a sort, before its first batch.
 
 use crate::by::SortColumn;
 use crate::keys::KeyMaker;
@@ -16,11 +16,11 @@ use std::thread::available_parallelism;
 use xsort::machine::MemoryLimits;
 use xsort::{Cancel, Memory, Progress, Sorter};
 
-/// Rows of a batch that comes out, at most, unless something else is asked for.
+/// Default maximum number of rows in a returned batch.
 const BATCH_ROWS: usize = 64 << 10;
 
-/// Sorts record batches that are pushed to it, and gives their rows out in order, in batches of the
-/// same schema: any number of them, in a hard limit of memory.
+/// Sorts record batches that are pushed to it, and returns their rows in order, in batches of the
+/// same schema. It sorts any number of batches within a hard limit of memory.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -42,14 +42,14 @@ const BATCH_ROWS: usize = 64 << 10;
 /// # }
 /// ```
 ///
-/// Rows with equal keys come out in the order in which they were pushed. Nulls are the last in
-/// either direction, unless `:nulls-first` is said. Text and binary values compare by their bytes;
-/// numbers, dates and times as such; of floating-point numbers the two zeros are equal, and so are
-/// all NaNs, which come behind infinity. Values of dictionaries and runs compare as what they
-/// stand for, lists and structs by their values in turn, intervals by months, days and the rest.
+/// Rows with equal keys come out in the order in which they were pushed. Nulls come last in either
+/// direction, unless `:nulls-first` is given. Text and binary values compare by their bytes;
+/// numbers, dates and times by their value. Floating-point zeros are equal, and so are all NaNs,
+/// which come after infinity. Values of dictionaries and runs compare as the values that they
+/// represent, lists and structs by their values in turn, intervals by months, days and the rest.
 ///
-/// As long as all batches fit in the memory, rows are gathered from them once. Otherwise they pass
-/// through a [`Sorter`], in which they take few bytes. A row may take about a tenth of the memory.
+/// If all batches fit in memory, rows are gathered from them once. Otherwise they pass through a
+/// [`Sorter`], in which they take few bytes. A row may take about a tenth of the memory.
 #[derive(Clone)]
 pub struct BatchSorter {
     schema: SchemaRef,
@@ -63,7 +63,7 @@ pub struct BatchSorter {
 }
 
 impl BatchSorter {
-    /// A sort of batches of this schema.
+    /// Creates a sort of batches with this schema.
     pub fn new(schema: SchemaRef) -> BatchSorter {
         BatchSorter {
             schema,
@@ -77,8 +77,8 @@ impl BatchSorter {
         }
     }
 
-    /// Sorts by these columns, of which later ones decide among rows whose earlier ones are equal:
-    /// `NAME[:desc][:nulls-first]`, or `#1` for the first column and so on.
+    /// Sorts by these columns: `NAME[:desc][:nulls-first]`, or `#1` for the first column and so on.
+    /// Later columns decide between rows whose earlier columns are equal.
     ///
     /// # Errors
     /// [`Error::Column`] if there is no such column, or several, or its type has no order.
@@ -89,22 +89,23 @@ impl BatchSorter {
         Ok(self)
     }
 
-    /// Rows of a batch that comes out, at most: 65,536 unless set. Batches of long rows have fewer.
+    /// Sets the maximum number of rows in a returned batch; 65,536 by default. Batches of long rows
+    /// have fewer.
     #[must_use]
     pub fn batch_rows(mut self, rows: usize) -> Self {
         self.batch_rows = rows.max(1);
         self
     }
 
-    /// The most memory for everything that grows with the data, as of [`Sorter::memory`]. Batches
-    /// belong to whoever has them before they are pushed, and after they were taken.
+    /// Sets the maximum memory for everything that grows with the data, as in [`Sorter::memory`].
+    /// Batches belong to the caller before they are pushed and after they were returned.
     #[must_use]
     pub fn memory(mut self, memory: impl Into<Memory>) -> Self {
         self.memory = Some(memory.into());
         self
     }
 
-    /// Threads that work: one a processor, unless set.
+    /// Sets the number of worker threads; by default one for each processor.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads.max(1));
@@ -112,22 +113,22 @@ impl BatchSorter {
         self
     }
 
-    /// Directories for scratch: the system's temporary one, unless set.
+    /// Sets the directories for scratch; by default the system's temporary directory.
     #[must_use]
     pub fn scratch<P: Into<PathBuf>>(mut self, directories: impl IntoIterator<Item = P>) -> Self {
         self.sorter = self.sorter.scratch(directories);
         self
     }
 
-    /// Moves at most so many bytes a second to and from drives.
+    /// Limits the bytes per second moved to and from drives.
     #[must_use]
     pub fn bandwidth_limit(mut self, bytes_per_second: NonZeroU64) -> Self {
         self.sorter = self.sorter.bandwidth_limit(bytes_per_second);
         self
     }
 
-    /// Calls `tell` from any thread: in memory after every batch, in the phases "read", "sort" and
-    /// "gather"; after every block that was spilled or merged.
+    /// Calls `tell` with the progress, from any thread. In memory: after every batch, in the phases
+    /// "read", "sort" and "gather". Otherwise: after every block that was spilled or merged.
     #[must_use]
     pub fn on_progress(mut self, tell: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
         let tell: OnProgress = Arc::new(tell);
@@ -151,7 +152,7 @@ impl BatchSorter {
         self
     }
 
-    /// Begins to sort.
+    /// Starts the sort.
     ///
     /// # Errors
     /// [`Error::Column`] if there is no column to sort by.

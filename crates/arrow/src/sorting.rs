@@ -1,4 +1,4 @@
-//! The half that takes batches in.
+//! The half that takes batches.
 
 use crate::Error;
 use crate::memory::slice_bytes;
@@ -13,14 +13,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Batches of fewer rows are put together first.
+/// Batches with fewer rows are concatenated first.
 const SMALL_ROWS: usize = 8 << 10;
 
-/// A sort that batches are pushed to. One that is dropped leaves nothing in memory or on scratch.
+/// A sort to which batches are pushed. Dropping it leaves nothing in memory or on scratch.
 pub struct BatchSorting {
     settings: Settings,
     state: State,
-    /// Small batches that wait for others, and their rows and bytes.
+    /// Small batches that wait for others; the next fields have their numbers of rows and bytes.
     small: Vec<RecordBatch>,
     small_rows: usize,
     small_bytes: usize,
@@ -54,9 +54,9 @@ impl BatchSorting {
     /// Pushes a batch. Waits while the engine is busy.
     ///
     /// # Errors
-    /// [`Error::Schema`] if its columns aren't those of the schema; [`Error::Sort`] with
-    /// [`xsort::Error::LongRecord`] for a row that the memory can't carry, and with what the sort
-    /// has failed of.
+    /// [`Error::Schema`] if its columns differ from the schema; [`Error::Sort`] with
+    /// [`xsort::Error::LongRecord`] if a row is too long for the memory, or with the error that
+    /// made the sort fail.
     pub fn push(&mut self, batch: RecordBatch) -> Result<(), Error> {
         self.began.get_or_insert_with(Instant::now);
         check(&batch.schema(), &self.settings.schema)?;
@@ -79,10 +79,10 @@ impl BatchSorting {
         Ok(())
     }
 
-    /// Ends pushing. The rows come out in order.
+    /// Ends pushing, and returns the sorted batches.
     ///
     /// # Errors
-    /// What the sort has failed of; [`xsort::Error::Cancelled`] if it was stopped.
+    /// The error that made the sort fail; [`xsort::Error::Cancelled`] if it was stopped.
     pub fn finish(mut self) -> Result<SortedBatches, Error> {
         self.push_small()?;
         self.check_cancel()?;
@@ -116,7 +116,7 @@ impl BatchSorting {
         match concat_batches(&self.settings.schema, &small) {
             _ if small.len() < 2 => small.into_iter().try_for_each(|batch| self.push_large(batch)),
             Ok(batch) => self.push_large(batch),
-            // Their dictionaries have more values than keys together.
+            // Together their dictionaries have more values than keys.
             Err(_) => small.into_iter().try_for_each(|batch| self.push_large(batch)),
         }
     }
@@ -136,7 +136,7 @@ impl BatchSorting {
         }
     }
 
-    /// Hands what was kept to the engine, in its order.
+    /// Passes the kept batches to the engine, in their order.
     fn spill(&mut self) -> Result<(), Error> {
         let State::Resident(resident) = &mut self.state else { return Ok(()) };
         let mut spill = Box::new(Spill::start(&self.settings, resident.held.batch_bytes())?);
@@ -149,7 +149,7 @@ impl BatchSorting {
     }
 }
 
-/// Refuses batches of another schema: columns of other names or types, or in another order.
+/// Fails if a batch has another schema: columns of other names or types, or in another order.
 /// Metadata and nullability may differ.
 pub(crate) fn check(own: &SchemaRef, schema: &SchemaRef) -> Result<(), Error> {
     let is_same = |(own, field): (&FieldRef, &FieldRef)| {

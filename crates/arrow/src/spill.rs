@@ -1,5 +1,5 @@
-//! Batches that don't fit in memory: other threads make rows of them, which this one pushes to the
-//! engine in their order.
+//! Batches that don't fit in memory: other threads encode them as rows, which this thread pushes to
+//! the engine in order.
 
 use crate::Error;
 use crate::memory::slice_bytes;
@@ -14,13 +14,13 @@ use xsort::{Sorted, Sorting};
 pub(crate) struct Spill {
     pool: Ordered<(RecordBatch, usize), KeyedRows>,
     sorting: Sorting,
-    /// Parts of batches that may be on their way.
+    /// Maximum number of parts of batches on their way.
     waiting_max: usize,
     chunk: usize,
 }
 
 impl Spill {
-    /// Starts an engine after batches of so many bytes were kept.
+    /// Starts an engine after batches of `kept` bytes were kept.
     pub(crate) fn start(settings: &Settings, kept: u64) -> Result<Spill, Error> {
         let keys = Arc::clone(&settings.keys);
         let encode = move |(batch, bytes): (RecordBatch, usize)| {

@@ -1,6 +1,6 @@
-//! How a value stands in the bytes of a row: a byte that says whether there is one and how long it
-//! is, and as few bytes behind it as it takes. Zeros are rare, which costs two bytes each on their
-//! way through the engine.
+//! The encoding of a value in the bytes of a row: a byte that says whether the value is null and
+//! how long it is, followed by as few bytes as the value needs. Zeros are rare, which matters
+//! because each costs two bytes in the engine.
 //!
 //! ```text
 //!  null                01
@@ -11,20 +11,20 @@
 
 /// There is no value.
 pub(crate) const NULL: u8 = 1;
-/// A value of no bytes; one of `n` bytes is this and `n`.
+/// A value without bytes. A value of `n` bytes has this plus `n`.
 pub(crate) const EMPTY: u8 = 2;
-/// Most bytes whose number is in the first byte.
+/// Maximum length that fits into the first byte.
 const SHORT_MAX: usize = 250;
 /// Two bytes of a length follow.
 const MEDIUM: u8 = 0xfd;
 /// Eight bytes of a length follow.
 const LONG: u8 = 0xff;
-/// Texts of up to so many bytes are copied as one word.
+/// Texts of up to this many bytes are copied as one word.
 const WORD: usize = 16;
-/// Bytes behind the last row, so that a number is read as a whole word.
+/// Number of bytes after the last row, so that a number can be read as a whole word.
 pub(crate) const PADDING: usize = 16;
 
-/// Appends a number in as few bytes as it has.
+/// Appends a number in as few bytes as possible.
 #[inline]
 pub(crate) fn push_number(out: &mut Vec<u8>, number: u64) {
     let bytes = (71 - number.leading_zeros() as usize) / 8;
@@ -36,7 +36,7 @@ pub(crate) fn push_number(out: &mut Vec<u8>, number: u64) {
     out.truncate(at + 1 + bytes);
 }
 
-/// Appends a number of up to 16 bytes.
+/// Appends a number of up to 16 bytes in as few bytes as possible.
 #[inline]
 pub(crate) fn push_large_number(out: &mut Vec<u8>, number: u128) {
     let bytes = (135 - number.leading_zeros() as usize) / 8;
@@ -62,8 +62,8 @@ pub(crate) fn push_length(out: &mut Vec<u8>, length: usize) {
     }
 }
 
-/// Appends the value of so many bytes at the beginning of `bytes`, as a word where that is enough
-/// and there.
+/// Appends the first `length` bytes of `bytes`, as one word if it is large enough and `bytes` has
+/// it.
 #[inline]
 pub(crate) fn push_bytes(out: &mut Vec<u8>, bytes: &[u8], length: usize) {
     match bytes.first_chunk::<WORD>() {
@@ -76,7 +76,7 @@ pub(crate) fn push_bytes(out: &mut Vec<u8>, bytes: &[u8], length: usize) {
     }
 }
 
-/// Appends what `write` appends, behind its length.
+/// Appends the bytes that `write` appends, preceded by their length.
 pub(crate) fn push_framed(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.push(0);
@@ -91,7 +91,7 @@ pub(crate) fn push_framed(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     }
 }
 
-/// The number at a place, which moves behind it; `None` for null.
+/// Reads the number at `at`, and advances `at` to its end. Returns `None` for null.
 #[inline]
 pub(crate) fn number(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let own = bytes[*at].checked_sub(EMPTY)?;
@@ -100,7 +100,7 @@ pub(crate) fn number(bytes: &[u8], at: &mut usize) -> Option<u64> {
     Some(word & u64::MAX.checked_shr(64 - 8 * u32::from(own)).unwrap_or(0))
 }
 
-/// As [`number`], of up to 16 bytes.
+/// Reads a number of up to 16 bytes at `at`, and advances `at` to its end. Returns `None` for null.
 #[inline]
 pub(crate) fn large_number(bytes: &[u8], at: &mut usize) -> Option<u128> {
     let own = bytes[*at].checked_sub(EMPTY)?;
@@ -109,7 +109,7 @@ pub(crate) fn large_number(bytes: &[u8], at: &mut usize) -> Option<u128> {
     Some(word & u128::MAX.checked_shr(128 - 8 * u32::from(own)).unwrap_or(0))
 }
 
-/// The length at a place, which moves behind it; `None` for null.
+/// Reads the length at `at`, and advances `at` to its end. Returns `None` for null.
 #[inline]
 pub(crate) fn length(bytes: &[u8], at: &mut usize) -> Option<usize> {
     let first = bytes[*at];

@@ -1,7 +1,7 @@
-//! The alignment that direct I/O asks of offsets, lengths and memory.
+//! The alignment that direct I/O requires for offsets, lengths and memory.
 
-/// Alignment in bytes of offsets, lengths and memory in direct I/O. Every drive's logical block
-/// divides it.
+/// Alignment in bytes for the offsets, lengths and memory of direct I/O. Every drive's logical
+/// block size divides it.
 pub const ALIGNMENT: usize = 4096;
 
 /// `bytes` rounded up to a multiple of [`ALIGNMENT`].

@@ -1,7 +1,7 @@
-//! What a new output takes over from the file that it replaces: mode, owner and group, the access
+//! What a new output inherits from the file that it replaces: mode, owner and group, the access
 //! control list and extended attributes.
 //!
-//! Not its other hard links, and not the attributes that vouch for the old content.
+//! It doesn't inherit hard links, or attributes that are only valid for the old content.
 
 use rustix::fs::{
     Mode, Stat, XattrFlags, fchmod, fremovexattr, fsetxattr, fstat, getxattr, listxattr,
@@ -13,36 +13,36 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::fchown;
 use std::path::Path;
 
-/// The attribute that holds the access control list.
+/// The extended attribute that holds the access control list.
 const ACCESS_LIST: &CStr = c"system.posix_acl_access";
 
-/// Attributes that belong to the old bytes: a write removes the first, and the others sign content.
+/// Attributes tied to the old content: a write removes the first, the others are signatures.
 const OF_CONTENT: [&CStr; 3] = [c"security.capability", c"security.ima", c"security.evm"];
 
-/// Bytes that the kernel allows for an attribute's value, and for a file's list of names.
+/// The kernel's limit, in bytes, for an attribute's value and for a file's list of attribute names.
 const ATTRIBUTE_BYTES_MAX: usize = 64 << 10;
 
-/// Gives `new` what the file `old` at `path` has. Returns whether it now has the same owner and
-/// group: the system lets only privileged users give files away.
+/// Copies mode, owner, group and attributes from the file `old` at `path` to `new`. Returns whether
+/// `new` now has the same owner and group: only privileged users can give files away.
 pub(crate) fn take_over(new: &OwnedFd, path: &Path, old: &Stat) -> io::Result<bool> {
     let made = fstat(new)?;
     let has_owner = (made.st_uid, made.st_gid) == (old.st_uid, old.st_gid)
         || fchown(new, Some(old.st_uid), Some(old.st_gid)).is_ok();
     copy_attributes(new, path)?;
-    // Without the set-user-ID and set-group-ID bits, which a write to a file clears as well. After
-    // the list, since the mode's middle digit is the list's mask.
+    // Drops the set-user-ID and set-group-ID bits, as a write to a file does. This comes after the
+    // access list, because the mode's middle digit is the list's mask.
     fchmod(new, Mode::from_raw_mode(old.st_mode & 0o777))?;
     Ok(has_owner)
 }
 
-/// Copies the extended attributes, of which the access control list is one.
+/// Copies the extended attributes, including the access control list.
 fn copy_attributes(new: &OwnedFd, path: &Path) -> io::Result<()> {
-    // The directory's default list is no part of the old file.
+    // The directory's default list doesn't belong to the old file.
     let _ = fremovexattr(new, ACCESS_LIST);
     let mut names = vec![0; ATTRIBUTE_BYTES_MAX];
     let bytes = match retry_on_intr(|| listxattr(path, &mut names[..])) {
         Ok(bytes) => bytes,
-        // The file system has none.
+        // The file system has no extended attributes.
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
         Err(errno) => return Err(errno.into()),
     };
@@ -56,9 +56,9 @@ fn copy_attributes(new: &OwnedFd, path: &Path) -> io::Result<()> {
             .and_then(|bytes| fsetxattr(new, name, &value[..bytes], XattrFlags::empty()));
         match copied {
             Ok(()) | Err(Errno::NODATA) => {}
-            // Without its list more users might read the file.
+            // Without the old file's list, more users might be able to read the new file.
             Err(errno) if name == ACCESS_LIST => return Err(errno.into()),
-            // For privileged users only, or for the system itself.
+            // Only privileged users, or only the kernel, may set this attribute.
             Err(Errno::PERM | Errno::ACCESS | Errno::OPNOTSUPP) => {}
             Err(errno) => return Err(errno.into()),
         }
@@ -74,8 +74,8 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     /// Read and write for the owner, read for user 1234, read for the group, nothing for others;
-    /// the mask lets groups and named users read and write. As the kernel has it: a version, then
-    /// tag, permissions and number of each entry.
+    /// the mask lets groups and named users read and write. In the kernel's format: a version, then
+    /// tag, permissions and ID of each entry.
     fn access_list() -> Vec<u8> {
         let entries: [(u16, u16, u32); 5] =
             [(1, 6, !0), (2, 4, 1234), (4, 4, !0), (0x10, 6, !0), (0x20, 0, !0)];
@@ -124,7 +124,7 @@ mod tests {
         fs::write(&old, "old").unwrap();
         fs::set_permissions(&old, fs::Permissions::from_mode(0o600)).unwrap();
         let file = OwnedFd::from(File::create(&new).unwrap());
-        // As a directory's default list would have made it.
+        // As if a directory's default list had set it.
         let set = fsetxattr(&file, ACCESS_LIST, &access_list(), XattrFlags::empty());
         take_over(&file, &old, &stat(&old).unwrap()).unwrap();
         let expected = if set.is_ok() { Errno::NODATA } else { Errno::OPNOTSUPP };

@@ -1,8 +1,8 @@
-//! A pool of blocks of one size: how the stages of a pipeline share a part of the memory budget,
-//! and slow each other down when it runs out.
+//! A pool of blocks of one size. The stages of a pipeline share a part of the memory budget through
+//! it, and slow each other down when it runs out.
 //!
-//! Not a channel: blocks carry no contents, and there is no queue of waiters. Each block that comes
-//! back wakes one of them.
+//! Unlike a channel, it passes no contents between threads and keeps no queue of waiters. Each
+//! block that returns wakes one waiter.
 
 use crate::free_list::FreeList;
 use crate::lease::Lease;
@@ -12,8 +12,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Blocks of one size, each of them a [`Lease`] while it is taken. A lease returns to the pool when
-/// it is dropped, whoever drops it.
+/// A pool of blocks of one size. A taken block is a [`Lease`], which returns to the pool when it is
+/// dropped, in any thread.
 ///
 /// The memory is freed once the pool and all of its leases are gone.
 pub struct BlockPool {
@@ -21,8 +21,8 @@ pub struct BlockPool {
 }
 
 impl BlockPool {
-    /// Cuts `leases` into blocks of `block_bytes` (a multiple of the alignment); remainders are
-    /// dropped.
+    /// Cuts `leases` into blocks of `block_bytes` (a multiple of the alignment) and drops the
+    /// remainders.
     ///
     /// # Panics
     /// If `block_bytes` is 0 or not aligned, or a lease belongs to another block pool.
@@ -38,15 +38,15 @@ impl BlockPool {
                 blocks.push(rest.split_off_front(block_bytes));
             }
         }
-        // The last one in is the first one out: lowest addresses first.
+        // Last in, first out: reversed, so that the lowest addresses are taken first.
         blocks.reverse();
         Arc::new(BlockPool { free: Arc::new(FreeList::new(blocks, block_bytes)) })
     }
 
-    /// A block pool of `blocks` blocks over a mapping of its own.
+    /// Creates a pool of `blocks` blocks of `block_bytes` bytes in a new mapping.
     ///
     /// # Errors
-    /// As [`Lease::map`].
+    /// If the memory can't be mapped, as for [`Lease::map`].
     pub fn map(blocks: usize, block_bytes: usize) -> Result<Arc<BlockPool>, Error> {
         Ok(BlockPool::new([Lease::map(blocks * block_bytes)?], block_bytes))
     }
@@ -56,18 +56,18 @@ impl BlockPool {
         self.free.block_bytes()
     }
 
-    /// How many blocks the pool was made with.
+    /// Number of blocks in the pool, free or taken.
     pub fn capacity(&self) -> usize {
         self.free.capacity()
     }
 
-    /// How many blocks are free now. Out of date when it is read, if other threads use the pool.
+    /// Number of free blocks. The value may already be stale if other threads use the pool.
     pub fn available(&self) -> usize {
         self.free.available()
     }
 
-    /// Total time that callers have waited in [`take`](BlockPool::take), summed over threads; for
-    /// reports. A `take` that finds a free block adds nothing.
+    /// Total time for which callers have waited in [`take`](BlockPool::take), summed over all
+    /// threads. For reports. A `take` that finds a free block adds nothing.
     pub fn waited(&self) -> Duration {
         self.free.waited()
     }
@@ -78,8 +78,8 @@ impl BlockPool {
         Some(self.lease(block))
     }
 
-    /// Takes a block, waiting until one is free. `None` once the pool was closed by
-    /// [`close`](BlockPool::close).
+    /// Takes a block, waiting until one is free. Returns `None` once [`close`](BlockPool::close)
+    /// was called.
     pub fn take(&self) -> Option<Lease> {
         let block = self.free.take()?;
         Some(self.lease(block))
@@ -90,18 +90,18 @@ impl BlockPool {
         Lease::of_free_list(block, Arc::clone(&self.free))
     }
 
-    /// Makes every [`take`](BlockPool::take) return `None`, those that wait now and all later ones:
-    /// the job is being given up. Leases can still be dropped.
+    /// Makes every current and later [`take`](BlockPool::take) return `None`, because the job is
+    /// being abandoned. Leases can still be dropped.
     pub fn close(&self) {
         self.free.close();
     }
 
-    /// Turns the pool's blocks into plain leases that no longer return to it, in the order of their
-    /// addresses and with neighbours joined: what went in whole comes out whole, less the
-    /// remainders. Closes the pool.
+    /// Closes the pool and turns its blocks into plain leases that no longer return to it. They are
+    /// ordered by address, and neighbours are joined: each lease given to [`new`](BlockPool::new)
+    /// comes back whole, less its remainder.
     ///
     /// # Panics
-    /// Unless all blocks are free.
+    /// If a block is still taken.
     pub fn dissolve(self: Arc<Self>) -> Vec<Lease> {
         let mut blocks = self.free.dissolve();
         blocks.sort_unstable_by_key(|block| block.as_ptr());

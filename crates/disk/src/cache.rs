@@ -1,24 +1,24 @@
-//! Reading from the page cache what it already holds, where the drive is busier than that.
+//! Reads from the page cache what it already holds, if that is faster than the drive.
 //!
-//! An input that was just written, copied or read is often in the page cache, perhaps not even
-//! written back. A direct read of it would still wait for the drive, and for the write-back first.
-//! Copying costs a tenth of a processor for each GB/s, so a read whose pages are all cached goes
-//! where fewer transfers are under way, to the drive or to the threads that copy. If some of its
-//! pages are not written back yet, it always goes to these threads
+//! An input that was just written, copied or read is often in the page cache, perhaps not yet
+//! written back. A direct read of it would still wait for the drive, and first for the write-back.
+//! Copying costs a tenth of a processor for each GB/s. So a read whose pages are all cached goes to
+//! the drive or to the copying threads, whichever have fewer transfers under way. If some of its
+//! pages are not written back yet, it always goes to the threads
 //! (docs/experiments/2026-11-21-page-cache.md).
 //!
-//! cachestat(2) says what is cached. A read with RWF_NOWAIT would find out as well, but it starts
-//! read-ahead for what is missing: half of an uncached file is then read twice, and the cache is
-//! polluted.
+//! cachestat(2) says which pages are cached. A read with RWF_NOWAIT would find out as well, but it
+//! starts read-ahead for the missing pages: half of an uncached file is then read twice, and the
+//! cache is polluted.
 //!
-//! The copy needs a descriptor without O_DIRECT. Each read opens one through /proc: that takes a
-//! few microseconds, while a second descriptor for each input would use up the few thousand that a
+//! The copy needs a descriptor without O_DIRECT. Each read opens one through /proc, which takes a
+//! few microseconds. A second descriptor for each input would use up the few thousand that a
 //! process may have.
 //!
-//! Nothing depends on the answer being right. If pages are gone by the time of the copy, the kernel
-//! is older than 6.5, the file is neither ours nor writable (the kernel then keeps secret what is
-//! cached of it), or /proc is missing, the read is direct. Not for scratch files and outputs, which
-//! are always written and read directly.
+//! The result is correct even if cachestat's answer is wrong or missing. The read is direct if
+//! pages were evicted before the copy, if the kernel is older than 6.5, if /proc is missing, or if
+//! the file is neither ours nor writable (the kernel then hides its cache state). Scratch files and
+//! outputs are not covered: they are always written and read directly.
 #![allow(unsafe_code)]
 
 use crate::Direction;
@@ -33,11 +33,10 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// cachestat(2) has this number on every architecture but Alpha and MIPS, where this number is no
-/// call's.
+/// The number of cachestat(2) on every architecture except Alpha and MIPS, where no call has it.
 const CACHESTAT: c_long = 451;
 
-/// So few of a file's pages may be missing for it to be cached: one in so many.
+/// A file counts as cached if at most one in `MISSING_SHARE` of its pages is missing.
 const MISSING_SHARE: u64 = 8;
 
 /// A range of a file: the kernel's `struct cachestat_range`.
@@ -47,7 +46,7 @@ struct CachestatRange {
     bytes: u64,
 }
 
-/// How many of its pages are in which state: the kernel's `struct cachestat`.
+/// Number of the range's pages in each state: the kernel's `struct cachestat`.
 #[repr(C)]
 #[derive(Default)]
 struct Cachestat {
@@ -58,12 +57,12 @@ struct Cachestat {
     recently_evicted: u64,
 }
 
-/// Threads that copy from the page cache.
+/// The threads that copy from the page cache.
 #[derive(Debug)]
 pub(crate) struct CacheReader {
     threads: usize,
-    /// Started by the first read from the cache, since most disks never see one. `None` if that
-    /// failed: then all reads are direct.
+    /// Started by the first read from the cache, since most disks never have one. `None` if
+    /// starting failed: then all reads are direct.
     pool: OnceLock<Option<ThreadPool>>,
     bytes: Arc<AtomicU64>,
 }
@@ -78,8 +77,8 @@ impl CacheReader {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Takes a transfer over if it reads from an input and copying is quicker, else returns it.
-    /// `drive_load`: transfers under way to the drive.
+    /// Starts a transfer here if it reads from an input and copying is quicker; otherwise returns
+    /// it. `drive_load` is the number of transfers under way to the drive.
     pub(crate) fn take_over(&self, transfer: Transfer, drive_load: usize) -> Option<Transfer> {
         let is_of_input = transfer.file.snapshot.is_some() && transfer.file.is_direct();
         if !is_of_input || transfer.request.direction == Direction::Write {
@@ -107,20 +106,20 @@ impl CacheReader {
     }
 }
 
-/// The state of the pages that a transfer needs, if the page cache holds them all.
+/// Returns the state of a transfer's pages if the page cache holds all of them.
 fn cached(transfer: &Transfer) -> Option<Cachestat> {
     let range = CachestatRange {
         offset: transfer.request.offset,
         bytes: transfer.request.bytes_needed as u64,
     };
     let needed = range.bytes.div_ceil(page_size() as u64);
-    // A range of no bytes would mean the rest of the file.
+    // A length of 0 would mean the rest of the file.
     let pages = if needed == 0 { None } else { cachestat(&transfer.file, &range) };
     pages.filter(|pages| pages.cached >= needed)
 }
 
-/// Whether the page cache holds nearly all of a file's `bytes` bytes, as far as the kernel tells:
-/// where memory was short for a moment, some pages are missing.
+/// Returns whether the page cache holds nearly all of the file's `bytes` bytes. Nearly, because a
+/// brief memory shortage evicts some pages. False if the kernel doesn't tell.
 #[must_use]
 pub fn is_cached(file: impl AsFd, bytes: u64) -> bool {
     let pages = cachestat(file, &CachestatRange { offset: 0, bytes });
@@ -128,18 +127,17 @@ pub fn is_cached(file: impl AsFd, bytes: u64) -> bool {
     pages.is_some_and(|pages| pages.cached >= needed - needed / MISSING_SHARE)
 }
 
-/// cachestat(2); `None` where the kernel can't or won't tell.
+/// Calls cachestat(2). Returns `None` if the kernel can't or won't tell.
 fn cachestat(file: impl AsFd, range: &CachestatRange) -> Option<Cachestat> {
     let mut pages = Cachestat::default();
     let (fd, range, answer) = (file.as_fd().as_raw_fd(), std::ptr::from_ref(range), &raw mut pages);
-    // SAFETY: the kernel reads `range` and writes `pages`, which are laid out as it defines them
-    // and live longer than the call. One that doesn't know the call touches neither.
+    // SAFETY: the kernel reads `range` and writes `pages`. Both have the layout that it defines and
+    // outlive the call. A kernel without this call touches neither.
     let result = unsafe { libc::syscall(CACHESTAT, fd, range, answer, 0) };
     (result == 0).then_some(pages)
 }
 
-/// Copies what the page cache still holds of a transfer, and reads from the drive what is missing
-/// by now.
+/// Copies what the page cache still holds of a transfer, and reads the rest from the drive.
 fn copy(mut transfer: Transfer, total: &AtomicU64) {
     if let Ok(bytes @ 1..) = read_cached(&mut transfer) {
         total.fetch_add(bytes as u64, Ordering::Relaxed);
@@ -173,8 +171,8 @@ mod tests {
     const STRETCH: usize = 4 << 20;
     const STRETCHES: usize = 4;
 
-    /// An input, every second stretch of which is in the page cache, not written back, so that
-    /// nobody can drop it. `None` with a line if that isn't to be had here.
+    /// An input with every second stretch in the page cache and not written back, so that the
+    /// kernel can't evict it. `None`, with a line of output, if this isn't possible here.
     fn half_cached() -> Option<Arc<OpenFile>> {
         // Cargo's own directory is on a real file system, where /tmp may be in memory.
         let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();

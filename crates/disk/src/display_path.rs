@@ -1,13 +1,13 @@
-//! File names in messages. A name may hold any bytes, among them line ends that would fake another
-//! message, or escape sequences that a terminal would obey; a URL may hold secrets.
+//! File names in messages. A name may hold any bytes: line ends that would fake another message, or
+//! escape sequences that a terminal would obey. A URL may hold secrets.
 
 use crate::public_path;
 use std::fmt::{self, Write};
 use std::path::Path;
 
-/// A path in a text for people, on one line: control characters and those that change the direction
-/// of writing are escaped (`\n`, `\u{1b}`), bytes that are not UTF-8 become U+FFFD, secrets of a
-/// URL are left out. Not for programs: the path can't be restored from it.
+/// Displays a path for people, on one line. Control characters and those that change the writing
+/// direction are escaped (`\n`, `\u{1b}`), bytes that are not UTF-8 become U+FFFD, and a URL's
+/// secrets are left out. Not for programs: the path can't be restored from it.
 #[derive(Clone, Copy, Debug)]
 pub struct DisplayPath<P>(pub P);
 

@@ -1,6 +1,6 @@
 //! The file system that holds a path: its type, its free space, and whether it is in memory.
 //!
-//! Not its speed: the callers that plan with that measure it.
+//! It doesn't measure speed: the callers that plan with the speed measure it.
 
 use crate::{Drive, Error, Operation, place};
 use rustix::fs::{StatFs, StatVfs, major, minor, stat, statfs, statvfs};
@@ -42,11 +42,11 @@ const KINDS: &[(u64, &str)] = &[
 const EXT4: &str = "ext4";
 const XFS: &str = "xfs";
 const TMPFS: &str = "tmpfs";
-/// All file systems in user space, whatever they do.
+/// All file systems in user space share this type.
 pub(crate) const FUSE: &str = "fuse";
 const RAMFS: &str = "ramfs";
 
-/// The drive that holds `path`, or its parent if there is no such path yet.
+/// Returns the drive that holds `path`, or its parent directory if `path` doesn't exist.
 pub(crate) fn of_path(path: &Path) -> Result<Drive, Error> {
     place::refuse_url(Operation::Inspect, path)?;
     let inspect = |path: &Path| -> Result<Drive, Errno> {
@@ -59,7 +59,7 @@ pub(crate) fn of_path(path: &Path) -> Result<Drive, Error> {
     .map_err(|errno| Error::new(Operation::Inspect, path, errno))
 }
 
-/// The directory part of a path, in a form that can be opened: `.` for a bare name.
+/// Returns a path's directory in a form that can be opened: `.` for a bare name.
 pub fn parent_directory(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -68,13 +68,13 @@ pub fn parent_directory(path: &Path) -> PathBuf {
     }
 }
 
-/// Name of the file system that holds an open file, and whether it keeps its files in memory.
+/// Returns the name of the file system that holds an open file, and whether it is in memory.
 pub(crate) fn kind_of(file: impl AsFd) -> Result<(String, bool), Errno> {
     rustix::fs::fstatfs(file).map(|stat| kind(&stat))
 }
 
-/// The system's name of the device with this [`Drive::id`]: `nvme0n1p2, 259:2`; only its numbers
-/// where it is no block device (tmpfs, btrfs, NFS).
+/// Returns the system's name for the device with this [`Drive::id`]: `nvme0n1p2, 259:2`. Only the
+/// numbers if it is no block device (tmpfs, btrfs, NFS).
 pub fn device_name(id: u64) -> String {
     let numbers = format!("{}:{}", major(id), minor(id));
     let block = canonicalize(format!("/sys/dev/block/{numbers}"));
@@ -87,7 +87,7 @@ pub fn device_name(id: u64) -> String {
 fn drive(id: u64, stat: &StatFs, space: &StatVfs) -> Drive {
     let (kind, is_memory) = kind(stat);
     let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
-    // Others copy on write, or fill the space before what is written first.
+    // Other file systems copy on write, or fill the gap in front of a block written out of order.
     let overwrites = [EXT4, XFS, TMPFS].contains(&&*kind);
     Drive { id, free_bytes, is_memory, overwrites, limit_bytes_per_second: None, kind }
 }

@@ -1,11 +1,11 @@
-//! What can go wrong between memory and a drive.
+//! Errors of transfers between memory and a drive.
 //!
-//! One enum of operations, and one error with the place and the system's reason. Its text is one
-//! line that a user with only a terminal can act on: what was being done, to which file, where, why
-//! it failed, and the usual way out if there is one.
+//! One enum of operations, and one error with the place and the system's reason. The error's text
+//! is one line that a user with only a terminal can act on: the operation, the file, the offset,
+//! the reason, and the usual remedy if there is one.
 //!
-//! Not a classification for retries: what can be retried (EINTR, EAGAIN, short transfers) has been
-//! retried before an error is made.
+//! It doesn't classify errors for retries. Whatever can be retried (EINTR, EAGAIN, short transfers)
+//! has been retried before an error is returned.
 
 use crate::DisplayPath;
 use rustix::io::Errno;
@@ -14,7 +14,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// What was being done.
+/// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {
@@ -28,17 +28,17 @@ pub enum Operation {
     Write,
     /// Reserving space.
     Reserve,
-    /// Making durable.
+    /// Making a file's content durable.
     Sync,
     /// Renaming into place.
     Rename,
-    /// Making the name of an output durable that is already in place and whole.
+    /// Making the name of an output durable. The output is already in place and complete.
     SyncName,
     /// Creating or reopening a file that outlives the process, under a name that xsort chose.
     Persist,
     /// Removing.
     Remove,
-    /// Giving space back.
+    /// Giving disk space back to the file system.
     Discard,
     /// Asking for a file's or a drive's properties.
     Inspect,
@@ -49,7 +49,7 @@ pub enum Operation {
 }
 
 impl fmt::Display for Operation {
-    /// The beginning of a sentence whose object is the path: "reading".
+    /// Writes the beginning of a phrase whose object is the path: "reading".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Operation::Open => "opening",
@@ -70,12 +70,12 @@ impl fmt::Display for Operation {
     }
 }
 
-/// A failed operation on a file: what, where, why. Its text is one line that ends in the way out
-/// where one is known: `reading /data/in at byte 1048576: Input/output error (os error 5): <way
+/// A failed operation on a file: what, where and why. Its text is one line that ends with the
+/// remedy if one is known: `reading /data/in at byte 1048576: Input/output error (os error 5): <way
 /// out>`.
 #[derive(Debug)]
 pub struct Error {
-    /// What was being done.
+    /// The operation that failed.
     pub operation: Operation,
     /// The file or directory; empty for memory; the engine's name for [`Operation::Start`].
     pub path: PathBuf,
@@ -86,7 +86,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error of a whole file, directory or engine.
+    /// Returns an error about a whole file, directory or engine.
     pub fn new(
         operation: Operation,
         path: impl Into<PathBuf>,
@@ -95,7 +95,7 @@ impl Error {
         Error { operation, path: path.into(), offset: None, source: source.into() }
     }
 
-    /// An error in a file, `offset` bytes from its beginning.
+    /// Returns an error about a file at `offset` bytes from its beginning.
     pub fn at(
         operation: Operation,
         path: impl Into<PathBuf>,
@@ -105,13 +105,14 @@ impl Error {
         Error { operation, path: path.into(), offset: Some(offset), source: source.into() }
     }
 
-    /// The error of reading `path`: the disk's own, if that is what a reader has returned.
+    /// Returns the error for a failed read of `path`. If `error` wraps an error of this type,
+    /// returns that one unchanged.
     pub fn of_read(path: impl Into<PathBuf>, error: io::Error) -> Error {
         error.downcast().unwrap_or_else(|error| Error::new(Operation::Read, path, error))
     }
 
-    /// What the user can do about it, where there is a usual answer. Already part of the error's
-    /// text.
+    /// Returns what the user can do about the error, if there is a usual answer. The error's text
+    /// already includes it.
     pub fn way_out(&self) -> Option<&'static str> {
         if self.operation == Operation::SyncName {
             return Some(
@@ -125,7 +126,7 @@ impl Error {
     }
 }
 
-/// The way out for an error number in one operation.
+/// Returns the remedy for an error number in a particular operation.
 fn way_out_of_operation(errno: Errno, operation: Operation) -> Option<&'static str> {
     use Operation::{
         Create, Discard, Inspect, Map, Open, Persist, Read, Remove, Rename, Reserve, Start, Sync,
@@ -188,7 +189,7 @@ fn way_out_of_operation(errno: Errno, operation: Operation) -> Option<&'static s
     })
 }
 
-/// The way out for an error number in any other operation.
+/// Returns the remedy for an error number in any operation without one of its own.
 fn way_out_of_any(errno: Errno) -> Option<&'static str> {
     Some(match errno {
         Errno::NOMEM => "the system is out of memory for I/O; use a smaller memory budget (-m)",
@@ -230,7 +231,7 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {
-    /// `None`: this error's own line already has the system's reason, and a printed chain would
+    /// `None`: this error's text already contains the system's reason, and a printed chain would
     /// repeat it.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         None
@@ -257,7 +258,7 @@ mod tests {
         assert!(text.starts_with("mapping memory: Cannot allocate memory"), "{text}");
     }
 
-    /// Else the file and what was done to it would be named twice.
+    /// Otherwise the file and the operation would be named twice.
     #[test]
     fn the_disks_own_error_of_a_read_stays_as_it_is() {
         let own = Error::at(Operation::Read, "/data/in", 4096, Errno::IO);

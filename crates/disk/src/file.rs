@@ -1,10 +1,9 @@
 //! An open file of the operating system.
 //!
-//! A file is direct (O_DIRECT) where its file system can do that at our alignment, else buffered.
-//! It can change from direct to buffered later, if the file system turns out to refuse a transfer.
+//! A file is direct (O_DIRECT) if its file system supports that at our alignment, otherwise
+//! buffered. It changes from direct to buffered later if the file system refuses a transfer.
 //!
-//! Not the transfers: each holds an `Arc` of its file, so that closing the file while bytes are
-//! under way is harmless.
+//! Each transfer holds an `Arc` of its file, so closing the file during a transfer is harmless.
 
 use crate::ALIGNMENT;
 use crate::drive::{FUSE, kind_of};
@@ -26,22 +25,22 @@ pub(crate) struct OpenFile {
     /// Accessed relaxed: a stale `true` only costs one more refused transfer, which corrects it.
     is_direct: AtomicBool,
     notices: Arc<Notices>,
-    /// It is in memory and has no name; no drive is behind it.
+    /// True if the file is in memory and has no name. No drive stores it.
     pub(crate) is_memory: bool,
-    /// It is standard output: writes go there in their order.
+    /// True for standard output: writes are carried out in their order.
     pub(crate) is_stream: bool,
-    /// It is in a FUSE file system.
+    /// True if the file is in a FUSE file system.
     pub(crate) is_fuse: bool,
-    /// It goes through the page cache on purpose.
+    /// True if the file goes through the page cache on purpose.
     pub(crate) is_cached: bool,
-    /// For an output: where it is to be published. Dropped before that, it removes its hidden name.
+    /// For an output: where to publish it. If it is dropped earlier, it removes its hidden name.
     pub(crate) pending: Option<PendingOutput>,
     /// For an input: its state when it was opened.
     pub(crate) snapshot: Option<Snapshot>,
 }
 
 impl OpenFile {
-    /// Wraps a descriptor without making it direct.
+    /// Wraps a descriptor and leaves it buffered.
     pub(crate) fn buffered(fd: OwnedFd, path: &Path, notices: &Arc<Notices>) -> OpenFile {
         OpenFile {
             fd,
@@ -57,14 +56,14 @@ impl OpenFile {
         }
     }
 
-    /// Wraps a descriptor of a file that goes through the page cache on purpose.
+    /// Wraps the descriptor of a file that goes through the page cache on purpose.
     pub(crate) fn cached(fd: OwnedFd, path: &Path, notices: &Arc<Notices>) -> OpenFile {
         let is_fuse = kind_of(&fd).is_ok_and(|(kind, _)| kind == FUSE);
         OpenFile { is_fuse, is_cached: true, ..OpenFile::buffered(fd, path, notices) }
     }
 
-    /// Wraps a descriptor and makes it direct if its file system allows that; if not, a notice says
-    /// so.
+    /// Wraps a descriptor and makes it direct if its file system allows that; if not, adds a
+    /// notice.
     pub(crate) fn new(fd: OwnedFd, path: &Path, notices: &Arc<Notices>) -> OpenFile {
         let file = OpenFile { is_cached: false, ..OpenFile::cached(fd, path, notices) };
         match make_direct(&file.fd) {
@@ -87,7 +86,7 @@ impl OpenFile {
         self.notices.add(message);
     }
 
-    /// Turns direct I/O off, after the file system refused a transfer with EINVAL.
+    /// Turns direct I/O off after the file system refused a transfer with EINVAL.
     pub(crate) fn make_buffered(&self) {
         if self.is_direct.swap(false, Ordering::Relaxed) {
             let kind =
@@ -96,7 +95,7 @@ impl OpenFile {
                 "{kind} refused a direct transfer: its files go through the page cache"
             ));
         }
-        // If this fails the next transfer is refused again, by then as a final error.
+        // If this fails, the next transfer is refused again, and that error is final.
         if let Ok(flags) = fcntl_getfl(&self.fd) {
             let _ = fcntl_setfl(&self.fd, flags - OFlags::DIRECT);
         }
@@ -109,8 +108,9 @@ impl AsFd for OpenFile {
     }
 }
 
-/// Sets O_DIRECT on an open file, or returns a message for the user that says why not. By fcntl
-/// rather than on opening: a file system can then refuse only the flag, never the file.
+/// Sets O_DIRECT on an open file, or returns a message for the user with the reason why not. It
+/// uses fcntl rather than a flag of open: so a file system can refuse only the flag, never the
+/// file.
 fn make_direct(fd: &OwnedFd) -> Result<(), String> {
     let (kind, is_memory) = kind_of(fd).unwrap_or_else(|_| ("its file system".to_owned(), false));
     if is_memory {
@@ -162,7 +162,7 @@ mod tests {
         assert!(!file.is_direct() && !has_flag());
         let lines = notices.take();
         assert!(lines.len() == 1 && lines[0].contains("refused a direct transfer"), "{lines:?}");
-        // One byte at an odd place: a direct file would refuse it.
+        // One byte at an odd offset: a direct file would refuse it.
         assert_eq!(rustix::io::pwrite(&file, b"x", 1), Ok(1));
     }
 }

@@ -1,8 +1,8 @@
 //! The table that numbers a disk's open files.
 //!
-//! A sort of a tree has more inputs than may be open. All are opened once, so that an unreadable
-//! one is found before any work. Beyond a limit, the inputs that were opened first are suspended:
-//! their descriptors are closed, and the table reopens them by path when a transfer needs them,
+//! A sort of a directory tree has more inputs than may be open. All are opened once, so that an
+//! unreadable one is found before any work. Beyond a limit, the inputs opened first are suspended:
+//! their descriptors are closed. The table reopens them by path when a transfer needs them,
 //! provided that the path still leads to the same file.
 
 use crate::file::OpenFile;
@@ -14,12 +14,12 @@ use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Files by number. Numbers are never reused, so a stale one is an error rather than another file;
-/// a closed file costs a few words.
+/// Files by number. Numbers are never reused, so a stale number is an error rather than another
+/// file. A closed file costs a few words of memory.
 #[derive(Debug)]
 pub(crate) struct FileTable {
     files: RwLock<Files>,
-    /// How many inputs may be open, not counting those that only transfers still hold.
+    /// Maximum number of open inputs, not counting files that only transfers still hold.
     inputs_open_max: usize,
 }
 
@@ -38,7 +38,7 @@ enum FileSlot {
     Closed,
 }
 
-/// What it takes to reopen an input.
+/// What is needed to reopen an input.
 #[derive(Clone, Debug)]
 struct SuspendedInput {
     path: PathBuf,
@@ -60,10 +60,10 @@ impl FileTable {
         id
     }
 
-    /// The file, reopened by `reopen` if it is suspended.
+    /// Returns the file, calling `reopen` if it is suspended.
     ///
     /// # Errors
-    /// If its path can't be opened any more, or leads to another file by now.
+    /// If its path can't be opened any more, or leads to another file now.
     ///
     /// # Panics
     /// If the file is closed or was never opened here.
@@ -83,7 +83,7 @@ impl FileTable {
             let source = std::io::Error::other("its name is another file's by now");
             return Err(Error::new(Operation::Open, input.path, source));
         }
-        // Changes count from when it was first opened.
+        // Changes are detected relative to the first opening.
         file.snapshot = Some(input.snapshot);
         let file = Arc::new(file);
         let mut files = self.write();
@@ -94,8 +94,8 @@ impl FileTable {
         Ok(file)
     }
 
-    /// Calls `open` or `suspended` with a file. Unlike `get`, holds it no longer than the call, so
-    /// that only transfers keep a removed file alive.
+    /// Calls `open` or `suspended` with a file. Unlike `get`, it holds the file only during the
+    /// call, so that only transfers keep a removed file alive.
     fn with<T>(
         &self,
         id: FileId,
@@ -111,10 +111,10 @@ impl FileTable {
         }
     }
 
-    /// The path that a file was opened under.
+    /// Returns the path under which a file was opened.
     ///
     /// # Panics
-    /// As `get`.
+    /// If the file is closed or was never opened here.
     pub(crate) fn path(&self, id: FileId) -> PathBuf {
         self.with(id, |file| file.path().to_owned(), |suspended| suspended.path.clone())
     }
@@ -128,8 +128,8 @@ impl FileTable {
         }
     }
 
-    /// Stores an open file in its slot. Suspends the inputs that were opened first, if too many are
-    /// open now.
+    /// Stores an open file in its slot. If too many inputs are open now, suspends those opened
+    /// first.
     fn put(&self, files: &mut Files, id: FileId, file: Arc<OpenFile>) {
         if file.snapshot.is_some() {
             files.inputs.push_back(id);

@@ -1,10 +1,10 @@
-//! The free blocks of a block pool, shared with the leases that were taken from it.
+//! The free blocks of a block pool, shared with the leases taken from it.
 //!
-//! A file of its own so that a lease can return its memory without knowing the pool.
+//! It is separate from the pool so that a lease can return its memory without knowing the pool.
 //!
-//! Last in, first out: the block that was given back last is the one whose cache lines and page
-//! tables are warmest (1 MiB blocks over a few MiB of reused memory moved a third more bytes a
-//! second than over 64 MiB).
+//! Last in, first out: the cache lines and page tables of the block returned last are the warmest.
+//! 1 MiB blocks over a few MiB of reused memory moved a third more bytes per second than over 64
+//! MiB.
 
 use crate::region::MappedRange;
 use parking_lot::{Condvar, Mutex};
@@ -16,12 +16,12 @@ pub(crate) struct FreeList {
     block_bytes: usize,
     capacity: usize,
     state: Mutex<State>,
-    /// Signalled once for every block that comes back, and for all waiters at `close`.
+    /// Signalled once for each returned block, and for all waiters at `close`.
     returned: Condvar,
 }
 
 struct State {
-    /// Allocated for `capacity` blocks from the start, so that `put_back` never allocates.
+    /// Allocated for `capacity` blocks at the start, so that `put_back` never allocates.
     blocks: Vec<MappedRange>,
     is_closed: bool,
     waiters: usize,
@@ -29,7 +29,7 @@ struct State {
 }
 
 impl FreeList {
-    /// All blocks are free; the last one is the first to be taken.
+    /// Creates a list in which all blocks are free. The last block is taken first.
     pub(crate) fn new(blocks: Vec<MappedRange>, block_bytes: usize) -> FreeList {
         let capacity = blocks.len();
         let state = State { blocks, is_closed: false, waiters: 0, waited: Duration::ZERO };
@@ -40,32 +40,32 @@ impl FreeList {
         self.block_bytes
     }
 
-    /// Blocks in all, free or taken.
+    /// Number of blocks, free or taken.
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Blocks that are free now.
+    /// Number of free blocks.
     pub(crate) fn available(&self) -> usize {
         self.state.lock().blocks.len()
     }
 
-    /// Time that callers of `take` have waited, summed over threads.
+    /// Time for which callers of `take` have waited, summed over threads.
     pub(crate) fn waited(&self) -> Duration {
         self.state.lock().waited
     }
 
-    /// A block, if one is free and the list is open.
+    /// Takes a block if one is free and the list is open.
     pub(crate) fn try_take(&self) -> Option<MappedRange> {
         let mut state = self.state.lock();
         if state.is_closed { None } else { state.blocks.pop() }
     }
 
-    /// A block, once one is free; `None` once the list is closed.
+    /// Waits for a free block and takes it. Returns `None` once the list is closed.
     pub(crate) fn take(&self) -> Option<MappedRange> {
         let mut state = self.state.lock();
         if state.blocks.is_empty() && !state.is_closed {
-            // The clock is read only where a thread is about to sleep anyway.
+            // The clock is read only if the thread is about to sleep anyway.
             let since = Instant::now();
             state.waiters += 1;
             while state.blocks.is_empty() && !state.is_closed {
@@ -77,7 +77,7 @@ impl FreeList {
         if state.is_closed { None } else { state.blocks.pop() }
     }
 
-    /// Returns a block, and wakes one waiter for it.
+    /// Returns a block and wakes one waiter.
     pub(crate) fn put_back(&self, block: MappedRange) {
         debug_assert_eq!(block.bytes(), self.block_bytes);
         let mut state = self.state.lock();
@@ -90,13 +90,13 @@ impl FreeList {
         }
     }
 
-    /// From now on nothing is taken, and nobody waits. Blocks can still be put back.
+    /// Ends all waiting, and makes every later take fail. Blocks can still be put back.
     pub(crate) fn close(&self) {
         self.state.lock().is_closed = true;
         self.returned.notify_all();
     }
 
-    /// Closes the list and empties it, if all of its blocks are free.
+    /// Closes the list and takes all blocks out of it.
     ///
     /// # Panics
     /// If a block is still taken.

@@ -1,35 +1,36 @@
 //! A gate that every transfer passes before it starts. While it is closed, drives get no new
 //! transfers, and the threads that would start them wait.
 //!
-//! For drives that have to cool down. Transfers in flight go on.
+//! It lets hot drives cool down. Transfers in flight continue.
 
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Open until it is closed. Whoever closes it must open it again, or the job never ends.
+/// A gate, open at first. The thread that closes it must open it again, otherwise the job never
+/// ends.
 #[derive(Debug, Default)]
 pub struct Gate {
-    /// A hint, so that an open gate costs one load.
+    /// A hint, so that passing an open gate costs one load.
     may_be_closed: AtomicBool,
     is_closed: Mutex<bool>,
     opened: Condvar,
 }
 
 impl Gate {
-    /// Lets nothing through from now on.
+    /// Closes the gate: no transfer passes until [`open`](Gate::open) is called.
     pub fn close(&self) {
         *self.is_closed.lock() = true;
         self.may_be_closed.store(true, Relaxed);
     }
 
-    /// Lets everything through.
+    /// Opens the gate and wakes all waiting threads.
     pub fn open(&self) {
         *self.is_closed.lock() = false;
         self.may_be_closed.store(false, Relaxed);
         self.opened.notify_all();
     }
 
-    /// Waits while it is closed.
+    /// Waits while the gate is closed.
     pub(crate) fn pass(&self) {
         if !self.may_be_closed.load(Relaxed) {
             return;

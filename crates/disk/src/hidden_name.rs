@@ -1,7 +1,7 @@
-//! Hidden names of outputs under way: `.NAME` and a suffix, in the output's directory.
+//! Hidden names of unpublished outputs: `.NAME` and a suffix, in the output's directory.
 //!
-//! The hidden names of the whole process are on one list, so that a process that ends at once, in
-//! whatever thread, can remove them without knowing its disks.
+//! One list holds the hidden names of the whole process. A thread that ends the process at once can
+//! remove them without knowing its disks.
 
 use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
@@ -13,8 +13,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of the output's name in a hidden one. With any suffix that fits names of 143 bytes, the
-/// shortest limit in use (eCryptfs); most file systems allow 255.
+/// Maximum number of bytes of the output's name in a hidden name. With any suffix the hidden name
+/// fits into 143 bytes, the shortest limit in use (eCryptfs); most file systems allow 255.
 const STEM_BYTES_MAX: usize = 96;
 
 /// A hidden name that an output of this process has now.
@@ -30,8 +30,8 @@ fn hidden_names() -> MutexGuard<'static, Vec<HiddenName>> {
     HIDDEN_NAMES.lock()
 }
 
-/// Puts the hidden name that `make` creates on the list. Holds the list's lock meanwhile, so that
-/// [`abandon_outputs`] finds every name.
+/// Creates a hidden name with `make` and puts it on the list. Holds the list's lock during the
+/// call, so that [`abandon_outputs`] finds every name.
 pub(crate) fn register<T>(
     directory: &Arc<OwnedFd>,
     make: impl FnOnce() -> Result<(T, OsString), Errno>,
@@ -42,38 +42,39 @@ pub(crate) fn register<T>(
     Ok((made, name))
 }
 
-/// Takes a name off the list. Each has a random number, so no two are alike.
+/// Takes a name off the list. Names are unique because each contains a random number.
 pub(crate) fn unregister(name: &OsStr) {
     hidden_names().retain(|other| other.name != name);
 }
 
-/// For a process that ends at once, from any of its threads: removes the hidden names of all
-/// outputs that are not in place. No output is published afterwards: a thread that tries blocks
-/// until the process ends.
+/// Removes the hidden names of all outputs that are not in place. For a process that ends at once,
+/// from any of its threads. No output is published afterwards: a thread that tries blocks until the
+/// process ends.
 pub fn abandon_outputs() {
     abandon(hidden_names());
 }
 
-/// The same where the calling thread may be changing the list, or wait for memory within: gives up
-/// after `patience`. False if it did.
+/// Removes hidden names like [`abandon_outputs`], but stops waiting for the list's lock after
+/// `patience` and then returns false. For a thread that may itself hold that lock, for example
+/// while it waits for memory.
 pub fn try_to_abandon_outputs(patience: Duration) -> bool {
     HIDDEN_NAMES.try_lock_for(patience).map(abandon).is_some()
 }
 
 fn abandon(names: MutexGuard<'static, Vec<HiddenName>>) {
     for HiddenName { directory, name } in names.iter() {
-        // `xsort status --clear` finds what can't be removed now.
+        // `xsort status --clear` later finds files that can't be removed now.
         let _ = unlinkat(directory, name, AtFlags::empty());
     }
     std::mem::forget(names);
 }
 
-/// `.NAME` and the suffix. A long name is cut so that all fits; then only the suffix tells two
+/// Returns `.NAME` and the suffix. A long name is cut to fit; then only the suffix tells two
 /// outputs apart.
 pub fn hidden_name(name: &OsStr, suffix: &str) -> OsString {
     let name = name.as_bytes();
     let mut end = name.len().min(STEM_BYTES_MAX);
-    // Not within a character: some file systems take nothing but UTF-8.
+    // Don't cut inside a character: some file systems accept only UTF-8.
     while end < name.len() && end > STEM_BYTES_MAX - 3 && name[end] & 0xc0 == 0x80 {
         end -= 1;
     }
@@ -83,15 +84,15 @@ pub fn hidden_name(name: &OsStr, suffix: &str) -> OsString {
     hidden
 }
 
-/// Calls `make` with hidden names until one is free.
+/// Calls `make` with new hidden names until one is free.
 pub(crate) fn with_hidden_name<T>(
     name: &OsStr,
     make: impl Fn(&OsStr) -> Result<T, Errno>,
 ) -> Result<(T, OsString), Errno> {
     loop {
-        // The system seeds a RandomState once a thread, and each new one differs by one. So the
-        // names of two threads differ, and those of two processes with the same number (in two
-        // containers). O_EXCL decides in the end.
+        // The system seeds `RandomState` once per thread, and each new one differs by one. So names
+        // differ between threads, and between processes with the same process ID (in two
+        // containers). In the end O_EXCL ensures that a name is new.
         let random = RandomState::new().build_hasher().finish();
         let hidden = hidden_name(name, &format!(".xsort-{}-{random:016x}", std::process::id()));
         match make(&hidden) {
@@ -102,7 +103,7 @@ pub(crate) fn with_hidden_name<T>(
     }
 }
 
-/// A new file in `directory` under a hidden name made from `name`.
+/// Creates a file in `directory` under a hidden name derived from `name`.
 pub(crate) fn create_hidden(
     directory: BorrowedFd<'_>,
     name: &OsStr,

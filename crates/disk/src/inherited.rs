@@ -2,12 +2,12 @@
 //! changed them.
 //!
 //! Before it calls `main`, the runtime opens `/dev/null` in place of each closed standard stream
-//! and ignores SIGPIPE. A program that must behave like one in C has to know what was there before:
-//! a closed output is an error, and a parent that ignored SIGPIPE wants an error message for a
-//! broken pipe. So this file runs a function earlier: the loader calls what is in `.init_array`
+//! and ignores SIGPIPE. A program that must behave like a C program needs the original state: a
+//! closed output is an error, and a parent that ignored SIGPIPE wants an error message for a broken
+//! pipe. So a function of this file runs earlier: the loader calls the functions in `.init_array`
 //! before the runtime starts.
 
-// The loader's list of functions, and signal dispositions, which rustix doesn't have.
+// `.init_array` and signal dispositions, which rustix doesn't support.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -23,11 +23,11 @@ pub struct Inherited {
 
 const IGNORES_SIGPIPE: u8 = 1 << 3;
 
-/// A bit for each closed stream, and [`IGNORES_SIGPIPE`].
+/// One bit for each closed stream, and [`IGNORES_SIGPIPE`].
 static OBSERVED: AtomicU8 = AtomicU8::new(0);
 
-// SAFETY: the loader calls it with arguments that a C function may leave alone, in one thread,
-// before `main`. `observe` makes system calls only, and needs nothing of Rust's runtime.
+// SAFETY: the loader calls it in one thread before `main`, with arguments that a C function may
+// ignore. `observe` only makes system calls, and needs nothing of Rust's runtime.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static OBSERVE: extern "C" fn() = observe;
@@ -35,12 +35,12 @@ static OBSERVE: extern "C" fn() = observe;
 extern "C" fn observe() {
     let mut observed = 0;
     for stream in 0..3 {
-        // SAFETY: fcntl takes any number, and fails if nothing is open under it.
+        // SAFETY: fcntl accepts any number, and fails if no file is open under it.
         if unsafe { libc::fcntl(stream, libc::F_GETFD) } == -1 {
             observed |= 1 << stream;
         }
     }
-    // SAFETY: all zeros are a valid value of this C structure; the system only writes to it.
+    // SAFETY: all zeros are a valid value of this C structure, and the system only writes to it.
     let disposition = unsafe {
         let mut now: libc::sigaction = std::mem::zeroed();
         libc::sigaction(libc::SIGPIPE, std::ptr::null(), &raw mut now);
@@ -52,7 +52,7 @@ extern "C" fn observe() {
     OBSERVED.store(observed, Ordering::Relaxed);
 }
 
-/// What the process inherited from its parent.
+/// Returns what the process inherited from its parent.
 pub fn inherited() -> Inherited {
     let observed = OBSERVED.load(Ordering::Relaxed);
     Inherited {

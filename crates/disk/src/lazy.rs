@@ -1,5 +1,5 @@
-//! A disk whose engine starts with its first file: a sort that never leaves memory pays for no
-//! rings and no threads. Starting them takes longer than sorting a thousand lines.
+//! A disk whose engine starts with its first file, so that a sort that never leaves memory starts
+//! no rings and no threads. Starting them takes longer than sorting a thousand lines.
 
 use crate::{
     Disk, DiskOptions, Drive, Error, FileId, FileIdentity, Found, ListedFile, OsDisk, Request,
@@ -19,12 +19,12 @@ pub struct LazyDisk {
 }
 
 impl LazyDisk {
-    /// Starts nothing yet.
+    /// Creates the disk without starting its engine.
     pub fn new(options: DiskOptions) -> LazyDisk {
         LazyDisk { options, disk: OnceLock::new(), starting: Mutex::new(()) }
     }
 
-    /// Whether a file has been opened.
+    /// Returns whether the engine has been started, by the first file.
     pub fn is_started(&self) -> bool {
         self.disk.get().is_some()
     }
@@ -38,7 +38,7 @@ impl LazyDisk {
         Ok(self.disk.get_or_init(|| disk))
     }
 
-    /// The disk of a file that is open.
+    /// Returns the disk, which an open file implies has been started.
     fn started(&self) -> &OsDisk {
         self.disk.get().expect("opening the file has started the disk")
     }

@@ -1,11 +1,11 @@
 //! Memory by lease: one mapping, cut into ranges that are owned by value.
 //!
-//! A [`Lease`] is to the memory budget what a `Box<[u8]>` is to the heap: whoever holds it owns the
-//! bytes, and drops it to give them back. A plain lease keeps its mapping alive and nothing more;
-//! one that was taken from a [`BlockPool`](crate::BlockPool) returns there. So the budget holds by
-//! construction: nothing is counted, because memory that isn't leased can't be touched.
+//! A [`Lease`] is to the memory budget what a `Box<[u8]>` is to the heap: its holder owns the
+//! bytes, and drops it to return them. A plain lease only keeps its mapping alive; one taken from a
+//! [`BlockPool`](crate::BlockPool) returns there. So the budget holds by construction: nothing is
+//! counted, because memory that isn't leased can't be touched.
 //!
-//! Not a buffer with a length in use: how many of its bytes mean something, only the holder knows.
+//! A lease has no length in use: only its holder knows which of its bytes are meaningful.
 
 use crate::free_list::FreeList;
 use crate::region::{Backing, MappedRange, Prefault};
@@ -15,20 +15,20 @@ use std::mem;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 
-/// A range of one anonymous mapping, aligned to [`ALIGNMENT`], owned by whoever holds it.
+/// A range of an anonymous mapping, aligned to [`ALIGNMENT`] and owned by the lease's holder.
 ///
 /// Moving, splitting, joining and dropping a lease allocate nothing.
 pub struct Lease {
     range: MappedRange,
-    /// The free blocks that the range returns to on drop, if it is a block of a pool.
+    /// The free list to which the range returns on drop, if it is a block of a pool.
     pool: Option<Arc<FreeList>>,
 }
 
 impl Lease {
-    /// Maps `bytes` (rounded up to the alignment) of zeroed anonymous memory, in huge pages where
-    /// the system has them. The mapping lives until the last lease of it is dropped.
+    /// Maps `bytes` bytes (rounded up to the alignment) of zeroed anonymous memory, in huge pages
+    /// if the system has them. The mapping lives until its last lease is dropped.
     ///
-    /// The system provides the memory on first touch, not here.
+    /// The system provides the memory on first touch, not in this call.
     ///
     /// # Errors
     /// [`Operation::Map`](crate::Operation::Map) if the address space or a limit (`ulimit -v`)
@@ -37,38 +37,39 @@ impl Lease {
         MappedRange::map(bytes, Backing::HugePages).map(Lease::plain)
     }
 
-    /// As [`map`](Lease::map), for memory that is used only once or twice: in huge pages only where
-    /// [`populate`](Lease::populate) is called, and only as long as the system provides them
-    /// quickly. In a virtual machine a huge page often costs more than the work done in it, because
-    /// the host must find the memory first.
+    /// Maps memory that is used only once or twice. Like [`map`](Lease::map), but huge pages are
+    /// used only where [`populate`](Lease::populate) is called, and only as long as the system
+    /// provides them quickly. In a virtual machine a huge page often costs more than the work done
+    /// in it, because the host must find the memory first.
     ///
     /// # Errors
-    /// As [`map`](Lease::map).
+    /// [`Operation::Map`](crate::Operation::Map), as in [`map`](Lease::map).
     pub fn map_huge_if_fast(bytes: usize) -> Result<Lease, Error> {
         MappedRange::map(bytes, Backing::HugePagesIfFast).map(Lease::plain)
     }
 
-    /// Announces that these bytes are about to be used. In a mapping by
-    /// [`map_huge_if_fast`](Lease::map_huge_if_fast) the system provides them now, in huge pages
-    /// as long as these come fast, then in small ones. The bytes don't change.
+    /// Announces that the bytes of `range` are about to be used. In a mapping by
+    /// [`map_huge_if_fast`](Lease::map_huge_if_fast) the system provides them now: in huge pages as
+    /// long as these come fast, then in small ones. The bytes don't change.
     ///
     /// # Panics
-    /// If they are beyond the end.
+    /// If the range goes beyond the end of the lease.
     pub fn populate(&self, range: Range<usize>) {
         self.range.populate(range);
     }
 
-    /// The same, piece by piece, for other threads to do while this one already fills the bytes.
+    /// Returns the steps of a [`populate`](Lease::populate) of `range`, for other threads to run
+    /// while this one already fills the bytes.
     ///
     /// # Panics
-    /// As [`populate`](Lease::populate).
+    /// If the range goes beyond the end of the lease.
     pub fn prefault(&self, range: Range<usize>) -> impl Iterator<Item = Prefault> {
         self.range.prefault(range)
     }
 
-    /// Announces that these bytes will be used again and again, unlike it seemed when
-    /// [`map_huge_if_fast`](Lease::map_huge_if_fast) mapped them: they get huge pages, whatever
-    /// that costs. What they hold may be lost: they are what they were, or zeros.
+    /// Gives the lease huge pages at any cost, because its bytes will be used repeatedly after all.
+    /// For a mapping by [`map_huge_if_fast`](Lease::map_huge_if_fast). The content may be lost:
+    /// each byte keeps its value or becomes zero.
     pub fn renew(&mut self) {
         self.range.renew();
     }
@@ -86,8 +87,8 @@ impl Lease {
         mem::replace(&mut self.range, MappedRange::empty())
     }
 
-    /// Takes the first `bytes` (a multiple of the alignment, at most the length) off as a lease of
-    /// its own; `self` keeps the rest, which may be empty.
+    /// Splits off the first `bytes` bytes (a multiple of the alignment, at most the length) as a
+    /// new lease. `self` keeps the rest, which may be empty.
     ///
     /// # Panics
     /// If `bytes` is not aligned or too large, or if `self` belongs to a block pool.
@@ -96,7 +97,7 @@ impl Lease {
         Lease::plain(self.range.split_off_front(bytes))
     }
 
-    /// Joins `next`, which must begin where `self` ends in the same mapping.
+    /// Appends `next`, which must begin where `self` ends in the same mapping.
     ///
     /// # Panics
     /// If the two are not neighbours, or one belongs to a block pool.
@@ -105,8 +106,9 @@ impl Lease {
         self.range.join(next.into_range());
     }
 
-    /// Whether `next` begins where `self` ends in the same mapping, so that [`join`](Lease::join)
-    /// accepts it. Leases of block pools have neighbours too, but can't be joined.
+    /// Returns whether `next` begins where `self` ends in the same mapping, so that
+    /// [`join`](Lease::join) accepts it. Leases of block pools have neighbours too, but can't be
+    /// joined.
     pub fn is_followed_by(&self, next: &Lease) -> bool {
         self.range.is_followed_by(&next.range)
     }
@@ -138,7 +140,7 @@ impl DerefMut for Lease {
 }
 
 impl fmt::Debug for Lease {
-    /// Address and length: the bytes would be megabytes of noise.
+    /// Writes address and length only: the bytes would be megabytes of noise.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         debug_assert!(self.range.bytes().is_multiple_of(ALIGNMENT));
         f.debug_struct("Lease")

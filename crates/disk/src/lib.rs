@@ -1,5 +1,5 @@
-//! Bytes to and from drives: memory that is leased by value, and direct I/O that owns the lease
-//! while it is in flight.
+//! Moves bytes to and from drives: memory leased by value, and direct I/O that owns the lease while
+//! it is in flight.
 //!
 //! ```text
 //!  Lease::map ── BlockPool ── take ──> Lease ──┐
@@ -20,19 +20,19 @@
 //! | `output_place`, `attributes` | where it appears, and what it takes over from the old file |
 //! | `new_file` | an output without a disk, which the caller writes |
 //! | `stream` | standard output as an output |
-//! | `persistent` | files that a later process goes on with |
+//! | `persistent` | files that a later process continues |
 //! | `uring`, `ring`, `threads` | the two engines |
 //! | `transfer`, `progress` | a request under way: one state machine for all engines and `sim` |
 //! | `cache` | reads of what the page cache already holds |
-//! | `allocator` | less address space for the allocator, where that is limited |
+//! | `allocator` | less address space for the allocator, if that is limited |
 //! | `gate`, `rate` | what holds transfers back: hot drives, a limit on bytes a second |
 //! | `sim` | a simulated disk on which everything can fail |
 //! | `notices`, `display_path`, `url` | messages, paths and URLs in them |
 //! | `inherited` | inherited streams |
-//! | `sigpipe` | threads on which a closed connection is an error, and kills nobody |
+//! | `sigpipe` | threads on which a closed connection is an error and doesn't end the process |
 //!
-//! Knows nothing of keys or order, and imports no other crate of the workspace. Measures no drive
-//! and plans nothing.
+//! The crate knows nothing of keys or order, and imports no other crate of the workspace. It
+//! neither measures drives nor plans.
 
 mod alignment;
 mod allocator;

@@ -1,6 +1,6 @@
 //! Files without a name (O_TMPFILE): outputs before they are published, and scratch files.
 //!
-//! Whatever ends the process, the kernel frees such a file.
+//! However the process ends, the kernel frees such a file.
 
 use crate::hidden_name::create_hidden;
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, open, openat, unlinkat};
@@ -9,13 +9,14 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-/// A file without a name, if the file system can do that and the file can be given a name later.
+/// Creates a file without a name. `None` if the file system can't do that, or if the file couldn't
+/// be given a name later.
 pub(crate) fn create_linkable(
     directory: BorrowedFd<'_>,
     mode: Mode,
 ) -> Result<Option<OwnedFd>, Errno> {
     match openat(directory, c".", OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, mode) {
-        // linkat goes through /proc. If that isn't mounted, find out now, not after the sort.
+        // linkat goes through /proc. If /proc isn't mounted, find out now, not after the sort.
         Ok(fd) => Ok(accessat(CWD, proc_path(fd.as_fd()), Access::EXISTS, AtFlags::empty())
             .is_ok()
             .then_some(fd)),
@@ -24,12 +25,12 @@ pub(crate) fn create_linkable(
     }
 }
 
-/// A scratch file without a name: O_TMPFILE, else created and unlinked at once.
+/// Creates a scratch file without a name: with O_TMPFILE if possible, otherwise unlinked at once.
 pub(crate) fn create_scratch(directory: &Path) -> Result<OwnedFd, Errno> {
     let mode = Mode::from_raw_mode(0o600);
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = open(directory, flags, Mode::empty())?;
-    // O_EXCL: nobody can give it a name either.
+    // O_EXCL: the file can't be given a name later.
     let flags = OFlags::TMPFILE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
     match openat(&directory, c".", flags, mode) {
         Err(errno) if is_unsupported(errno) => {
@@ -41,13 +42,13 @@ pub(crate) fn create_scratch(directory: &Path) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Whether the kernel or the file system has no O_TMPFILE. Kernels that don't know the flag answer
-/// EISDIR or ENOENT.
+/// Returns whether the error means that the kernel or the file system has no O_TMPFILE. Kernels
+/// that don't know the flag answer EISDIR or ENOENT.
 fn is_unsupported(errno: Errno) -> bool {
     matches!(errno, Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL | Errno::NOSYS)
 }
 
-/// A path that leads to an open file, for linkat.
+/// Returns a path that leads to an open file, for linkat.
 pub(crate) fn proc_path(fd: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }

@@ -1,4 +1,4 @@
-//! A new file that appears whole or not at all, for callers that write it themselves.
+//! A new file that appears complete or not at all, for callers that write it themselves.
 //!
 //! ```text
 //!  NewFile::create(path) ---> file() <--- the caller writes ---> publish: in place of the old one
@@ -6,8 +6,8 @@
 //!        `--> Obstacle: a new file can't take the old one's place without a loss
 //! ```
 //!
-//! The same steps as for an output of a [`Disk`](crate::Disk), without one: a small file costs a
-//! few system calls.
+//! It goes through the same steps as an output of a [`Disk`](crate::Disk), but needs no disk: a
+//! small file costs a few system calls.
 
 use crate::drive::parent_directory;
 use crate::output::{PendingOutput, create_at};
@@ -24,40 +24,41 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A file that appears under its name once it is published. Dropped before, it is gone.
+/// A file that appears under its name once it is published. If it is dropped earlier, it is
+/// removed.
 #[derive(Debug)]
 pub struct NewFile {
-    // First, so that the hidden name goes before the descriptor is closed.
+    // The first field, so that the hidden name is removed before the descriptor is closed.
     pending: PendingOutput,
     file: File,
 }
 
-/// What [`NewFile::create`] has made.
+/// The result of [`NewFile::create`].
 #[derive(Debug)]
 pub enum Creation {
-    /// The file, empty.
+    /// The new file, empty.
     Created(NewFile),
-    /// Nothing: there is an old file, which can only be rewritten in place.
+    /// No file was created: there is an old file, which can only be rewritten in place.
     Obstructed(Obstacle),
 }
 
-/// Why a new file can't take the place of an old one, or not without a loss.
+/// The reason why a new file can't take the place of an old one, or not without a loss.
 #[derive(Debug)]
 pub enum Obstacle {
-    /// The old file has this many names; the others would keep the old content.
+    /// The old file has this number of names; the others would keep the old content.
     HardLinks(u64),
-    /// The old file belongs to this user and group, and a new one would not.
+    /// The old file belongs to this user and group, to which a new file would not belong.
     Owner(u32, u32),
     /// A file system is mounted on the old file.
     MountPoint,
-    /// The name is the kernel's for an open file, such as `/dev/stdout`.
+    /// The kernel's name for an open file, such as `/dev/stdout`.
     OpenFile,
     /// No file can be created in this directory.
     Directory(PathBuf, Errno),
 }
 
 impl fmt::Display for Obstacle {
-    /// The rest of a sentence that begins with \"because\".
+    /// Writes the rest of a sentence that begins with \"because\".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Obstacle::HardLinks(names) => write!(f, "it has {names} names (hard links)"),
@@ -75,12 +76,12 @@ impl fmt::Display for Obstacle {
 }
 
 impl NewFile {
-    /// Creates the file that is to appear at `path`: nameless where the file system can do that.
-    /// Symbolic links are followed. The new file has the mode, owner, access control list and
-    /// extended attributes of the old one. With `no_clobber` an old one is an error.
+    /// Creates the file that will appear at `path`, nameless if the file system supports that.
+    /// Symbolic links are followed. The new file gets the mode, owner, access control list and
+    /// extended attributes of the old one. With `no_clobber` an old file is an error.
     ///
     /// # Errors
-    /// If the output can't appear there, and could not be written in place either.
+    /// If the output can't appear there and can't be written in place either.
     pub fn create(path: &Path, no_clobber: bool) -> Result<Creation, Error> {
         refuse_url(Operation::Create, path)?;
         let followed = Followed::new(path)?;
@@ -110,7 +111,7 @@ impl NewFile {
         })
     }
 
-    /// Creates the file that is to appear at `path`, where there must be none. Only this user may
+    /// Creates the file that will appear at `path`, where no file may exist. Only this user may
     /// read it.
     ///
     /// # Errors
@@ -130,17 +131,17 @@ impl NewFile {
         &self.file
     }
 
-    /// Whether the file has a hidden name now, which a process that is killed must remove
-    /// ([`abandon_outputs`](crate::abandon_outputs)).
+    /// Returns whether the file has a hidden name now. A process that is being killed must remove
+    /// it ([`abandon_outputs`](crate::abandon_outputs)).
     pub fn has_hidden_name(&self) -> bool {
         self.pending.has_hidden_name()
     }
 
-    /// Puts the file in place, with the length that it has. `sync`: the content before that, and
-    /// the name after it, are made durable.
+    /// Puts the file in place with its current length. With `sync`, first makes the content
+    /// durable, and afterwards the name.
     ///
     /// # Errors
-    /// If it can't be put in place. What was there before is then still there, except after
+    /// If it can't be put in place. The old file is then still there, except after
     /// [`Operation::SyncName`].
     pub fn publish(self, sync: bool) -> Result<(), Error> {
         let NewFile { pending, file } = self;
@@ -149,12 +150,12 @@ impl NewFile {
     }
 }
 
-/// Opens what is at `path` to be written as it is, or creates a file there: symbolic links are
-/// followed, except those of other users in a directory that all users share. With `reads` it can
-/// also be read, if this user may do that.
+/// Opens the file at `path` for writing without truncating it, or creates it. Symbolic links are
+/// followed, except links that belong to another user in a directory shared by all users. With
+/// `reads` the file can also be read, if this user may do that.
 ///
 /// # Errors
-/// If it can't be opened, or another user planted it or a link on the way to it.
+/// If it can't be opened, or if another user planted it or a link on the way to it.
 pub fn open_in_place(path: &Path, reads: bool) -> Result<File, Error> {
     let fail = |source: io::Error| Error::new(Operation::Open, path, source);
     let open = |directory: BorrowedFd<'_>, name: &OsStr, flags: OFlags| {
@@ -178,13 +179,14 @@ pub fn open_in_place(path: &Path, reads: bool) -> Result<File, Error> {
         }
         opened
     } else {
-        // A directory, or nothing: the kernel says what is wrong with it.
+        // A directory, or an empty path: the kernel says what is wrong with it.
         open(CWD, path.as_os_str(), OFlags::empty())
     };
     opened.map(File::from).map_err(|errno| fail(errno.into()))
 }
 
-/// An obstacle that can be seen before anything is created. Fails if another user planted the file.
+/// Returns an obstacle that is visible before anything is created. Fails if another user planted
+/// the file.
 fn known_obstacle(followed: &Followed, no_clobber: bool) -> io::Result<Option<Obstacle>> {
     if followed.is_open_file {
         return Ok(Some(Obstacle::OpenFile));

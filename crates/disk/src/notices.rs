@@ -1,11 +1,12 @@
 //! Messages that the user should see once: which preferred kernel feature is unavailable, why, and
 //! what is used instead.
 //!
-//! Not a log: each message waits until it is taken, and a disk never gives out the same one twice.
+//! It is not a log: each message waits until it is taken, and a disk never returns the same message
+//! twice.
 
 use parking_lot::Mutex;
 
-/// The notices of one disk, from any thread.
+/// The notices of one disk, added from any thread.
 #[derive(Debug, Default)]
 pub struct Notices {
     messages: Mutex<Messages>,
@@ -15,7 +16,7 @@ pub struct Notices {
 struct Messages {
     /// Every message so far, in order.
     all: Vec<String>,
-    /// How many of them were taken.
+    /// Number of messages taken so far.
     taken: usize,
 }
 
@@ -28,7 +29,7 @@ impl Notices {
         }
     }
 
-    /// The messages since the last call.
+    /// Takes the messages added since the last call.
     pub fn take(&self) -> Vec<String> {
         let mut messages = self.messages.lock();
         let newer = messages.all[messages.taken..].to_vec();

@@ -1,27 +1,27 @@
-//! How the user wants bytes to be moved.
+//! Options for how a disk moves bytes.
 
 use crate::{Gate, RateLimit};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Which engine moves the bytes.
+/// The engine that moves the bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IoChoice {
-    /// io_uring where it is allowed, else threads, with a notice that says why.
+    /// io_uring if it is allowed, otherwise threads, with a notice that says why.
     #[default]
     Auto,
-    /// io_uring or an error.
+    /// io_uring; an error if it isn't available.
     Uring,
     /// pread and pwrite on a pool of threads.
     Sync,
 }
 
 impl IoChoice {
-    /// All choices, in the order in which a help text lists them.
+    /// All choices, in the order in which help texts list them.
     pub const ALL: [IoChoice; 3] = [IoChoice::Auto, IoChoice::Uring, IoChoice::Sync];
 
-    /// The name on the command line.
+    /// Returns the choice's name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             IoChoice::Auto => "auto",
@@ -37,7 +37,7 @@ impl fmt::Display for IoChoice {
     }
 }
 
-/// The text names no engine.
+/// Error: the text names no engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownIoChoice(String);
 
@@ -62,49 +62,50 @@ impl FromStr for IoChoice {
 /// How an [`OsDisk`](crate::OsDisk) moves bytes. The default is right for most machines.
 #[derive(Clone, Debug, Default)]
 pub struct DiskOptions {
-    /// Which engine.
+    /// The engine.
     pub io: IoChoice,
-    /// Transfers in flight per ring; 0: the default, 16.
+    /// Number of transfers in flight per ring. 0 means the default, 16.
     pub depth: usize,
-    /// io_uring instances, each with a thread of its own; in the sync engine, groups of `depth`
-    /// threads. 0: the default, by the number of cores.
+    /// Number of io_uring instances, each with its own thread; in the sync engine, of groups of
+    /// `depth` threads. 0 means the default, which depends on the number of cores.
     pub rings: usize,
     /// A gate that every transfer passes before it starts.
     pub gate: Option<Arc<Gate>>,
-    /// A limit on the bytes moved to and from drives in a second.
+    /// A limit on the bytes per second moved to and from drives.
     pub rate: Option<Arc<RateLimit>>,
-    /// An output must not replace a file.
+    /// If set, an output must not replace a file.
     pub no_clobber: bool,
-    /// Files go through the page cache, and each transfer is carried out by the thread that submits
-    /// it, whatever `io` says. For transfers so small that passing them to another thread and
-    /// waiting for the drive takes longer than copying their bytes.
+    /// If set, files go through the page cache, and the submitting thread carries out each
+    /// transfer, whatever `io` says. For transfers so small that copying takes less time than
+    /// handing them to another thread and waiting for the drive.
     pub is_cached: bool,
-    /// Outputs are written through the page cache, because they are read soon.
+    /// If set, outputs are written through the page cache, because they are read soon.
     pub cached_outputs: bool,
 }
 
-/// Default of transfers in flight per ring: 1 MiB blocks at depth 4 to 16 were fastest.
+/// Default number of transfers in flight per ring. 1 MiB blocks at depths of 4 to 16 were fastest.
 const DEPTH: usize = 16;
 
 /// A ring has at most 32768 entries; this leaves room for the engine's own.
 const DEPTH_MAX: usize = 16384;
 
-/// More rings than this gain nothing: a GB costs 0.005-0.02 CPU seconds at 1 MiB, so that the 56
-/// GB/s of eight fast drives keep one ring's thread busy at 1 MiB, and three to eight at 64 KiB.
+/// More rings than this gain nothing. One GB costs 0.005-0.02 CPU seconds at 1 MiB, so the 56 GB/s
+/// of eight fast drives keep one ring's thread busy at 1 MiB, and three to eight at 64 KiB.
 const RINGS_MAX: usize = 8;
 
-/// Two rings write a tenth to a fifth more GB/s at 1 MiB than one, four no more than two; at 64 KiB
-/// the second costs half as much CPU again (2 cores, one virtual drive, Linux 6.18, November 2026;
-/// docs/experiments/2026-11-21-io-engine.md).
+/// At 1 MiB two rings write a tenth to a fifth more GB/s than one; four write no more than two. At
+/// 64 KiB the second costs half as much CPU again (2 cores, one virtual drive, Linux 6.18, November
+/// 2026; docs/experiments/2026-11-21-io-engine.md).
 const RINGS_MIN: usize = 2;
 
 impl DiskOptions {
-    /// Depth in effect.
+    /// Returns the depth in effect.
     pub(crate) fn depth(&self) -> usize {
         if self.depth == 0 { DEPTH } else { self.depth.min(DEPTH_MAX) }
     }
 
-    /// Rings in effect: one for four cores, but two on all but the smallest machine.
+    /// Returns the number of rings in effect: one for every four cores, but at least two if there
+    /// are two cores.
     pub(crate) fn rings(&self) -> usize {
         if self.rings > 0 {
             return self.rings;

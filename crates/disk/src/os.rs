@@ -1,8 +1,8 @@
 //! The operating system's disk: direct files and the engine that moves their bytes.
 //!
-//! A thin layer that puts the other files together behind [`Disk`]: `file` says which flags a file
-//! gets, `output` how an output appears, `persistent` which files outlive the process, and `uring`
-//! or `threads` move the bytes, or `cache` from memory.
+//! A thin layer that combines the other files into a [`Disk`]: `file` decides a file's flags,
+//! `output` how an output appears, `persistent` which files outlive the process. `uring` or
+//! `threads` move the bytes, or `cache` copies them from memory.
 
 use crate::cache::CacheReader;
 use crate::file::OpenFile;
@@ -32,26 +32,26 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// How many inputs may be open at a time, if the system allows four times as many files: each takes
-/// a kilobyte or two of kernel memory.
+/// Maximum number of open inputs, if the system allows four times as many files. Each takes one or
+/// two kilobytes of kernel memory.
 const INPUTS_OPEN_MAX: u64 = 8192;
 
-/// The operating system's files, read and written with direct I/O where that is possible.
+/// The operating system's files, read and written with direct I/O if possible.
 ///
 /// Dropping it with transfers in flight waits for them; their completions are sent as usual.
 #[derive(Debug)]
 pub struct OsDisk {
     files: FileTable,
     engine: Engine,
-    /// For FUSE files where the engine is io_uring, started by the first transfer of one; `None` if
-    /// no thread could be started.
+    /// Threads for FUSE files if the engine is io_uring. Started by the first transfer of a FUSE
+    /// file; `None` if no thread could be started.
     fuse: OnceLock<Option<ThreadPool>>,
-    /// The same for files that go through the page cache on purpose: one thread, as the kernel
-    /// writes to a file one call after the other.
+    /// The thread for files that go through the page cache on purpose. Started by the first such
+    /// transfer; `None` if that failed. One thread, because the kernel serialises writes to a file.
     cached: OnceLock<Option<ThreadPool>>,
-    /// Standard output, once it is an output.
+    /// Standard output, once it is opened as an output.
     stream: OnceLock<StreamOutput>,
-    /// How many threads a pool of I/O threads has.
+    /// Number of threads in a pool of I/O threads.
     threads: usize,
     cache: CacheReader,
     notices: Arc<Notices>,
@@ -59,7 +59,7 @@ pub struct OsDisk {
     rate: Option<Arc<RateLimit>>,
     no_clobber: bool,
     cached_outputs: bool,
-    /// Files opened so far, direct and buffered ones, for `describe`.
+    /// Numbers of direct and buffered files opened so far, for `describe`.
     direct_files: AtomicUsize,
     buffered_files: AtomicUsize,
 }
@@ -81,7 +81,7 @@ impl Engine {
         }
     }
 
-    /// Transfers under way.
+    /// Returns the number of transfers under way.
     fn load(&self) -> usize {
         match self {
             Engine::Uring(engine) => engine.load(),
@@ -96,7 +96,7 @@ impl OsDisk {
     ///
     /// # Errors
     /// [`Operation::Start`] if io_uring was demanded and is unavailable (the text names the likely
-    /// cause and the way out), or if no thread could be started.
+    /// cause and the remedy), or if no thread could be started.
     pub fn new(options: DiskOptions) -> Result<OsDisk, Error> {
         let notices = Arc::new(Notices::default());
         let count = options.depth() * options.rings();
@@ -115,8 +115,8 @@ impl OsDisk {
                 }
             },
         };
-        // The table doesn't count inputs that it has suspended while a transfer holds them: room is
-        // left for these, beside outputs, scratch and rings.
+        // The table doesn't count suspended inputs that a transfer still holds. The rest of the
+        // limit is for them, and for outputs, scratch and rings.
         let quarter = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 4;
         Ok(OsDisk {
             files: FileTable::new(quarter.min(INPUTS_OPEN_MAX) as usize),
@@ -139,7 +139,7 @@ impl OsDisk {
     /// Opens an input without adding it to the table.
     fn open_input_file(&self, path: &Path) -> Result<OpenFile, Error> {
         let (fd, opened) = open_regular(path, OFlags::RDONLY)?;
-        // Files of /proc and the like have a length of 0, and a sort would believe it.
+        // Files in /proc and similar file systems report a length of 0, which a sort would believe.
         if opened.st_size == 0 && rustix::io::pread(&fd, &mut [0; 1], 0) == Ok(1) {
             let reason = "the system doesn't say how long it is: name '-', and redirect standard \
                  input from it";
@@ -151,7 +151,7 @@ impl OsDisk {
         Ok(file)
     }
 
-    /// Direct where that is possible, unless all goes through the page cache.
+    /// Wraps a file, direct if possible, unless all files go through the page cache.
     fn open_file(&self, fd: OwnedFd, path: &Path) -> OpenFile {
         match self.engine {
             Engine::Caller => OpenFile::buffered(fd, path, &self.notices),
@@ -159,7 +159,7 @@ impl OsDisk {
         }
     }
 
-    /// An open file; a suspended input is reopened.
+    /// Returns an open file; reopens a suspended input.
     fn get(&self, file: FileId) -> Result<Arc<OpenFile>, Error> {
         self.files.get(file, |path| self.open_input_file(path))
     }
@@ -173,11 +173,12 @@ impl OsDisk {
         self.insert(file)
     }
 
-    /// Passes a transfer to the engine; one of a FUSE file or of a cached one always to threads.
+    /// Passes a transfer to the engine. Transfers of FUSE files and of cached files always go to
+    /// threads.
     ///
-    /// Where a FUSE file system returns fewer bytes than asked for, io_uring goes on by itself at
-    /// the wrong offset and reports success (Linux 6.18, 2026-11-21: of a read of 8 KiB whose first
-    /// answer had 4, the other 4 were not the file's). pread reports the short count.
+    /// If a FUSE file system returns fewer bytes than requested, io_uring continues at the wrong
+    /// offset and reports success (Linux 6.18, 2026-11-21: of an 8 KiB read whose first answer had
+    /// 4 KiB, the other 4 KiB were not the file's). pread reports the short count.
     fn start(&self, transfer: Transfer) {
         let (pool, threads) = match &self.engine {
             Engine::Uring(_) if transfer.file.is_fuse => (&self.fuse, self.threads),
@@ -190,7 +191,7 @@ impl OsDisk {
         }
     }
 
-    /// Standard output as an output.
+    /// Opens standard output as an output.
     fn open_stream(&self, path: &Path) -> Result<FileId, Error> {
         let (fd, is_on_drive) = StreamOutput::descriptor()?;
         if self.stream.get().is_none() {
@@ -334,7 +335,7 @@ impl Disk for OsDisk {
         let name = Path::new("(memory)");
         let fd = memfd_create(c"xsort", MemfdFlags::CLOEXEC)
             .map_err(|errno| Error::new(Operation::Create, name, errno))?;
-        // Not by `insert`: reports and notices are about files on drives.
+        // Doesn't use `insert`: reports and notices are about files on drives.
         let mut file = OpenFile::buffered(fd, name, &self.notices);
         file.is_memory = true;
         Ok(self.files.insert(file))
@@ -392,8 +393,8 @@ impl Disk for OsDisk {
     fn remove_input(&self, input: FileId) -> Result<(), Error> {
         let file = self.get(input)?;
         let fail = |source: io::Error| Error::new(Operation::Remove, file.path(), source);
-        // A link's target takes the space. Once that is removed, the link leads nowhere: remove it,
-        // too.
+        // The space belongs to the link's target. Without the target the link leads nowhere, so
+        // remove both.
         let target = std::fs::canonicalize(file.path()).map_err(fail)?;
         let opened = file.snapshot.expect("only an input is removed");
         let named = Snapshot::from(&stat(&target).map_err(|errno| fail(errno.into()))?);
@@ -478,7 +479,7 @@ impl Disk for OsDisk {
     }
 }
 
-/// Opens a regular file, and nothing else.
+/// Opens a file; an error if it is not a regular file.
 fn open_regular(path: &Path, access: OFlags) -> Result<(OwnedFd, Stat), Error> {
     place::refuse_url(Operation::Open, path)?;
     let fail = |source: io::Error| Error::new(Operation::Open, path, source);
@@ -490,8 +491,8 @@ fn open_regular(path: &Path, access: OFlags) -> Result<(OwnedFd, Stat), Error> {
         ))),
         _ => Err(fail(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))),
     };
-    // Checked before opening: opening a pipe would wait for its other end, and a device may do
-    // anything.
+    // Checked before opening: opening a pipe would wait for its other end, and opening a device may
+    // have any effect.
     is_regular(&stat(path).map_err(|errno| fail(errno.into()))?)?;
     let fd =
         open(path, access | OFlags::CLOEXEC, Mode::empty()).map_err(|errno| fail(errno.into()))?;
@@ -500,9 +501,10 @@ fn open_regular(path: &Path, access: OFlags) -> Result<(OwnedFd, Stat), Error> {
     Ok((fd, opened))
 }
 
-/// Makes a file at least `bytes` long, with its space reserved where the file system can do that.
+/// Extends a file to at least `bytes` bytes, and reserves the space if the file system supports
+/// that.
 fn reserve(file: &OpenFile, bytes: u64) -> Result<(), Errno> {
-    // Only beyond the end: going over what is there costs time, and would fill its holes again.
+    // Only beyond the end: reserving existing data costs time and would fill its holes again.
     let end = fstat(file.as_fd())?.st_size as u64;
     if bytes <= end {
         return Ok(());
@@ -513,7 +515,7 @@ fn reserve(file: &OpenFile, bytes: u64) -> Result<(), Errno> {
     }
 }
 
-/// Reserving many gigabytes takes long enough to be interrupted by a signal.
+/// Repeats a call that a signal interrupted. Reserving many gigabytes takes long enough for that.
 fn retry(call: impl Fn() -> Result<(), Errno>) -> Result<(), Errno> {
     rustix::io::retry_on_intr(call)
 }

@@ -1,30 +1,31 @@
-//! An output: it appears under its name whole and at once, or not at all.
+//! An output: it appears under its name complete and at once, or not at all.
 //!
 //! ```text
 //!            where the file system has O_TMPFILE            where it hasn't
 //!  create    O_TMPFILE in the target's directory            open(".NAME.xsort-PID-RANDOM", O_EXCL)
-//!  write     no name: nobody sees it, nothing to clean up   hidden name: removed on drop
+//!  write     no name: invisible, nothing to clean up        hidden name: removed on drop
 //!  publish   ftruncate, fsync                               ftruncate, fsync
 //!            linkat -> NAME if that is free,                rename over NAME
 //!            else linkat -> hidden name, rename over NAME
 //!            fsync of the directory                         fsync of the directory
 //! ```
 //!
-//! Where no file may be replaced, linkat or renameat2 (RENAME_NOREPLACE) is the last step, whatever
+//! If no file may be replaced, the last step is linkat or renameat2 (RENAME_NOREPLACE), whatever
 //! was there when the output was created.
 //!
-//! Decisions. A symbolic link as output is followed, and the file it leads to is replaced. A new
-//! file gets mode 0666 less the umask. A replaced one keeps its mode, its access control list, its
-//! extended attributes, and its owner and group if the system lets us. Its other hard links keep
-//! the old content; for whom that is a loss, [`NewFile`](crate::NewFile) names the obstacle. An
-//! existing file without write permission is an error, as it is for `sort -o`, though a rename
-//! could replace it. So is anything that is not a regular file (a directory, a device, a pipe): a
-//! rename can't replace its contents, but standard output can be redirected there.
+//! Decisions. If the output is a symbolic link, it is followed, and its target is replaced. A new
+//! file gets mode 0666 minus the umask. A replacement keeps the old file's mode, access control
+//! list and extended attributes, and its owner and group if the system allows that. Other hard
+//! links of the old file keep the old content; for callers that can't accept this,
+//! [`NewFile`](crate::NewFile) names the obstacle. An existing file without write permission is an
+//! error, as for `sort -o`, although a rename could replace it. Anything but a regular file (a
+//! directory, a device, a pipe) is an error, too: a rename can't replace its contents, but standard
+//! output can be redirected there.
 //!
-//! A file under way is locked (flock), so that `xsort status --clear` leaves it alone. A hidden
+//! An unpublished file is locked (flock), so that `xsort status --clear` leaves it alone. A hidden
 //! file remains only if there is no O_TMPFILE (some network and FUSE file systems) and the process
-//! dies at once (SIGKILL, power). Code that ends the process in another way, with outputs under
-//! way, first calls [`abandon_outputs`](crate::abandon_outputs).
+//! is killed at once (SIGKILL, power cut). Code that ends the process in another way before outputs
+//! are published first calls [`abandon_outputs`](crate::abandon_outputs).
 
 use crate::attributes::take_over;
 use crate::hidden_name::{create_hidden, hidden_name, register, unregister, with_hidden_name};
@@ -42,23 +43,23 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// An output under way, and where it is to be published.
+/// An unpublished output, and where it will be published.
 #[derive(Debug)]
 pub(crate) struct PendingOutput {
-    /// The target's directory, held open because it may be renamed meanwhile.
+    /// The target's directory, held open because it may be renamed before the output is published.
     directory: Arc<OwnedFd>,
     name: OsString,
-    /// The hidden name that the file has now, if it has one.
+    /// The hidden name that the file has now, if any.
     hidden: Option<OsString>,
-    /// Whether the hidden name outlives this value, and the process.
+    /// True if the hidden name outlives this value and the process.
     is_persistent: bool,
-    /// Whether it may replace nothing.
+    /// True if the output may not replace a file.
     no_clobber: bool,
-    /// What the user called it, for messages.
+    /// The path that the user gave, for messages.
     path: PathBuf,
 }
 
-/// Creates the file that is to become `path`; with `no_clobber` only if there is none.
+/// Creates the file that will become `path`. With `no_clobber` an existing file is an error.
 pub(crate) fn create(path: &Path, no_clobber: bool) -> Result<(OwnedFd, PendingOutput), Error> {
     let place = OutputPlace::find(path, no_clobber)?;
     place.refuse_old()?;
@@ -67,7 +68,7 @@ pub(crate) fn create(path: &Path, no_clobber: bool) -> Result<(OwnedFd, PendingO
     Ok(PendingOutput::begin(place, fd, hidden, false)?.0)
 }
 
-/// Creates a file at a place: without a name, or under the hidden one that is returned.
+/// Creates a file at a place: without a name, or under the hidden name that it returns.
 pub(crate) fn create_at(place: &OutputPlace<'_>) -> Result<(OwnedFd, Option<OsString>), Errno> {
     let mode = place.mode;
     if let Some(fd) = create_linkable(place.directory.as_fd(), mode)? {
@@ -78,8 +79,8 @@ pub(crate) fn create_at(place: &OutputPlace<'_>) -> Result<(OwnedFd, Option<OsSt
     made.map(|(fd, hidden)| (fd, Some(hidden)))
 }
 
-/// As [`create`], under a hidden name that ends in `tag` and outlives the process. Replaces a file
-/// of that name that an earlier process has left.
+/// Creates the file that will become `path`, under a hidden name that ends in `tag` and outlives
+/// the process. Replaces a file of that name that an earlier process has left.
 pub(crate) fn create_persistent(
     path: &Path,
     tag: &str,
@@ -93,7 +94,7 @@ pub(crate) fn create_persistent(
     Ok(PendingOutput::begin(place, fd, Some(hidden), true)?.0)
 }
 
-/// Opens what [`create_persistent`] has made in an earlier process.
+/// Opens a file that [`create_persistent`] created in an earlier process.
 pub(crate) fn open_persistent(
     path: &Path,
     tag: &str,
@@ -116,8 +117,8 @@ pub(crate) fn sync_name(path: &Path) -> Result<(), Error> {
 }
 
 impl PendingOutput {
-    /// Locks the new file and gives it what the old one has. Returns also whether that includes
-    /// the owner.
+    /// Locks the new file and copies the old file's properties to it. Also returns whether they
+    /// include the owner.
     pub(crate) fn begin(
         place: OutputPlace<'_>,
         fd: OwnedFd,
@@ -125,8 +126,8 @@ impl PendingOutput {
         is_persistent: bool,
     ) -> Result<((OwnedFd, PendingOutput), bool), Error> {
         let OutputPlace { path, followed, directory, name, old, no_clobber, .. } = place;
-        // So that nobody takes the hidden name of a living job for a dead one's. A lock is visible
-        // in all containers, a process id is not. Some file systems have no locks.
+        // The lock shows that the hidden name belongs to a living job. It is visible in all
+        // containers, unlike a process ID. Some file systems have no locks.
         let _ = flock(&fd, FlockOperation::NonBlockingLockExclusive);
         let pending = PendingOutput {
             directory,
@@ -144,19 +145,19 @@ impl PendingOutput {
         Ok(((fd, pending), has_owner))
     }
 
-    /// An error of this output.
+    /// Returns an error about this output.
     pub(crate) fn failed(&self, operation: Operation, source: io::Error) -> Error {
         Error::new(operation, &self.path, source)
     }
 
-    /// Whether the file has a hidden name, which a process that ends at once must remove.
+    /// Returns whether the file has a hidden name. A process that ends at once must remove it.
     pub(crate) fn has_hidden_name(&self) -> bool {
         self.hidden.is_some()
     }
 
-    /// Cuts the file to its length, makes it durable and gives it its name. After an error other
-    /// than [`Operation::SyncName`] the file has not got its name; after that one it has, but the
-    /// name may not be durable.
+    /// Truncates the file to `bytes` bytes, makes it durable and gives it its name. After
+    /// [`Operation::SyncName`] the file has its name, which may not be durable; after any other
+    /// error it doesn't have its name.
     pub(crate) fn publish(
         mut self,
         fd: BorrowedFd<'_>,
@@ -169,19 +170,20 @@ impl PendingOutput {
             retry_on_intr(|| fsync(fd))
                 .map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
         }
-        // Opened first: if that fails, the old output is still there.
+        // Opened before the rename: if opening fails, the old output is still there.
         let directory = if sync { self.open_directory() } else { Ok(None) };
         let directory = directory.map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
         self.link_or_rename(fd)
             .map_err(|source| Error::new(Operation::Rename, &self.path, source))?;
         match directory.map_or(Ok(()), |directory| retry_on_intr(|| fsync(&directory))) {
-            // Some file systems have nothing to sync there.
+            // Some file systems can't sync a directory.
             Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::ROFS) => Ok(()),
             Err(errno) => Err(fail(Operation::SyncName)(&self.path, errno)),
         }
     }
 
-    /// The directory, to be synced; `None` if it may be written but not read, for then it can't be.
+    /// Opens the directory to sync it. Returns `None` if it may be written but not read, because
+    /// then it can't be opened.
     fn open_directory(&self) -> Result<Option<OwnedFd>, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match openat(&self.directory, c".", flags, Mode::empty()) {
@@ -204,7 +206,7 @@ impl PendingOutput {
             };
             match link(&self.name) {
                 Ok(()) => return Ok(()),
-                // The name is taken, and linkat replaces nothing.
+                // The name is taken, and linkat doesn't replace files.
                 Err(Errno::EXIST) if !self.no_clobber => {
                     self.hidden =
                         Some(register(&self.directory, || with_hidden_name(&self.name, link))?.1);
@@ -226,14 +228,14 @@ impl PendingOutput {
         Ok(())
     }
 
-    /// Gives the file its name instead of the hidden one.
+    /// Replaces the file's hidden name with its final one.
     fn rename(&self, hidden: &OsStr) -> Result<(), Errno> {
         let directory = &self.directory;
         if !self.no_clobber {
             return renameat(directory, hidden, directory, &self.name);
         }
         match renameat_with(directory, hidden, directory, &self.name, RenameFlags::NOREPLACE) {
-            // The file system, or the kernel, knows no flags.
+            // The file system or the kernel doesn't know the flag.
             Err(Errno::INVAL | Errno::NOSYS) => {
                 linkat(directory, hidden, directory, &self.name, AtFlags::empty())?;
                 unlinkat(directory, hidden, AtFlags::empty())
@@ -260,7 +262,7 @@ mod tests {
     use rustix::fs::open;
     use std::fs;
 
-    /// An output on a file system without O_TMPFILE, which few machines that run tests have.
+    /// Creates an output as on a file system without O_TMPFILE, which few test machines have.
     fn hidden(directory: &Path, name: &str, no_clobber: bool) -> (OwnedFd, PendingOutput) {
         let path = directory.join(name);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -319,7 +321,7 @@ mod tests {
             } else {
                 create(&out, false).unwrap()
             };
-            // Someone makes a directory of that name meanwhile.
+            // Another process creates a directory of that name.
             fs::create_dir(&out).unwrap();
             let error = pending.publish(fd.as_fd(), 0, true).unwrap_err();
             assert_eq!(error.operation, Operation::Rename, "{error}");

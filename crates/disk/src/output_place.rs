@@ -1,17 +1,15 @@
-//! Where an output is to appear, and what is there now.
+//! Where an output will appear, and which file is there now.
 //!
-//! A symbolic link is followed, and the file it leads to is replaced (as `sort -o` writes through
-//! it). In a sticky directory that all users may write to, such as `/tmp`, another user's link is
-//! not followed, wherever in the path it is, and another user's file is neither replaced nor
-//! rewritten, unless that user owns the directory. The kernel has the same rules
+//! A symbolic link is followed, and its target is replaced (as `sort -o` writes through it). There
+//! are exceptions in a sticky directory that all users may write to, such as `/tmp`, for files of
+//! other users who don't own the directory: their links are not followed, wherever in the path they
+//! are, and their files are neither replaced nor rewritten. The kernel has the same rules
 //! (`fs.protected_symlinks`, `fs.protected_regular`), but an administrator can switch them off, and
-//! they apply to `open` alone, while an output is renamed. Without them any user could choose which
+//! they apply only to `open`, while an output is renamed. Without them any user could choose which
 //! file a privileged sort replaces, or who owns its output.
 //!
-//! Each component is opened in the directory before it, so that no link can take a directory's
-//! place between the look and the use.
-//!
-//! Not how the output is written, or what it takes over from the old file.
+//! Each component is opened relative to the directory that contains it, so that no link can replace
+//! a directory between check and use.
 
 use crate::drive::parent_directory;
 use crate::{Error, Operation, place};
@@ -29,42 +27,42 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// How many links are followed before they count as a circle, as in the Linux kernel.
+/// Maximum number of links followed before they count as a circle, as in the Linux kernel.
 const LINKS_MAX: u32 = 40;
 
-/// The mode bits of a directory that all users may write to, and in which only the owner of a name
-/// may remove it.
+/// The mode bits of a directory that all users may write to, and in which only a name's owner may
+/// remove it.
 const SHARED_DIRECTORY: u32 = 0o1002;
 
 const IS_DIRECTORY: &str = "it is a directory; the output must be a file";
 
-/// A path followed to its end: symbolic links resolved, except those that another user planted.
+/// A path followed to its end: symbolic links are resolved, except links that another user planted.
 pub(crate) struct Followed {
     /// The path with symbolic links at its end resolved.
     pub(crate) path: PathBuf,
-    /// The directory that it is in.
+    /// The directory that contains it.
     pub(crate) directory: Arc<OwnedFd>,
-    /// The name in that directory.
+    /// Its name in that directory.
     pub(crate) name: OsString,
-    /// What has this name now.
+    /// The properties of the file that has this name now.
     pub(crate) found: Option<Stat>,
-    /// Whether the name is the kernel's for an open file, such as `/dev/stdout`.
+    /// True if the name is the kernel's for an open file, such as `/dev/stdout`.
     pub(crate) is_open_file: bool,
 }
 
 impl Followed {
-    /// Follows a path. Fails if its directory can't be reached, or leads through another user's
-    /// link in a directory that all users share.
+    /// Follows a path. Fails if its directory can't be reached, or if the path leads through
+    /// another user's link in a directory shared by all users.
     pub(crate) fn new(path: &Path) -> Result<Followed, Error> {
         follow_links(path).map_err(|source| Error::new(Operation::Create, path, source))
     }
 
-    /// Refuses a file that another user put into a directory that all users share.
+    /// Fails if another user put the file into a directory shared by all users.
     pub(crate) fn refuse_planted_file(&self) -> io::Result<()> {
         self.found.as_ref().map_or(Ok(()), |found| self.refuse_if_planted(found))
     }
 
-    /// Refuses what was opened under its name, if another user put it there meanwhile.
+    /// Fails if another user put the file `opened` under this name after the check.
     pub(crate) fn refuse_planted_meanwhile(&self, opened: impl AsFd) -> io::Result<()> {
         self.refuse_if_planted(&fstat(opened)?)
     }
@@ -73,8 +71,8 @@ impl Followed {
         if self.is_open_file { Ok(()) } else { refuse_planted(&self.directory, "file", found) }
     }
 
-    /// Whether it is the root of a mount. A kernel that doesn't say (before 5.8) has the rename
-    /// fail instead.
+    /// Returns whether it is the root of a mount. A kernel that doesn't tell (before 5.8) fails the
+    /// rename instead.
     pub(crate) fn is_mount_point(&self) -> bool {
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
         statx(&self.directory, &self.name, flags, StatxFlags::empty())
@@ -82,33 +80,33 @@ impl Followed {
     }
 }
 
-/// Where an output is to appear, and what is there now.
+/// Where an output will appear, and which file is there now.
 pub(crate) struct OutputPlace<'p> {
-    /// What the user called it.
+    /// The path that the user gave.
     pub(crate) path: &'p Path,
     /// The path with symbolic links at its end followed.
     pub(crate) followed: PathBuf,
-    /// The directory that `followed` is in.
+    /// The directory that contains `followed`.
     pub(crate) directory: Arc<OwnedFd>,
-    /// The name in that directory.
+    /// Its name in that directory.
     pub(crate) name: OsString,
     /// The file that has this name now, if there is one.
     pub(crate) old: Option<Stat>,
-    /// Whether nothing may be replaced.
+    /// True if no file may be replaced.
     pub(crate) no_clobber: bool,
-    /// The mode to create the file with: the old file's, because at no moment may more users read
-    /// the new file than could read the old one.
+    /// The mode to create the file with. It is the old file's mode, because at no moment may more
+    /// users be able to read the new file than the old one.
     pub(crate) mode: Mode,
 }
 
 impl<'p> OutputPlace<'p> {
-    /// Looks at a path. Fails if the output can't appear there.
+    /// Inspects a path. Fails if the output can't appear there.
     pub(crate) fn find(path: &'p Path, no_clobber: bool) -> Result<OutputPlace<'p>, Error> {
         place::refuse_url(Operation::Create, path)?;
         OutputPlace::at(path, Followed::new(path)?, no_clobber)
     }
 
-    /// The place to which `path` was followed. Fails if the output can't appear there.
+    /// Returns the place to which `path` was followed. Fails if the output can't appear there.
     pub(crate) fn at(
         path: &'p Path,
         followed: Followed,
@@ -121,7 +119,8 @@ impl<'p> OutputPlace<'p> {
         Ok(OutputPlace { path, followed, directory, name, old, no_clobber, mode })
     }
 
-    /// Refuses to replace what is there, if nothing may be replaced: before the work, not after it.
+    /// Fails if there is an old file that may not be replaced. Called before the work, not after
+    /// it.
     pub(crate) fn refuse_old(&self) -> Result<(), Error> {
         if self.no_clobber && self.old.is_some() {
             return Err(Error::new(Operation::Create, self.path, Errno::EXIST));
@@ -129,13 +128,13 @@ impl<'p> OutputPlace<'p> {
         Ok(())
     }
 
-    /// The path of another name in the same directory.
+    /// Returns the path of another name in the same directory.
     pub(crate) fn sibling(&self, name: &OsStr) -> PathBuf {
         self.followed.with_file_name(name)
     }
 }
 
-/// Follows the symbolic links at the end of a path, whether or not the last one leads to a file.
+/// Follows the symbolic links at the end of a path. The last one may lead to no file.
 fn follow_links(path: &Path) -> io::Result<Followed> {
     let mut target = path.to_owned();
     for _ in 0..LINKS_MAX {
@@ -157,7 +156,7 @@ fn follow_links(path: &Path) -> io::Result<Followed> {
     Err(Errno::LOOP.into())
 }
 
-/// The last name of a path that may be a file's.
+/// Returns the last name of a path. Fails if it can't be a file's name.
 fn file_name(path: &Path) -> io::Result<&OsStr> {
     if path.as_os_str().as_bytes().ends_with(b"/") {
         return Err(invalid(
@@ -171,7 +170,7 @@ fn file_name(path: &Path) -> io::Result<&OsStr> {
 }
 
 /// Opens a directory, one component of its path after the other. The kernel's rule for links in
-/// directories that all users share concerns each of them.
+/// shared directories is applied to each of them.
 fn open_directory(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let start = |path: &Path| if path.is_absolute() { c"/" } else { c"." };
@@ -179,7 +178,7 @@ fn open_directory(path: &Path) -> io::Result<OwnedFd> {
     let mut names = names_from_the_last(path);
     let mut links = 0;
     while let Some(name) = names.pop() {
-        // A link is ENOTDIR.
+        // A link gives ENOTDIR.
         match openat(&directory, &name, flags | OFlags::NOFOLLOW, Mode::empty()) {
             Err(Errno::NOTDIR | Errno::LOOP) => {}
             opened => {
@@ -209,7 +208,7 @@ fn open_directory(path: &Path) -> io::Result<OwnedFd> {
     Ok(directory)
 }
 
-/// The names in a path, the last one first.
+/// Returns the names in a path, the last one first.
 fn names_from_the_last(path: &Path) -> Vec<OsString> {
     let names = path.components().rev().filter(|component| match component {
         Component::Normal(_) | Component::ParentDir => true,
@@ -218,7 +217,8 @@ fn names_from_the_last(path: &Path) -> Vec<OsString> {
     names.map(|component| component.as_os_str().to_owned()).collect()
 }
 
-/// What has a name in a directory: a descriptor that neither reads nor writes, and its properties.
+/// Looks up a name in a directory. Returns a descriptor that can neither read nor write, and the
+/// properties.
 fn open_entry(directory: &OwnedFd, name: &OsStr) -> io::Result<Option<(OwnedFd, Stat)>> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match openat(directory, name, flags, Mode::empty()) {
@@ -240,7 +240,7 @@ fn link_text(link: &OwnedFd) -> io::Result<PathBuf> {
     Ok(OsString::from_vec(text.into_bytes()).into())
 }
 
-/// The reason for which a link of the kernel's, such as `/dev/stdout`, is not followed.
+/// The reason why one of the kernel's links, such as `/dev/stdout`, is not followed.
 #[derive(Debug)]
 pub(crate) struct OpenFile;
 
@@ -255,13 +255,13 @@ impl fmt::Display for OpenFile {
 
 impl std::error::Error for OpenFile {}
 
-/// Whether the symbolic links of a directory are the kernel's, such as `/proc/self/fd/1`: these
-/// lead to open files, whatever the text of the link says.
+/// Returns whether the directory's symbolic links are the kernel's, such as `/proc/self/fd/1`:
+/// these lead to open files, whatever the link's text says.
 fn has_kernel_links(directory: &OwnedFd) -> bool {
     fstatfs(directory).is_ok_and(|system| system.f_type == PROC_SUPER_MAGIC)
 }
 
-/// Refuses what another user has put into a directory that all users share.
+/// Fails if another user has put this entry into a directory shared by all users.
 fn refuse_planted(directory: &OwnedFd, what: &str, found: &Stat) -> io::Result<()> {
     let directory = fstat(directory)?;
     let is_shared = directory.st_mode & SHARED_DIRECTORY == SHARED_DIRECTORY;
@@ -279,7 +279,7 @@ fn refuse_planted(directory: &OwnedFd, what: &str, found: &Stat) -> io::Result<(
     ))
 }
 
-/// Refuses what a regular file can't replace.
+/// Fails if the entry at the path can't be replaced by a regular file.
 fn refuse_irreplaceable(followed: &Followed) -> io::Result<()> {
     if followed.is_open_file {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, OpenFile));
@@ -305,8 +305,8 @@ fn refuse_irreplaceable(followed: &Followed) -> io::Result<()> {
     }
     match accessat(&followed.directory, &followed.name, Access::WRITE_OK, AtFlags::EACCESS) {
         Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => Err(errno.into()),
-        // A kernel without faccessat2 can't answer for the effective user; then the directory's
-        // permission decides alone.
+        // A kernel without faccessat2 can't answer for the effective user; then only the
+        // directory's permissions decide.
         _ => Ok(()),
     }
 }
@@ -321,8 +321,8 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 
-    /// A privileged user's sort to a name in such a directory once replaced the file that another
-    /// user's link led to, or gave its output to the owner of a file that was there.
+    /// A privileged user's sort to a name in such a directory once replaced the target of another
+    /// user's link, or gave its output to the owner of an existing file.
     #[test]
     fn what_other_users_planted_is_neither_followed_nor_replaced() {
         if !geteuid().is_root() {

@@ -1,15 +1,16 @@
-//! Persistent files: they outlive the process, so that a later one can resume its job.
+//! Persistent files: they outlive the process, so that a later process can resume its job.
 //!
-//! A file is opened exclusively (flock). The lock lasts until the last transfer has ended, even if
-//! the process was killed: its I/O goes on for a moment. So nothing that a killed job had started
-//! can overwrite what the next one writes.
+//! A file is opened exclusively (flock). The lock lasts until the last transfer has ended. A killed
+//! process's I/O continues for a moment, and so does its lock: its transfers can't overwrite what
+//! the next process writes.
 //!
-//! The lock belongs to the inode, and names move: a process that waited for a lock may get that of
-//! a file which was renamed or removed meanwhile. So it checks the name again once it holds the
-//! lock, and removes a name only under the lock of the file that the name leads to.
+//! The lock belongs to the inode, and names move: a process that waited for a lock may get the lock
+//! of a file that was renamed or removed during the wait. So it checks the name again once it holds
+//! the lock, and removes a name only under the lock of the file that the name leads to.
 //!
 //! A file's name is durable before its first byte is. Other users may not read the file. A symbolic
-//! link under its name is never followed, for scratch directories are often writable by all.
+//! link under its name is never followed, because scratch directories are often writable by all
+//! users.
 
 use crate::drive::parent_directory;
 use rustix::fs::{
@@ -24,17 +25,17 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Creates a file; `path` must not exist.
+/// Creates a file. `path` must not exist.
 pub(crate) fn create(path: &Path) -> Result<OwnedFd, Errno> {
     create_in(CWD, path, Mode::from_raw_mode(0o600))
 }
 
-/// Opens a persistent file: a regular one, of this user, with no other name.
+/// Opens a persistent file. It must be a regular file of this user with no other name.
 pub(crate) fn open_existing(path: &Path) -> Result<OwnedFd, Errno> {
     open_in(CWD, path)
 }
 
-/// Opens a persistent file, or creates it; `true` if it was created.
+/// Opens a persistent file, or creates it. Returns `true` if it was created.
 pub(crate) fn open_or_create(path: &Path) -> Result<(OwnedFd, bool), Errno> {
     match open_existing(path) {
         Err(Errno::NOENT) => match create(path) {
@@ -55,7 +56,7 @@ fn create_in(directory: BorrowedFd<'_>, path: &Path, mode: Mode) -> Result<Owned
     Ok(fd)
 }
 
-/// Opens the persistent file of that name in a directory.
+/// Opens a directory's persistent file with the given name.
 pub(crate) fn open_in(directory: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let fd = openat(directory, path, flags, Mode::empty())?;
@@ -68,8 +69,8 @@ pub(crate) fn open_in(directory: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd,
     Ok(fd)
 }
 
-/// Creates the file of that name in a directory with `mode`. Replaces one that is there, unless
-/// another process has it open.
+/// Creates a file with `mode` in a directory, replacing a file of the same name. Fails if another
+/// process has the old file open.
 pub(crate) fn replace_in(
     directory: BorrowedFd<'_>,
     name: &OsStr,
@@ -89,7 +90,7 @@ pub(crate) fn replace_in(
     }
 }
 
-/// Removes the name of an open file, durably. A name that leads to another file is left alone.
+/// Durably removes the name of an open file. Does nothing if the name leads to another file.
 pub(crate) fn remove(
     directory: BorrowedFd<'_>,
     path: &Path,
@@ -104,7 +105,7 @@ pub(crate) fn remove(
     }
 }
 
-/// Whether a name leads to an open file, without following symbolic links.
+/// Returns whether a name leads to an open file. Symbolic links are not followed.
 pub(crate) fn leads_to(
     directory: BorrowedFd<'_>,
     path: &Path,
@@ -118,19 +119,19 @@ pub(crate) fn leads_to(
     }
 }
 
-/// How long to wait for the last transfers of a process that was killed.
+/// Maximum time to wait for the last transfers of a killed process.
 const LOCK_WAIT: Duration = Duration::from_secs(3);
 
-/// Locks an open file and checks that it still has the name that it was opened by. EAGAIN if
+/// Locks an open file and checks that it still has the name under which it was opened. EAGAIN if
 /// another process has the lock, or had it and renamed or removed the file.
 fn lock_named(directory: BorrowedFd<'_>, path: &Path, file: &OwnedFd) -> Result<(), Errno> {
     lock(file)?;
     if leads_to(directory, path, file.as_fd())? { Ok(()) } else { Err(Errno::AGAIN) }
 }
 
-/// Locks the file against all other processes until the last transfer of this one has ended; EAGAIN
-/// if another has it. The lock belongs to the open file description, which each transfer keeps
-/// open.
+/// Locks the file against all other processes until this process's last transfer has ended. EAGAIN
+/// if another process has the lock. The lock belongs to the open file description, which each
+/// transfer keeps open.
 fn lock(file: &OwnedFd) -> Result<(), Errno> {
     let begun = Instant::now();
     loop {
@@ -139,14 +140,14 @@ fn lock(file: &OwnedFd) -> Result<(), Errno> {
             Err(Errno::AGAIN) if begun.elapsed() < LOCK_WAIT => {
                 thread::sleep(Duration::from_millis(5));
             }
-            // Some network file systems have no locks; then no process can have it.
+            // Some network file systems have no locks. Then no other process can have one either.
             Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
             Err(errno) => return Err(errno),
         }
     }
 }
 
-/// Makes a directory's entries durable, as far as possible: one that may be written but not read
+/// Makes a directory's entries durable if possible. A directory that may be written but not read
 /// can't be opened for that, and some file systems can't sync directories.
 pub(crate) fn sync_directory(from: BorrowedFd<'_>, directory: &Path) -> Result<(), Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -197,7 +198,7 @@ mod tests {
     }
 
     /// A process waits for a lock while its holder renames the file, an output that it publishes.
-    /// The lock it then gets is that of the published output, to which nothing may be written.
+    /// The waiting process then gets the published output's lock, and must not write to it.
     #[test]
     fn a_lock_counts_only_while_the_name_is_the_files() {
         let directory = tempfile::tempdir().unwrap();
@@ -215,7 +216,7 @@ mod tests {
             }
             drop(first);
             let (opened, created) = waiting.join().unwrap();
-            // Had it come later, it would have found no file, or the other process's.
+            // A later attempt would have found no file, or the other process's file.
             assert!(matches!(opened, Err(Errno::AGAIN | Errno::NOENT)) || replaced, "{opened:?}");
             assert!(created.is_ok());
             fs::remove_file(&path).unwrap();

@@ -1,7 +1,6 @@
-//! What is at a path.
+//! Finds out what a path leads to.
 //!
-//! Not how objects are read and written: that is another disk's work. The operating system's
-//! refuses them.
+//! The operating system's disk refuses URLs: another disk reads and writes objects.
 
 use crate::{DisplayPath, Error, Operation, is_url};
 use rustix::fs::{FileType, stat};
@@ -16,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// What a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing.
+    /// No file.
     Missing,
     /// A regular file, or an object.
     File {
@@ -32,13 +31,13 @@ pub enum Found {
 /// A file that [`Disk::list`](crate::Disk::list) has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedFile {
-    /// Its whole path, which begins with that of the list.
+    /// Its full path, which begins with the listed prefix.
     pub path: PathBuf,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
 }
 
-/// What the operating system has at a path, links followed.
+/// Returns what the operating system has at a path. Links are followed.
 pub(crate) fn find(path: &Path) -> Result<Found, Error> {
     refuse_url(Operation::Inspect, path)?;
     let stat = match stat(path) {
@@ -60,7 +59,7 @@ pub(crate) fn list(
 ) -> Result<(), Error> {
     refuse_url(Operation::Inspect, prefix)?;
     let prefix = prefix.as_os_str().as_bytes();
-    // The directory in which the prefix ends.
+    // The part of the prefix that names a directory.
     let end = prefix.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
     let mut directories = vec![PathBuf::from(OsStr::from_bytes(&prefix[..end]))];
     while let Some(directory) = directories.pop() {
@@ -87,7 +86,7 @@ pub(crate) fn list(
     Ok(())
 }
 
-/// Refuses a URL, which the operating system knows nothing of.
+/// Fails if the path is a URL, which the operating system doesn't support.
 pub(crate) fn refuse_url(operation: Operation, path: &Path) -> Result<(), Error> {
     if !is_url(path) {
         return Ok(());
@@ -99,7 +98,7 @@ pub(crate) fn refuse_url(operation: Operation, path: &Path) -> Result<(), Error>
     Err(Error::new(operation, path, io::Error::new(io::ErrorKind::Unsupported, reason)))
 }
 
-/// Refuses scratch at a URL, on any disk.
+/// Fails if the scratch directory is a URL, which no disk supports.
 pub(crate) fn refuse_scratch_at_url(directory: &Path) -> Result<(), Error> {
     if !is_url(directory) {
         return Ok(());
@@ -132,7 +131,7 @@ mod tests {
         }
     }
 
-    /// A prefix ends anywhere in a name, and what it names lies at any depth.
+    /// A prefix may end anywhere in a name, and the files may lie at any depth.
     #[test]
     fn a_list_has_the_files_that_begin_with_the_prefix() {
         let directory = tempfile::tempdir().unwrap();

@@ -1,8 +1,9 @@
-//! How far a transfer has come: the one answer to short transfers, EINTR, EAGAIN, refusals of
-//! direct I/O, the file's end and real errors, shared by io_uring, threads and the simulation.
+//! How far a transfer has come. This file is the only place that handles short transfers, EINTR,
+//! EAGAIN, refused direct I/O, the file's end and real errors. io_uring, threads and the simulation
+//! share it.
 //!
-//! A pure state machine: in goes the system's answer, out comes what to do next. It owns no memory,
-//! file or clock, so that a property test can drive it through any sequence of answers.
+//! It is a pure state machine: it takes the system's answer and returns what to do next. It owns no
+//! memory, file or clock, so that a property test can feed it any sequence of answers.
 //!
 //! ```text
 //!               span(): the part to submit, from `start` to the request's end
@@ -22,13 +23,13 @@ use rustix::io::Errno;
 use std::io;
 use std::time::Duration;
 
-/// How many direct answers in a row may bring nothing new before they count as the file's end. A
-/// direct transfer starts at a boundary, so after an answer that ends between two, part of it is
-/// read again; at the file's end the answer doesn't grow.
+/// Maximum number of consecutive direct answers without new bytes before they count as the file's
+/// end. A direct transfer starts at a boundary. After an answer that ends between two boundaries,
+/// part of it is read again; at the file's end the answer doesn't grow.
 const STALLS_MAX: u32 = 8;
 
-/// EAGAIN in a row before it is an error: pauses of 0.1 ms doubling to 10 ms, about ten seconds in
-/// all.
+/// Number of consecutive EAGAINs before an error: pauses of 0.1 ms doubling to 10 ms, about ten
+/// seconds in all.
 const PAUSES_MAX: u32 = 1000;
 
 /// What to do next.
@@ -40,9 +41,9 @@ pub(crate) enum Next {
     Later(Duration),
     /// Turn the file's direct I/O off, then submit `span()`.
     GoBuffered,
-    /// All needed bytes went through.
+    /// All needed bytes were transferred.
     Done,
-    /// Final, at this offset in the file.
+    /// A final error at this offset in the file.
     Failed { offset: u64, source: io::Error },
 }
 
@@ -57,7 +58,7 @@ pub(crate) struct Span {
     pub(crate) bytes: usize,
 }
 
-/// A request's state: everything but its memory and its file.
+/// A request's state, without its memory and its file.
 #[derive(Debug)]
 pub(crate) struct Progress {
     direction: Direction,
@@ -65,15 +66,17 @@ pub(crate) struct Progress {
     bytes: usize,
     bytes_needed: usize,
     is_direct: bool,
-    /// Bytes that have gone through, from the request's beginning.
+    /// Bytes transferred so far, from the request's beginning.
     arrived: usize,
-    /// Answers in a row that brought nothing new.
+    /// Consecutive answers without new bytes.
     stalls: u32,
-    /// EAGAINs in a row.
+    /// Consecutive EAGAINs.
     pauses: u32,
 }
 
 impl Progress {
+    /// Creates the state of a request.
+    ///
     /// # Panics
     /// If the request breaks the contract of [`Request`](crate::Request): alignment, or
     /// `bytes_needed`.
@@ -112,19 +115,19 @@ impl Progress {
         }
     }
 
-    /// What to submit now.
+    /// Returns what to submit now.
     pub(crate) fn span(&self) -> Span {
         let start = self.start();
         Span { offset: self.offset + start as u64, start, bytes: self.bytes - start }
     }
 
-    /// A direct transfer restarts at a boundary (and moves a part of a block twice), a buffered one
-    /// exactly where it stopped.
+    /// Returns where to continue. A direct transfer restarts at a boundary (and moves part of a
+    /// block twice), a buffered one exactly where it stopped.
     fn start(&self) -> usize {
         if self.is_direct { self.arrived - self.arrived % ALIGNMENT } else { self.arrived }
     }
 
-    /// Accounts for the system's answer to `span()`.
+    /// Processes the system's answer to `span()`.
     pub(crate) fn advance(&mut self, answer: Result<usize, Errno>) -> Next {
         match answer {
             Ok(bytes) => self.moved(bytes),
@@ -161,9 +164,9 @@ impl Progress {
             return Next::Again;
         }
         self.stalls += 1;
-        // Zero bytes mean the file's end (or a full device that doesn't say so). The same partial
-        // block again most likely means it as well, but a device may answer in sectors smaller than
-        // our alignment, so the read is retried a few times.
+        // Zero bytes mean the file's end (or a full device that doesn't report it). The same
+        // partial block again most likely means it as well. But a device may answer in sectors
+        // smaller than our alignment, so the read is retried a few times.
         if bytes > 0 && self.stalls < STALLS_MAX {
             return Next::Again;
         }
@@ -207,7 +210,7 @@ mod tests {
         assert!(matches!(progress.advance(Ok(100)), Next::Again));
         assert!(matches!(progress.advance(Err(Errno::INVAL)), Next::GoBuffered));
         assert_eq!(progress.span(), Span { offset: 100, start: 100, bytes: 2 * BLOCK - 100 });
-        // A second refusal is no longer about being direct.
+        // A second refusal can't be about direct I/O.
         assert!(matches!(progress.advance(Err(Errno::INVAL)), Next::Failed { offset: 100, .. }));
     }
 
@@ -261,7 +264,7 @@ mod tests {
         );
     }
 
-    /// One answer of a system that may do anything a system may do.
+    /// One possible answer of the system.
     #[derive(Clone, Copy, Debug)]
     enum Answer {
         Share(u16),
@@ -281,8 +284,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a model that moves real bytes: whatever the system answers, a transfer that is
-        /// done has brought every byte it needed, to its place, and one that isn't has met the
+        /// Compares with a model that moves real bytes. Whatever the system answers, a finished
+        /// transfer has moved every needed byte to its place, and an unfinished one has met the
         /// file's end.
         #[test]
         fn every_needed_byte_arrives_or_the_end_is_reported(
@@ -298,7 +301,7 @@ mod tests {
             let share_of =
                 |share: u16, whole: usize| whole * usize::from(share) / usize::from(u16::MAX);
             let is_read = direction == Direction::Read;
-            // How much of the request the file has; a write can always go on.
+            // How much of the request the file has; a write can always continue.
             let present = if is_read { share_of(file_share, bytes) } else { bytes };
             let needed = if is_read { share_of(needed_share, bytes) } else { bytes };
             let mut is_moved = vec![false; bytes];
@@ -319,8 +322,8 @@ mod tests {
                     Some(Answer::Interrupted) => Err(Errno::INTR),
                     Some(Answer::NoResources) => Err(Errno::AGAIN),
                     Some(Answer::Refused) if is_direct => Err(Errno::INVAL),
-                    // Short, but nothing at all only at the end; direct in whole sectors but at the
-                    // end, and at least one block.
+                    // A short count, 0 only at the end. Direct: whole sectors except at the end,
+                    // and at least one block.
                     Some(Answer::Share(share)) if available > 0 => {
                         let some = share_of(share, available).max(1);
                         let sectors = some.next_multiple_of(512).max(BLOCK);

@@ -1,8 +1,8 @@
-//! A disk on which names stand for ranges of the files of another one, so that a pipeline reads a
-//! piece of a file as it reads a file.
+//! A disk on which names stand for ranges of another disk's files, so that a pipeline can read a
+//! range of a file like a file.
 //!
-//! Offsets are moved on the way: a request's before it goes to the disk below, its completion's on
-//! the way back, by one thread. All but these inputs is the disk's below.
+//! Offsets are translated: a request's before it goes to the disk below, its completion's by one
+//! thread on the way back. Everything except these inputs is passed to the disk below.
 
 use crate::{
     ALIGNMENT, Completion, Direction, Disk, Drive, Error, FileId, FileIdentity, Found, ListedFile,
@@ -24,20 +24,20 @@ pub struct FileRange {
     pub name: PathBuf,
     /// The file on the disk below.
     pub path: PathBuf,
-    /// Where the range begins: a multiple of [`ALIGNMENT`].
+    /// The offset at which the range begins: a multiple of [`ALIGNMENT`].
     pub offset: u64,
-    /// Its length, which may be any.
+    /// Its length in bytes, not necessarily aligned.
     pub bytes: u64,
 }
 
-/// Where a completion goes: to whom, under which number, and which offset it was asked for.
+/// Where a completion goes: its receiver, its tag, and the offset that was requested.
 struct Waiting {
     reply: Sender<Completion>,
     tag: u64,
     offset: u64,
 }
 
-/// Reads of ranges under way, by their numbers on the disk below.
+/// Reads of ranges under way, by their tags on the disk below.
 #[derive(Default)]
 struct Pending {
     waiting: HashMap<u64, Waiting>,
@@ -48,22 +48,22 @@ struct Pending {
 pub struct RangeDisk {
     below: Arc<dyn Disk>,
     ranges: HashMap<PathBuf, FileRange>,
-    /// Offset and length of those that are open.
+    /// Offset and length of each open range.
     open: Mutex<HashMap<FileId, (u64, u64)>>,
     pending: Arc<Mutex<Pending>>,
-    /// Both are there until it is dropped.
+    /// `Some` until the disk is dropped, as is `passing_on`.
     reply: Option<Sender<Completion>>,
     passing_on: Option<JoinHandle<()>>,
 }
 
 impl RangeDisk {
-    /// The disk below, and these ranges of its files.
+    /// Creates a disk that adds `ranges` to the disk `below`.
     ///
     /// # Errors
-    /// If the system has no thread.
+    /// If no thread can be started.
     ///
     /// # Panics
-    /// If a range begins at no multiple of [`ALIGNMENT`].
+    /// If a range doesn't begin at a multiple of [`ALIGNMENT`].
     pub fn new(
         below: Arc<dyn Disk>,
         ranges: impl IntoIterator<Item = FileRange>,
@@ -75,7 +75,7 @@ impl RangeDisk {
         let pending = Arc::<Mutex<Pending>>::default();
         let (reply, completions) = unbounded();
         let shared = Arc::clone(&pending);
-        // It ends with the last sender: this disk, and the requests that are under way.
+        // The thread ends with the last sender: this disk, and the requests under way.
         let passing_on = thread::Builder::new()
             .name("ranges".into())
             .spawn(move || pass_on(&completions, &shared))
@@ -90,17 +90,17 @@ impl Drop for RangeDisk {
     fn drop(&mut self) {
         drop(self.reply.take());
         let thread = self.passing_on.take().expect("it is dropped once");
-        // A thread that panicked has said so.
+        // A thread that panicked has already printed its message.
         let _ = thread.join();
     }
 }
 
-/// Gives completions back as their requests were made.
+/// Passes completions on to the receivers of the original requests.
 fn pass_on(completions: &Receiver<Completion>, pending: &Mutex<Pending>) {
     for completion in completions {
         let waiting = pending.lock().waiting.remove(&completion.tag);
         let Waiting { reply, tag, offset } = waiting.expect("every request was noted");
-        // Without a receiver the lease is dropped.
+        // If the receiver is gone, the lease is dropped.
         let _ = reply.send(Completion { tag, offset, ..completion });
     }
 }

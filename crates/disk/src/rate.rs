@@ -1,11 +1,11 @@
-//! A limit on bytes a second, for machines that others use too: a thread that starts a transfer
+//! A limit on bytes per second, for machines shared with others: a thread that starts a transfer
 //! first waits until the rate allows it.
 //!
-//! A token bucket, stored as the time at which the bytes started so far are paid for (the generic
-//! cell rate algorithm, ITU-T I.371): a transfer advances that time by what its bytes cost at the
-//! rate, and starts a tenth of a second before it. So at no moment has more been started than the
-//! rate allows since the beginning plus a tenth of a second, whatever the sizes of transfers. Rate
-//! that goes unused is lost.
+//! It is a token bucket, stored as the time at which the bytes started so far are paid for (the
+//! generic cell rate algorithm, ITU-T I.371). A transfer advances that time by the cost of its
+//! bytes at the rate, and starts a tenth of a second earlier. So the bytes started never exceed
+//! what the rate allows since the beginning plus a tenth of a second, whatever the sizes of
+//! transfers. Unused rate is lost.
 //!
 //! Only threads that start transfers wait, one after the other. I/O threads never do.
 
@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How far transfers may run ahead of the rate: a few blocks of 1 MiB at 100 MB/s, too little for
-/// others to notice.
+/// other users to notice.
 const BURST: Duration = Duration::from_millis(100);
 
 /// How often a waiting thread checks whether the job should stop.
@@ -31,8 +31,8 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// So many bytes a second, reads and writes together. Once `is_cancelled` says so, nobody waits
-    /// any more.
+    /// Creates a limit of `bytes_per_second`, for reads and writes together. Once `is_cancelled`
+    /// returns true, no thread waits any more.
     pub fn new(
         bytes_per_second: NonZeroU64,
         is_cancelled: impl Fn() -> bool + Send + Sync + 'static,
@@ -46,12 +46,12 @@ impl RateLimit {
         }
     }
 
-    /// The limit.
+    /// Returns the limit in bytes per second.
     pub fn bytes_per_second(&self) -> u64 {
         self.bytes_per_second.get()
     }
 
-    /// Waits until a transfer of so many bytes may start.
+    /// Waits until a transfer of `bytes` bytes may start.
     pub fn pass(&self, bytes: u64) {
         let mut bucket = self.bucket.lock();
         let start = bucket.book(self.began.elapsed(), bytes);
@@ -74,16 +74,16 @@ impl fmt::Debug for RateLimit {
     }
 }
 
-/// The arithmetic, without a clock: times count from the job's beginning.
+/// The bucket's arithmetic, without a clock. Times count from the job's beginning.
 #[derive(Debug)]
 struct Bucket {
     bytes_per_second: NonZeroU64,
-    /// When the bytes started so far are paid for.
+    /// The time at which the bytes started so far are paid for.
     paid_at: Duration,
 }
 
 impl Bucket {
-    /// Books so many bytes. Returns when they may start, which may be in the past.
+    /// Books `bytes` bytes. Returns the time at which they may start, which may be in the past.
     fn book(&mut self, now: Duration, bytes: u64) -> Duration {
         let nanoseconds =
             u128::from(bytes) * 1_000_000_000 / u128::from(self.bytes_per_second.get());
@@ -111,8 +111,8 @@ mod tests {
         let (ms, none) = (Duration::from_millis, Duration::ZERO);
         // A tenth of a second is free, then each megabyte takes another.
         assert_eq!([1, 2, 3].map(|_| bucket.book(none, 1_000_000)), [none, ms(100), ms(200)]);
-        // Someone who comes later pays for what is left only; an hour's rest saves up no more than
-        // the burst.
+        // A later transfer pays only for what is left; an hour's rest saves up no more than the
+        // burst.
         assert_eq!(bucket.book(ms(250), 500_000), ms(250));
         assert_eq!(
             [1, 2].map(|_| bucket.book(ms(3_600_000), 1_000_000)),
@@ -130,8 +130,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever arrives whenever: over any stretch of time no more starts than the rate allows
-        /// in it and in the burst, and a transfer never waits while there is room.
+        /// For any arrivals: no stretch of time starts more than the rate allows in it plus the
+        /// burst, and a transfer never waits while there is room.
         #[test]
         fn no_stretch_of_time_sees_more_than_the_rate_and_the_burst(
             rate in 1000u64..5_000_000_000,
@@ -149,8 +149,7 @@ mod tests {
                 let allowed = |span: Duration| (span + BURST).as_secs_f64() * rate as f64 + 1.0;
                 for first in 0..started.len() {
                     let sum: u64 = started[first..].iter().map(|(_, bytes)| bytes).sum();
-                    // Counted from the moment that the first of them could begin to save up for
-                    // itself.
+                    // Counted from the moment at which the first of them could begin to save up.
                     let begin = if first == 0 { Duration::ZERO } else { started[first - 1].0 };
                     let span = start.saturating_sub(begin);
                     let most = allowed(span) + 1e-6 * sum as f64;

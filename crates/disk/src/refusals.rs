@@ -1,6 +1,6 @@
-//! Whether the running thread handles an allocation that fails. A program whose allocator ends the
-//! process where the system refuses memory asks this first. (`xsort` has such an allocator; a
-//! library can't have one.)
+//! Tells whether the running thread handles failed allocations. A program whose allocator ends the
+//! process if the system refuses memory asks this first. (`xsort` has such an allocator; a library
+//! can't have one.)
 
 use std::cell::Cell;
 
@@ -8,7 +8,7 @@ thread_local! {
     static IS_ERROR: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Calls `work`, whose allocations may fail: it handles the error, as after `try_reserve`.
+/// Calls `work`, which handles failed allocations itself, as after `try_reserve`.
 pub fn refusals_as_errors<T>(work: impl FnOnce() -> T) -> T {
     let before = IS_ERROR.replace(true);
     let result = work();
@@ -16,7 +16,7 @@ pub fn refusals_as_errors<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Whether this thread is within [`refusals_as_errors`].
+/// Returns whether this thread is inside [`refusals_as_errors`].
 pub fn is_refusal_an_error() -> bool {
     IS_ERROR.get()
 }

@@ -1,14 +1,14 @@
 //! One anonymous mapping and the ranges it is cut into. The only file of the crate's memory half
 //! that needs `unsafe`.
 //!
-//! A [`MappedRange`] is the sole owner of its bytes: the ranges of one mapping never overlap,
-//! because each is made from the whole mapping (`map`), by cutting a range in two
-//! (`split_off_front`), or by joining two neighbours (`join`), and all three consume what they were
-//! made from. That is the whole proof that `&mut [u8]` from `&mut MappedRange` is unique and that
+//! A [`MappedRange`] is the sole owner of its bytes. The ranges of one mapping never overlap,
+//! because a range comes from the whole mapping (`map`), from cutting a range in two
+//! (`split_off_front`), or from joining two neighbours (`join`), and all three consume their
+//! source. This is the whole proof that `&mut [u8]` from `&mut MappedRange` is unique and that
 //! ranges may move to other threads. Ranges share their mapping by `Arc`, so that cutting and
-//! joining never allocate; the last one to be dropped unmaps it.
+//! joining never allocate. The last range to be dropped unmaps it.
 //!
-//! Not an allocator: nothing here searches for free space, and a range grows only by `join`.
+//! It is not an allocator: it doesn't search for free space, and a range grows only by `join`.
 #![allow(unsafe_code)]
 
 use crate::{ALIGNMENT, Error, Operation};
@@ -21,51 +21,53 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI64, AtomicU8};
 use std::time::Duration;
 
-/// Mappings start on a huge page's boundary, so that the kernel can back them with huge pages from
-/// the first byte.
+/// Mappings start at a huge page's boundary, so that the kernel can use huge pages from the first
+/// byte.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 const _: () = assert!(HUGE_PAGE_BYTES.is_multiple_of(ALIGNMENT));
 
-/// What the small pages in the place of a huge page take: 0.3 to 0.8 ms. A huge page takes 0.1 ms
-/// where the system has it, and 4 to 5 ms where a virtual machine has given it back to its host
+/// Time to provide the small pages that fill a huge page's place: 0.3 to 0.8 ms. A huge page takes
+/// 0.1 ms if the system has one, and 4 to 5 ms if a virtual machine has returned it to its host
 /// (docs/experiments/2026-11-21-first-touch.md).
 const SMALL_PAGES_TIME: Duration = Duration::from_micros(600);
-/// A mapping requests no more huge pages while they have taken so much longer than small ones would
-/// have: less than one that the host has to find. What they saved before counts, up to as much.
+/// A mapping stops requesting huge pages once they have taken this much longer than small ones
+/// would have: less than one page that the host has to find. Time saved earlier counts, up to the
+/// same amount.
 const LOSS_MAX: Duration = Duration::from_millis(3);
-/// So much of that is forgiven with the small pages in the place of a huge page. So huge pages are
-/// tried again, and that they are slow costs a small share of the time.
+/// Part of that loss which is forgiven each time small pages fill a huge page's place. So huge
+/// pages are tried again, and slow ones cost only a small share of the time.
 const FORGIVEN: Duration = Duration::from_micros(25);
 /// Smaller mappings aren't worth the calls.
 const POPULATED_BYTES_MIN: usize = 16 * HUGE_PAGE_BYTES;
-/// What other threads are asked to populate at a time: so many share a large range, and none is
-/// busy with it for long.
+/// Bytes of one step that other threads populate: small enough for several threads to share a large
+/// range without keeping any of them busy for long.
 const PREFAULT_BYTES: usize = 4 * HUGE_PAGE_BYTES;
 
-/// Which pages a mapping gets.
+/// The kind of pages that a mapping gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backing {
-    /// Huge pages, whatever they cost: for memory that is used again and again.
+    /// Huge pages at any cost, for memory that is used repeatedly.
     HugePages,
-    /// Huge pages as long as [`MappedRange::populate`] finds that they come as fast as small ones:
-    /// for memory that is used once or twice.
+    /// Huge pages as long as [`MappedRange::populate`] finds them as fast as small ones, for memory
+    /// that is used once or twice.
     HugePagesIfFast,
 }
 
-/// What [`MappedRange::populate`] has requested of a mapping.
+/// What [`MappedRange::populate`] has requested for a mapping.
 struct PopulatedPages {
-    /// For each place of a huge page: [`NOTHING`], [`REQUESTED`], [`SMALL_PAGES`] or [`HUGE_PAGE`].
+    /// The state of each huge page's place: [`NOTHING`], [`REQUESTED`], [`SMALL_PAGES`] or
+    /// [`HUGE_PAGE`].
     states: Box<[AtomicU8]>,
-    /// By how much longer huge pages took than small ones would have, in nanoseconds.
+    /// Time that huge pages took beyond the time of small ones, in nanoseconds.
     loss: AtomicI64,
-    /// To wait for pages that another thread has requested.
+    /// For waiting for pages that another thread has requested.
     lock: Mutex<()>,
     provided: Condvar,
 }
 
 const NOTHING: u8 = 0;
-/// A thread waits for the system to provide them.
+/// A thread waits for the system to provide the pages.
 const REQUESTED: u8 = 1;
 const SMALL_PAGES: u8 = 2;
 const HUGE_PAGE: u8 = 3;
@@ -80,8 +82,9 @@ impl PopulatedPages {
         }
     }
 
-    /// Makes a place this thread's to populate. If another one populates it, waits for that: two
-    /// threads that touch the same place would both have the system find a huge page for it.
+    /// Claims a place for this thread to populate. If another thread is populating it, waits for
+    /// that and returns false: if two threads touched one place, the system would find a huge page
+    /// for each.
     fn claim(&self, page: usize) -> bool {
         let state = &self.states[page];
         match state.compare_exchange(NOTHING, REQUESTED, Relaxed, Acquire) {
@@ -96,15 +99,15 @@ impl PopulatedPages {
         false
     }
 
-    /// A claimed place has its pages.
+    /// Records that a claimed place has its pages.
     fn provide(&self, page: usize, pages: u8) {
         self.states[page].store(pages, Release);
-        // Whoever has seen the old state holds the lock until it waits.
+        // A thread that has seen the old state holds the lock until it waits.
         drop(self.lock.lock());
         self.provided.notify_all();
     }
 
-    /// Whether small pages take the place of huge ones now.
+    /// Returns whether small pages are used now because huge ones are slow.
     fn is_slow(&self) -> bool {
         self.loss.load(Relaxed) > LOSS_MAX.as_nanos() as i64
     }
@@ -117,9 +120,9 @@ struct Region {
     populated: Option<PopulatedPages>,
 }
 
-// SAFETY: a Region is an address range of the process, not tied to the thread that mapped it;
-// nobody reads or writes bytes through a Region (only through MappedRanges), so sharing `&Region`
-// shares two plain numbers and atomics.
+// SAFETY: a Region is an address range of the process, not tied to the thread that mapped it. Bytes
+// are accessed only through MappedRanges, never through a Region, so sharing `&Region` shares two
+// plain numbers and atomics.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
@@ -129,7 +132,7 @@ impl Region {
     fn map(bytes: usize, backing: Backing) -> io::Result<Region> {
         use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
         assert!(bytes > 0 && bytes.is_multiple_of(ALIGNMENT));
-        // mmap aligns to 4 KiB only: map up to one huge page more and give the two ends back.
+        // mmap aligns to 4 KiB only: map up to one huge page more and unmap both ends.
         let slack = if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { 0 };
         let mapped = bytes.checked_add(slack).ok_or(io::ErrorKind::OutOfMemory)?;
         // SAFETY: a new anonymous mapping at an address of the kernel's choice overlaps nothing.
@@ -149,23 +152,23 @@ impl Region {
         let start = base.wrapping_byte_add(head);
         for (at, len) in [(base, head), (start.wrapping_byte_add(bytes), slack - head)] {
             if len > 0 {
-                // SAFETY: both ends lie within the mapping just made (head <= slack, mapped =
-                // bytes + slack), outside of [start, start + bytes), and nobody has seen their
+                // SAFETY: both ends lie within the new mapping (head <= slack, mapped = bytes +
+                // slack), outside of [start, start + bytes), and no other code knows their
                 // addresses.
                 unsafe { munmap(at, len)? };
             }
         }
-        // Huge pages: the first touch of 4 KiB pages costs 0.43-0.8 GB/s a thread, and each direct
-        // transfer pins 512 times as many pages: reads were half as fast and cost six times the
-        // processor time (docs/experiments/2026-11-21-engine-knobs.md). No copy in a forked child:
-        // a fork under direct I/O would else copy the whole budget. Both are preferences; a kernel
-        // without them is as correct.
+        // Huge pages: the first touch of 4 KiB pages costs 0.43-0.8 GB/s per thread, and each
+        // direct transfer pins 512 times as many pages. Reads were half as fast and cost six times
+        // the processor time (docs/experiments/2026-11-21-engine-knobs.md). No copy in a forked
+        // child: otherwise a fork during direct I/O would copy the whole budget. Both are
+        // preferences: without them the program is slower and still correct.
         let pages = match backing {
             Backing::HugePages => Advice::LinuxHugepage,
             Backing::HugePagesIfFast => Advice::LinuxNoHugepage,
         };
         for advice in [pages, Advice::LinuxDontFork] {
-            // SAFETY: the range is the mapping just made; neither advice changes the bytes in this
+            // SAFETY: the range is the new mapping; neither advice changes its bytes in this
             // process.
             let _ = unsafe { madvise(start, bytes, advice) };
         }
@@ -176,9 +179,9 @@ impl Region {
         Ok(Region { start, bytes, populated })
     }
 
-    /// Requests the huge pages that a range touches, if they lie within the mapping and weren't
-    /// requested before. Where they are slow, small pages take their place: a call for 512 of them
-    /// takes two thirds of the time of 512 faults.
+    /// Requests the huge pages that a range touches, except those outside the mapping or requested
+    /// before. If huge pages are slow, it requests small ones: one call for 512 of them takes two
+    /// thirds of the time of 512 faults.
     #[cfg(not(miri))]
     fn populate(&self, range: Range<usize>) {
         use rustix::mm::{Advice, madvise};
@@ -194,8 +197,8 @@ impl Region {
             let advices = [Advice::LinuxHugepage, Advice::LinuxPopulateWrite];
             for &advice in &advices[usize::from(is_slow)..] {
                 // SAFETY: a whole huge page within the mapping (page < states.len() = bytes /
-                // HUGE_PAGE_BYTES). Neither advice changes bytes, not even those of neighbours who
-                // use them now: the one is a preference, the other a write fault without a write.
+                // HUGE_PAGE_BYTES). Neither advice changes bytes, not even bytes that neighbours
+                // are using now: one is a preference, the other a write fault without a write.
                 let _ = unsafe { madvise(start, HUGE_PAGE_BYTES, advice) };
             }
             pages.provide(page, if is_slow { SMALL_PAGES } else { HUGE_PAGE });
@@ -210,20 +213,21 @@ impl Region {
     #[cfg(miri)]
     fn populate(&self, _: Range<usize>) {}
 
-    /// Requests the memory of a range that starts with a page, whatever was requested before.
+    /// Requests the memory of a range that starts at a page, whatever was requested earlier.
     #[cfg(not(miri))]
     fn touch(&self, range: Range<usize>) {
         use rustix::mm::{Advice, madvise};
         let start = self.start.as_ptr().wrapping_add(range.start).cast();
-        // SAFETY: pages within the mapping, which the caller promises by a range of it. The advice
-        // is a write fault without a write: it changes no bytes.
+        // SAFETY: pages within the mapping, which the caller guarantees by owning a range of it.
+        // The advice is a write fault without a write: it changes no bytes.
         let _ = unsafe { madvise(start, range.len(), Advice::LinuxPopulateWrite) };
     }
 
     #[cfg(miri)]
     fn touch(&self, _: Range<usize>) {}
 
-    /// Replaces the small pages of a range by huge ones of zeros, but for those at its ends.
+    /// Replaces the small pages of a range by zeroed huge pages, except the parts of huge pages at
+    /// its ends.
     ///
     /// # Safety
     /// The range must lie within the mapping, and the caller must own its bytes.
@@ -236,8 +240,8 @@ impl Region {
             let start = self.start.as_ptr().wrapping_add(page * HUGE_PAGE_BYTES).cast();
             for advice in [Advice::LinuxDontNeed, Advice::LinuxHugepage, Advice::LinuxPopulateWrite]
             {
-                // SAFETY: a whole huge page within the range, whose bytes nobody else uses: the
-                // caller promises both. Its bytes become zeros, which are valid bytes.
+                // SAFETY: a whole huge page within the range, whose bytes no other code uses; the
+                // caller guarantees both. Its bytes become zeros, which are valid bytes.
                 let _ = unsafe { madvise(start, HUGE_PAGE_BYTES, advice) };
             }
         }
@@ -246,7 +250,7 @@ impl Region {
     #[cfg(miri)]
     unsafe fn renew(&self, _: Range<usize>) {}
 
-    /// Miri interprets no system calls of ours; the heap stands in for the mapping.
+    /// Miri doesn't interpret these system calls; the heap stands in for the mapping.
     #[cfg(miri)]
     fn map(bytes: usize, _: Backing) -> io::Result<Region> {
         let layout =
@@ -258,7 +262,7 @@ impl Region {
     }
 }
 
-/// Adds what a huge page took beyond the time of small ones; less, if it took less.
+/// Adds the time that a huge page took beyond that of small ones. Subtracts if it took less.
 #[cfg(not(miri))]
 fn count_loss(loss: &AtomicI64, taken: Duration) {
     let more = taken.as_nanos() as i64 - SMALL_PAGES_TIME.as_nanos() as i64;
@@ -266,13 +270,13 @@ fn count_loss(loss: &AtomicI64, taken: Duration) {
     let _ = loss.fetch_update(Relaxed, Relaxed, |loss| Some((loss + more).max(least)));
 }
 
-/// Takes off what is forgiven with the small pages in the place of a huge page.
+/// Subtracts the loss that is forgiven when small pages fill a huge page's place.
 #[cfg(not(miri))]
 fn forgive(loss: &AtomicI64) {
     loss.fetch_sub(FORGIVEN.as_nanos() as i64, Relaxed);
 }
 
-/// The processor time of this thread. That of the clock would count other threads' turns as well.
+/// Returns this thread's processor time. Wall-clock time would include other threads' turns.
 #[cfg(not(miri))]
 fn thread_time() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
@@ -282,8 +286,8 @@ fn thread_time() -> Duration {
 impl Drop for Region {
     #[cfg(not(miri))]
     fn drop(&mut self) {
-        // SAFETY: exactly the range that `map` returned; the last MappedRange that could reach it
-        // is gone, since each holds an Arc.
+        // SAFETY: exactly the range that `map` returned. Each MappedRange holds an Arc, so the last
+        // one that could reach it is gone.
         let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.bytes) };
         debug_assert!(unmapped.is_ok(), "munmap of our own mapping: {unmapped:?}");
     }
@@ -296,15 +300,15 @@ impl Drop for Region {
     }
 }
 
-/// A request for the memory of some bytes, which another thread than their owner's can make
-/// meanwhile: the bytes don't change, and it can't reach them. It keeps the mapping alive.
+/// A request to provide memory for a range. A thread other than the range's owner may carry it out
+/// at any time: it can't access the bytes, and they don't change. It keeps the mapping alive.
 pub struct Prefault {
     region: Arc<Region>,
     range: Range<usize>,
 }
 
 impl Prefault {
-    /// Requests the memory, but for what was requested before.
+    /// Requests the memory, except for pages requested before.
     pub fn populate(self) {
         match self.region.populated {
             Some(_) => self.region.populate(self.range),
@@ -314,7 +318,7 @@ impl Prefault {
 }
 
 /// A part of a mapping, aligned to [`ALIGNMENT`] at both ends, whose bytes only its owner can
-/// reach.
+/// access.
 pub(crate) struct MappedRange {
     /// Invariant: with a region, `[start, start + bytes)` lies within it and no other range
     /// overlaps it; without one, `bytes` is 0.
@@ -323,13 +327,13 @@ pub(crate) struct MappedRange {
     region: Option<Arc<Region>>,
 }
 
-// SAFETY: a MappedRange owns its bytes exclusively (see the head of this file), like a Box<[u8]>.
+// SAFETY: a MappedRange owns its bytes exclusively (see the top of this file), like a Box<[u8]>.
 unsafe impl Send for MappedRange {}
-// SAFETY: `&MappedRange` gives out `&[u8]` only.
+// SAFETY: `&MappedRange` only gives access to `&[u8]`.
 unsafe impl Sync for MappedRange {}
 
 impl MappedRange {
-    /// Maps `bytes`, rounded up to the alignment; at least one page.
+    /// Maps `bytes` bytes, rounded up to the alignment; at least one page.
     pub(crate) fn map(bytes: usize, backing: Backing) -> Result<MappedRange, Error> {
         let region = bytes
             .max(1)
@@ -340,7 +344,8 @@ impl MappedRange {
         Ok(MappedRange { start: region.start, bytes: region.bytes, region: Some(Arc::new(region)) })
     }
 
-    /// No bytes of no mapping: what stays behind when a range is moved out of a field.
+    /// Returns an empty range without a mapping, which replaces a range that is moved out of a
+    /// field.
     pub(crate) const fn empty() -> MappedRange {
         MappedRange { start: NonNull::dangling(), bytes: 0, region: None }
     }
@@ -349,17 +354,17 @@ impl MappedRange {
         self.bytes
     }
 
-    /// Requests memory for these bytes, if the mapping is [`Backing::HugePagesIfFast`].
+    /// Requests memory for a range of these bytes, if the mapping is [`Backing::HugePagesIfFast`].
     ///
     /// # Panics
-    /// If they are beyond the end.
+    /// If the range goes beyond the end.
     pub(crate) fn populate(&self, range: Range<usize>) {
         if let Some((region, range)) = self.place(range) {
             region.populate(range);
         }
     }
 
-    /// The same, piece by piece, for other threads to do.
+    /// Returns the steps of a request for memory for a range, to be carried out by other threads.
     pub(crate) fn prefault(&self, range: Range<usize>) -> impl Iterator<Item = Prefault> {
         self.place(range).into_iter().flat_map(|(region, range)| {
             range.clone().step_by(PREFAULT_BYTES).map(move |start| {
@@ -369,7 +374,7 @@ impl MappedRange {
         })
     }
 
-    /// Where in its region these bytes are.
+    /// Returns the region and the position of a range of these bytes in it.
     fn place(&self, range: Range<usize>) -> Option<(&Arc<Region>, Range<usize>)> {
         assert!(range.end <= self.bytes, "can't populate {range:?} of {} bytes", self.bytes);
         let region = self.region.as_ref()?;
@@ -377,7 +382,7 @@ impl MappedRange {
         Some((region, from + range.start..from + range.end))
     }
 
-    /// Replaces small pages by huge ones of zeros, if the mapping is [`Backing::HugePagesIfFast`].
+    /// Replaces small pages by zeroed huge ones, if the mapping is [`Backing::HugePagesIfFast`].
     pub(crate) fn renew(&mut self) {
         let Some(region) = &self.region else { return };
         let from = self.start.addr().get() - region.start.addr().get();
@@ -386,10 +391,10 @@ impl MappedRange {
         unsafe { region.renew(from..from + self.bytes) }
     }
 
-    /// Cuts the first `bytes` off.
+    /// Splits off the first `bytes` bytes.
     ///
     /// # Panics
-    /// Unless `bytes` is a multiple of the alignment and at most the length.
+    /// If `bytes` is not a multiple of the alignment or is larger than the length.
     pub(crate) fn split_off_front(&mut self, bytes: usize) -> MappedRange {
         assert!(
             bytes.is_multiple_of(ALIGNMENT),
@@ -404,7 +409,7 @@ impl MappedRange {
         front
     }
 
-    /// Whether `next` begins where `self` ends, in the same mapping.
+    /// Returns whether `next` begins where `self` ends in the same mapping.
     pub(crate) fn is_followed_by(&self, next: &MappedRange) -> bool {
         let same = match (&self.region, &next.region) {
             (Some(mine), Some(other)) => Arc::ptr_eq(mine, other),
@@ -416,11 +421,11 @@ impl MappedRange {
     /// Appends `next`'s bytes.
     ///
     /// # Panics
-    /// Unless `self.is_followed_by(&next)`.
+    /// If `next` doesn't begin where `self` ends in the same mapping.
     pub(crate) fn join(&mut self, next: MappedRange) {
         assert!(self.is_followed_by(&next), "joined ranges must be neighbours in one mapping");
-        // Both ranges lie in the one region that both hold (the invariant), and `next` gives its
-        // range up here.
+        // Both ranges lie in the one region that both hold (the invariant), and `next` is consumed
+        // here.
         self.bytes += next.bytes;
     }
 }
@@ -428,9 +433,9 @@ impl MappedRange {
 impl std::ops::Deref for MappedRange {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        // SAFETY: the range is ours alone (invariant) and mapped as long as `region` is held; bytes
-        // are initialised, since anonymous memory begins as zeroes. A dangling start comes only
-        // with length 0.
+        // SAFETY: only this value owns the range (invariant), which is mapped as long as `region`
+        // is held. The bytes are initialised, since anonymous memory begins as zeroes. A dangling
+        // start occurs only with length 0.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
     }
 }

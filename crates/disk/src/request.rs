@@ -1,7 +1,7 @@
 //! One transfer between a lease and a file, and its completion.
 //!
-//! The request owns its lease, and the completion gives it back. In between no other code has a
-//! name for that memory, so nobody can touch what the kernel may be writing.
+//! The request owns its lease, and the completion returns it. In between no other code can access
+//! the memory that the kernel may be writing.
 
 use crate::{Error, Lease};
 use crossbeam_channel::Sender;
@@ -10,7 +10,7 @@ use crossbeam_channel::Sender;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u32);
 
-/// Which way the bytes go.
+/// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the file into the lease.
@@ -21,8 +21,8 @@ pub enum Direction {
 
 /// A transfer of the first `bytes` bytes of `lease` from or to `offset` in `file`.
 ///
-/// `offset` and `bytes` are multiples of [`ALIGNMENT`](crate::ALIGNMENT) and `bytes` is at most the
-/// lease's length. The disk deals with short transfers, EINTR and EAGAIN; a completion is final.
+/// `offset` and `bytes` are multiples of [`ALIGNMENT`](crate::ALIGNMENT), and `bytes` is at most
+/// the lease's length. The disk handles short transfers, EINTR and EAGAIN; a completion is final.
 #[derive(Debug)]
 pub struct Request {
     /// Read or write.
@@ -33,15 +33,15 @@ pub struct Request {
     pub offset: u64,
     /// Length of the transfer, in bytes.
     pub bytes: usize,
-    /// A read succeeds once this many bytes have arrived, even if the file ends before `bytes`. If
-    /// it ends before `bytes_needed`, that is an error. Equal to `bytes` for writes.
+    /// Number of bytes after which a read succeeds, even if the file ends before `bytes`. If it
+    /// ends before `bytes_needed`, that is an error. Equal to `bytes` for writes.
     pub bytes_needed: usize,
     /// The memory.
     pub lease: Lease,
     /// A number of the caller's choice, returned in the completion.
     pub tag: u64,
-    /// Where the completion goes. If the receiver is gone, that is no error: the lease is dropped,
-    /// which returns it.
+    /// Where the completion goes. A missing receiver is no error: the lease is dropped, which
+    /// returns it.
     pub reply: Sender<Completion>,
 }
 
@@ -58,8 +58,8 @@ pub struct Completion {
     pub bytes: usize,
     /// The memory, returned.
     pub lease: Lease,
-    /// The caller's number.
+    /// The request's tag.
     pub tag: u64,
-    /// Whether all needed bytes went through.
+    /// Whether all needed bytes were transferred.
     pub result: Result<(), Error>,
 }

@@ -1,8 +1,8 @@
-//! Setting up a ring, proving that it works, and explaining why it doesn't. io_uring is preferred,
-//! never required: whether it is allowed depends on the kernel's age, its settings, and the
-//! container around the process.
+//! Sets up a ring, checks that it works, and explains why it doesn't. io_uring is preferred, never
+//! required: whether it is allowed depends on the kernel's age, its settings, and the container
+//! around the process.
 //!
-//! Not the transfers: those are `uring.rs`.
+//! The transfers themselves are in `uring.rs`.
 #![allow(unsafe_code)]
 
 use io_uring::{IoUring, Probe, opcode};
@@ -10,10 +10,11 @@ use rustix::io::Errno;
 use std::fs;
 use std::io;
 
-/// A system setting: 0 allows io_uring, 1 only to the privileged and one group, 2 to nobody.
+/// A system setting: 0 allows io_uring, 1 allows it only to privileged users and one group, 2
+/// forbids it.
 const DISABLED: &str = "/proc/sys/kernel/io_uring_disabled";
 
-/// What the engine needs; Linux 5.6 has them all.
+/// The operations that the engine needs; Linux 5.6 has them all.
 const OPERATIONS: [u8; 3] = [opcode::Read::CODE, opcode::Write::CODE, opcode::Timeout::CODE];
 
 /// Why io_uring is unavailable.
@@ -31,7 +32,7 @@ impl Refusal {
         Refusal { reason: errno.to_string(), cause, way_out }
     }
 
-    /// The error if io_uring was demanded.
+    /// Returns the error for the case that io_uring was demanded.
     pub(crate) fn required(self) -> io::Error {
         io::Error::other(format!(
             "{}: {}; {}, or let it fall back with --io=auto",
@@ -39,13 +40,14 @@ impl Refusal {
         ))
     }
 
-    /// The notice if it was only preferred.
+    /// Returns the notice for the case that io_uring was only preferred.
     pub(crate) fn preferred(self) -> String {
         format!("io_uring is not available ({}: {}): using threads", self.reason, self.cause)
     }
 }
 
-/// The likely cause and the way out. Pure, so that tests need none of the kernels in the table.
+/// Returns the likely cause and the remedy. A pure function, so that tests need none of these
+/// kernels.
 fn explain(errno: Option<Errno>, setting: &str) -> (String, &'static str) {
     let (cause, way_out) = match (errno, setting) {
         (Some(Errno::PERM), "2") => {
@@ -83,8 +85,8 @@ fn explain(errno: Option<Errno>, setting: &str) -> (String, &'static str) {
     (cause.to_owned(), way_out)
 }
 
-/// Sets up a ring of `entries` for the calling thread alone and runs one operation through it: a
-/// filter may allow the set-up and forbid the rest.
+/// Sets up a ring of `entries` entries for the calling thread only and runs one operation through
+/// it: a filter may allow the set-up and forbid the rest.
 pub(crate) fn set_up(entries: u32) -> io::Result<IoUring> {
     let mut ring = build(entries)?;
     let mut probe = Probe::new();
@@ -103,10 +105,10 @@ pub(crate) fn set_up(entries: u32) -> io::Result<IoUring> {
     if answer == Some(0) { Ok(ring) } else { Err(Errno::OPNOTSUPP.into()) }
 }
 
-/// The best flags that this kernel knows.
+/// Builds a ring with the best flags that this kernel knows.
 fn build(entries: u32) -> io::Result<IoUring> {
-    // Since 6.1: the kernel processes completions only when the ring's thread asks for them, in its
-    // own time slice.
+    // Since 6.1: the kernel processes completions only when the ring's thread asks for them, in
+    // that thread's time slice.
     let deferred =
         IoUring::builder().setup_single_issuer().setup_defer_taskrun().dontfork().build(entries);
     let is_unknown = |result: &io::Result<IoUring>| {
@@ -115,7 +117,7 @@ fn build(entries: u32) -> io::Result<IoUring> {
     if !is_unknown(&deferred) {
         return deferred;
     }
-    // Since 5.19: at least no completion interrupts the ring's thread.
+    // Since 5.19: completions at least don't interrupt the ring's thread.
     let cooperative = IoUring::builder().setup_coop_taskrun().dontfork().build(entries);
     if !is_unknown(&cooperative) {
         return cooperative;

@@ -1,31 +1,31 @@
-//! Threads that write to sockets: a connection that the other side has closed is an error of the
-//! call there, and doesn't end the process.
+//! Threads that write to sockets. If the peer has closed the connection, the call fails, and the
+//! process continues.
 //!
-//! A program that is used in pipes lets SIGPIPE kill it: that is how `xsort lines FILE | head`
-//! ends. The kernel sends the same signal for a socket whose other side is gone. A connection that
-//! breaks is no reason to end: the request is made again. The signal goes to the thread that wrote,
-//! so such a thread blocks it, and the write fails with EPIPE. What other threads write to a closed
-//! pipe still ends the process.
+//! A program used in pipes lets SIGPIPE kill it: that is how `xsort lines FILE | head` ends. The
+//! kernel sends the same signal for a socket whose peer is gone, but a broken connection is no
+//! reason to end: the request is repeated. The signal goes to the writing thread, so such a thread
+//! blocks it, and the write fails with EPIPE. Writes of other threads to a closed pipe still end
+//! the process.
 
-// Signal masks, which rustix doesn't have.
+// Signal masks, which rustix doesn't support.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
 use std::mem::zeroed;
 use std::ptr::{from_ref, null_mut};
 
-/// Blocks SIGPIPE on this thread, for all of its life.
+/// Blocks SIGPIPE on this thread, until the thread ends.
 pub fn block_sigpipe() {
     change_mask(libc::SIG_BLOCK);
 }
 
-/// Does `work`, which may write to sockets, with SIGPIPE blocked on this thread.
+/// Calls `work`, which may write to sockets, with SIGPIPE blocked on this thread.
 pub fn without_sigpipe<T>(work: impl FnOnce() -> T) -> T {
     let _blocked = Blocked::begin();
     work()
 }
 
-/// SIGPIPE is blocked on this thread until this is dropped.
+/// Blocks SIGPIPE on this thread until it is dropped.
 struct Blocked {
     was_blocked: bool,
     /// A mask belongs to its thread.
@@ -47,7 +47,7 @@ impl Drop for Blocked {
     }
 }
 
-/// The set of SIGPIPE alone.
+/// Returns a signal set that contains only SIGPIPE.
 fn sigpipe() -> libc::sigset_t {
     // SAFETY: all zeros are a valid value of this C structure, and both functions only write to it.
     unsafe {
@@ -70,11 +70,11 @@ fn change_mask(how: libc::c_int) -> bool {
     }
 }
 
-/// Takes the signal that came while it was blocked, if one did: it would be delivered once it is
-/// not blocked any more.
+/// Consumes a SIGPIPE that arrived while it was blocked. Otherwise it would be delivered on
+/// unblocking.
 fn take_pending() {
     let (set, at_once) = (sigpipe(), libc::timespec { tv_sec: 0, tv_nsec: 0 });
-    // SAFETY: the function reads both arguments, and takes null for what isn't asked for.
+    // SAFETY: the function reads both arguments, and accepts null for the unused one.
     while unsafe { libc::sigtimedwait(from_ref(&set), null_mut(), from_ref(&at_once)) } == -1 {
         if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
             return;
@@ -90,17 +90,17 @@ mod tests {
     use std::process::Command;
     use std::{env, thread};
 
-    /// Says to this test's own process, started once more, that it is the one that may be killed.
+    /// Marks the second process of this test, which may be killed.
     const CHILD: &str = "XSORT_TEST_OF_SIGPIPE";
 
-    /// Writes to a socket that nobody reads, as the HTTP client does.
+    /// Writes to a socket that has no reader, as the HTTP client does.
     fn write_to_closed() -> ErrorKind {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         drop(theirs);
         ours.write_vectored(&[IoSlice::new(b"some"), IoSlice::new(b"bytes")]).unwrap_err().kind()
     }
 
-    /// Has SIGPIPE kill this process.
+    /// Lets SIGPIPE kill this process.
     fn let_it_kill() {
         // SAFETY: the default disposition runs no code.
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
@@ -111,7 +111,7 @@ mod tests {
         if env::var_os(CHILD).is_some() {
             let_it_kill();
             assert_eq!(without_sigpipe(write_to_closed), ErrorKind::BrokenPipe);
-            // Within another one it stays blocked.
+            // Inside another call it stays blocked.
             without_sigpipe(|| {
                 without_sigpipe(write_to_closed);
                 assert_eq!(write_to_closed(), ErrorKind::BrokenPipe);

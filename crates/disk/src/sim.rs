@@ -1,12 +1,12 @@
 //! A simulated disk: files in memory, faults on demand, and completions in an order that no caller
 //! should rely on.
 //!
-//! An ordinary implementation of [`Disk`], for the tests of whatever uses one. The seed decides
-//! what fails (see [`SimOptions`]); transfers deal with it by the same state machine as in the real
-//! engines. Requests that break the contract panic, and reading what was discarded is an error, so
-//! that the caller's tests find such mistakes.
+//! An ordinary implementation of [`Disk`], for the tests of a disk's callers. The seed decides what
+//! fails (see [`SimOptions`]); transfers handle failures with the same state machine as the real
+//! engines. Requests that break the contract panic, and reading discarded data is an error, so that
+//! tests find such mistakes.
 //!
-//! Not a model of time, unless the options name drives with rates (see [`SimDrive`]).
+//! It models time only if the options name drives with rates (see [`SimDrive`]).
 
 mod content;
 mod drives;
@@ -37,8 +37,8 @@ use workers::Shared;
 /// Free space of a disk without a limit, in bytes.
 const UNLIMITED_BYTES: u64 = 1 << 50;
 
-/// A disk in memory on which things go wrong as its options say. All directories exist on it, and a
-/// URL is a path as any other.
+/// A disk in memory that fails as its options say. All directories exist on it, and it treats a URL
+/// like any other path.
 ///
 /// Dropping it with transfers in flight waits for them.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub struct SimDisk {
 }
 
 impl SimDisk {
-    /// An empty disk.
+    /// Creates an empty disk.
     ///
     /// # Panics
     /// If a share or a rate in the options is out of its range.
@@ -68,57 +68,57 @@ impl SimDisk {
         SimDisk { shared, threads }
     }
 
-    /// Creates or replaces a file, durably.
+    /// Creates or replaces a file durably.
     pub fn put(&self, path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
         self.file_system().put(path.as_ref(), bytes.as_ref());
     }
 
-    /// Overwrites the file with this name, durably, as another program might while it is open.
+    /// Durably overwrites the file with this name, as another program might while it is open.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such file.
     pub fn overwrite(&self, path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
         self.file_system().overwrite(path.as_ref(), bytes.as_ref());
     }
 
-    /// Removes a name, durably, as another program might.
+    /// Durably removes a name, as another program might.
     pub fn remove(&self, path: impl AsRef<Path>) {
         self.file_system().remove_durably(path.as_ref());
     }
 
-    /// The bytes of the file with this name, if there is one.
+    /// Returns the bytes of the file with this name, if it exists.
     pub fn get(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
         self.file_system().get(path.as_ref())
     }
 
-    /// All names, sorted.
+    /// Returns all names, sorted.
     pub fn paths(&self) -> Vec<PathBuf> {
         self.file_system().paths()
     }
 
-    /// How many files are open.
+    /// Returns the number of open files.
     pub fn open_files(&self) -> usize {
         self.file_system().open_files()
     }
 
-    /// Space that open scratch files take, in bytes.
+    /// Returns the space that open scratch files take, in bytes.
     pub fn scratch_bytes(&self) -> u64 {
         self.file_system().space(FileRole::Scratch)
     }
 
-    /// Space that all files take, open or named, in bytes.
+    /// Returns the space that all files take, open or named, in bytes.
     pub fn space_bytes(&self) -> u64 {
         self.file_system().space_taken()
     }
 
-    /// Cuts the power after so many more operations; see [`SimOptions::power_goes_after`].
+    /// Cuts the power after `operations` more operations; see [`SimOptions::power_goes_after`].
     pub fn power_goes_after(&self, operations: u64) {
         self.file_system().power_goes_after(operations);
     }
 
-    /// Stops the machine and starts it again. Names and bytes are then those that were durable, all
-    /// files are closed, and transfers still under way fail with EIO, as do calls with file numbers
-    /// from before.
+    /// Stops the machine and starts it again. Only durable names and bytes remain, and all files
+    /// are closed. Transfers still under way fail with EIO, as do calls with file numbers from
+    /// before the cut.
     pub fn power_cut(&self) {
         self.file_system().power_cut();
     }
@@ -134,7 +134,8 @@ impl SimDisk {
         self.shared.file_system.lock()
     }
 
-    /// One step of a call other than a transfer: counted, and failed if the options say so.
+    /// Executes one step of a call other than a transfer: counts it, and fails if the options say
+    /// so.
     fn step(
         &self,
         file_system: &mut FileSystem,
@@ -153,7 +154,8 @@ impl SimDisk {
             .map_or(Ok(()), |errno| Err(fail(errno)))
     }
 
-    /// As `step`, for a file that has no handle yet.
+    /// Executes one step for a file that has no handle yet: counts it, and fails if the options say
+    /// so.
     fn first_step(
         &self,
         file_system: &mut FileSystem,
@@ -451,7 +453,7 @@ impl Drop for SimDisk {
     }
 }
 
-/// The hidden name of a persistent output.
+/// Returns the hidden name of a persistent output.
 fn persistent_name(path: &Path, tag: &str) -> PathBuf {
     path.with_file_name(hidden_name(path.file_name().unwrap_or_default(), tag))
 }

@@ -1,9 +1,8 @@
-//! Identity, size and time of a file at some moment, to find out whether it has changed since.
+//! A file's identity, size and time, to find out later whether it has changed.
 
 use rustix::fs::Stat;
 
-/// Identity, size and time of a file at some moment. As long as they don't change, its bytes
-/// haven't.
+/// A file's identity, size and time at one moment. As long as they don't change, its bytes haven't.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Snapshot {
     pub(crate) device: u64,
@@ -12,7 +11,7 @@ pub(crate) struct Snapshot {
     modified: (i64, u64),
 }
 
-/// When a file's bytes were changed last: seconds since 1970, and nanoseconds.
+/// Returns when a file's bytes were last changed: seconds since 1970, and nanoseconds.
 #[allow(
     clippy::unnecessary_cast,
     reason = "C says that these are signed, the kernel that they are not"
@@ -33,7 +32,7 @@ impl From<&Stat> for Snapshot {
 }
 
 impl Snapshot {
-    /// How the file has changed since this snapshot, if its bytes may have.
+    /// Returns how the file has changed since this snapshot, if its bytes may have changed.
     pub(crate) fn changed_to(&self, now: &Snapshot) -> Option<String> {
         let (before, after) = (self.bytes, now.bytes);
         let what = if before != after {

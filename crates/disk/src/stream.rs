@@ -1,8 +1,8 @@
-//! Standard output as an output of a job: what is written goes there in its order, and is gone.
+//! Standard output as a job's output: bytes are written in order and can't be read again.
 //!
-//! A job that writes to it submits its writes by ascending offsets, without gaps. One thread
-//! carries them out, so that none waits for a reader of the pipe but this thread. Bytes behind the
-//! end, which fill the last page, are left out.
+//! A job submits its writes by ascending offsets, without gaps. One thread carries them out, so
+//! that only this thread waits for a reader of the pipe. Bytes after the end, which fill the last
+//! page, are left out.
 
 use crate::threads::ThreadPool;
 use crate::transfer::Transfer;
@@ -17,10 +17,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Its path.
+/// The path of standard output.
 pub const STANDARD_OUTPUT: &str = "/dev/stdout";
 
-/// Whether a path leads to standard output, whatever that is.
+/// Returns whether a path leads to standard output, whatever that is.
 pub fn is_standard_output(path: &Path) -> bool {
     [STANDARD_OUTPUT, "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
 }
@@ -33,16 +33,16 @@ pub(crate) struct StreamOutput {
     pool: Option<ThreadPool>,
 }
 
-/// How much was written. Only the thread that writes changes it while transfers are under way.
+/// Progress of the output. Only the writing thread changes it while transfers are under way.
 #[derive(Debug, Default)]
 struct Written {
     bytes: AtomicU64,
-    /// Bytes that there will be.
+    /// Total number of bytes of the output.
     end: AtomicU64,
 }
 
 impl StreamOutput {
-    /// Starts the thread.
+    /// Starts the writing thread.
     pub(crate) fn start() -> Result<StreamOutput, Error> {
         let written = Arc::new(Written::default());
         let shared = Arc::clone(&written);
@@ -53,7 +53,7 @@ impl StreamOutput {
         Ok(StreamOutput { written, pool: Some(pool) })
     }
 
-    /// Another descriptor of standard output, and whether a drive is behind it.
+    /// Returns a new descriptor of standard output, and whether it is a file on a drive.
     ///
     /// # Errors
     /// If it was closed when the process was started.
@@ -68,7 +68,7 @@ impl StreamOutput {
         Ok((fd, is_regular))
     }
 
-    /// Sets how many bytes there will be.
+    /// Sets the total number of bytes.
     pub(crate) fn set_end(&self, bytes: u64) {
         self.written.end.store(bytes, Relaxed);
     }
@@ -77,7 +77,7 @@ impl StreamOutput {
         self.pool.as_ref().expect("it is there until this is dropped").start(transfer);
     }
 
-    /// Ends an output of so many bytes, all of whose writes have completed.
+    /// Ends an output of `bytes` bytes, all of whose writes have completed.
     pub(crate) fn finish(&self, fd: impl AsFd, bytes: u64, sync: bool) -> Result<(), Error> {
         let fail = |operation, errno: Errno| Error::new(operation, STANDARD_OUTPUT, errno);
         if self.written.bytes.load(Relaxed) != bytes {
@@ -85,7 +85,7 @@ impl StreamOutput {
         }
         match fsync(fd) {
             _ if !sync => Ok(()),
-            // Pipes and many devices have nothing to sync.
+            // Pipes and many devices can't be synced.
             Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::ROFS) => Ok(()),
             Err(errno) => Err(fail(Operation::Sync, errno)),
         }
@@ -107,7 +107,7 @@ impl Written {
         let (begin, end) = (self.bytes.load(Relaxed), self.end.load(Relaxed));
         let fail = |errno| Error::at(Operation::Write, STANDARD_OUTPUT, request.offset, errno);
         if request.offset != begin {
-            // Only after a write that failed.
+            // Happens only after a failed write.
             return Err(fail(Errno::CANCELED));
         }
         let bytes = (request.bytes as u64).min(end.saturating_sub(begin)) as usize;
@@ -123,7 +123,7 @@ fn write_all(to: impl AsFd, mut bytes: &[u8]) -> Result<(), Errno> {
             Ok(0) => return Err(Errno::IO),
             Ok(written) => bytes = &bytes[written..],
             Err(Errno::INTR) => {}
-            // Whoever has the other end may have made it non-blocking.
+            // The process at the other end may have made it non-blocking.
             Err(Errno::AGAIN) => match poll(&mut [PollFd::new(&to, PollFlags::OUT)], None) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno),

@@ -1,9 +1,9 @@
-//! The sync engine: pread and pwrite on a pool of threads. Used where io_uring is forbidden, and as
-//! the plain second implementation that the tests compare io_uring with. A second pool copies from
-//! the page cache.
+//! The sync engine: pread and pwrite on a pool of threads. It is used where io_uring is forbidden,
+//! and as the simple second implementation with which tests compare io_uring. A second pool copies
+//! from the page cache.
 //!
-//! One queue for all threads; a thread has one transfer at a time, so the pool's size is the depth.
-//! No unsafe.
+//! One queue serves all threads. A thread has one transfer at a time, so the pool's size is the
+//! depth. No unsafe code.
 
 use crate::transfer::{Action, Transfer};
 use crate::{Direction, Error, Operation};
@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
-/// A file that goes through the page cache on purpose is written in calls of so many bytes. The
-/// kernel takes pages for a call together, and for a long one free blocks of 2 MiB, which a virtual
-/// machine may have given back to its host: a gigabyte took 1.2 to 2.3 s by calls of 1 MiB, 0.3 to
-/// 0.6 s by these, and 0.2 and 0.3 s where the memory was in use before (two cores, Linux 6.18,
-/// November 2026).
+/// Bytes per write call for a file that goes through the page cache on purpose. The kernel
+/// allocates all pages of a call together, and for a long call takes free blocks of 2 MiB, which a
+/// virtual machine may have returned to its host. A gigabyte took 1.2 to 2.3 s in calls of 1 MiB,
+/// 0.3 to 0.6 s in calls of this size, and 0.2 and 0.3 s if the memory had been in use (two cores,
+/// Linux 6.18, November 2026).
 const CACHED_WRITE_BYTES: usize = 16 << 10;
-/// More threads than this help no drive.
+/// More threads than this don't make any drive faster.
 const THREADS_MAX: usize = 256;
 
 #[derive(Debug, Default)]
@@ -33,11 +33,11 @@ struct Queue {
 struct Shared {
     queue: Mutex<Queue>,
     arrived: Condvar,
-    /// Transfers that were started and are not finished: a hint, hence relaxed.
+    /// Number of started, unfinished transfers: a hint, hence relaxed.
     load: AtomicUsize,
 }
 
-/// A pool of threads that carry transfers out. Dropping it finishes what was submitted first.
+/// A pool of threads that carry out transfers. Dropping it first finishes all submitted transfers.
 #[derive(Debug)]
 pub(crate) struct ThreadPool {
     shared: Arc<Shared>,
@@ -45,8 +45,7 @@ pub(crate) struct ThreadPool {
 }
 
 impl ThreadPool {
-    /// Starts `threads` threads, each of which passes one transfer after the other to
-    /// `carry_out`.
+    /// Starts `threads` threads, each of which passes one transfer after the other to `carry_out`.
     pub(crate) fn new(
         threads: usize,
         carry_out: impl Fn(Transfer) + Clone + Send + 'static,
@@ -68,7 +67,7 @@ impl ThreadPool {
         self.threads.len()
     }
 
-    /// How many transfers are under way or wait for a thread.
+    /// Returns the number of transfers that are under way or wait for a thread.
     pub(crate) fn load(&self) -> usize {
         self.shared.load.load(Ordering::Relaxed)
     }
@@ -85,7 +84,7 @@ impl Drop for ThreadPool {
         self.shared.queue.lock().is_closed = true;
         self.shared.arrived.notify_all();
         for thread in self.threads.drain(..) {
-            // A panic there has been printed already, and a second one here would abort.
+            // The panic was already printed, and a second one here would abort.
             let _ = thread.join();
         }
     }
@@ -108,7 +107,7 @@ fn work(shared: &Shared, carry_out: impl Fn(Transfer)) {
     }
 }
 
-/// Carries a transfer out to its end, in the calling thread.
+/// Carries out a transfer to its end, in the calling thread.
 pub(crate) fn carry_out(mut transfer: Transfer) {
     loop {
         let answer = call_system(&mut transfer);
@@ -120,7 +119,7 @@ pub(crate) fn carry_out(mut transfer: Transfer) {
     }
 }
 
-/// One system call for what is still missing.
+/// Makes one system call for the missing part of a transfer.
 fn call_system(transfer: &mut Transfer) -> Result<usize, Errno> {
     let span = transfer.span();
     let range = span.start..span.start + span.bytes;

@@ -1,7 +1,7 @@
 //! A request while an engine works on it: the caller's memory, its file, and how far it has come.
 //!
-//! The engines (io_uring, threads) differ only in how they call the system. What an answer means is
-//! decided by [`Progress`]; how a transfer ends, here.
+//! The engines (io_uring, threads) differ only in how they call the system. [`Progress`] decides
+//! what an answer means; this file, how a transfer ends.
 
 use crate::file::OpenFile;
 use crate::progress::{Next, Progress, Span};
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A request that an engine works on. It owns the memory until [`finish`](Transfer::finish) sends
+/// A request under way in an engine. It owns the memory until [`finish`](Transfer::finish) sends
 /// the completion.
 #[derive(Debug)]
 pub(crate) struct Transfer {
@@ -26,11 +26,13 @@ pub(crate) enum Action {
     Submit,
     /// Submit `span()` after this pause.
     SubmitAfter(Duration),
-    /// Call `finish` with this.
+    /// Call `finish` with this result.
     Finish(Result<(), Error>),
 }
 
 impl Transfer {
+    /// Wraps a request.
+    ///
     /// # Panics
     /// If the request breaks its contract.
     pub(crate) fn new(request: Request, file: Arc<OpenFile>) -> Transfer {
@@ -42,7 +44,7 @@ impl Transfer {
         self.progress.span()
     }
 
-    /// Accounts for the system's answer to `span()`.
+    /// Processes the system's answer to `span()`.
     pub(crate) fn advance(&mut self, answer: Result<usize, Errno>) -> Action {
         match self.progress.advance(answer) {
             Next::Again => Action::Submit,
@@ -62,8 +64,8 @@ impl Transfer {
         }
     }
 
-    /// Sends the completion. The file is dropped first: whoever has received all completions
-    /// knows that no transfer holds it any more.
+    /// Sends the completion. The file is dropped first, so that a caller that has received all
+    /// completions knows that no transfer holds it any more.
     pub(crate) fn finish(self, result: Result<(), Error>) {
         drop(self.file);
         self.request.complete(result);
@@ -71,10 +73,11 @@ impl Transfer {
 }
 
 impl Request {
-    /// Checks the request's contract.
+    /// Checks the request's contract and returns its initial state.
     ///
     /// # Panics
-    /// If it is broken: misaligned, longer than its lease, or needing more than it asks for.
+    /// If the contract is broken: misaligned, longer than its lease, or needing more than it
+    /// transfers.
     pub(crate) fn progress(&self, is_direct: bool) -> Progress {
         assert!(
             self.bytes <= self.lease.len(),
@@ -85,8 +88,8 @@ impl Request {
         Progress::new(self.direction, self.offset, self.bytes, self.bytes_needed, is_direct)
     }
 
-    /// Sends the completion to the caller, for a disk that has done the request. If the caller is
-    /// gone the lease is dropped, which returns it.
+    /// Sends the completion to the caller, for a disk that has carried out the request. If the
+    /// caller is gone, the lease is dropped, which returns it.
     pub fn complete(self, result: Result<(), Error>) {
         let Request { direction, file, offset, bytes, lease, tag, reply, .. } = self;
         let _ = reply.send(Completion { direction, file, offset, bytes, lease, tag, result });

@@ -1,4 +1,4 @@
-//! The io_uring engine: threads that drive a ring each.
+//! The io_uring engine: threads that each drive a ring.
 //!
 //! ```text
 //!  submit (any thread)                     ring thread
@@ -12,21 +12,21 @@
 //!                                            take completions: next step, or finish, free slot
 //! ```
 //!
-//! No wake-up is lost: `is_asleep` is written only under the queue's lock. The thread takes a
-//! transfer that was pushed before it looked; one pushed later finds `is_asleep` set and writes the
-//! eventfd, whose pending read completes even if the write came before the thread sleeps, since an
-//! eventfd counts. When all slots are taken nobody writes it: a completion will wake the thread
-//! anyway.
+//! No wake-up is lost, because `is_asleep` is written only under the queue's lock. The thread takes
+//! a transfer that was pushed before it looked. A later submitter finds `is_asleep` set and writes
+//! the eventfd. The eventfd counts, so its pending read completes even if the write came before the
+//! thread sleeps. When all slots are taken, submitters don't write it: a completion will wake the
+//! thread anyway.
 //!
-//! Memory: a transfer in a slot owns its lease, and nobody touches either until the kernel has
-//! answered, so the kernel's pointer can't dangle. A ring thread never gives up transfers in
-//! flight. It ends only when all are answered; if it can't go on (a bug here, never a failing
+//! Memory: a transfer in a slot owns its lease, and no code accesses either until the kernel has
+//! answered, so the kernel's pointer can't dangle. A ring thread never abandons transfers in
+//! flight. It ends only when all are answered. If it can't continue (a bug here, never a failing
 //! drive), the process aborts rather than free memory that the kernel may still write.
 //!
-//! A transfer goes to the ring with the least to do, whatever its file: two rings that share one
-//! file submit at once what one would submit in turn (a tenth to a fifth more GB/s on one virtual
-//! drive), a slow drive's queue holds no other drive up, and one file on a fast array of drives has
-//! all rings.
+//! A transfer goes to the least loaded ring, whatever its file. Two rings that share one file
+//! submit concurrently what one would submit in turn (a tenth to a fifth more GB/s on one virtual
+//! drive). A slow drive's queue doesn't delay other drives, and one file on a fast array of drives
+//! can use all rings.
 #![allow(unsafe_code)]
 
 use crate::Direction;
@@ -50,47 +50,49 @@ use std::time::{Duration, Instant};
 /// User data of the eventfd's read. Slots have small numbers.
 const WAKE_UP: u64 = u64::MAX;
 
-/// Set in a slot's user data: the end of its pause, not an answer to its transfer.
+/// Set in a slot's user data if the completion is the end of its pause, not an answer to its
+/// transfer.
 const PAUSE: u64 = 1 << 62;
 
 const NO_WORKER: &str = "the kernel may not start threads for io_uring (ulimit -u): \
                          some transfers are made one by one, which is slower";
 
-/// How long to retry when the kernel answers what it never should.
+/// How long to retry when the kernel gives an answer that should not occur.
 const RETRY_MAX: Duration = Duration::from_secs(10);
 
-/// A single operation moves at most 0x7ffff000 bytes; a round number below keeps the rest aligned.
+/// A single operation moves at most 0x7ffff000 bytes; a round number below that keeps the rest
+/// aligned.
 const BYTES_MAX: usize = 1 << 30;
 
-/// At least one ring thread. Dropping it finishes what was submitted first.
+/// One or more ring threads. Dropping it first finishes all submitted transfers.
 #[derive(Debug)]
 pub(crate) struct UringEngine {
     threads: Vec<RingThread>,
 }
 
-/// What submitters know of a ring thread.
+/// A submitter's view of a ring thread.
 #[derive(Debug)]
 struct RingThread {
     shared: Arc<Shared>,
-    /// `None` once it was joined.
+    /// `None` after it was joined.
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a ring thread and its submitters share.
+/// State shared by a ring thread and its submitters.
 #[derive(Debug)]
 struct Shared {
     queue: Mutex<Queue>,
     /// An eventfd that wakes the thread.
     wake_up: OwnedFd,
-    /// Transfers that were submitted and are not finished: a hint for choosing a ring, hence
-    /// relaxed.
+    /// Number of submitted, unfinished transfers: a hint for choosing a ring, hence relaxed.
     load: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
     transfers: VecDeque<Transfer>,
-    /// The thread has free slots and will not look again before it is woken or a transfer ends.
+    /// True if the thread has free slots and will not look again before it is woken or a transfer
+    /// ends.
     is_asleep: bool,
     is_closed: bool,
 }
@@ -104,8 +106,8 @@ impl Shared {
 }
 
 impl UringEngine {
-    /// Starts `rings` threads with a ring for `depth` transfers each; all of them work, or it is
-    /// refused.
+    /// Starts `rings` threads with a ring for `depth` transfers each. Fails if any of them doesn't
+    /// work.
     pub(crate) fn new(rings: usize, depth: usize) -> Result<UringEngine, Refusal> {
         assert!(rings > 0 && depth > 0);
         let mut engine = UringEngine { threads: Vec::new() };
@@ -122,7 +124,7 @@ impl UringEngine {
         }
     }
 
-    /// How many transfers were submitted and are not finished.
+    /// Returns the number of submitted, unfinished transfers.
     pub(crate) fn load(&self) -> usize {
         self.threads.iter().map(RingThread::load).sum()
     }
@@ -139,8 +141,8 @@ impl UringEngine {
         }
     }
 
-    /// The thread with the least to do; of equals the first, so that few threads are busy when
-    /// there is little to do.
+    /// Returns the thread with the least to do. Among equals the first, so that few threads are
+    /// busy when there is little to do.
     fn least_loaded(&self) -> &RingThread {
         self.threads.iter().min_by_key(|thread| thread.load()).expect("there is at least one")
     }
@@ -165,7 +167,7 @@ impl RingThread {
         self.shared.load.load(Ordering::Relaxed)
     }
 
-    /// The ring is made by the thread that uses it: the kernel's single-issuer mode wants that.
+    /// Starts a thread that creates its own ring, which the kernel's single-issuer mode requires.
     fn start(depth: usize) -> io::Result<RingThread> {
         let wake_up = eventfd(0, EventfdFlags::CLOEXEC)?;
         let load = AtomicUsize::new(0);
@@ -173,8 +175,8 @@ impl RingThread {
         let (started, outcome) = mpsc::sync_channel(1);
         let its_shared = Arc::clone(&shared);
         let thread = thread::Builder::new().name("xsort-uring".to_owned()).spawn(move || {
-            // Room for every slot's operation and the eventfd's at once, so that a push never
-            // fails.
+            // Enough entries for every slot's operation and the eventfd's at once, so that a push
+            // never fails.
             let entries = (depth + 1).next_power_of_two() as u32;
             match set_up(entries) {
                 Ok(ring) => {
@@ -193,7 +195,7 @@ impl RingThread {
     }
 }
 
-/// See "Memory" at the head of this file.
+/// See "Memory" at the top of this file.
 struct AbortOnPanic;
 
 impl Drop for AbortOnPanic {
@@ -206,22 +208,22 @@ impl Drop for AbortOnPanic {
 #[derive(Debug, Default)]
 struct Slot {
     transfer: Option<Transfer>,
-    /// For a pause: the kernel reads it when the timeout is submitted, so it lives as long as the
+    /// For a pause. The kernel reads it when the timeout is submitted, so it lives as long as the
     /// slot.
     pause: Timespec,
 }
 
-/// The ring and its transfers in flight: owned and used by the ring thread alone.
+/// The ring and its transfers in flight, owned and used only by the ring thread.
 struct EventLoop {
     ring: IoUring,
     shared: Arc<Shared>,
-    /// Never grows, so that the addresses of its pauses hold.
+    /// Never grows, so that the addresses of its pauses stay valid.
     slots: Box<[Slot]>,
     /// Numbers of the empty slots.
     free: Vec<usize>,
-    /// Where the kernel puts the eventfd's count.
+    /// Where the kernel writes the eventfd's count.
     wake_up_count: Box<u64>,
-    /// When the kernel began to refuse everything, if it does.
+    /// Since when the kernel has refused everything, if it does.
     refused_since: Option<Instant>,
 }
 
@@ -244,7 +246,7 @@ impl EventLoop {
         }
     }
 
-    /// At the end one operation is in flight, the eventfd's read into `wake_up_count`. It must be
+    /// At the end one operation is in flight: the eventfd's read into `wake_up_count`. It must be
     /// answered before that memory is freed.
     fn end_wake_up_read(&mut self) {
         self.shared.wake();
@@ -256,8 +258,8 @@ impl EventLoop {
         }
     }
 
-    /// Moves transfers from the queue into free slots. True when the disk is closed and nothing is
-    /// left to do.
+    /// Moves transfers from the queue into free slots. Returns true when the disk is closed and no
+    /// transfer is left.
     fn take_from_queue(&mut self) -> bool {
         let shared = Arc::clone(&self.shared);
         let mut queue = shared.queue.lock();
@@ -272,7 +274,7 @@ impl EventLoop {
         queue.is_closed && queue.transfers.is_empty() && self.free.len() == self.slots.len()
     }
 
-    /// Pushes the operation for what a slot's transfer still lacks.
+    /// Pushes the operation for the missing part of a slot's transfer.
     fn push_transfer(&mut self, slot: usize) {
         let transfer = self.slots[slot].transfer.as_mut().expect("the slot holds a transfer");
         let span = transfer.span();
@@ -301,19 +303,20 @@ impl EventLoop {
 
     fn push(&mut self, operation: squeue::Entry) {
         // SAFETY: the operation's memory is part of the lease of the transfer in its slot, or the
-        // slot's pause, or `wake_up_count`; all live until the completion is taken, since `run`
-        // returns only when every slot is free and the eventfd's read was answered. The descriptor
-        // is held open by the same transfer, or by `shared`. Nobody touches a slot's lease while
-        // its operation is in flight: `push_transfer` is the last to do so, `reap` the next.
+        // slot's pause, or `wake_up_count`. All of these live until the completion is taken, since
+        // `run` returns only when every slot is free and the eventfd's read was answered. The
+        // descriptor is held open by the same transfer, or by `shared`. No code accesses a slot's
+        // lease while its operation is in flight: `push_transfer` is the last to do so, `reap` the
+        // next.
         unsafe { self.ring.submission().push(&operation) }
             .expect("the ring has an entry for each slot and the eventfd");
     }
 
-    /// Submits what was pushed and sleeps until something has completed.
+    /// Submits the pushed operations and sleeps until something has completed.
     fn wait(&mut self) {
         match self.ring.submit_and_wait(1) {
             Ok(_) => {}
-            // A signal, or completions to be taken first: what was not submitted stays queued.
+            // A signal, or completions to be taken first. Unsubmitted operations stay queued.
             Err(error)
                 if matches!(Errno::from_io_error(&error), Some(Errno::INTR | Errno::BUSY)) => {}
             // The kernel is short of memory for requests: pause instead of retrying a million
@@ -321,7 +324,7 @@ impl EventLoop {
             Err(error) if Errno::from_io_error(&error) == Some(Errno::AGAIN) => {
                 thread::sleep(Duration::from_millis(1));
             }
-            // Nothing that is known to happen; what was not submitted stays queued.
+            // No known case; unsubmitted operations stay queued.
             Err(error) => {
                 let refused_since = *self.refused_since.get_or_insert_with(Instant::now);
                 assert!(
@@ -335,7 +338,7 @@ impl EventLoop {
         self.refused_since = None;
     }
 
-    /// Takes all completions: the next step for each, or its end.
+    /// Takes all completions. For each transfer, starts the next step or ends it.
     fn reap(&mut self) {
         while let Some((user_data, result)) = self.completion() {
             match user_data {
@@ -346,7 +349,7 @@ impl EventLoop {
         }
     }
 
-    /// User data and result of the next completion, if there is one.
+    /// Returns the user data and result of the next completion, if there is one.
     fn completion(&mut self) -> Option<(u64, i32)> {
         self.ring
             .completion()
@@ -354,7 +357,7 @@ impl EventLoop {
             .map(|completion| (completion.user_data(), completion.result()))
     }
 
-    /// The kernel has answered a slot's transfer.
+    /// Processes the kernel's answer to a slot's transfer.
     fn advance(&mut self, slot: usize, result: i32) {
         let answer = usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result));
         if answer == Err(Errno::CANCELED) {
@@ -368,17 +371,17 @@ impl EventLoop {
         }
     }
 
-    /// What the kernel can't do without waiting, it hands to a worker thread of its own. If a limit
-    /// forbids it to start one, it cancels the operation (nothing else here cancels any). Then this
-    /// thread does the transfer and waits.
+    /// Carries out a slot's transfer in this thread. The kernel hands operations that would wait to
+    /// a worker thread of its own. If a limit forbids it to start one, it cancels the operation
+    /// (nothing else here cancels any), and this thread carries out the transfer.
     fn carry_out_here(&mut self, slot: usize) {
         let transfer = self.free(slot);
         transfer.file.notice(NO_WORKER.to_owned());
         carry_out(transfer);
     }
 
-    /// Frees a slot and returns its transfer. Called before the completion is sent: whoever
-    /// receives that may submit again at once, and finds the slot free.
+    /// Frees a slot and returns its transfer. Called before the completion is sent, so that its
+    /// receiver may submit again at once and finds the slot free.
     fn free(&mut self, slot: usize) -> Transfer {
         self.free.push(slot);
         self.shared.load.fetch_sub(1, Ordering::Relaxed);

@@ -1,39 +1,39 @@
-//! Which paths are URLs, and what messages, reports and shared memory may show of one: all but its
-//! secrets.
+//! Which paths are URLs, and what messages, reports and shared memory may show of a URL: all except
+//! its secrets.
 //!
-//! A path is a URL if it begins like one, whatever files there are: what a command means must not
-//! depend on what lies around. A file of such a name is `./s3://bucket/key`.
+//! A path is a URL if it begins like one, whatever files exist: a command's meaning must not depend
+//! on existing files. To name such a file, write `./s3://bucket/key`.
 //!
-//! Left out are the user and the password before a host, and of a web server's URL all values of
-//! its query: signatures, tokens and keys stand there under many names (`X-Amz-Signature`, `sig`,
-//! `token`). So is the token of a server of sorted slices, with which its paths begin; and whatever
-//! else looks like one, since nothing tells them apart. In the key of a store's object `?` and `&`
-//! are ordinary characters, so only the values after names that signatures have are left out.
+//! Hidden parts are the user and password in front of a host, and all values in the query of a web
+//! server's URL: signatures, tokens and keys have many names there (`X-Amz-Signature`, `sig`,
+//! `token`). Also hidden is the token with which the paths of a server of sorted slices begin, and
+//! anything that looks like one. In an object key `?` and `&` are ordinary characters, so only the
+//! values of known signature parameters are hidden.
 //!
-//! Not for what is sent, or read again: a URL can't be restored from this.
+//! The result is only for display: the URL can't be restored from it.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What the URLs of object stores and web servers begin with.
+/// The beginnings of URLs of object stores and web servers.
 const SCHEMES: [&str; 5] = ["s3://", "gs://", "az://", "https://", "http://"];
 
-/// Whether a path is the URL of an object, or of a prefix of objects, and not a name in the file
+/// Returns whether a path is the URL of an object or a prefix of objects, not a name in the file
 /// system.
 pub fn is_url(path: &Path) -> bool {
     let path = path.as_os_str().as_bytes();
     SCHEMES.iter().any(|scheme| path.starts_with(scheme.as_bytes()))
 }
 
-/// What stands for a secret.
+/// Replaces a secret.
 const HIDDEN: &str = "***";
 
-/// Bytes of the token of a server of slices at least.
+/// Minimum length in bytes of the token of a server of slices.
 const TOKEN_BYTES_MIN: usize = 16;
 
-/// Names in queries whose values are secrets, or a part of one, in small letters.
+/// Query parameters whose values are secrets, or part of one, in lower case.
 const SECRET_NAMES: [&str; 14] = [
     "awsaccesskeyid",
     "googleaccessid",
@@ -51,13 +51,14 @@ const SECRET_NAMES: [&str; 14] = [
     "policy",
 ];
 
-/// A path as it may be shown; of a URL, without its secrets.
+/// Returns a path for display: a URL without its secrets, any other path unchanged.
 pub fn public_path(path: &Path) -> Cow<'_, Path> {
-    // `HTTPS://` and `ftp://` are names of files here, and may be typed with secrets all the same.
+    // `HTTPS://` and `ftp://` are file names here, but users may type them with secrets all the
+    // same.
     if !has_scheme(path) {
         return Cow::Borrowed(path);
     }
-    // What is no UTF-8 is no URL that can be asked for.
+    // A path that is not UTF-8 is no URL that can be requested.
     let url = String::from_utf8_lossy(path.as_os_str().as_bytes());
     match public_url(&url) {
         Cow::Borrowed(_) => Cow::Borrowed(path),
@@ -65,7 +66,7 @@ pub fn public_path(path: &Path) -> Cow<'_, Path> {
     }
 }
 
-/// Whether a path begins as a URL of any scheme does.
+/// Returns whether a path begins like a URL with any scheme.
 fn has_scheme(path: &Path) -> bool {
     let path = path.as_os_str().as_bytes();
     let is_of_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
@@ -73,7 +74,7 @@ fn has_scheme(path: &Path) -> bool {
     path.first().is_some_and(u8::is_ascii_alphabetic) && path[bytes..].starts_with(b"://")
 }
 
-/// A text in which URLs may occur, without their secrets.
+/// Returns a text with the secrets of all URLs in it hidden.
 pub fn public_text(text: &str) -> Cow<'_, str> {
     let mut public = String::new();
     let mut rest = text;
@@ -90,16 +91,17 @@ pub fn public_text(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Where the next URL begins.
+/// Returns where the next URL begins.
 fn next_url(text: &str) -> Option<usize> {
     let text = text.to_ascii_lowercase();
     SCHEMES.iter().filter_map(|scheme| text.find(scheme)).min()
 }
 
-/// How long the URL is with which a text begins. What ends a sentence or a bracket is none of it.
+/// Returns the length of the URL at the beginning of a text. Punctuation that ends a sentence, and
+/// brackets, are excluded.
 fn url_bytes(text: &str) -> usize {
     let ends = |letter: char| letter.is_whitespace() || "\"'<>()[]{}`|‘’“”".contains(letter);
-    // Brackets are around addresses in the host.
+    // Brackets may enclose an address in the host.
     let host = text.find("://").map_or(0, |at| at + 3);
     let host = match text[host..].starts_with('[') {
         true => text.find(']').map_or(host, |at| at + 1),
@@ -109,7 +111,7 @@ fn url_bytes(text: &str) -> usize {
     text[..end].trim_end_matches([':', ',', '.', ';', '!']).len()
 }
 
-/// A URL without its secrets.
+/// Returns a URL with its secrets hidden.
 fn public_url(url: &str) -> Cow<'_, str> {
     let Some((scheme, rest)) = url.split_once("://") else { return Cow::Borrowed(url) };
     let host_bytes = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -144,8 +146,8 @@ fn public_url(url: &str) -> Cow<'_, str> {
     Cow::Owned(public)
 }
 
-/// The token in `http://HOST:PORT/TOKEN`, the URL of a server of sorted slices: 16 or more letters,
-/// digits, `-` and `_`.
+/// Returns the token in `http://HOST:PORT/TOKEN`, the URL of a server of sorted slices: 16 or more
+/// ASCII letters, digits, `-` and `_`.
 fn slices_token<'u>(scheme: &str, host: &str, path: &'u str) -> Option<&'u str> {
     let has_port = host.rsplit(':').next().is_some_and(|port| port.parse::<u16>().is_ok());
     let token = path.strip_prefix('/')?.split('/').next()?;
@@ -154,7 +156,7 @@ fn slices_token<'u>(scheme: &str, host: &str, path: &'u str) -> Option<&'u str> 
     (scheme.eq_ignore_ascii_case("http") && has_port && is_token).then_some(token)
 }
 
-/// A query without the values that are secrets, or without any.
+/// Returns a query without the values that are secrets, or without all values.
 fn public_query(query: &str, hides_all: bool) -> String {
     let public = |pair: &str| match pair.split_once('=') {
         _ if pair.is_empty() => String::new(),

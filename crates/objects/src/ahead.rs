@@ -1,8 +1,9 @@
-//! What is known of objects before they are opened. A job of many objects asks for all of them at
-//! once, as far as there are connections, and doesn't wait for one answer after the other.
+//! Object information that is requested before the objects are opened. A job with many objects
+//! requests it for all of them at once, as far as there are connections, and doesn't wait for one
+//! answer after the other.
 //!
-//! What an answer says may be old when the object is opened. Reads ask for the version that it
-//! named, so they fail if the object is another one by then.
+//! An answer may be outdated when the object is opened. Reads request the version that the answer
+//! named, so they fail if the object has been replaced.
 
 use crate::client::ObjectInfo;
 use crate::location::Location;
@@ -14,23 +15,23 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Of so many objects at most something is known: some 2 MB.
+/// Maximum number of objects for which information is kept: about 2 MB.
 const OBJECTS_MAX: usize = 10_000;
-/// How long is waited for an answer before it is asked whether that is still wanted.
+/// How long to wait for an answer before checking whether it is still wanted.
 const WAIT_TIME: Duration = Duration::from_millis(100);
 
-/// Answers that are here or on their way.
+/// Answers that have arrived or are on their way.
 #[derive(Default)]
 pub(crate) struct Ahead {
-    /// `None`: on its way.
+    /// `None` while an answer is on its way.
     answers: Mutex<HashMap<Location, Option<ObjectInfo>>>,
     arrived: Condvar,
-    /// Nobody opens anything any more.
+    /// Set when no more objects will be opened.
     pub(crate) stop: Stop,
 }
 
 impl Ahead {
-    /// Asks for objects that will be opened.
+    /// Requests the information of objects that will be opened.
     pub(crate) fn ask(
         self: &Arc<Ahead>,
         locations: impl IntoIterator<Item = Location>,
@@ -48,7 +49,8 @@ impl Ahead {
             answers.insert(location.clone(), None);
             let (ahead, caller) = (Arc::clone(self), Arc::clone(caller));
             queue.push(move || {
-                // Asked once: who opens it asks again, as often as it takes, and has the error.
+                // Asked once. Opening the object asks again, as often as needed, and gets the
+                // error.
                 let asked = match ahead.stop.is_set() {
                     true => None,
                     false => caller.tries().attempt(|it| it.head(&location, &ahead.stop)).ok(),
@@ -71,7 +73,7 @@ impl Ahead {
         }
     }
 
-    /// What is known of an object; waits for an answer that is on its way.
+    /// Returns an object's information. Waits for an answer that is on its way.
     pub(crate) fn info(&self, location: &Location) -> Option<ObjectInfo> {
         let mut answers = self.answers.lock();
         loop {

@@ -1,5 +1,4 @@
-//! A bucket that is looked through, and cleared of uploads: without a disk, one request after the
-//! other.
+//! Inspects a bucket and clears it of uploads: without a disk, one request after the other.
 
 use crate::client::{Client, Listed, ListedUpload};
 use crate::environment::Environment;
@@ -15,15 +14,17 @@ use std::path::Path;
 use std::sync::Arc;
 use xsort_disk::{Error, Operation};
 
-/// What is in a bucket at a URL or below it: the object of this key, and those whose keys go on
-/// with a slash. All there is, if the key is empty; what begins with it, if it ends in a slash.
+/// The objects at a URL or below it: the object with this key, and those whose keys continue with a
+/// slash. An empty key means all objects; a key that ends in a slash, all objects whose keys begin
+/// with it.
 pub struct Bucket {
     caller: Caller,
     url: Location,
 }
 
 impl Bucket {
-    /// Asks nobody yet. What fails for a passing reason is asked again for a while.
+    /// Opens a bucket. Makes no requests. Later calls repeat requests for a while if a failure is
+    /// passing.
     ///
     /// # Errors
     /// If it is no URL of a bucket, or HTTP can't start.
@@ -38,15 +39,15 @@ impl Bucket {
         Ok(Bucket { caller: Caller::new(client, RetryPolicy::default(), None), url: location })
     }
 
-    /// Where it is.
+    /// Returns the URL.
     pub fn url(&self) -> &Location {
         &self.url
     }
 
-    /// Passes all objects to `found`. Those whose keys begin alike follow each other.
+    /// Passes all objects to `found`. Keys that begin alike are adjacent.
     ///
     /// # Errors
-    /// What the store said, and what is wrong with its list.
+    /// The store's error, or what is wrong with its list.
     pub fn objects(&self, found: &mut dyn FnMut(Listed) -> ControlFlow<()>) -> Result<(), Error> {
         walk(&self.caller, &self.url, &mut |object| match self.has(&object.key) {
             true => found(object),
@@ -54,10 +55,10 @@ impl Bucket {
         })
     }
 
-    /// All uploads under way.
+    /// Returns all uploads under way.
     ///
     /// # Errors
-    /// What the store said.
+    /// The store's error.
     pub fn uploads(&self) -> Result<Vec<ListedUpload>, Error> {
         let list = |client: &dyn Client| client.list_multipart(&self.url, looking());
         let listed = self.caller.call(looking(), list);
@@ -66,11 +67,11 @@ impl Bucket {
         Ok(uploads)
     }
 
-    /// Aborts an upload: its parts vanish. One that is over already is no error. After a signal it
-    /// isn't tried again.
+    /// Aborts an upload, so that its parts vanish. An upload that is already over is no error.
+    /// After a signal the request isn't repeated.
     ///
     /// # Errors
-    /// What the store said.
+    /// The store's error.
     pub fn abort(&self, key: &str, upload: &str) -> Result<(), Error> {
         let object = self.url.with_key(key);
         let aborted = self.caller.call(looking(), |client| client.abort(&object, upload));

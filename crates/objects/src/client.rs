@@ -1,8 +1,7 @@
-//! What is asked of an object store: one call, one request. Whoever calls counts bytes, compares
-//! tags and asks again; a client only says what the store said.
+//! The interface of an object store: one call is one request. The caller counts bytes, compares
+//! tags and repeats requests; a client only reports the store's answer.
 //!
-//! Calls block their thread. A store that answers over HTTP and one that is simulated implement the
-//! same.
+//! Calls block their thread. Stores over HTTP and the simulated store implement the same interface.
 
 use crate::failure::Failure;
 use crate::location::Location;
@@ -11,8 +10,7 @@ use bytes::Bytes;
 use std::ops::Range;
 use std::time::Duration;
 
-/// Which of the objects that a key had over time: what is compared to find out that it was
-/// replaced.
+/// Identifies one version of the object with a key, to find out whether it was replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Version {
     /// The entity tag, with its quotes.
@@ -22,7 +20,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// Whether the two can be of one object: what both have is equal.
+    /// Returns whether both can be the same version: the fields that both have are equal.
     pub fn agrees_with(&self, other: &Version) -> bool {
         let agree = |one: &Option<String>, other: &Option<String>| match (one, other) {
             (Some(one), Some(other)) => one == other,
@@ -31,52 +29,52 @@ impl Version {
         agree(&self.etag, &other.etag) && agree(&self.modified, &other.modified)
     }
 
-    /// Whether both have a tag, the same, and one that no other content has.
+    /// Returns whether both have the same strong tag, which no other content has.
     pub fn is_surely(&self, other: &Version) -> bool {
         let etag = self.etag.as_ref().filter(|etag| !etag.starts_with("W/"));
         etag.is_some() && self.etag == other.etag
     }
 }
 
-/// What a store knows of an object.
+/// A store's information about an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectInfo {
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// Which one it is.
+    /// Its version.
     pub version: Version,
-    /// What its writer has marked it with, if the store keeps that.
+    /// The mark set by its writer, if the store keeps marks.
     pub mark: Option<String>,
-    /// Whether `version` distinguishes it from what is written there later: it has a tag, or a
-    /// time that was over when the store answered.
+    /// Whether `version` distinguishes the object from later versions: it has a tag, or a time that
+    /// had passed when the store answered.
     pub is_distinct: bool,
-    /// What the store says of its bytes.
+    /// The store's checksums of its bytes.
     pub checksums: Checksums,
 }
 
-/// Bytes on their way to a store, with their CRC-32, which the store compares.
+/// Bytes to be sent to a store, with their CRC-32, which the store compares.
 #[derive(Clone, Debug)]
 pub struct Payload {
     /// The bytes.
     pub bytes: Bytes,
-    /// Their CRC-32, the one of zlib.
+    /// Their CRC-32, as in zlib.
     pub crc: u32,
 }
 
 impl Payload {
-    /// Computes the checksum.
+    /// Creates a payload and computes its checksum.
     pub fn new(bytes: Bytes) -> Payload {
         let crc = crc32fast::hash(&bytes);
         Payload { bytes, crc }
     }
 }
 
-/// What a store says of an object that it has put together, or of a part that it has taken.
+/// A store's answer for an object that it has put together, or for a part that it has taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Receipt {
     /// The entity tag.
     pub etag: Option<String>,
-    /// What it computed of the bytes.
+    /// The checksums that the store has computed.
     pub checksums: Checksums,
 }
 
@@ -89,14 +87,14 @@ pub enum StoredChecksum {
     OfParts(u32),
 }
 
-/// What a store says of the bytes of an object or a part.
+/// A store's checksums of an object or a part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checksums {
     /// Their MD5.
     pub md5: Option<[u8; 16]>,
-    /// The MD5 of the MD5s of all parts, and how many there are.
+    /// The MD5 of the MD5s of all parts, and the number of parts.
     pub md5_of_parts: Option<([u8; 16], usize)>,
-    /// Their CRC-32, the one of zlib.
+    /// Their CRC-32, as in zlib.
     pub crc32: Option<StoredChecksum>,
     /// Their CRC-32C.
     pub crc32c: Option<u32>,
@@ -107,85 +105,85 @@ pub struct Checksums {
 /// A part that a store has taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// From 1 on.
+    /// The part's number, from 1.
     pub number: u32,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// What the store calls it.
+    /// The store's tag of it.
     pub etag: String,
     /// Its CRC-32.
     pub crc: u32,
 }
 
-/// A part of an upload under way, as the store has it.
+/// A part of an upload under way, as listed by the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedPart {
-    /// From 1 on.
+    /// The part's number, from 1.
     pub number: u32,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// What the store calls it.
+    /// The store's tag of it.
     pub etag: String,
-    /// Its CRC-32, if the store says that.
+    /// Its CRC-32, if the store returns it.
     pub crc: Option<u32>,
 }
 
 /// An object in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// The whole key.
+    /// Its full key.
     pub key: String,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// When it was written, in seconds since 1970, if the store says so.
+    /// When it was written, in seconds since 1970, if the store returns it.
     pub modified: Option<i64>,
 }
 
 /// A page of a list of objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListedPage {
-    /// Some of them.
+    /// The objects of this page.
     pub objects: Vec<Listed>,
-    /// What the store calls the next page, if there is one.
+    /// The store's name of the next page, if there is one.
     pub next: Option<String>,
 }
 
 /// An upload in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedUpload {
-    /// The key that the object is to have.
+    /// The key that the object will have.
     pub key: String,
-    /// The upload's number.
+    /// The store's identifier of the upload.
     pub upload: String,
-    /// When it began, in seconds since 1970, if the store says so.
+    /// When it began, in seconds since 1970, if the store returns it.
     pub begun: Option<i64>,
 }
 
-/// The bytes of an answer, as they come.
+/// The body of an answer, as it arrives.
 pub trait Body: Send {
-    /// The next bytes; `None` at the end.
+    /// Returns the next bytes; `None` at the end.
     ///
     /// # Errors
     /// If the connection ends before the answer does.
     fn next(&mut self, stop: &Stop) -> Result<Option<Bytes>, Failure>;
 
-    /// Whether it says by its tag that it is of the version that was asked for.
+    /// Returns whether the answer's tag confirms that it is of the requested version.
     fn names_version(&self) -> bool;
 
-    /// The length of the whole object, as this answer says it.
+    /// Returns the length of the whole object according to this answer, in bytes.
     fn whole_bytes(&self) -> u64;
 }
 
 /// A store of objects. All methods may be called from any thread.
 pub trait Client: Send + Sync {
-    /// Length and version of an object.
+    /// Returns length and version of an object.
     ///
     /// # Errors
-    /// Of this and of every other call: what the store said, or why it said nothing.
+    /// For this and every other call: the store's error, or the reason why there was no answer.
     fn head(&self, object: &Location, stop: &Stop) -> Result<ObjectInfo, Failure>;
 
-    /// A range of an object. Fails with [`Reason::Changed`](crate::Reason::Changed) if the object
-    /// isn't of this version.
+    /// Requests a range of an object. Fails with [`Reason::Changed`](crate::Reason::Changed) if the
+    /// object has another version.
     fn get_range(
         &self,
         object: &Location,
@@ -194,7 +192,7 @@ pub trait Client: Send + Sync {
         stop: &Stop,
     ) -> Result<Box<dyn Body>, Failure>;
 
-    /// Makes an object of these bytes, with this mark. `is_new`: only if there is none.
+    /// Writes an object with these bytes and this mark. With `is_new`, only if there is none.
     fn put(
         &self,
         object: &Location,
@@ -204,10 +202,10 @@ pub trait Client: Send + Sync {
         stop: &Stop,
     ) -> Result<Receipt, Failure>;
 
-    /// Begins an upload of parts, and returns its number. The object will have this mark.
+    /// Begins an upload of parts, and returns its identifier. The object will have this mark.
     fn create_multipart(&self, object: &Location, mark: &str) -> Result<String, Failure>;
 
-    /// Sends a part. One that has the same number replaces it.
+    /// Sends a part. It replaces an earlier part with the same number.
     fn put_part(
         &self,
         object: &Location,
@@ -217,11 +215,11 @@ pub trait Client: Send + Sync {
         stop: &Stop,
     ) -> Result<Receipt, Failure>;
 
-    /// All parts that the store has of an upload under way. Fails with
+    /// Lists all parts that the store has of an upload under way. Fails with
     /// [`Reason::NoUpload`](crate::Reason::NoUpload) if there is no such upload.
     fn list_parts(&self, object: &Location, upload: &str) -> Result<Vec<ListedPart>, Failure>;
 
-    /// Makes an object of the parts. `is_new`: only if there is none.
+    /// Completes an upload: forms the object from the parts. With `is_new`, only if there is none.
     fn complete(
         &self,
         object: &Location,
@@ -230,16 +228,16 @@ pub trait Client: Send + Sync {
         is_new: bool,
     ) -> Result<Receipt, Failure>;
 
-    /// Gives up an upload: its parts vanish.
+    /// Aborts an upload, so that its parts vanish.
     fn abort(&self, object: &Location, upload: &str) -> Result<(), Failure>;
 
-    /// Removes an object if it is still of this version.
+    /// Removes an object if it still has this version.
     fn remove(&self, object: &Location, version: &Version) -> Result<(), Failure>;
 
-    /// A page of the objects whose keys begin with the key of `prefix`, in an order in which keys
-    /// that begin alike follow each other: the first page, or that which the one before names.
-    /// Fails with [`Reason::Untrusted`](crate::Reason::Untrusted) if it doesn't say whether there
-    /// is more.
+    /// Lists a page of the objects whose keys begin with the key of `prefix`: the first page, or
+    /// the page that the previous one named. In the list's order keys that begin alike are
+    /// adjacent. Fails with [`Reason::Untrusted`](crate::Reason::Untrusted) if the answer doesn't
+    /// say whether there is more.
     fn list(
         &self,
         prefix: &Location,
@@ -247,12 +245,13 @@ pub trait Client: Send + Sync {
         stop: &Stop,
     ) -> Result<ListedPage, Failure>;
 
-    /// All uploads under way to keys that begin with the key of `prefix`. `stop` ends the waiting.
+    /// Lists all uploads under way to keys that begin with the key of `prefix`. `stop` ends the
+    /// wait.
     fn list_multipart(&self, prefix: &Location, stop: &Stop) -> Result<Vec<ListedUpload>, Failure>;
 
-    /// Waits before a request is made again.
+    /// Waits before a request is repeated.
     fn pause(&self, pause: Duration, stop: &Stop);
 
-    /// What it is, for reports: "S3".
+    /// Returns the kind of store, for reports: "S3".
     fn describe(&self) -> String;
 }

@@ -1,61 +1,62 @@
-//! How many requests a job makes, and what they cost: arithmetic before the first byte moves.
+//! The number of requests of a job, and their cost: computed before the first byte moves.
 
 use crate::upload::READ_BACK_BYTES;
 use std::ops::AddAssign;
 
-/// Requests about an input beside its ranges: whether it is there, how long it is, and at the end
-/// whether it is still the same.
+/// Requests about an input in addition to its ranges: whether it exists, its length, and at the end
+/// whether it has changed.
 const LOOKS_AT_INPUT: u64 = 3;
-/// Requests about an output: what is there before, and what is there then.
+/// Requests about an output: what exists before, and what exists afterwards.
 const LOOKS_AT_OUTPUT: u64 = 2;
 
-/// Objects of one answer to a request for a list.
+/// Maximum number of objects in one answer to a list request.
 const LISTED_MAX: u64 = 1000;
 
-/// Requests of a job, if each is answered at once.
+/// Requests of a job, if none has to be repeated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
-    /// GET and HEAD.
+    /// Number of GETs and HEADs.
     pub gets: u64,
-    /// PUT, POST and those that list objects, which cost as much.
+    /// Number of PUTs, POSTs and lists of objects, which have the same price.
     pub puts: u64,
 }
 
 impl Requests {
-    /// US dollars for a thousand GETs or HEADs: Amazon's list price, S3 Standard in us-east-1
-    /// (2026).
+    /// Price of a thousand GETs or HEADs in US dollars: Amazon's list price, S3 Standard in
+    /// us-east-1 (2026).
     pub const GET_USD: f64 = 0.0004;
-    /// The same for PUTs, POSTs and lists.
+    /// Price of a thousand PUTs, POSTs or lists in US dollars, from the same price list.
     pub const PUT_USD: f64 = 0.005;
 
-    /// Of an input that is read once, by ranges of this size.
+    /// Returns the requests for an input that is read once in ranges of `read_bytes`.
     pub fn of_input(bytes: u64, read_bytes: u64) -> Requests {
         Requests { gets: bytes.div_ceil(read_bytes) + LOOKS_AT_INPUT, puts: 0 }
     }
 
-    /// Of an output in parts of this size: one that is no longer than a part is sent as it is.
+    /// Returns the requests for an output in parts of `part_bytes`. An output that fits into one
+    /// part is sent in one request.
     pub fn of_output(bytes: u64, part_bytes: u64) -> Requests {
         let puts = match bytes.div_ceil(part_bytes) {
             0 | 1 => 1,
-            // The upload is begun and completed.
+            // Plus those that begin and complete the upload.
             parts => parts + 2,
         };
         Requests { gets: LOOKS_AT_OUTPUT, puts }
     }
 
-    /// Of an output in parts of this size that is read back.
+    /// Returns the requests for reading back an output in parts of `part_bytes`.
     pub fn of_reading_back(bytes: u64, part_bytes: u64) -> Requests {
         let ranges = part_bytes.div_ceil(READ_BACK_BYTES);
         let whole = bytes / part_bytes * ranges;
         Requests { gets: whole + (bytes % part_bytes).div_ceil(READ_BACK_BYTES), puts: 0 }
     }
 
-    /// How many requests list so many objects.
+    /// Returns the number of requests that list `objects` objects.
     pub fn of_list(objects: u64) -> u64 {
         objects.div_ceil(LISTED_MAX).max(1)
     }
 
-    /// What they cost at those prices, in US dollars.
+    /// Returns the cost of the requests in US dollars, at the prices above.
     pub fn usd(self) -> f64 {
         let Requests { gets, puts } = self;
         (gets as f64 * Requests::GET_USD + puts as f64 * Requests::PUT_USD) / 1000.0

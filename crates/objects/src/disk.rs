@@ -1,5 +1,5 @@
-//! A disk on which some files are objects: what is named by a URL is in a store, and everything
-//! else on the disk below, scratch above all.
+//! A disk on which some files are objects: paths that are URLs lead to a store, all others,
+//! including scratch, to the disk below.
 
 use crate::ahead::Ahead;
 use crate::client::Client;
@@ -26,14 +26,14 @@ use xsort_disk::{
     Operation, RateLimit, Request, StoredPart, is_url,
 };
 
-/// Tells the numbers of objects from those of the disk below.
+/// Distinguishes the numbers of objects from those of the disk below.
 const OBJECT_BIT: u32 = 1 << 31;
-/// Tells the drives of objects from those of the disk below.
+/// Distinguishes the drives of objects from those of the disk below.
 const STORE_BIT: u64 = 1 << 63;
-/// Free space of a store, which has no end.
+/// Free space of a store, which is unlimited.
 const STORE_FREE_BYTES: u64 = 1 << 60;
 
-/// An object that is open.
+/// An open object.
 #[derive(Clone)]
 enum Object {
     Input(Arc<Input>),
@@ -49,24 +49,24 @@ impl Object {
     }
 }
 
-/// The objects that are open.
+/// The open objects.
 #[derive(Default)]
 struct Objects {
     open: HashMap<u32, Object>,
     next: u32,
 }
 
-/// What moves objects.
+/// The threads and the client that move objects.
 struct Engine {
-    /// First, because they end first.
+    /// The first field, because the workers must end first.
     workers: Workers,
     caller: Arc<Caller>,
 }
 
-/// Makes the client of the stores.
+/// Creates the client of the stores.
 type Connect = Box<dyn Fn() -> Result<Arc<dyn Client>, Error> + Send + Sync>;
 
-/// The client of all stores that answer over HTTP. Credentials are looked for when they are needed.
+/// Returns the client of all stores over HTTP. It looks for credentials when they are needed.
 ///
 /// # Errors
 /// If the system has no threads for it, or no certificates.
@@ -74,10 +74,10 @@ pub fn connect(environment: Environment) -> Result<Arc<dyn Client>, Error> {
     Ok(Arc::new(Stores::connect(environment)?))
 }
 
-/// A disk whose inputs and outputs may be objects of a store: those that are named by URLs. Costs
-/// nothing until the first URL comes.
+/// A disk whose inputs and outputs may be objects of a store: those named by URLs. It costs nothing
+/// until the first URL is used.
 ///
-/// Dropping it gives up the outputs that are not published.
+/// Dropping it abandons unpublished outputs.
 pub struct ObjectDisk {
     local: Arc<dyn Disk>,
     settings: ObjectSettings,
@@ -91,7 +91,8 @@ pub struct ObjectDisk {
 }
 
 impl ObjectDisk {
-    /// Stores are found, and credentials taken, as the AWS tools do it. Nothing is looked for yet.
+    /// Creates a disk that finds stores and credentials as the AWS tools do. It doesn't look for
+    /// them yet.
     ///
     /// # Panics
     /// If a setting is out of its range.
@@ -99,7 +100,7 @@ impl ObjectDisk {
         ObjectDisk::with_environment(local, settings, Arc::new(of_process))
     }
 
-    /// The same with another environment than the process's.
+    /// Creates a disk that uses another environment than the process's.
     ///
     /// # Panics
     /// If a setting is out of its range.
@@ -113,7 +114,7 @@ impl ObjectDisk {
         ObjectDisk::connecting(local, settings, Box::new(connect))
     }
 
-    /// With a store of the caller's.
+    /// Creates a disk that uses the caller's client.
     ///
     /// # Panics
     /// If a setting is out of its range.
@@ -140,14 +141,14 @@ impl ObjectDisk {
         }
     }
 
-    /// The same, with a limit on the bytes of objects a second.
+    /// Adds a limit on the bytes per second of objects.
     #[must_use]
     pub fn with_rate(mut self, rate: Option<Arc<RateLimit>>) -> ObjectDisk {
         self.rate = rate;
         self
     }
 
-    /// How objects are moved, and what that takes.
+    /// Returns the settings: how objects are moved, and the resources for that.
     pub fn settings(&self) -> &ObjectSettings {
         &self.settings
     }
@@ -179,7 +180,7 @@ impl ObjectDisk {
         FileId(number | OBJECT_BIT)
     }
 
-    /// The object with this number; `None` for files of the disk below.
+    /// Returns the object with this number; `None` for files of the disk below.
     fn object(&self, file: FileId) -> Option<Object> {
         let number = file.0 & !OBJECT_BIT;
         (file.0 & OBJECT_BIT != 0)
@@ -190,7 +191,7 @@ impl ObjectDisk {
         self.objects.lock().open.remove(&(file.0 & !OBJECT_BIT))
     }
 
-    /// What no object store can do.
+    /// Returns the error for an operation that no object store supports.
     fn refuse<T>(&self, operation: Operation, path: &Path, what: &str) -> Result<T, Error> {
         let text = format!("an object store takes inputs and outputs, but {what}");
         Err(refusal(operation, path, Failure::new(Reason::Unusable, text)))
@@ -202,30 +203,30 @@ fn refusal(operation: Operation, path: &Path, failure: Failure) -> Error {
     Error::new(operation, path, std::io::Error::new(kind, failure.detail))
 }
 
-/// What a URL names.
+/// Parses the URL in a path.
 fn location(operation: Operation, path: &Path) -> Result<Location, Error> {
     Location::parse(path).map_err(|failure| refusal(operation, path, failure))
 }
 
-/// A number from what identifies something.
+/// Returns a number derived from `words`.
 fn number_of(words: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     words.hash(&mut hasher);
     hasher.finish()
 }
 
-/// The drive of a bucket.
+/// Returns the drive number of a bucket.
 fn drive_number(location: &Location) -> u64 {
     number_of((location.scheme, &location.bucket)) | STORE_BIT
 }
 
-/// A number for a tag, the same in every process.
+/// Returns a number for a tag, equal in every process.
 fn content_number(tag: &str) -> u64 {
     let digest = Md5::digest(tag.as_bytes());
     u64::from_be_bytes(digest[..8].try_into().expect("an MD5 has 16 bytes"))
 }
 
-/// Seconds since 1970 of an HTTP date.
+/// Returns the seconds since 1970 for an HTTP date.
 fn seconds(date: Option<&str>) -> i64 {
     let parsed = date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok());
     parsed.map_or(0, |time| time.timestamp().as_second())
@@ -369,7 +370,7 @@ impl Disk for ObjectDisk {
     }
 
     fn sync_name(&self, output: &Path) -> Result<(), Error> {
-        // An object that is there stays.
+        // The name of a published object is durable.
         if is_url(output) { Ok(()) } else { self.local.sync_name(output) }
     }
 
@@ -429,7 +430,8 @@ impl Disk for ObjectDisk {
     }
 
     fn sync(&self, file: FileId) -> Result<(), Error> {
-        // What the store has taken is durable, and the rest will be when it is published.
+        // The parts that the store has taken are durable; the rest will be when the object is
+        // published.
         if self.object(file).is_some() { Ok(()) } else { self.local.sync(file) }
     }
 
@@ -570,7 +572,7 @@ impl Disk for ObjectDisk {
     }
 }
 
-/// That versions of objects at this place can't be distinguished.
+/// Returns the notice that versions of objects at this place can't be distinguished.
 fn indistinct(object: &Location) -> String {
     let host = object.with_key("");
     format!(
@@ -579,7 +581,7 @@ fn indistinct(object: &Location) -> String {
     )
 }
 
-/// What is under way for an object is of no use any more.
+/// Stops the transfers of an object that is being closed.
 fn close(object: &Object) {
     match object {
         Object::Input(input) => input.stop.set(),

@@ -1,12 +1,13 @@
-//! The environment that settings and credentials come from.
+//! The environment from which settings and credentials are read.
 
 use std::sync::Arc;
 
-/// What a variable of the environment is.
+/// Returns the value of an environment variable.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// A variable of the process's environment, without the line end that one read from a file has at
-/// its end. A value with other control characters counts as not set: no request can hold it.
+/// Returns a variable of the process's environment without a line end, which a value read from a
+/// file may have. A value with other control characters counts as not set: no request can contain
+/// it.
 pub(crate) fn of_process(name: &str) -> Option<String> {
     std::env::var(name).ok().and_then(sendable)
 }

@@ -1,31 +1,31 @@
-//! Why a request to an object store failed, whether it is worth asking again, and what the user can
-//! do about it.
+//! Why a request to an object store failed, whether repeating it may help, and what the user can do
+//! about it.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xsort_disk::{Error, Operation, public_text};
 
-/// Why a request failed.
+/// The reason why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// The store asks for patience, or has an error of its own (429, 408, 500, 503).
+    /// The store asks to wait, or has an internal error (429, 408, 500, 503).
     Unavailable,
     /// No connection.
     Unreachable,
-    /// No answer, or no more bytes of it, within the time that is given to it.
+    /// No answer, or no further bytes of it, within the time limit.
     TimedOut,
-    /// The connection ended within an answer, or the answer has not the length that it should have.
+    /// The connection ended within an answer, or the answer has the wrong length.
     Cut,
-    /// What a store has taken is not what it was sent.
+    /// The bytes that a store has taken differ from those sent.
     Damaged,
-    /// What was read of an object is not what the store has, by its checksum.
+    /// The bytes read of an object don't match the store's checksum.
     DamagedRead,
     /// There are no credentials.
     NoCredentials,
-    /// The credentials were valid once.
+    /// The credentials have expired.
     Expired,
-    /// The store knows them, and says no; or doesn't know them.
+    /// The store rejects the credentials, or doesn't know them.
     Denied,
     /// There is no such bucket.
     NoBucket,
@@ -33,32 +33,32 @@ pub enum Reason {
     NoObject,
     /// There is no such upload: it was completed or aborted.
     NoUpload,
-    /// The object isn't the one that was asked about before.
+    /// The object is not the one that was opened.
     Changed,
-    /// There is an object already, and there must not be one.
+    /// There is already an object, and it must not be replaced.
     Exists,
-    /// The store has not got the parts that it was sent.
+    /// The store lacks parts that it was sent.
     LostPart,
-    /// What is there now is not what was sent.
+    /// The object that exists now differs from what was sent.
     Mismatch,
-    /// The store has taken everything, and there is no object of it.
+    /// The store has taken all parts, but there is no object.
     NotMade,
-    /// The store has taken everything, and what came of it couldn't be seen.
+    /// The store has taken all parts, but the result couldn't be inspected.
     Unseen,
-    /// What is asked for can't be asked of this store, or not with these settings.
+    /// The request isn't supported by this store, or not with these settings.
     Unusable,
-    /// The store refuses for another reason.
+    /// The store refuses for some other reason.
     Refused,
-    /// The answer isn't the document that was asked for: a page of HTML, say, or nothing.
+    /// The answer isn't the requested document: it is a page of HTML, for example, or empty.
     Unclear,
-    /// A list contradicts itself, or doesn't say whether it is whole.
+    /// A list contradicts itself, or doesn't say whether it is complete.
     Untrusted,
     /// The caller gave up.
     Stopped,
 }
 
 impl Reason {
-    /// Whether the same request may succeed in a moment.
+    /// Returns whether the same request may succeed in a moment.
     pub fn is_passing(self) -> bool {
         use Reason::{Cut, Damaged, TimedOut, Unavailable, Unreachable};
         matches!(self, Unavailable | Unreachable | TimedOut | Cut | Damaged)
@@ -76,13 +76,13 @@ impl Reason {
             Reason::TimedOut => io::ErrorKind::TimedOut,
             Reason::Cut => io::ErrorKind::ConnectionReset,
             Reason::Unusable => io::ErrorKind::Unsupported,
-            // Not `Interrupted`, which many take for a call to be made again.
+            // Not `Interrupted`, after which many callers repeat the call.
             Reason::Stopped => io::ErrorKind::ConnectionAborted,
             _ => io::ErrorKind::Other,
         }
     }
 
-    /// What the user can do where that depends on the store and its tools; Google's.
+    /// Returns what the user can do, if that depends on Google's store and tools.
     fn google_way_out(self) -> Option<&'static str> {
         Some(match self {
             Reason::Unreachable => {
@@ -101,7 +101,7 @@ impl Reason {
         })
     }
 
-    /// The same of Azure's.
+    /// Returns what the user can do, if that depends on Azure's store and tools.
     fn azure_way_out(self) -> Option<&'static str> {
         Some(match self {
             Reason::Unreachable => {
@@ -127,7 +127,8 @@ impl Reason {
         })
     }
 
-    /// What is wrong, and what the user can do, around what the store says.
+    /// Returns the texts that precede and follow the store's message: what is wrong, and what the
+    /// user can do.
     fn texts(self) -> (&'static str, &'static str) {
         match self {
             Reason::Unavailable => ("the store can't answer for now", "try again later"),
@@ -182,7 +183,7 @@ impl Reason {
         }
     }
 
-    /// The texts of what can become of an output.
+    /// Returns the texts for failures of outputs.
     fn upload_texts(self) -> (&'static str, &'static str) {
         match self {
             Reason::NoUpload => (
@@ -214,18 +215,18 @@ impl Reason {
 /// A request that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// What the store or the system says, on one line; may be empty.
+    /// The store's or the system's message, on one line; may be empty.
     pub detail: String,
 }
 
-/// Longest text of a store in a message, in characters.
+/// Maximum length of a store's text in a message, in characters.
 const DETAIL_MAX: usize = 300;
 
 impl Failure {
-    /// With the words of the store or of the system, which may be anything; URLs in them are
-    /// without their secrets.
+    /// Creates a failure with the store's or the system's text, which may be anything. Secrets in
+    /// URLs are hidden.
     pub fn new(reason: Reason, detail: impl Into<String>) -> Failure {
         let detail: String = detail.into();
         let detail = public_text(&detail);
@@ -233,35 +234,35 @@ impl Failure {
         Failure { reason, detail: detail.chars().take(DETAIL_MAX).map(printable).collect() }
     }
 
-    /// An error of the disk, about an object.
+    /// Returns the disk's error about an object.
     pub fn at(self, operation: Operation, url: impl Into<PathBuf>) -> Error {
         GaveUp { failure: self, attempts: 1, spent: Duration::ZERO }.at(operation, url)
     }
 }
 
-/// A request that failed for good, and what was tried.
+/// A request that failed permanently, with the attempts that were made.
 #[derive(Clone, Debug)]
 pub(crate) struct GaveUp {
     /// The last failure.
     pub(crate) failure: Failure,
     pub(crate) attempts: u32,
-    /// How long it was tried.
+    /// How long the request was tried.
     pub(crate) spent: Duration,
 }
 
 impl GaveUp {
-    /// Without a request.
+    /// Creates one without any request.
     pub(crate) fn at_once(reason: Reason, detail: &str) -> GaveUp {
         let failure = Failure::new(reason, detail);
         GaveUp { failure, attempts: 1, spent: Duration::ZERO }
     }
 
-    /// What is wrong, on one line.
+    /// Returns what is wrong, on one line.
     pub(crate) fn text(&self) -> String {
         self.text_with(None)
     }
 
-    /// The same with another way out.
+    /// Returns what is wrong, on one line, with another remedy if `way_out` is given.
     fn text_with(&self, way_out: Option<&'static str>) -> String {
         let Failure { reason, detail } = &self.failure;
         let (what, usual_way_out) = reason.texts();
@@ -282,14 +283,14 @@ impl GaveUp {
         text
     }
 
-    /// An error of the disk, about an object.
+    /// Returns the disk's error about an object.
     pub(crate) fn at(&self, operation: Operation, url: impl Into<PathBuf>) -> Error {
         let url = url.into();
         let source = self.source(&url);
         Error::new(operation, url, source)
     }
 
-    /// The same at a place in the object.
+    /// Returns the disk's error about an offset in an object.
     pub(crate) fn at_offset(
         &self,
         operation: Operation,

@@ -1,5 +1,5 @@
-//! An object that is read: ranges of the version that was there when it was opened, straight into
-//! the memory of the request.
+//! An object that is read: ranges of the version that existed when it was opened, read directly
+//! into the request's memory.
 
 use crate::checksums::Coverage;
 use crate::client::{Client, ObjectInfo, Version};
@@ -13,25 +13,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use xsort_disk::{Error, Operation, Request};
 
-/// Bytes of one answer at most: what is lost of a connection's work when it ends early is none of
-/// it, because the next request begins where it ended; but a store gives each request one machine.
+/// Maximum number of bytes of one answer. A connection that ends early loses no work, because the
+/// next request begins where it ended. But a store serves each request with one machine.
 const RANGE_BYTES: usize = 16 << 20;
 
-/// An object that is open for reading.
+/// An object open for reading.
 pub(crate) struct Input {
     pub(crate) location: Location,
     pub(crate) info: ObjectInfo,
     caller: Arc<Caller>,
-    /// Set when it is closed: what is still being read is of no use.
+    /// Set when the object is closed: data still being read is no longer needed.
     pub(crate) stop: Stop,
-    /// An answer didn't say that it is of the version that was opened.
+    /// True if an answer didn't confirm that it is of the version that was opened.
     is_doubtful: AtomicBool,
-    /// What was read, where the store keeps a checksum of the whole.
+    /// The ranges read, if the store has a checksum of the whole object.
     coverage: Option<Coverage>,
 }
 
 impl Input {
-    /// Opens the version that is `known`, or else asks which one is there.
+    /// Opens the version that is `known`; if that is `None`, requests the current version.
     pub(crate) fn open(
         caller: &Arc<Caller>,
         location: Location,
@@ -43,7 +43,7 @@ impl Input {
                 .head(&location, looking())
                 .map_err(|gave_up| gave_up.at(Operation::Open, &location))?,
         };
-        // Then no answer can say that it is of this version.
+        // Without a distinct version no answer can confirm it.
         let is_doubtful = AtomicBool::new(!info.is_distinct);
         let (caller, stop) = (Arc::clone(caller), Stop::default());
         let expected = info.checksums.expected();
@@ -51,7 +51,7 @@ impl Input {
         Ok(Input { location, info, caller, stop, is_doubtful, coverage })
     }
 
-    /// Whether every answer said that it is of the version that was opened.
+    /// Returns whether every answer confirmed that it is of the version that was opened.
     pub(crate) fn is_of_one_version(&self) -> bool {
         !self.is_doubtful.load(Ordering::Relaxed)
     }
@@ -68,7 +68,7 @@ impl Input {
         Err(Failure::new(Reason::Changed, "").at(Operation::Read, &self.location))
     }
 
-    /// Removes the object that was opened, and no other.
+    /// Removes the object that was opened; fails if it was replaced.
     pub(crate) fn remove(&self) -> Result<(), Error> {
         self.check_unchanged()?;
         self.caller
@@ -76,7 +76,7 @@ impl Input {
             .map_err(|gave_up| gave_up.at(Operation::Remove, &self.location))
     }
 
-    /// Does a read that was submitted.
+    /// Carries out a submitted read.
     pub(crate) fn read(&self, request: &mut Request) -> Result<(), Error> {
         let present = self.info.bytes.saturating_sub(request.offset);
         let bytes = usize::try_from(present).unwrap_or(usize::MAX).min(request.bytes);
@@ -101,7 +101,7 @@ impl Input {
         Ok(())
     }
 
-    /// Reads one range, in as many answers as it takes.
+    /// Reads one range, with as many requests as needed.
     fn read_range(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
         let mut arrived = 0;
         let mut tries = self.caller.tries();
@@ -125,23 +125,23 @@ impl Input {
         Ok(())
     }
 
-    /// Which version it is.
+    /// Returns the version that was opened.
     pub(crate) fn version(&self) -> &Version {
         &self.info.version
     }
 }
 
-/// The memory of a range, while an answer fills it.
+/// The memory of a range while an answer fills it.
 struct Receiver<'a> {
     client: &'a dyn Client,
     input: &'a Input,
     into: &'a mut [u8],
-    /// How much of it is filled.
+    /// Number of bytes filled so far.
     arrived: &'a mut usize,
 }
 
 impl Receiver<'_> {
-    /// Takes one answer, which must have the bytes that were asked for and no more.
+    /// Receives one answer, which must have exactly the requested bytes.
     fn receive(self, asked: std::ops::Range<u64>) -> Result<(), Failure> {
         let Receiver { client, input, into, arrived } = self;
         let before = *arrived;
@@ -155,7 +155,7 @@ impl Receiver<'_> {
         }
         while let Some(bytes) = body.next(&input.stop)? {
             let Some(room) = into[*arrived..].get_mut(..bytes.len()) else {
-                // What it has too many may as well have come first.
+                // The surplus bytes may as well have come first.
                 *arrived = before;
                 return Err(Failure::new(Reason::Cut, "an answer with more bytes than asked for"));
             };

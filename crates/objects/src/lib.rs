@@ -1,4 +1,4 @@
-//! Object stores as a disk: inputs and outputs that are named by URLs, beside files.
+//! Object stores as a disk: inputs and outputs named by URLs, in addition to files.
 //!
 //! ```text
 //!  pipeline ──Request──> ObjectDisk ──(a path)──> the local disk
@@ -16,39 +16,41 @@
 //!
 //! | files | idea |
 //! |---|---|
-//! | `disk`, `settings` | the disk, and what it takes |
+//! | `disk`, `settings` | the disk, and its settings |
 //! | `limits`, `cost` | settings for a job, by its memory; how many requests it makes |
-//! | `location`, `failure`, `stop` | what a URL names; what went wrong and the way out; giving up |
-//! | `client` | what is asked of a store |
-//! | `checksums/` | what it says of bytes, compared with what was sent and what is read |
-//! | `retry`, `workers` | asking again; the threads that ask |
-//! | `input`, `listing` | an object that is read; what is at a URL and below it |
-//! | `list_check` | which lists of objects are taken |
-//! | `bucket` | the same without a disk, and uploads that killed jobs left |
-//! | `upload/` | an object that is written: parts, how they are sent and become an object |
-//! | `stores`, `requests/` | stores over HTTP: what is asked of them; requests and answers |
-//! | `s3/`, `gs/`, `az/`, `environment` | where each kind of store is, and credentials |
-//! | `az/blobs` | the requests of Azure's that no other store has |
+//! | `location`, `failure`, `stop` | a URL's parts; failures and their remedies; cancellation |
+//! | `client` | the interface of a store |
+//! | `checksums/` | a store's checksums, compared with the bytes sent and read |
+//! | `retry`, `workers` | repeating requests; the threads that make them |
+//! | `input`, `listing` | an object that is read; the objects at a URL and below it |
+//! | `list_check` | checks that a list of objects can be trusted |
+//! | `bucket` | objects without a disk, and uploads that killed jobs left |
+//! | `upload/` | an object that is written: its parts, how they are sent and become an object |
+//! | `stores`, `requests/` | stores over HTTP: their interface; requests and answers |
+//! | `s3/`, `gs/`, `az/`, `environment` | the address of each kind of store, and credentials |
+//! | `az/blobs` | Azure's requests that no other store has |
 //! | `sim/` | a simulated store, in which everything can fail |
 //!
-//! What always holds:
+//! Guarantees:
 //!
-//! - *One version.* All that is read of an object is of the version that was there when it was
-//!   opened, byte for byte: each range is asked for on that condition, its place and length are
-//!   compared, and what comes short is asked for again from where it ended.
-//! - *Whole or not at all.* An output appears when all its parts are in the store with the lengths
-//!   and checksums that were sent, and then it is looked at once more. Every other way out removes
-//!   what was sent: an error, closing, dropping the disk, and [`abandon_uploads`] for a process
-//!   that ends at once. An upload whose beginning got no answer may stay; it has no bytes. Of Azure
-//!   nothing can be removed: what was sent is seen by nobody, and vanishes after a week. Only a
-//!   persistent output stays under way, until it is published or removed, and none of its parts
-//!   becomes a part of the object that isn't in the store as it was sent.
-//! - *Memory.* Beside the leases of requests never more than [`ObjectSettings::memory_bytes`], and
-//!   no writer waits for ever for a part of it (`upload/mod.rs` has the proof).
-//! - *Time.* A request is made again for [`RetryPolicy::give_up_after`]; the error says how often
-//!   and how long. No time limit spans a stall of the caller's.
+//! - *One version.* All data read from an object is of the version that existed when it was opened,
+//!   byte for byte. Each range is requested on that condition, its offset and length are checked,
+//!   and missing bytes are requested again from where the answer ended.
+//! - *Complete or not at all.* An output appears when all its parts are in the store with the
+//!   lengths and checksums that were sent; then it is inspected once more. In every other case the
+//!   sent parts are removed: after an error, on closing, on dropping the disk, and by
+//!   [`abandon_uploads`] for a process that ends at once. An upload whose beginning got no answer
+//!   may remain; it has no bytes. Azure can't remove parts: they are invisible, and vanish after a
+//!   week. Only a persistent output stays under way until it is published or removed. A part of it
+//!   becomes part of the object only if the store has it as it was sent.
+//! - *Memory.* In addition to the leases of requests, never more than
+//!   [`ObjectSettings::memory_bytes`]. No writer waits for ever for a part of it (`upload/mod.rs`
+//!   has the proof).
+//! - *Time.* A request is repeated for [`RetryPolicy::give_up_after`]; the error says how often and
+//!   how long. The caller's stalls don't count towards a time limit.
 //!
-//! Reads of 1 MiB are requests of 1 MiB: neighbours aren't joined. Knows nothing of keys or order.
+//! A read of 1 MiB is a request of 1 MiB: neighbouring reads aren't joined. The crate knows nothing
+//! of keys or order.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! How the objects of a job are moved, and how much of its memory that takes.
+//! How a job's objects are moved, and how much of its memory that takes.
 
 use crate::cost::Requests;
 use crate::disk::ObjectDisk;
@@ -8,28 +8,28 @@ use std::sync::Arc;
 use std::time::Duration;
 use xsort_disk::{ALIGNMENT, Disk, RateLimit, is_url};
 
-/// Objects take at most this share of the memory, as long as that is enough for them.
+/// Objects take at most one in this many bytes of the memory, if that is enough for them.
 const MEMORY_SHARE: u64 = 4;
-/// With less memory for writing parts are as small as S3 takes them.
+/// With less memory for writing, parts have the smallest size that S3 accepts.
 const SMALL_PART_BYTES: u64 = 5 << 20;
 const CONNECTIONS_MIN: usize = 2;
-/// Ranges of inputs are so small that the memory holds at least so many of them.
+/// Ranges of inputs are so small that the memory could hold at least this many of them.
 const READS_PER_MEMORY: u64 = 128;
 const READ_BYTES_MIN: u64 = 1 << 20;
-/// Bytes of data for which a job with objects has memory at least.
+/// Minimum memory for data of a job with objects, in bytes.
 const DATA_BYTES_MIN: u64 = 4 << 20;
 
-/// What a job does with objects.
+/// A job's use of objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ObjectUse {
-    /// Inputs are objects.
+    /// True if inputs are objects.
     pub reads: bool,
-    /// The output is one.
+    /// True if the output is an object.
     pub writes: bool,
 }
 
 impl ObjectUse {
-    /// As the paths of the command say it.
+    /// Returns the use of objects according to the command's paths.
     pub fn of<P: AsRef<Path>>(
         inputs: impl IntoIterator<Item = P>,
         output: Option<&Path>,
@@ -41,29 +41,30 @@ impl ObjectUse {
     }
 }
 
-/// What a user has said about it.
+/// Settings that the user gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GivenLimits {
-    /// Bytes of a part, 5 MiB to 5 GiB.
+    /// Size of a part in bytes, 5 MiB to 5 GiB.
     pub part_bytes: Option<u64>,
-    /// Requests at once.
+    /// Maximum number of concurrent requests.
     pub connections: Option<u16>,
-    /// The output must not replace an object.
+    /// If set, the output must not replace an object.
     pub no_clobber: bool,
-    /// The output is read back and compared with what was written.
+    /// If set, the output is read back and compared with the written data.
     pub verify_output: bool,
 }
 
-/// How the objects of a job are moved.
+/// How a job's objects are moved.
 #[derive(Clone, Debug)]
 pub struct ObjectLimits {
     settings: ObjectSettings,
-    /// Bytes of the memory that this takes.
+    /// Bytes of memory that this takes.
     pub taken_bytes: u64,
 }
 
 impl ObjectLimits {
-    /// The limits of a job with `threads` threads and so much memory; `None` if it has no objects.
+    /// Decides the limits of a job with `threads` threads and `budget_bytes` bytes of memory.
+    /// Returns `None` if it has no objects.
     pub fn decide(
         objects: ObjectUse,
         given: GivenLimits,
@@ -111,7 +112,8 @@ impl ObjectLimits {
         last
     }
 
-    /// The same for a job that waits so long for what doesn't answer, has it ever answered or not.
+    /// Sets how long the job repeats requests without success, whether or not the store has ever
+    /// answered.
     #[must_use]
     pub fn giving_up_after(mut self, time: Duration) -> ObjectLimits {
         let retry = &mut self.settings.retry;
@@ -120,13 +122,13 @@ impl ObjectLimits {
         self
     }
 
-    /// Bytes of memory with which a job can begin.
+    /// Returns the minimum memory with which a job can begin, in bytes.
     pub fn needed_bytes(&self) -> u64 {
         self.taken_bytes + DATA_BYTES_MIN
     }
 
-    /// Requests of a job with these inputs and this output, of so many bytes each, of which `lists`
-    /// were made to find the inputs.
+    /// Returns the requests of a job with these inputs and this output, each with its size in
+    /// bytes. `lists` list requests were made to find the inputs.
     pub fn requests<'p>(
         &self,
         inputs: impl IntoIterator<Item = (&'p Path, u64)>,
@@ -146,7 +148,7 @@ impl ObjectLimits {
         all
     }
 
-    /// This disk, on which URLs are objects.
+    /// Returns a disk on which URLs are objects, on top of `local`.
     pub fn disk(&self, local: Arc<dyn Disk>, rate: Option<Arc<RateLimit>>) -> Arc<dyn Disk> {
         Arc::new(ObjectDisk::new(local, self.settings.clone()).with_rate(rate))
     }

@@ -1,39 +1,39 @@
-//! What is checked of a list of objects, from one page to the next: nothing in it is there twice,
-//! nothing is missing as far as that can be seen, and it comes to an end.
+//! Checks a list of objects from page to page: no object appears twice, none is missing as far as
+//! can be detected, and the list ends.
 //!
-//! A list is the only word of a store on what there is. A page that is lost, or comes again, is
-//! nothing that a later count would notice.
+//! Only a list tells which objects a store has. If a page is lost or repeated, no later count would
+//! notice it.
 
 use crate::client::ListedPage;
 use crate::failure::{Failure, Reason};
 use std::collections::HashSet;
 
-/// Pages without an object that may follow each other. Azure sends such pages.
+/// Maximum number of consecutive pages without objects. Azure sends such pages.
 const EMPTY_PAGES_MAX: usize = 10_000;
 
-/// What was seen of a list so far.
+/// The state of checking a list.
 pub(crate) struct ListCheck<'l> {
     prefix: &'l str,
     /// The last key.
     last: Option<String>,
-    /// The orders that all keys have had so far.
+    /// The orders that all keys so far agree with.
     orders: Vec<Order>,
-    /// The names of the next page since the last page that had an object.
+    /// The names of next pages since the last page with an object.
     names: HashSet<String>,
 }
 
 impl ListCheck<'_> {
-    /// Of a list of the keys that begin with `prefix`.
+    /// Creates the check of a list of the keys that begin with `prefix`.
     pub(crate) fn new(prefix: &str) -> ListCheck<'_> {
         let orders = vec![Order::Bytes, Order::Directories, Order::Utf16];
         ListCheck { prefix, last: None, orders, names: HashSet::new() }
     }
 
-    /// Takes the next page.
+    /// Checks the next page.
     ///
     /// # Errors
-    /// [`Reason::Untrusted`] if a key is there twice, out of order or beside the prefix, or if the
-    /// list doesn't come further.
+    /// [`Reason::Untrusted`] if a key appears twice, is out of order or doesn't begin with the
+    /// prefix, or if the list doesn't advance.
     pub(crate) fn take(&mut self, page: &ListedPage) -> Result<(), Failure> {
         for object in &page.objects {
             self.take_key(&object.key)?;
@@ -72,20 +72,20 @@ impl ListCheck<'_> {
     }
 }
 
-/// An order that the keys of a list may have. In each of them no key comes twice, and all keys that
-/// begin alike follow each other.
+/// An order that a list's keys may have. In each of them no key appears twice, and all keys that
+/// begin alike are adjacent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    /// Of their bytes: S3's and Google's.
+    /// By bytes: S3's and Google's order.
     Bytes,
-    /// Of the names between slashes: that of stores which have directories.
+    /// By the names between slashes: the order of stores that have directories.
     Directories,
-    /// Of their 16-bit units: that of stores which keep keys as Java has them.
+    /// By 16-bit units: the order of stores that represent keys as Java does.
     Utf16,
 }
 
 impl Order {
-    /// Whether a key may follow another one.
+    /// Returns whether `next` may follow `one`.
     fn rises(self, one: &str, next: &str) -> bool {
         let lowest_slash = |byte: u8| (byte != b'/').then_some(byte);
         match self {
@@ -96,7 +96,7 @@ impl Order {
     }
 }
 
-/// A list that isn't taken.
+/// Returns the failure for a list that can't be trusted.
 pub(crate) fn untrusted(text: impl Into<String>) -> Failure {
     Failure::new(Reason::Untrusted, text)
 }
@@ -111,7 +111,7 @@ mod tests {
         ListedPage { objects: keys.iter().map(listed).collect(), next: next.map(str::to_owned) }
     }
 
-    /// What is wrong with these pages, each with the name of the next one.
+    /// Returns what is wrong with these pages, each with the name of the next page.
     fn wrong(pages: &[(&[&str], &str)]) -> Option<String> {
         let mut check = ListCheck::new("p/");
         let taken = pages.iter().try_for_each(|(keys, name)| {

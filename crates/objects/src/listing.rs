@@ -1,6 +1,6 @@
-//! What is at a URL: an object, a prefix of objects as a directory of files, or nothing.
+//! Finds out what is at a URL: an object, a prefix of objects as a directory of files, or nothing.
 //!
-//! What a list says may be a moment old, as the store has it: who opens an object asks for it anew.
+//! A list may be slightly outdated: opening an object requests its information again.
 
 use crate::ahead::Ahead;
 use crate::client::{Listed, ListedPage};
@@ -12,7 +12,8 @@ use crate::stop::looking;
 use std::ops::ControlFlow;
 use xsort_disk::{Error, Found, ListedFile, Operation};
 
-/// What is at a URL. A bucket, and what ends in a slash, is a prefix, whatever is below it.
+/// Returns what is at a URL. A bucket, and a URL that ends in a slash, is a prefix, whatever is
+/// below it.
 pub(crate) fn find(caller: &Caller, location: &Location, ahead: &Ahead) -> Result<Found, Error> {
     let is_prefix = location.key.is_empty() || location.key.ends_with('/');
     if location.scheme.is_store() && is_prefix {
@@ -42,8 +43,8 @@ pub(crate) fn find(caller: &Caller, location: &Location, ahead: &Ahead) -> Resul
     }
 }
 
-/// Passes all objects whose keys begin with that of `prefix` to `found`, without those that stand
-/// for directories: they end in a slash, and have no bytes.
+/// Passes all objects whose keys begin with `prefix` to `found`, except those that represent
+/// directories: they end in a slash and are empty.
 pub(crate) fn list(
     caller: &Caller,
     prefix: &Location,
@@ -55,10 +56,10 @@ pub(crate) fn list(
     })
 }
 
-/// Passes all objects whose keys begin with that of `prefix` to `found`, page by page.
+/// Passes all objects whose keys begin with `prefix` to `found`, page by page.
 ///
 /// # Errors
-/// What the store said, and what is wrong with its list. Then some objects may have been passed.
+/// The store's error, or what is wrong with its list. Some objects may have been passed before.
 pub(crate) fn walk(
     caller: &Caller,
     prefix: &Location,

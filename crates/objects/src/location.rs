@@ -1,8 +1,8 @@
-//! Where an object is: the parts of its URL.
+//! The location of an object: the parts of its URL.
 //!
-//! What follows `s3://bucket/` is the key, byte for byte, as the AWS tools take it: nothing in it
-//! is decoded, so spaces, `+` and `%` mean themselves. What follows `https://` is a URL as a
-//! browser takes it, and is sent as it is.
+//! The text after `s3://bucket/` is the key, byte for byte, as in the AWS tools: nothing in it is
+//! decoded, so spaces, `+` and `%` mean themselves. The text after `https://` is a URL as in a
+//! browser, and is sent unchanged.
 
 use crate::failure::{Failure, Reason};
 use std::fmt;
@@ -10,10 +10,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use xsort_disk::DisplayPath;
 
-/// How an object is asked for.
+/// The kind of an object's URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scheme {
-    /// `s3://`: Amazon S3, or another store that speaks its language.
+    /// `s3://`: Amazon S3, or another store with its interface.
     S3,
     /// `gs://`: Google's Cloud Storage.
     Gs,
@@ -28,18 +28,18 @@ pub enum Scheme {
 impl Scheme {
     const ALL: [Scheme; 5] = [Scheme::S3, Scheme::Gs, Scheme::Az, Scheme::Https, Scheme::Http];
 
-    /// Whether it has buckets of objects, which can be listed and written.
+    /// Returns whether it has buckets of objects, which can be listed and written.
     pub fn is_store(self) -> bool {
         matches!(self, Scheme::S3 | Scheme::Gs | Scheme::Az)
     }
 
-    /// Whether its uploads are listed and aborted: Azure has parts of names only, which nobody sees
-    /// and which vanish after a week.
+    /// Returns whether its uploads can be listed and aborted. Azure only has parts that belong to a
+    /// name, are invisible, and vanish after a week.
     pub(crate) fn has_uploads(self) -> bool {
         matches!(self, Scheme::S3 | Scheme::Gs)
     }
 
-    /// What URLs begin with.
+    /// Returns the beginning of its URLs.
     pub fn prefix(self) -> &'static str {
         match self {
             Scheme::S3 => "s3://",
@@ -51,22 +51,22 @@ impl Scheme {
     }
 }
 
-/// An object of a store, or a prefix of many.
+/// An object in a store, or a prefix of many objects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Location {
-    /// How it is asked for.
+    /// The kind of URL.
     pub scheme: Scheme,
     /// The bucket; for HTTP the host, with its port if there is one.
     pub bucket: String,
-    /// The key; for HTTP the path and the query. Without the slash before it.
+    /// The key; for HTTP the path and the query. Without the slash in front of it.
     pub key: String,
 }
 
 impl Location {
-    /// Takes a URL apart. The key may be empty: then it is the whole bucket.
+    /// Parses a URL. An empty key means the whole bucket.
     ///
     /// # Errors
-    /// If it is no URL of a store that is supported, or has no bucket, or a key that can't be sent.
+    /// If it is no URL of a supported store, or has no bucket, or its key can't be sent.
     pub fn parse(path: &Path) -> Result<Location, Failure> {
         let refuse = |text: &str| Failure::new(Reason::Unusable, text);
         let url = std::str::from_utf8(path.as_os_str().as_bytes())
@@ -89,7 +89,8 @@ impl Location {
         if scheme.is_store() && !bucket.chars().all(is_plain) {
             return Err(refuse("no bucket has such a name: letters, digits, '-', '.' and '_'"));
         }
-        // Every HTTP client takes such a segment for a step in a tree, whatever encodes it.
+        // Every HTTP client treats such a segment as a step in a directory tree, however it is
+        // encoded.
         let path = key.split(['?', '#']).next().filter(|_| !scheme.is_store()).unwrap_or(key);
         if path.split('/').any(|segment| segment == "." || segment == "..") {
             return Err(refuse("a key with the segment '.' or '..' can't be sent over HTTP"));
@@ -97,10 +98,10 @@ impl Location {
         Ok(Location { scheme, bucket: bucket.to_owned(), key: key.to_owned() })
     }
 
-    /// As [`parse`](Location::parse), of one object.
+    /// Parses the URL of an object, like [`parse`](Location::parse).
     ///
     /// # Errors
-    /// Also if the URL names a bucket only.
+    /// The errors of [`parse`](Location::parse), or if the URL only names a bucket.
     pub fn of_object(path: &Path) -> Result<Location, Failure> {
         let location = Location::parse(path)?;
         if location.scheme.is_store() && location.key.is_empty() {
@@ -109,10 +110,11 @@ impl Location {
         Ok(location)
     }
 
-    /// As [`of_object`](Location::of_object), of one that is written.
+    /// Parses the URL of an object to be written, like [`of_object`](Location::of_object).
     ///
     /// # Errors
-    /// Also if the URL ends in a slash, as those of directories do.
+    /// The errors of [`of_object`](Location::of_object), or if the URL ends in a slash like a
+    /// directory's.
     pub fn of_output(path: &Path) -> Result<Location, Failure> {
         let location = Location::of_object(path)?;
         if location.scheme.is_store() && location.key.ends_with('/') {
@@ -122,17 +124,17 @@ impl Location {
         Ok(location)
     }
 
-    /// The same bucket, another key.
+    /// Returns the location of another key in the same bucket.
     pub fn with_key(&self, key: impl Into<String>) -> Location {
         Location { key: key.into(), ..self.clone() }
     }
 
-    /// The URL, from which [`parse`](Location::parse) makes this again.
+    /// Returns the URL, which [`parse`](Location::parse) parses to this location.
     pub fn url(&self) -> PathBuf {
         PathBuf::from(self.text())
     }
 
-    /// The same as a text, with the secrets that it may have: not for messages.
+    /// Returns the URL as a text, including any secrets in it: not for messages.
     pub fn text(&self) -> String {
         format!("{}{}/{}", self.scheme.prefix(), self.bucket, self.key)
     }
@@ -145,7 +147,7 @@ impl From<&Location> for PathBuf {
 }
 
 impl fmt::Display for Location {
-    /// For people: without secrets.
+    /// Writes the URL for people, without secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", DisplayPath(self.url()))
     }

@@ -1,7 +1,7 @@
-//! Asking again: exponential pauses with jitter, within a bound of time that the error says.
+//! Repeats requests, with exponential pauses and jitter, within a time limit that the error states.
 //!
-//! What counts is how long one request was tried for: its attempts and the pauses between them. No
-//! clock is shared, so a pipeline that stalls for minutes costs no request its time.
+//! The limit applies to the time of one request: its attempts and the pauses between them. Requests
+//! share no clock, so a pipeline that stalls for minutes takes no time from a request.
 
 use crate::client::{Client, ObjectInfo};
 use crate::failure::{Failure, GaveUp};
@@ -14,15 +14,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use xsort_disk::RateLimit;
 
-/// How long is tried what nobody waits for.
+/// Time limit for requests whose result isn't awaited.
 const HURRIED_TIME: Duration = Duration::from_secs(5);
 
-/// A client that is asked again.
+/// A client whose requests are repeated.
 pub(crate) struct Caller {
     pub(crate) client: Arc<dyn Client>,
     policy: RetryPolicy,
     rate: Option<Arc<RateLimit>>,
-    /// Whether the store has ever answered for good, be it by a refusal.
+    /// Whether the store has ever given a final answer, even a refusal.
     is_reached: AtomicBool,
 }
 
@@ -35,14 +35,14 @@ impl Caller {
         Caller { client, policy, rate, is_reached: AtomicBool::new(false) }
     }
 
-    /// Waits until so many bytes of an object may be moved.
+    /// Waits until `bytes` bytes of an object may be moved.
     pub(crate) fn pass(&self, bytes: u64) {
         if let Some(rate) = &self.rate {
             rate.pass(bytes);
         }
     }
 
-    /// The same for what is done at the end of a process that doesn't wait.
+    /// Returns a caller with a short time limit, for the end of a process that doesn't wait.
     pub(crate) fn hurried(&self) -> Caller {
         let policy = RetryPolicy {
             give_up_after: HURRIED_TIME,
@@ -52,7 +52,7 @@ impl Caller {
         Caller::new(Arc::clone(&self.client), policy, None)
     }
 
-    /// Makes a request until it succeeds or fails for good.
+    /// Repeats a request until it succeeds or fails permanently.
     pub(crate) fn call<T>(
         &self,
         stop: &Stop,
@@ -67,12 +67,12 @@ impl Caller {
         }
     }
 
-    /// What is there.
+    /// Requests an object's information.
     pub(crate) fn head(&self, object: &Location, stop: &Stop) -> Result<ObjectInfo, GaveUp> {
         self.call(stop, |client| client.head(object, stop))
     }
 
-    /// For a caller that makes progress between two attempts.
+    /// Returns the attempts of a request, for callers that make progress between two attempts.
     pub(crate) fn tries(&self) -> Tries<'_> {
         Tries { caller: self, attempts: 0, spent: Duration::ZERO, next_pause: None }
     }
@@ -87,7 +87,7 @@ pub(crate) struct Tries<'c> {
 }
 
 impl Tries<'_> {
-    /// One attempt.
+    /// Makes one attempt.
     pub(crate) fn attempt<T>(
         &mut self,
         request: impl FnOnce(&dyn Client) -> Result<T, Failure>,
@@ -102,7 +102,8 @@ impl Tries<'_> {
         answer
     }
 
-    /// The last attempt brought a part of what was asked for: it counts as the first one.
+    /// Records that the last attempt brought a part of the requested bytes: it counts as the first
+    /// attempt.
     pub(crate) fn has_progressed(&mut self) {
         (self.attempts, self.spent, self.next_pause) = (1, Duration::ZERO, None);
     }
@@ -110,7 +111,7 @@ impl Tries<'_> {
     /// Waits before the next attempt.
     ///
     /// # Errors
-    /// If the failure is for good, or the time is over.
+    /// If the failure is permanent, or the time limit is reached.
     pub(crate) fn pause(&mut self, failure: Failure, stop: &Stop) -> Result<(), GaveUp> {
         let policy = &self.caller.policy;
         let is_reached = self.caller.is_reached.load(Ordering::Relaxed);
@@ -120,8 +121,8 @@ impl Tries<'_> {
             return Err(GaveUp { failure, attempts: self.attempts, spent: self.spent });
         }
         let pause = self.next_pause.unwrap_or(policy.first_pause);
-        // The last attempt is at the end of the time, and not where a whole pause would pass it:
-        // pauses double, so that could be after half of it.
+        // The last attempt is at the end of the time limit, not at the last whole pause within it:
+        // pauses double, so that could be after half of the time.
         let shorter = if pause < left { pause.mul_f64(1.0 - random_share() / 2.0) } else { left };
         self.caller.client.pause(shorter, stop);
         self.spent += shorter;
@@ -130,7 +131,7 @@ impl Tries<'_> {
     }
 }
 
-/// A number from 0 to 1, another one each time.
+/// Returns a random number from 0 to 1.
 fn random_share() -> f64 {
     let random = RandomState::new().build_hasher().finish();
     (random >> 11) as f64 / (1u64 << 53) as f64
@@ -142,7 +143,7 @@ mod tests {
     use crate::failure::Reason;
     use crate::sim::{SimStore, StoreOptions};
 
-    /// How long a request that always fails is tried.
+    /// Returns how long a request that always fails is repeated.
     fn spent(seconds: u64) -> Duration {
         let policy = RetryPolicy {
             give_up_after: Duration::from_secs(seconds),
@@ -164,7 +165,7 @@ mod tests {
     fn all_of_the_time_is_used_and_the_last_attempt_is_at_its_end() {
         for seconds in [0, 1, 5, 10, 30, 120] {
             let found = spent(seconds);
-            // Attempts take their own time, too, the last one beyond the end.
+            // Attempts take time, too; the last one ends after the limit.
             let least = Duration::from_secs(seconds);
             assert!(
                 (least..least + Duration::from_secs(5)).contains(&found),

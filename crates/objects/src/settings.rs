@@ -1,40 +1,40 @@
-//! How objects are moved, and how much memory that takes.
+//! Settings for moving objects, and the memory that this takes.
 
 use std::time::Duration;
 use xsort_disk::ALIGNMENT;
 
-/// Most parts of an object.
+/// Maximum number of parts of an object.
 pub(crate) const PARTS_MAX: u64 = 10_000;
-/// Least bytes of a part of S3 that isn't the last one.
+/// Minimum size of a part for S3, except for the last one.
 const S3_PART_BYTES_MIN: u64 = 5 << 20;
 /// Parts grow by whole MiBs.
 const PART_STEP: u64 = 1 << 20;
-/// Most bytes of a part.
+/// Maximum size of a part.
 const PART_BYTES_MAX: u64 = 5 << 30;
-/// Most bytes of a range: its round trip takes less time than its bytes.
+/// Maximum size of a range: large enough that the round trip takes less time than the bytes.
 pub(crate) const READ_BYTES_MAX: u64 = 8 << 20;
-/// What the HTTP client has in memory for each connection: at most 400 KiB of an answer that nobody
-/// has taken yet (hyper), as much on its way out, and TLS.
+/// Memory of the HTTP client for each connection: at most 400 KiB of an answer that has not been
+/// taken yet (hyper), as much of outgoing data, and TLS.
 const CONNECTION_BYTES: u64 = 1 << 20;
 
-/// How objects are moved.
+/// Settings for moving objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectSettings {
-    /// Bytes of a part of an output, in whole pages; S3 takes 5 MiB to 5 GiB. An output has 10,000
-    /// parts at most.
+    /// Size in bytes of a part of an output, a multiple of the page size; S3 accepts 5 MiB to 5
+    /// GiB. An output has at most 10,000 parts.
     pub part_bytes: u64,
-    /// Bytes of a range of an input that is read whole, in whole pages.
+    /// Size in bytes of a range of an input that is read completely, a multiple of the page size.
     pub read_bytes: u64,
-    /// Requests at once.
+    /// Maximum number of concurrent requests.
     pub connections: usize,
-    /// How many ranges of an output are written side by side, each of them by ascending offsets:
-    /// the sort's threads. With more than this a sort may wait for ever.
+    /// Number of ranges of an output that are written concurrently, each by ascending offsets: the
+    /// sort's threads. If a sort writes more ranges, it may wait for ever.
     pub writers: usize,
-    /// An output must not replace an object.
+    /// If set, an output must not replace an object.
     pub no_clobber: bool,
-    /// An output is read back once it is there, and compared with what was written.
+    /// If set, an output is read back after it was published, and compared with the written data.
     pub verify_output: bool,
-    /// How often requests are made again.
+    /// How requests are repeated.
     pub retry: RetryPolicy,
 }
 
@@ -52,18 +52,18 @@ impl Default for ObjectSettings {
     }
 }
 
-/// How often requests are made again that failed for a passing reason.
+/// How requests are repeated that failed for a passing reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// The pause before the second attempt; each later one is twice as long, less up to a half by
-    /// chance.
+    /// The pause before the second attempt. Each later pause is twice as long, minus a random part
+    /// of at most half.
     pub first_pause: Duration,
     /// The longest pause.
     pub longest_pause: Duration,
-    /// How long it is tried. Bytes that arrive begin this time anew.
+    /// Time limit for repeating a request. It starts anew when bytes arrive.
     pub give_up_after: Duration,
-    /// The same while the store has answered nothing yet that counts: then most likely a name is
-    /// wrong, or it isn't this job that has to wait.
+    /// Time limit while the store has not given any final answer: then most likely a name is wrong,
+    /// or waiting for the store is not this job's task.
     pub give_up_unreached_after: Duration,
 }
 
@@ -79,36 +79,36 @@ impl Default for RetryPolicy {
 }
 
 impl ObjectSettings {
-    /// The same with parts so large that an output of so many bytes can be made of them.
+    /// Returns the settings with parts large enough for an output of `bytes` bytes.
     pub fn for_output(self, bytes: u64) -> ObjectSettings {
         let needed = bytes.div_ceil(PARTS_MAX).next_multiple_of(PART_STEP);
         ObjectSettings { part_bytes: self.part_bytes.max(needed), ..self }
     }
 
-    /// The longest output, in bytes.
+    /// Returns the maximum length of an output, in bytes.
     pub fn output_bytes_max(&self) -> u64 {
         self.part_bytes.saturating_mul(PARTS_MAX)
     }
 
-    /// What an output under way takes at most, in bytes, beside the leases of requests: the parts
-    /// that are being filled or sent, and the buffers of connections. Inputs alone take only the
-    /// latter.
+    /// Returns the maximum memory of an unpublished output, in bytes, in addition to the leases of
+    /// requests: the parts that are being filled or sent, and the buffers of connections. Inputs
+    /// alone need only the latter.
     pub fn memory_bytes(&self) -> u64 {
         self.part_buffers() as u64 * self.part_bytes + self.input_memory_bytes()
     }
 
-    /// What inputs take at most, in bytes, beside the leases of requests.
+    /// Returns the maximum memory of inputs, in bytes, in addition to the leases of requests.
     pub fn input_memory_bytes(&self) -> u64 {
         self.connections as u64 * CONNECTION_BYTES
     }
 
-    /// How many parts can be in memory at once: so many that no writer waits for ever (see
-    /// `upload`), and that each connection has one while each writer fills another.
+    /// Returns the number of parts that can be in memory: enough that no writer waits for ever (see
+    /// `upload`), and that each connection can send one while each writer fills another.
     pub(crate) fn part_buffers(&self) -> usize {
         (3 * self.writers + 3).max(self.connections + self.writers + 2)
     }
 
-    /// As [`check`](Self::check), for S3.
+    /// Checks the settings for S3, like [`check`](Self::check).
     pub(crate) fn check_for_s3(&self) {
         self.check();
         assert!(
@@ -118,6 +118,8 @@ impl ObjectSettings {
         );
     }
 
+    /// Checks the settings.
+    ///
     /// # Panics
     /// If a number is out of its range.
     pub(crate) fn check(&self) {

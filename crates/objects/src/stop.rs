@@ -1,28 +1,28 @@
-//! A flag that cuts waiting short, of threads and of requests under way.
+//! A flag that ends waiting, of threads and of requests under way.
 
 use std::sync::LazyLock;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Of all who look what is there before they begin.
+/// The flag for requests that inspect stores before the work begins.
 static LOOKING: LazyLock<Stop> = LazyLock::new(Stop::default);
 
-/// For a process that was asked to end: nobody looks any more what is in stores, and who waits for
-/// that gets an error at once. What is under way ends as its owner says.
+/// Ends all inspection of stores, for a process that was asked to end: waiting callers get an error
+/// at once. Other transfers end as their owners decide.
 pub fn stop_looking() {
     LOOKING.set();
 }
 
-/// The flag of [`stop_looking`].
+/// Returns the flag of [`stop_looking`].
 pub(crate) fn looking() -> &'static Stop {
     &LOOKING
 }
 
-/// Set once, when what is under way is of no use any more.
+/// A flag that is set once, when the work under way is no longer needed.
 #[derive(Clone, Debug)]
 pub struct Stop {
     is_set: watch::Sender<bool>,
-    /// How long an answer is waited for after that.
+    /// How long to wait for an answer after that.
     patience: Duration,
 }
 
@@ -38,20 +38,20 @@ impl Stop {
         self.is_set.send_replace(true);
     }
 
-    /// Whether it was set.
+    /// Returns whether it was set.
     pub fn is_set(&self) -> bool {
         *self.is_set.borrow()
     }
 
-    /// The same flag for a request that the store may carry out although nobody waits for the
-    /// answer: it is waited for a little longer.
+    /// Returns the same flag with a delay, for a request that the store may carry out even if its
+    /// answer isn't awaited: the answer is awaited for `patience` longer.
     pub(crate) fn patient(&self, patience: Duration) -> Stop {
         Stop { is_set: self.is_set.clone(), patience }
     }
 
-    /// Until it is set, and its patience is over.
+    /// Waits until the flag is set and its delay is over.
     pub(crate) async fn wait(&self) {
-        // The sender is ours, so it is there.
+        // The sender is in `self`, so it exists.
         let _ = self.is_set.subscribe().wait_for(|is_set| *is_set).await;
         if !self.patience.is_zero() {
             tokio::time::sleep(self.patience).await;

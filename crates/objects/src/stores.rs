@@ -1,5 +1,5 @@
-//! The requests of S3, which Google's stores answer, too, and those of them that any web server
-//! does. Those of Azure that are unlike them are in `az/blobs`.
+//! The requests of S3, most of which Google's stores and some of which any web server supports.
+//! Azure's differing requests are in `az/blobs`.
 //!
 //! ```text
 //!            where           authorised by   checksum of bytes       only if there is none
@@ -48,19 +48,19 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use xsort_disk::Error;
 
-/// The header of a part's checksum, which S3 compares.
+/// The header with a part's checksum, which S3 compares.
 const CHECKSUM: &str = "x-amz-checksum-crc32";
-/// The same of Google, which has another polynomial.
+/// The header with a part's checksum for Google, which uses another polynomial.
 const GOOGLE_CHECKSUM: &str = "x-goog-hash";
-/// The metadata that an object is marked with, of S3 and of Google.
+/// The metadata header that marks an object: first S3's, then Google's.
 const MARK: &str = "x-amz-meta-xsort-upload";
 const GOOGLE_MARK: &str = "x-goog-meta-xsort-upload";
 
-/// How long the answer to a part is waited for once it is of no use: the store may keep a part that
-/// it takes after it has dropped the upload.
+/// How long the answer to a part is awaited after it is no longer needed: if the store takes a part
+/// after it has dropped the upload, it may keep it.
 const PART_PATIENCE: Duration = Duration::from_secs(2);
 
-/// S3, or a store that speaks its language, Google's, Azure's, and all web servers.
+/// S3 and other stores with its interface, Google's, Azure's, and all web servers.
 pub(crate) struct Stores {
     transport: SharedTransport,
     environment: Environment,
@@ -68,14 +68,14 @@ pub(crate) struct Stores {
     google: OnceLock<Google>,
     azure: OnceLock<Azure>,
     loading: Mutex<()>,
-    /// The region of each bucket that isn't in the usual one.
+    /// The region of each bucket that isn't in the default one.
     regions: Mutex<HashMap<String, String>>,
-    /// Some stores refuse headers that they don't know.
+    /// False if a store rejects checksum headers.
     knows_checksums: AtomicBool,
 }
 
 impl Stores {
-    /// Starts HTTP; looks for no credentials before they are needed.
+    /// Starts HTTP. Doesn't look for credentials before they are needed.
     pub(crate) fn connect(environment: Environment) -> Result<Stores, Error> {
         Ok(Stores {
             transport: Arc::new(Transport::new()?),
@@ -121,7 +121,7 @@ impl Stores {
         let path = encode::path(&ask.object.key) + &encode::query(ask.query);
         let mut request = request(&google.url(&ask.object.bucket, &path), ask)?;
         google.authorise(&mut request, &self.transport)?;
-        // Else objects that say that they are compressed come without that, and without ranges.
+        // Otherwise objects marked as compressed would be sent decompressed, and without ranges.
         accept(&mut request, if ask.query.is_empty() { "gzip" } else { "identity" });
         let answer = self.transport.exchange(request, ask.stop)?;
         self.answer(ask, answer).map_err(|(failure, _)| denied(failure, google.kind()))
@@ -147,7 +147,7 @@ impl Stores {
         loop {
             let mut request = request(&aws.url(&region, bucket, &path), ask)?;
             self.sign(&mut request, aws, &region)?;
-            // Without being signed: proxies change it.
+            // Not signed, because proxies change it.
             accept(&mut request, "identity");
             let answer = self.transport.exchange(request, ask.stop)?;
             match self.answer(ask, answer) {
@@ -163,7 +163,7 @@ impl Stores {
 
     fn sign(&self, request: &mut HttpRequest, aws: &Aws, region: &str) -> Result<(), Failure> {
         let credential = aws.credential(&self.transport)?;
-        // Parts have a checksum, and TLS protects all.
+        // Parts have a checksum, and TLS protects the rest.
         let has_payload = request.headers().contains_key(CHECKSUM);
         AwsAuthorizer::new(&credential, "s3", region)
             .with_sign_payload(!has_payload)
@@ -171,7 +171,7 @@ impl Stores {
             .map_err(|error| Failure::new(Reason::Unusable, chain(&error)))
     }
 
-    /// Takes the error out of an answer, and the region that the bucket is in.
+    /// Returns a successful answer, or its failure and the region that the bucket is in.
     fn answer(
         &self,
         ask: &Ask<'_>,
@@ -181,7 +181,7 @@ impl Stores {
             return Ok(answer);
         }
         let (parts, body) = answer.into_parts();
-        // The status says enough where the rest is lost.
+        // If the body is lost, the status is enough.
         let body = self.transport.all(body).unwrap_or_default();
         let region = region(&parts.headers, &body);
         let mut no = failure(parts.status, &parts.headers, &body);
@@ -196,7 +196,7 @@ impl Stores {
         Err((no, region))
     }
 
-    /// The headers of bytes that are sent.
+    /// Returns the headers for a payload.
     fn payload_headers(&self, object: &Location, payload: &Payload) -> Vec<(&'static str, String)> {
         if object.scheme == Scheme::Gs {
             let crc = crc32c::crc32c(&payload.bytes);
@@ -209,7 +209,7 @@ impl Stores {
         }
     }
 
-    /// Removes an object of Google's, whose conditions of that are numbers and no tags.
+    /// Removes one of Google's objects. The condition for that is a generation number, not a tag.
     fn remove_generation(&self, object: &Location, opened: &Version) -> Result<(), Failure> {
         let stop = Stop::default();
         let there = self.send(&Ask::new(Method::HEAD, object, &stop))?;
@@ -222,7 +222,7 @@ impl Stores {
         self.send(&Ask::new(Method::DELETE, object, &stop).with_headers(headers)).map(drop)
     }
 
-    /// HEAD, with the checksum that S3 keeps.
+    /// Makes a HEAD request that includes the checksum that S3 keeps.
     fn ask_head(&self, object: &Location, stop: &Stop) -> Result<HttpResponse, Failure> {
         let ask = || Ask::new(Method::HEAD, object, stop);
         if object.scheme != Scheme::S3 || !self.knows_checksums.load(Ordering::Relaxed) {
@@ -230,13 +230,14 @@ impl Stores {
         }
         let headers = vec![("x-amz-checksum-mode", "ENABLED".to_owned())];
         match self.send(&ask().with_headers(headers)) {
-            // Of what it has encrypted the store tells it only to those who may decrypt.
+            // For encrypted objects the store returns it only to users who may decrypt.
             Err(failure) if failure.reason == Reason::Denied => self.send(&ask()),
             answer => answer,
         }
     }
 
-    /// What is there, by an answer to GET. `refused`: why HEAD didn't say it; GET says why, too.
+    /// Requests an object's information with GET. `refused` is the failure of HEAD; the failure of
+    /// GET has a reason.
     fn look_again(
         &self,
         object: &Location,
@@ -252,8 +253,8 @@ impl Stores {
         }
     }
 
-    /// An object that has no bytes by HEAD, which some servers say of everything. If GET agrees,
-    /// `empty` is what there is.
+    /// Checks an object that is empty according to HEAD, which some servers return for every
+    /// object. If GET agrees, returns `empty`.
     fn look_at_empty(
         &self,
         object: &Location,
@@ -268,24 +269,26 @@ impl Stores {
         }
     }
 
-    /// The headers of an answer that has at most the first byte of an object, if it has one.
+    /// Returns the headers of an answer with at most the first byte of an object; `None` if it is
+    /// empty.
     fn first_byte(&self, object: &Location, stop: &Stop) -> Result<Option<HeaderMap>, Failure> {
         let headers = vec![("range", "bytes=0-0".to_owned())];
         match self.send(&Ask::new(Method::GET, object, stop).with_headers(headers)) {
             Ok(answer) => Ok(Some(answer.headers().clone())),
-            // Beyond the end of what has no bytes.
+            // Beyond the end of an empty object.
             Err(failure) if failure.reason == Reason::Changed => Ok(None),
             Err(failure) => Err(failure),
         }
     }
 }
 
-/// Says in which form bytes are to come: as they are, so that lengths and places are theirs.
+/// Sets the encoding in which bytes are requested: unchanged, so that lengths and offsets are
+/// right.
 fn accept(request: &mut HttpRequest, encoding: &'static str) {
     request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static(encoding));
 }
 
-/// The header of the mark of an object.
+/// Returns the name of the header with an object's mark.
 fn mark_name(object: &Location) -> &'static str {
     match object.scheme {
         Scheme::Gs => GOOGLE_MARK,
@@ -294,7 +297,7 @@ fn mark_name(object: &Location) -> &'static str {
     }
 }
 
-/// Says in a refusal whose credentials were refused.
+/// Adds the source of the credentials to a refusal.
 fn denied(failure: Failure, kind: &str) -> Failure {
     match failure.reason {
         Reason::Denied => {
@@ -305,27 +308,27 @@ fn denied(failure: Failure, kind: &str) -> Failure {
     }
 }
 
-/// Which version an answer is of.
+/// Returns the version in an answer's headers.
 fn version(headers: &HeaderMap) -> Version {
     let text = |name| header(headers, name).map(str::to_owned);
     Version { etag: text("etag"), modified: text("last-modified") }
 }
 
-/// Whether an answer distinguishes its version from what is written there later: by a tag, or by a
-/// time of writing that was over when the server answered. Times have whole seconds.
+/// Returns whether an answer distinguishes its version from later ones: by a tag, or by a time of
+/// writing that had passed when the server answered. Times have whole seconds.
 fn is_distinct(headers: &HeaderMap) -> bool {
     let second = |name| rfc2822::parse(header(headers, name)?).ok().map(|it| it.timestamp());
     match (second("last-modified"), second("date")) {
-        // A weak tag may be that of several versions.
+        // Several versions may have the same weak tag.
         _ if header(headers, "etag").is_some_and(|etag| !etag.starts_with("W/")) => true,
         (Some(modified), Some(now)) => modified < now,
         (modified, _) => modified.is_some(),
     }
 }
 
-/// What an answer says of an object.
+/// Returns an object's information from an answer.
 fn info(scheme: Scheme, bytes: u64, headers: &HeaderMap) -> Result<ObjectInfo, Failure> {
-    // An account of Azure's may have directories, which are no objects to anybody.
+    // An account of Azure's may have directories, which are not objects.
     if header(headers, "x-ms-meta-hdi_isfolder") == Some("true") {
         return Err(Failure::new(Reason::NoObject, "it is a directory"));
     }
@@ -431,7 +434,7 @@ impl Client for Stores {
 
     fn create_multipart(&self, object: &Location, mark: &str) -> Result<String, Failure> {
         if !object.scheme.has_uploads() {
-            // Nobody is asked: each part has it in its name.
+            // No request is needed: each block has it in its ID.
             return Ok(mark.to_owned());
         }
         let stop = Stop::default();
@@ -442,7 +445,7 @@ impl Client for Stores {
         ask.headers.push((mark_name(object), mark.to_owned()));
         let Begun { upload_id } = self.document(&ask)?;
         match upload_id.is_empty() {
-            // A part of no upload would be a whole object to some stores.
+            // Some stores would take a part without an upload for a whole object.
             true => Err(Failure::new(Reason::Unclear, "an upload without a number (UploadId)")),
             false => Ok(upload_id),
         }
@@ -482,8 +485,8 @@ impl Client for Stores {
             let page: PartPage = self.document(&ask).map_err(no_upload)?;
             listed.extend(page.parts.into_iter().map(listed_part));
             let number = |marker: &str| marker.parse::<u32>().unwrap_or(0);
-            // A page that says there are more, and not from where, is the last one: parts that
-            // aren't listed are sent again.
+            // A page that says that there are more, but not from where, counts as the last one:
+            // parts that aren't listed are sent again.
             if !page.is_truncated || number(&page.next_part_number_marker) <= number(&marker) {
                 return Ok(listed);
             }
@@ -505,7 +508,7 @@ impl Client for Stores {
         let mut ask = Ask::new(Method::POST, object, &stop).with_query(&query);
         let is_s3 = object.scheme == Scheme::S3;
         if is_new && !is_s3 {
-            // Google has no conditions of uploads: another program may come between.
+            // Google has no conditions for uploads: another program may write in between.
             match self.head(object, &stop) {
                 Ok(_) => return Err(Failure::new(Reason::Exists, "")),
                 Err(failure) if failure.reason == Reason::NoObject => {}
@@ -528,7 +531,7 @@ impl Client for Stores {
 
     fn abort(&self, object: &Location, upload: &str) -> Result<(), Failure> {
         if !object.scheme.has_uploads() {
-            // Parts that no object has taken are seen by nobody, and vanish after a week.
+            // Unused parts are invisible, and vanish after a week.
             return Ok(());
         }
         let (stop, query) = (Stop::default(), [("uploadId", upload)]);
@@ -551,7 +554,7 @@ impl Client for Stores {
         let ask = |headers| Ask::new(Method::DELETE, object, &stop).with_headers(headers);
         let conditions = conditions(version).into_iter().filter(|(name, _)| *name == "if-match");
         match self.send(&ask(conditions.collect())) {
-            // The caller has looked a moment ago; more this store can't do.
+            // The caller has checked a moment ago; this store can't do more.
             Err(failure) if failure.reason == Reason::Refused => self.send(&ask(Vec::new())),
             answer => answer,
         }
@@ -623,12 +626,13 @@ impl Client for Stores {
     }
 }
 
-/// Seconds since 1970 of a time in a list.
+/// Returns the seconds since 1970 for a time in a list.
 fn seconds(time: &str) -> Option<i64> {
     time.parse::<Timestamp>().ok().map(Timestamp::as_second)
 }
 
-/// Where an upload was asked for, what isn't there is the upload, whatever the store calls it.
+/// In a request about an upload, a missing object means a missing upload, whatever the store calls
+/// it.
 fn no_upload(failure: Failure) -> Failure {
     match failure.reason {
         Reason::NoObject => Failure::new(Reason::NoUpload, failure.detail),
@@ -642,7 +646,7 @@ fn listed_part(part: PartThere) -> ListedPart {
     ListedPart { number, bytes: size, etag, crc }
 }
 
-/// The bytes of an answer.
+/// The body of an answer over HTTP.
 struct Answer {
     transport: SharedTransport,
     body: HttpResponseBody,

@@ -4,24 +4,24 @@ use crossbeam_channel::{Receiver, Sender, select_biased, unbounded};
 use std::thread::{self, JoinHandle};
 use xsort_disk::{Error, Operation};
 
-/// What a thread does next.
+/// A thread's next action.
 enum Task {
     Run(Box<dyn FnOnce() + Send>),
-    /// A last one for each thread: who else has a queue can't keep the threads alive.
+    /// Ends one thread. Other holders of a queue can't keep the threads alive.
     End,
 }
 
-/// Where tasks are put.
+/// The queue of tasks.
 #[derive(Clone)]
 pub(crate) struct Queue {
-    /// What frees memory, without a request: before everything else.
+    /// Tasks that free memory, without a request: they come before all others.
     urgent: Sender<Task>,
     ordinary: Sender<Task>,
 }
 
 impl Queue {
     pub(crate) fn push(&self, task: impl FnOnce() + Send + 'static) {
-        // Without threads the disk is gone, and so is everybody who waits.
+        // Without threads the disk is gone, and so is every waiting caller.
         let _ = self.ordinary.send(Task::Run(Box::new(task)));
     }
 
@@ -40,7 +40,7 @@ impl Workers {
     /// Starts as many threads as the system allows, up to `connections`.
     ///
     /// # Errors
-    /// If it allows none.
+    /// If the system allows none.
     pub(crate) fn start(connections: usize) -> Result<Workers, Error> {
         let (urgent, urgent_tasks) = unbounded();
         let (ordinary, ordinary_tasks) = unbounded();
@@ -67,13 +67,13 @@ impl Workers {
 }
 
 impl Drop for Workers {
-    /// Waits until everything that is in the queue now is done.
+    /// Waits until all tasks that are in the queue now are done.
     fn drop(&mut self) {
         for _ in &self.threads {
             let _ = self.queue.ordinary.send(Task::End);
         }
         for thread in self.threads.drain(..) {
-            // A thread that panicked has said so.
+            // A thread that panicked has already printed its message.
             let _ = thread.join();
         }
     }

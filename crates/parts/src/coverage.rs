@@ -1,4 +1,5 @@
-//! What sources have of one part, and whether that is every slice exactly once.
+//! Collects the entries that sources have for one part, and checks that they cover every slice
+//! exactly once.
 
 use crate::document::read_whole;
 use crate::error::Error;
@@ -11,17 +12,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort_disk::{Disk, DisplayPath, is_url};
 
-/// A place that has sorted slices, and what it has of one part.
+/// A place with sorted slices, and its entries for one part.
 #[derive(Clone, Debug)]
 pub struct PartSource {
     /// The directory or URL.
     pub origin: String,
-    /// What it has.
+    /// Its entries for the part.
     pub entries: Vec<PartEntry>,
 }
 
 impl PartSource {
-    /// Where the data of one of its slices is.
+    /// Returns the path of the data of one of its slices.
     #[must_use]
     pub fn data(&self, slice: usize) -> PathBuf {
         let origin = self.origin.strip_suffix('/').unwrap_or(&self.origin);
@@ -29,10 +30,11 @@ impl PartSource {
     }
 }
 
-/// What a source has of a part: a directory, or what serves one at a URL.
+/// Returns a source's entries for a part. The source is a directory, or the URL of a server of one.
 ///
 /// # Errors
-/// [`Error::LostSource`] if it can't be asked; if a manifest in a directory isn't one.
+/// [`Error::LostSource`] if the source can't be read; an error if a manifest in a directory is
+/// invalid.
 pub fn entries_of(
     disk: &Arc<dyn Disk>,
     origin: &Path,
@@ -54,16 +56,16 @@ pub fn entries_of(
         .map_err(|error| lost(Error::input(&url, format!("it is no list of slices: {error}"))))
 }
 
-/// What the slices in a directory have of a part: those whose manifest is there.
+/// Returns the entries for a part of all slices in a directory that have a manifest.
 ///
 /// # Errors
-/// If the directory or an index can't be read, or an index isn't one.
+/// If the directory or an index can't be read, or an index is invalid.
 pub fn entries_in(directory: &Path, part: usize) -> Result<Vec<PartEntry>, Error> {
     let entry = |slice| read_entry(directory, slice, part);
     slices_in(directory)?.into_iter().filter_map(|slice| entry(slice).transpose()).collect()
 }
 
-/// The slices in a directory, ascending: those whose manifest is there.
+/// Returns the slices in a directory that have a manifest, in ascending order.
 ///
 /// # Errors
 /// If the directory can't be read.
@@ -78,11 +80,12 @@ pub(crate) fn slices_in(directory: &Path) -> Result<Vec<usize>, Error> {
     Ok(slices)
 }
 
-/// The entries of a part by their slices, each with the number of the source that has it. Of
-/// several sources that have the same, the first one is taken.
+/// Returns the entries for a part in the order of the slices, each with the number of its source.
+/// If several sources have the same entry, the first source is used.
 ///
 /// # Errors
-/// If a slice is missing, if sources differ, or have slices of another job or by other splitters.
+/// If a slice is missing, if sources differ, or if slices are from another job or were cut at other
+/// splitters.
 pub fn cover(
     job: &Job,
     part: usize,

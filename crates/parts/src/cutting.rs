@@ -1,4 +1,5 @@
-//! What sorted data has between its cuts: it is read once, from its beginning to its end.
+//! Counts and sums the ranges of sorted data between its cuts. The data is read once, from its
+//! beginning to its end.
 
 use crate::error::Error;
 use crate::manifest::PartRange;
@@ -11,20 +12,20 @@ use xsort_disk::Operation;
 use xsort_extsort::variable::RangeRead;
 use xsort_records::Checksum;
 
-/// Blocks with which the data is read, and bytes of each.
+/// Number of blocks with which the data is read, and the size of each in bytes.
 const BLOCKS: (usize, usize) = (4, 1 << 20);
 
 /// The ranges of sorted data.
 pub(crate) struct Ranges {
     pub(crate) ranges: Vec<PartRange>,
-    /// Count and sum of all of them.
+    /// Count and sum of all records.
     pub(crate) checksum: Checksum,
-    /// The sum of hashes by the engine of lines.
+    /// The sum of their hashes as the engine of lines computes them.
     pub(crate) hash: u64,
 }
 
-/// The ranges of `parts` parts between cuts at these bytes, which ascend. Fewer cuts than there are
-/// parts less one stand for parts without records, behind the first.
+/// Returns the ranges of `parts` parts between cuts at these ascending offsets. If there are fewer
+/// cuts than `parts - 1`, the last parts have no records.
 ///
 /// # Errors
 /// If the data can't be read, or a cut isn't where a record begins.

@@ -1,4 +1,5 @@
-//! The files that pass between steps: JSON, written whole or not at all, checked when read.
+//! The files that pass between steps: JSON, written completely or not at all, and checked when
+//! read.
 
 use crate::error::Error;
 use serde::Serialize;
@@ -12,34 +13,34 @@ use xsort_disk::{Disk, Operation, is_url};
 use xsort_extsort::variable::{FileOutput, LinesInput};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// The version of all these files.
+/// The version of all documents.
 pub(crate) const VERSION: u32 = 1;
 
-/// A file of one kind.
+/// The content of one kind of file.
 pub trait Document: Serialize + DeserializeOwned {
-    /// What it is, for errors: "a job".
+    /// The kind, for errors: "a job".
     const KIND: &'static str;
 
-    /// Its version, as it was read.
+    /// Returns the version that was read.
     fn version(&self) -> u32;
 
-    /// What is wrong with it, if it contradicts itself.
+    /// Checks that the document doesn't contradict itself.
     ///
     /// # Errors
     /// The end of the sentence "this is no job: ..".
     fn check(&self) -> Result<(), String>;
 }
 
-/// Reads a document, which may be at a URL.
+/// Reads a document from a file or URL.
 ///
 /// # Errors
-/// If there is none, if it can't be read, or if it isn't what it should be.
+/// If there is none, if it can't be read, or if it is no valid document of this kind.
 pub fn read_document<D: Document>(disk: &Arc<dyn Disk>, path: &Path) -> Result<D, Error> {
     let bytes = read_whole(disk, path)?;
     parse_document(&bytes).map_err(|reason| Error::input(path, reason))
 }
 
-/// All bytes of a file or URL.
+/// Reads all bytes of a file or URL.
 pub(crate) fn read_whole(disk: &Arc<dyn Disk>, path: &Path) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let read = match is_url(path) {
@@ -53,7 +54,7 @@ pub(crate) fn read_whole(disk: &Arc<dyn Disk>, path: &Path) -> Result<Vec<u8>, E
     Ok(bytes)
 }
 
-/// These files, and for a local directory all documents in it, by their names.
+/// Returns these files; for a local directory, all documents in it, sorted by name.
 ///
 /// # Errors
 /// If a directory can't be read.
@@ -78,7 +79,7 @@ pub fn document_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     Ok(files)
 }
 
-/// The document that these bytes are, or why they are none.
+/// Parses a document. The error says why it is invalid.
 pub(crate) fn parse_document<D: Document>(bytes: &[u8]) -> Result<D, String> {
     let no = |why: String| format!("it is not {} that xsort part has written: {why}", D::KIND);
     let document: D = serde_json::from_slice(bytes).map_err(|error| no(error.to_string()))?;
@@ -89,8 +90,7 @@ pub(crate) fn parse_document<D: Document>(bytes: &[u8]) -> Result<D, String> {
     Ok(document)
 }
 
-/// Writes a document, which appears whole or not at all. With `sync` it is safe against a power cut
-/// then.
+/// Writes a document, which appears completely or not at all. With `sync` it is then durable.
 ///
 /// # Errors
 /// If it can't be written.
@@ -109,7 +109,7 @@ pub fn write_document<D: Document>(
     Ok(output.publish(sync)?)
 }
 
-/// A digest of values, by their JSON.
+/// Returns a digest of values, computed from their JSON.
 pub(crate) fn digest(values: &impl Serialize) -> String {
     let text = serde_json::to_vec(values).expect("all of it has a form in JSON");
     format!("{:032x}", xxh3_128(&text))

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 use xsort_disk::DisplayPath;
 
-/// A step's failure. What it was to write is not there, or is what was there before.
+/// A step's failure. Its output doesn't exist, or is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// As any job's: the error says which file, where, and what to do.
+    /// An error of a job's engine: it says which file, where, and what to do.
     #[error(transparent)]
     Engine(#[from] xsort_extsort::Error),
 
@@ -18,13 +18,13 @@ pub enum Error {
         ranges(slices)
     )]
     MissingSlices {
-        /// The part that was to be merged.
+        /// The part to be merged.
         part: usize,
         /// The slices, ascending.
         slices: Vec<usize>,
     },
 
-    /// A source failed while it was asked or read.
+    /// A source failed while it was accessed.
     #[error("the source {} failed: {cause}", DisplayPath(origin))]
     LostSource {
         /// The directory or URL.
@@ -33,7 +33,7 @@ pub enum Error {
         cause: Box<Error>,
     },
 
-    /// What a source has of a slice is not what was written.
+    /// A source's data of a slice differs from what was written.
     #[error(
         "slice {slice} from {} is damaged: {what}; remove slice-{slice}.json there and map the \
          slice again",
@@ -60,6 +60,7 @@ impl From<xsort_disk::Error> for Error {
 }
 
 impl Error {
+<<<<<<< HEAD
     /// An error about the memory that objects leave, as one about all memory.
     #[must_use]
     pub fn beside_objects(self, job: &xsort::Job) -> Error {
@@ -70,18 +71,21 @@ impl Error {
     }
 
     /// A file that isn't what it should be.
+=======
+    /// Returns the error for a file with unexpected content.
+>>>>>>> wt-e3
     pub(crate) fn input(path: &std::path::Path, reason: impl Into<String>) -> Error {
         let (path, reason) = (path.to_owned(), reason.into());
         Error::Engine(xsort_extsort::Error::Input { path, reason })
     }
 
-    /// Arguments that contradict each other.
+    /// Returns the error for arguments that contradict each other.
     pub(crate) fn settings(reason: impl Into<String>) -> Error {
         Error::Engine(xsort_extsort::Error::Settings(reason.into()))
     }
 }
 
-/// Ascending numbers in few words: `0, 3-5, 9`.
+/// Formats ascending numbers as ranges: `0, 3-5, 9`.
 pub(crate) fn ranges(numbers: &[usize]) -> String {
     let mut text = String::new();
     for run in numbers.chunk_by(|a, b| a + 1 == *b) {

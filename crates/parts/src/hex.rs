@@ -34,7 +34,7 @@ impl<'de> Deserialize<'de> for Hex {
     }
 }
 
-/// A checksum's sum, as [`Checksum`] prints it.
+/// The sum of a checksum, in the form in which [`Checksum`] displays it.
 pub(crate) mod sum {
     use super::*;
 

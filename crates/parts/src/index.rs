@@ -1,13 +1,13 @@
-//! The ranges of a sorted slice once more, beside its manifest, as a file of which a merge reads
-//! the few bytes that it needs: manifests of all slices are slices times parts.
+//! The index of a sorted slice: the ranges of its manifest, in a file of which a merge reads only
+//! the few bytes that it needs. The manifests of all slices have slices times parts entries.
 //!
 //! ```text
 //!  "xsortidx" | job (32) | splitters (32) | slice (8) | parts (8) | XXH3 of these (8)
 //!  offset (8) | bytes (8) | records (8) | sum (16) | XXH3 of these (8)      one for each part
 //! ```
 //!
-//! The XXH3 of the head is the seed of the others, with the part's number. Numbers have the lowest
-//! byte first, ids are filled up with zeros.
+//! The XXH3 of the header, combined with the part's number, is the seed of the other hashes.
+//! Numbers are little-endian, and IDs are padded with zeros.
 
 use crate::error::Error;
 use crate::manifest::{Manifest, SliceFiles};
@@ -33,7 +33,7 @@ fn id(text: &str) -> [u8; ID_BYTES] {
     bytes
 }
 
-/// The index of a slice.
+/// Returns the index of a slice.
 fn index_of(manifest: &Manifest) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend(id(&manifest.job));
@@ -54,7 +54,7 @@ fn index_of(manifest: &Manifest) -> Vec<u8> {
     bytes
 }
 
-/// Writes the index of a slice, which appears whole or not at all.
+/// Writes the index of a slice, which appears completely or not at all.
 ///
 /// # Errors
 /// If it can't be written.
@@ -80,10 +80,10 @@ fn text(bytes: &[u8]) -> Option<String> {
     String::from_utf8(bytes[..end].to_vec()).ok()
 }
 
-/// What a slice in a directory has of a part; `None` if it has no such part, or no index.
+/// Reads a slice's entry for a part. Returns `None` if it has no such part, or no index.
 ///
 /// # Errors
-/// If the index can't be read; [`Error::DamagedSlice`] if it isn't one of the slice.
+/// If the index can't be read; [`Error::DamagedSlice`] if it is not this slice's index.
 pub(crate) fn read_entry(
     directory: &Path,
     slice: usize,
@@ -188,7 +188,7 @@ mod tests {
             assert!(!is_right(&changed), "byte {at}");
             assert!(!is_right(&bytes[..at]), "{at} bytes");
         }
-        // That of another slice.
+        // Another slice's index.
         fs::write(SliceFiles::of(folder.path(), 2).index, &bytes).unwrap();
         read_entry(folder.path(), 2, 0).unwrap_err();
     }

@@ -1,12 +1,12 @@
-//! What identifies the content of an input, so that a change between steps is seen.
+//! Identifies the content of an input, so that a change between steps is noticed.
 
 use crate::error::Error;
 use std::path::Path;
 use xsort_disk::{Disk, FileIdentity};
 
-/// The tag of a file or object: its length, when it was written, and a hash of what a store calls
-/// its content. Not which file it is, so that it may lie on a file system that numbers its files
-/// differently on each machine.
+/// Returns the tag and length of a file or object. The tag consists of the length, the time of
+/// writing, and a hash of the store's tag. It doesn't depend on the file's identity, so the file
+/// may be on a file system that numbers its files differently on each machine.
 ///
 /// # Errors
 /// If it can't be opened.
@@ -18,17 +18,17 @@ pub fn input_tag(disk: &dyn Disk, path: &Path) -> Result<(String, u64), Error> {
     Ok((tag_of(&identity, bytes), bytes))
 }
 
-/// The tag of a file with this identity and length.
+/// Returns the tag of a file with this identity and length.
 fn tag_of(identity: &FileIdentity, bytes: u64) -> String {
     let FileIdentity { modified: (seconds, nanoseconds), content, .. } = identity;
     match content {
         0 => format!("{bytes}-{seconds}.{nanoseconds:09}"),
-        // A store says when it was written in whole seconds at best, and some not at all.
+        // A store's time of writing has whole seconds at best, and some stores have none.
         _ => format!("{bytes}-{content:016x}"),
     }
 }
 
-/// Refuses an input that isn't what it was when the job was planned.
+/// Fails if an input has changed since the job was planned.
 pub(crate) fn check_unchanged(disk: &dyn Disk, path: &Path, planned: &str) -> Result<(), Error> {
     let (tag, _) = input_tag(disk, path)?;
     if tag == planned {

@@ -1,4 +1,4 @@
-//! A job: what is sorted, in which slices, to how many parts.
+//! A job: its inputs, divided into slices, and its number of parts.
 
 use crate::document::{Document, VERSION, digest};
 use crate::error::Error;
@@ -12,29 +12,29 @@ use xsort_disk::{Operation, is_url};
 pub struct JobInput {
     /// An absolute path or a URL.
     pub path: String,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// As [`input_tag`](crate::input_tag()) has it.
+    /// Its content's tag, from [`input_tag`](crate::input_tag()).
     pub tag: String,
 }
 
-/// A range of an input, in a slice.
+/// A range of an input that belongs to a slice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SliceInput {
     /// An absolute path or a URL.
     pub path: String,
-    /// Where the range begins.
+    /// The offset in bytes at which the range begins.
     pub offset: u64,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// Whether it is all of the input.
+    /// Whether it is the whole input.
     pub whole: bool,
-    /// What identifies the input's content.
+    /// The tag of the input's content.
     pub tag: String,
 }
 
 impl SliceInput {
-    /// The name of the range as an input: whatever is said about it says which bytes are meant.
+    /// Returns the name of the range as an input, which tells messages which bytes are meant.
     #[must_use]
     pub fn name(&self) -> PathBuf {
         let SliceInput { path, offset, bytes, whole, .. } = self;
@@ -45,14 +45,14 @@ impl SliceInput {
     }
 }
 
-/// What one map task sorts.
+/// The input of one map task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
     /// Its number, from 0.
     pub index: usize,
-    /// Ranges of inputs, in their order; none of them empty.
+    /// Ranges of inputs, in order; none of them is empty.
     pub inputs: Vec<SliceInput>,
-    /// Bytes of all ranges.
+    /// Total length of all ranges in bytes.
     pub bytes: u64,
 }
 
@@ -60,25 +60,24 @@ pub struct Slice {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     version: u32,
-    /// A digest of all the rest.
+    /// A digest of all other fields.
     pub id: String,
-    /// The words of the command that it stands for, without files and means: `sort`, `--format`,
-    /// `gensort`.
+    /// The words of the command, without files and resources: `sort`, `--format`, `gensort`.
     pub command: Vec<String>,
-    /// The locale by whose rules text compares, if it does.
+    /// The locale whose rules compare text, if text is compared.
     pub locale: Option<String>,
-    /// What each part begins with: the header of the first table.
+    /// The beginning of each part: the header of the first table.
     pub header: Option<Hex>,
-    /// At least one.
+    /// The slices; at least one.
     pub slices: Vec<Slice>,
-    /// How many parts the output has; at least one.
+    /// The number of parts of the output; at least one.
     pub parts: usize,
-    /// Bytes of all slices.
+    /// Total length of all slices in bytes.
     pub bytes: u64,
 }
 
 impl Job {
-    /// A job with these slices.
+    /// Creates a job with these slices.
     #[must_use]
     pub fn new(
         command: Vec<String>,
@@ -96,7 +95,7 @@ impl Job {
         digest(&(&self.command, &self.locale, &self.header, &self.slices, self.parts, self.bytes))
     }
 
-    /// The paths of all inputs, each as often as it has ranges.
+    /// Returns the paths of all inputs, once for each range.
     pub fn inputs(&self) -> impl Iterator<Item = &str> {
         self.slices.iter().flat_map(|slice| &slice.inputs).map(|input| &*input.path)
     }
@@ -129,12 +128,12 @@ impl Document for Job {
     }
 }
 
-/// The sum, if there is such a number.
+/// Returns the sum, or `None` if it overflows.
 fn sum(mut numbers: impl Iterator<Item = u64>) -> Option<u64> {
     numbers.try_fold(0, u64::checked_add)
 }
 
-/// A path as files of JSON have it: absolute, as every node has to find it.
+/// Returns a path in the form used in JSON files: absolute, because every node has to find it.
 ///
 /// # Errors
 /// If it isn't UTF-8, or the current directory can't be found.

@@ -1,5 +1,5 @@
-//! What slices and parts of rows and of prefixed records have in common: sorted data are records
-//! behind their keys, and parts are the records.
+//! Shared code for slices and parts of rows and of prefixed records: sorted data are keyed records,
+//! and parts are the records without keys.
 
 use crate::delimited::{KEPT_BYTES, MergedRecords, check_written, cut_data, merge_ranges};
 use crate::error::Error;
@@ -16,8 +16,8 @@ use xsort_extsort::keyed::{ByKey, RECORD_END, RestoredOutput, key_and_end};
 use xsort_extsort::variable::{FileOutput, LinesInput, SortedOutput, sort_lines_to};
 use xsort_extsort::{LinesOptions, Observer};
 
-/// Sorts the keyed records of `inputs` to the data of a slice, cuts these at the splitters, and
-/// compares them with what the sort has reported.
+/// Sorts the keyed records of `inputs` to the data of a slice, cuts the data at the splitters, and
+/// compares it with the sort's report.
 pub(crate) fn map_keyed(
     (job, slice): ((&Job, &Splitters), &Slice),
     (inputs, engine): (Vec<LinesInput>, &LinesOptions),
@@ -56,8 +56,8 @@ pub(crate) fn merge_keyed(
     Ok(Merged { checksum, bytes, keys })
 }
 
-/// The key of a keyed record in samples and summaries. The beginning of a long one is a place in
-/// the order, too.
+/// Returns the key of a keyed record for samples and summaries. A long key is truncated, which is
+/// also a place in the order.
 pub(crate) fn key_of(keyed: &[u8]) -> Hex {
     let key = key_and_end(keyed);
     Hex(key[..key.len().min(KEPT_BYTES)].to_vec())

@@ -1,5 +1,5 @@
-//! A sort on many machines, in steps that a scheduler runs: what each step does, and the files that
-//! pass between them.
+//! A sort on many machines, in steps that a scheduler runs: the steps, and the files that pass
+//! between them.
 //!
 //! ```text
 //!  inputs --plan--> job        M slices of the input, R parts of the output
@@ -10,34 +10,34 @@
 //!  job, manifests, summaries --validate--> whether nothing is missing, doubled or out of order
 //! ```
 //!
-//! A *splitter* is a place in the total order of all records: a key, a slice, an offset in it.
-//! Records with the splitter's key lie below it if their slice comes before the splitter's, above
-//! it if theirs comes later, and those of the slice itself are divided as the offset divides the
-//! slice. So one heavy key is split as any other, and the parts, one after the other, are the
-//! stable sort of the slices, one after the other.
+//! A *splitter* is a place in the total order of all records: a key, a slice, and an offset in that
+//! slice. Records with the splitter's key lie below it if their slice precedes the splitter's, and
+//! above it if their slice follows. Those in the splitter's own slice are divided in the proportion
+//! in which the offset divides the slice. So a frequent key is split like any other, and the parts,
+//! one after the other, are the stable sort of the slices, one after the other.
 //!
 //! | file | idea |
-//! |---|---|
-//! | `job`, `slices` | what is sorted, cut into slices |
-//! | `sample`, `splitters` | where the parts begin |
-//! | `manifest`, `index`, `part_entry` | a sorted slice, and what it has of a part |
-//! | `coverage` | whether all slices have come |
-//! | `summary`, `validate` | a finished part, and whether all parts are right |
+//! | `job`, `slices` | the inputs, divided into slices |
+//! | `sample`, `splitters` | the places at which parts begin |
+//! | `manifest`, `index`, `part_entry` | a sorted slice, and its entry for a part |
+//! | `coverage` | checks that all slices are there |
+//! | `summary`, `validate` | a finished part, and the check of all parts |
 //! | `planning`, `mapping`, `merging` | the steps, as far as all kinds of data share them |
 //! | `document`, `hex` | these as files of JSON |
-//! | `input_tag`, `means`, `error` | what identifies an input; what a step may use; why it fails |
+//! | `input_tag`, `means`, `error` | identifies an input; resources of a step; errors |
+//! | `steps` | the trait that each kind of data implements |
 //! | `steps` | what each kind of data has its own form of |
-//! | `serve` | sorted slices over HTTP |
+//! | `cutting`, `record_sum`, `places` | ranges between cuts; counts and sums; small reads |
 //! | `cutting`, `record_sum`, `places` | what lies between cuts; counts and sums; small reads |
 //! | `records` | the steps for records of one size |
-//! | `delimited`, `lines` | those for records that end with a byte; for lines |
-//! | `keyed` | those for records behind their keys |
-//! | `prefixed` | those for records that begin with their length |
-//! | `tables` | those for rows of tables |
-//! | `parquet` | those for rows of Parquet, by the Python package |
+//! | `delimited`, `lines` | the steps for records that end with a byte; for lines |
+//! | `keyed` | the steps for keyed records |
+//! | `prefixed` | the steps for records that begin with their length |
+//! | `tables` | the steps for rows of tables |
+//! | `parquet` | the steps for rows of Parquet, with the Python package |
 //!
-//! Every file carries the job's number, a digest of what defines it, so that those of another job
-//! are refused. Data carries counts and checksums from step to step.
+//! Every file contains the job's ID, a digest of its definition, so that files of another job are
+//! rejected. Counts and checksums accompany the data from step to step.
 #![forbid(unsafe_code)]
 
 mod coverage;

@@ -1,4 +1,4 @@
-//! A slice that is sorted and cut: what its data has in each part.
+//! The manifest of a slice that is sorted and cut: the ranges of its data for each part.
 
 use crate::document::{Document, VERSION};
 use crate::hex::sum;
@@ -8,29 +8,29 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use xsort_records::Checksum;
 
-/// What a slice's data has of one part.
+/// The range of a slice's data for one part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "RangeTuple", into = "RangeTuple")]
 pub struct PartRange {
-    /// Where it begins in the data.
+    /// Its offset in the data, in bytes.
     pub offset: u64,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// How many records that is.
+    /// Its number of records.
     pub records: u64,
     /// The sum of their CRC-32s.
     pub sum: u128,
 }
 
 impl PartRange {
-    /// Its count and sum.
+    /// Returns its count and sum.
     #[must_use]
     pub fn checksum(&self) -> Checksum {
         Checksum::from_parts(self.records, self.sum)
     }
 }
 
-/// As it is written: four numbers.
+/// Its serialised form: four numbers.
 #[derive(Serialize, Deserialize)]
 struct RangeTuple(u64, u64, u64, #[serde(with = "sum")] u128);
 
@@ -46,7 +46,7 @@ impl From<PartRange> for RangeTuple {
     }
 }
 
-/// What is known of a sorted slice. It is written after the slice's data.
+/// The manifest of a sorted slice. It is written after the slice's data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     version: u32,
@@ -54,21 +54,21 @@ pub struct Manifest {
     pub job: String,
     /// The splitters' id.
     pub splitters: String,
-    /// The slice.
+    /// The slice's number.
     pub slice: usize,
-    /// Its records.
+    /// Its number of records.
     pub records: u64,
     /// The sum of their CRC-32s.
     #[serde(rename = "checksum", with = "sum")]
     pub sum: u128,
-    /// Bytes of its data.
+    /// The length of its data in bytes.
     pub bytes: u64,
-    /// What the data has of each part, in their order: all of it.
+    /// The range of each part, in order; together they are all of the data.
     pub parts: Vec<PartRange>,
 }
 
 impl Manifest {
-    /// The manifest of a slice whose data has these ranges, one after the other.
+    /// Creates the manifest of a slice whose data has these ranges, one after the other.
     #[must_use]
     pub fn new(job: &Job, splitters: &Splitters, slice: usize, parts: Vec<PartRange>) -> Manifest {
         let mut whole = Checksum::default();
@@ -85,16 +85,16 @@ impl Manifest {
         }
     }
 
-    /// The count and sum of all its records.
+    /// Returns the count and sum of all its records.
     #[must_use]
     pub fn checksum(&self) -> Checksum {
         Checksum::from_parts(self.records, self.sum)
     }
 
-    /// Why it is not of this job, if it isn't.
+    /// Checks that it belongs to this job.
     ///
     /// # Errors
-    /// A sentence about it.
+    /// A sentence that says why it doesn't.
     pub fn check_job(&self, job: &Job) -> Result<(), String> {
         if self.job != job.id {
             return Err(format!("it belongs to the job {}, not to {}", self.job, job.id));
@@ -130,19 +130,19 @@ impl Document for Manifest {
     }
 }
 
-/// Where the files of a slice are in the directory of its node.
+/// The paths of a slice's files in its node's directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SliceFiles {
     /// Its sorted data.
     pub data: PathBuf,
     /// Its manifest.
     pub manifest: PathBuf,
-    /// What the manifest says of each part, to be found without reading all of it.
+    /// The entries of the manifest, one for each part, which can be read separately.
     pub index: PathBuf,
 }
 
 impl SliceFiles {
-    /// Those of a slice.
+    /// Returns the paths of a slice's files.
     #[must_use]
     pub fn of(directory: &Path, slice: usize) -> SliceFiles {
         SliceFiles {
@@ -152,11 +152,11 @@ impl SliceFiles {
         }
     }
 
-    /// The slice whose manifest has this name.
+    /// Returns the slice whose manifest has this name.
     pub(crate) fn slice_of_manifest(name: &str) -> Option<usize> {
         let number = name.strip_prefix("slice-")?.strip_suffix(".json")?;
         let slice = number.parse().ok()?;
-        // Not `slice-+1.json` or `slice-01.json`.
+        // Rejects `slice-+1.json` and `slice-01.json`.
         (format!("{slice}") == number).then_some(slice)
     }
 }

@@ -1,5 +1,5 @@
-//! The step of a slice: sorted data, its index, and then its manifest, so that a slice without one
-//! is a slice that wasn't mapped.
+//! The step of a slice. It writes the sorted data, its index, and then its manifest, so that a
+//! slice without a manifest is a slice that wasn't mapped.
 
 use crate::document::{read_document, write_document};
 use crate::error::Error;
@@ -14,20 +14,20 @@ use std::fs;
 use std::path::Path;
 use xsort_disk::Operation;
 
-/// A slice that is sorted.
+/// A sorted slice.
 #[derive(Clone, Debug)]
 pub struct Mapped {
     /// Its manifest.
     pub manifest: Manifest,
-    /// Whether it was there before.
+    /// Whether it had been mapped before.
     pub is_old: bool,
 }
 
-/// Sorts a slice to its file in `directory`, cut at the splitters, and writes its manifest beside
-/// it. A slice that has been mapped before, by the same splitters, is left as it is.
+/// Sorts a slice to its file in `directory`, cut at the splitters, and writes its manifest next to
+/// it. A slice that has already been mapped with the same splitters is left unchanged.
 ///
 /// # Errors
-/// If the splitters are of another job or the inputs have changed, and what sorts fail with.
+/// If the splitters are from another job or the inputs have changed, and the errors of a sort.
 pub fn map_slice(
     steps: &dyn Steps,
     (job, splitters): (&Job, &Splitters),
@@ -46,7 +46,7 @@ pub fn map_slice(
     }
     check_inputs(&job.slices[slice], means)?;
     let ranges = steps.map((job, splitters), slice, &files, means)?;
-    // What was read of an input that was written to meanwhile may be neither of both.
+    // If an input was written to in the meantime, the data read may be a mixture.
     check_inputs(&job.slices[slice], means)?;
     let manifest = Manifest::new(job, splitters, slice, ranges);
     write_index(&means.disk, &files.index, &manifest, means.sync)?;
@@ -69,14 +69,14 @@ fn check_splitters(job: &Job, splitters: &Splitters) -> Result<(), Error> {
     }
 }
 
-/// Refuses inputs that have changed since the job was planned.
+/// Fails if an input has changed since the job was planned.
 fn check_inputs(slice: &Slice, means: &Means<'_>) -> Result<(), Error> {
     let mut inputs = slice.inputs.iter();
     inputs.try_for_each(|input| check_unchanged(&*means.disk, Path::new(&input.path), &input.tag))
 }
 
-/// The manifest of a slice that was mapped before, with the same splitters and data of the right
-/// length. One that is of no use is removed, before there is other data.
+/// Returns the manifest of a slice that was mapped before, with the same splitters and data of the
+/// right length. A manifest that can't be used is removed, before other data is written.
 fn mapped_before(
     (job, splitters): (&Job, &Splitters),
     slice: usize,

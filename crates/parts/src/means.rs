@@ -1,4 +1,4 @@
-//! What a step may use.
+//! The resources of a step.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,21 +6,21 @@ use xsort::Job;
 use xsort_disk::Disk;
 use xsort_extsort::{Caches, LinesOptions, Observer, scratch_directories};
 
-/// Memory, threads, disk and scratch of a step, and who watches it.
+/// Memory, threads, disk and scratch of a step, and its observer.
 pub struct Means<'m> {
     /// All files and URLs.
     pub disk: Arc<dyn Disk>,
     /// Memory for everything that grows with the data, in bytes.
     pub budget_bytes: u64,
-    /// Threads that work, at least 1.
+    /// Number of worker threads, at least 1.
     pub threads: usize,
-    /// What a thread may use of the processor's caches.
+    /// The processor's caches as far as a thread may use them.
     pub caches: Caches,
-    /// Directories for scratch. Empty: the output's.
+    /// Directories for scratch. Empty means the output's directory.
     pub scratch: Vec<PathBuf>,
-    /// Make the output durable before it is put in place.
+    /// Makes the output durable before it is published.
     pub sync: bool,
-    /// Who watches.
+    /// The observer.
     pub observer: &'m dyn Observer,
 }
 
@@ -38,8 +38,8 @@ impl<'m> Means<'m> {
         }
     }
 
-    /// The settings of the engine of lines for records that end with `delimiter`, sorted or merged
-    /// to `output`; `taken_bytes` of the budget are used elsewhere.
+    /// Returns the settings of the engine of lines for records that end with `delimiter`, sorted or
+    /// merged to `output`. `taken_bytes` of the budget are used elsewhere.
     pub(crate) fn engine(&self, delimiter: u8, taken_bytes: u64, output: &Path) -> LinesOptions {
         LinesOptions {
             delimiter,

@@ -1,22 +1,22 @@
-//! What is merged: a range of a sorted slice.
+//! A range of a sorted slice, as input of a merge.
 
 use crate::error::Error;
 use crate::part_entry::PartEntry;
 use std::path::PathBuf;
 use xsort_records::Checksum;
 
-/// What a slice has of a part, and where.
+/// A slice's range for a part, and its location.
 #[derive(Clone, Debug)]
 pub struct MergeRange {
-    /// Its place, count and sum.
+    /// Its offset, length, count and sum.
     pub entry: PartEntry,
-    /// The file.
+    /// The slice's data file.
     pub path: PathBuf,
-    /// The directory or URL that has it, for errors.
+    /// The directory or URL of its source, for errors.
     pub origin: String,
 }
 
-/// Count and sum of what ranges have.
+/// Returns the count and sum of the records in all ranges.
 pub(crate) fn checksum_of(ranges: &[MergeRange]) -> Checksum {
     let mut sum = Checksum::default();
     ranges.iter().for_each(|range| sum.merge(range.entry.checksum()));
@@ -24,7 +24,7 @@ pub(crate) fn checksum_of(ranges: &[MergeRange]) -> Checksum {
 }
 
 impl MergeRange {
-    /// An error of reading it.
+    /// Returns the error for a failed read of the range.
     pub(crate) fn lost(&self, error: impl Into<Error>) -> Error {
         match error.into() {
             cancelled @ Error::Engine(xsort_extsort::Error::Cancelled) => cancelled,
@@ -32,10 +32,10 @@ impl MergeRange {
         }
     }
 
-    /// Compares what has come of it with what was written.
+    /// Compares the records that were read with those that were written.
     ///
     /// # Errors
-    /// [`Error::DamagedSlice`] if that isn't the same.
+    /// [`Error::DamagedSlice`] if they differ.
     pub(crate) fn check(&self, came: Checksum) -> Result<(), Error> {
         let sent = self.entry.checksum();
         if came == sent {

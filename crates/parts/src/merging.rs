@@ -1,4 +1,4 @@
-//! The step of a part: what all slices have of it, merged to its output.
+//! The step of a part: the ranges of all slices for it, merged to its output.
 
 use crate::coverage::{PartSource, cover};
 use crate::error::Error;
@@ -11,11 +11,11 @@ use crate::steps::Steps;
 use crate::summary::Summary;
 use std::path::Path;
 
-/// Merges a part to `output`, a path or a URL, from what the sources have of it.
+/// Merges a part to `output`, a path or a URL, from the sources' slices.
 ///
 /// # Errors
-/// If a slice is missing, a source fails, what comes isn't what was written, or the output can't be
-/// written. What was at `output` is then still there.
+/// If a slice is missing, a source fails, the data read differs from what was written, or the
+/// output can't be written. Then an old file at `output` is still there.
 pub fn merge_part(
     steps: &dyn Steps,
     job: &Job,

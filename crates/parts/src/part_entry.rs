@@ -1,23 +1,23 @@
-//! What a sorted slice has of one part, as sources say it.
+//! A sorted slice's entry for one part, as sources return it.
 
 use crate::hex::sum;
 use serde::{Deserialize, Serialize};
 use xsort_records::Checksum;
 
-/// What a sorted slice has of one part.
+/// A sorted slice's entry for one part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartEntry {
     /// The job's id.
     pub job: String,
     /// The splitters' id.
     pub splitters: String,
-    /// The slice.
+    /// The slice's number.
     pub slice: usize,
-    /// Where the part begins in the slice's data.
+    /// The offset of the part in the slice's data, in bytes.
     pub offset: u64,
-    /// Its length there.
+    /// Its length there in bytes.
     pub bytes: u64,
-    /// How many records that is.
+    /// Its number of records.
     pub records: u64,
     /// The sum of their CRC-32s.
     #[serde(rename = "checksum", with = "sum")]
@@ -25,7 +25,7 @@ pub struct PartEntry {
 }
 
 impl PartEntry {
-    /// Its count and sum.
+    /// Returns its count and sum.
     #[must_use]
     pub fn checksum(&self) -> Checksum {
         Checksum::from_parts(self.records, self.sum)

@@ -1,4 +1,4 @@
-//! Small reads at many places of a file.
+//! Small reads at many offsets of a file.
 
 use crate::error::Error;
 use crossbeam_channel::unbounded;
@@ -7,10 +7,10 @@ use xsort_disk::{
     ALIGNMENT, Completion, Direction, Disk, FileId, Lease, Request, align_down, align_up,
 };
 
-/// Reads in flight.
+/// Maximum number of reads in flight.
 const AT_ONCE: usize = 32;
 
-/// A file that is closed whatever happens.
+/// A file that is closed on drop.
 struct Opened<'d> {
     disk: &'d dyn Disk,
     file: FileId,
@@ -22,8 +22,8 @@ impl Drop for Opened<'_> {
     }
 }
 
-/// Reads at these offsets of a file, so many bytes or up to its end, and passes each offset's
-/// number and bytes to `found`, in any order.
+/// Reads `bytes` bytes, or up to the file's end, at each of these offsets. Passes each offset's
+/// index and bytes to `found`, in any order.
 ///
 /// # Errors
 /// If the file can't be read.

@@ -11,19 +11,19 @@ use std::path::PathBuf;
 /// How a job is divided.
 #[derive(Clone, Copy, Debug)]
 pub struct SliceSizes {
-    /// Bytes of a slice, at least 1.
+    /// Size of a slice in bytes, at least 1.
     pub slice_bytes: u64,
-    /// How many parts; unless this is known, by their bytes.
+    /// The number of parts; if `None`, it is computed from `part_bytes`.
     pub parts: Option<usize>,
-    /// Bytes of a part, at least 1.
+    /// Size of a part in bytes, at least 1.
     pub part_bytes: u64,
 }
 
-/// The job that sorts these files as `steps` does. `command` are the words that say so, and
-/// `locale` is what else they depend on.
+/// Plans the job that sorts these files with `steps`. `command` are the words of the command, and
+/// `locale` is the locale on which it depends.
 ///
 /// # Errors
-/// If a file can't be opened or isn't of the kind, or its name isn't UTF-8.
+/// If a file can't be opened, is of the wrong kind, or its name isn't UTF-8.
 pub fn plan_job(
     steps: &dyn Steps,
     (command, locale): (Vec<String>, Option<String>),

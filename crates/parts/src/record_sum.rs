@@ -1,29 +1,29 @@
-//! Counting and summing records as their bytes pass.
+//! Counts and sums records while their bytes pass.
 
 use xsort_kernels::lines::line_hash;
 use xsort_records::Checksum;
 
-/// What a record is.
+/// How records are delimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// So many bytes.
+    /// A record is this number of bytes.
     Size(usize),
-    /// All up to this byte, and the byte.
+    /// A record ends with this byte.
     End(u8),
 }
 
-/// The count and sum of records that come in pieces of any length.
+/// The count and sum of records that arrive in pieces of any length.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordSum {
     framing: Framing,
-    /// The beginning of a record whose end is still to come.
+    /// The beginning of a record whose end has not arrived yet.
     begun: Vec<u8>,
     checksum: Checksum,
-    /// The sum of the hashes by which the engine of lines balances its books.
+    /// The sum of the hashes with which the engine of lines checks its balance.
     hash: u64,
-    /// The first and the last whole record, without the byte that ends it, or their beginnings.
+    /// The first and last complete records, without the byte that ends them, possibly truncated.
     ends: Option<(Vec<u8>, Vec<u8>)>,
-    /// Bytes of these that are kept.
+    /// Maximum number of bytes kept of each.
     kept_bytes: usize,
 }
 
@@ -39,12 +39,12 @@ impl RecordSum {
         }
     }
 
-    /// The same, which also keeps so many bytes of the first record and of the last.
+    /// Makes it also keep up to `kept_bytes` bytes of the first and last record.
     pub(crate) fn keeping_ends(self, kept_bytes: usize) -> RecordSum {
         RecordSum { kept_bytes, ..self }
     }
 
-    /// Adds the bytes that come next.
+    /// Adds the next bytes.
     pub(crate) fn add(&mut self, mut bytes: &[u8]) {
         let end = match self.framing {
             Framing::Size(size) => {
@@ -83,7 +83,7 @@ impl RecordSum {
         self.begun.extend_from_slice(&bytes[from..]);
     }
 
-    /// Adds a record, which `tail` begins with.
+    /// Adds a record, which is the beginning of `tail`.
     fn add_record(&mut self, record: &[u8], tail: &[u8]) {
         self.checksum.add_records(record, record.len());
         self.hash = self.hash.wrapping_add(line_hash(tail, record.len() - 1));
@@ -99,7 +99,7 @@ impl RecordSum {
         last.extend_from_slice(record);
     }
 
-    /// Whether what has come ends where a record does.
+    /// Returns whether the bytes so far end at the end of a record.
     pub(crate) fn is_whole(&self) -> bool {
         self.begun.is_empty()
     }
@@ -112,7 +112,7 @@ impl RecordSum {
         self.hash
     }
 
-    /// The first record and the last, as far as they are kept.
+    /// Returns the first and last record, possibly truncated.
     pub(crate) fn into_ends(self) -> Option<(Vec<u8>, Vec<u8>)> {
         self.ends
     }

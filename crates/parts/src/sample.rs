@@ -1,16 +1,16 @@
-//! Keys of slices, at evenly spaced places.
+//! Samples: keys of slices at evenly spaced places.
 
 use crate::document::{Document, VERSION};
 use crate::hex::Hex;
 use crate::job::Job;
 use serde::{Deserialize, Serialize};
 
-/// A key, and where in the slice its record lies.
+/// A key, and the place of its record in the slice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampledKey {
-    /// The whole key, in the form in which keys of the job compare.
+    /// The whole key, in the form in which the job's keys are compared.
     pub key: Hex,
-    /// Bytes of the slice before the record.
+    /// The record's offset in the slice, in bytes.
     pub offset: u64,
 }
 
@@ -19,9 +19,9 @@ pub struct SampledKey {
 pub struct SliceSample {
     /// The slice.
     pub slice: usize,
-    /// Its length in bytes, by which its keys count.
+    /// Its length in bytes, which is the weight of its keys.
     pub bytes: u64,
-    /// Keys, by their places.
+    /// Its keys, ordered by place.
     pub keys: Vec<SampledKey>,
 }
 
@@ -31,12 +31,12 @@ pub struct Sample {
     version: u32,
     /// The job's id.
     pub job: String,
-    /// One a slice.
+    /// One sample for each slice.
     pub samples: Vec<SliceSample>,
 }
 
 impl Sample {
-    /// The samples of some slices of this job.
+    /// Creates the samples of some slices of this job.
     #[must_use]
     pub fn new(job: &Job, samples: Vec<SliceSample>) -> Sample {
         Sample { version: VERSION, job: job.id.clone(), samples }

@@ -1,22 +1,22 @@
-//! Cutting inputs into slices of about the same size, in their order.
+//! Divides inputs into slices of about the same size, in order.
 
 use crate::job::{JobInput, Slice, SliceInput};
 
-/// Slices of about `slice_bytes` bytes (at least 1). Small inputs are put together. There is always
-/// one slice, which may be empty.
+/// Divides inputs into slices of about `slice_bytes` bytes (at least 1). Small inputs are combined.
+/// There is always at least one slice, which may be empty.
 ///
-/// `cut` says where a slice may begin within an input: at the least offset that isn't below the
-/// given one, which is inside; the input's length if there is none.
+/// `cut` returns where a slice may begin within an input: the first possible offset from the given
+/// one on, which is inside the input; the input's length if there is none.
 ///
 /// # Errors
-/// Those of `cut`.
+/// The errors of `cut`.
 pub(crate) fn cut_slices<E>(
     inputs: &[JobInput],
     slice_bytes: u64,
     mut cut: impl FnMut(&JobInput, u64) -> Result<u64, E>,
 ) -> Result<Vec<Slice>, E> {
     let bytes: u64 = inputs.iter().map(|input| input.bytes).sum();
-    // As many as needed, and none much smaller than the others.
+    // As many slices as needed, and none much smaller than the others.
     let wanted = bytes.div_ceil(slice_bytes.max(1)).max(1);
     let room = bytes.div_ceil(wanted).max(1);
     let mut slices = vec![Slice::default()];
@@ -33,7 +33,8 @@ pub(crate) fn cut_slices<E>(
                 rest if rest <= left => input.bytes,
                 _ => cut(input, offset + left)?,
             };
-            // What can't be cut here and would be far too much begins a slice.
+            // A stretch that can't be cut here, and would make the slice far too large, begins a
+            // new slice.
             let is_too_much = slice.bytes > 0 && slice.bytes + (end - offset) > 2 * room;
             if is_too_much {
                 slices.push(Slice { index: slices.len(), ..Slice::default() });

@@ -1,4 +1,4 @@
-//! Where the parts of a job begin: quantiles of its samples.
+//! The places at which a job's parts begin: quantiles of its samples.
 
 use crate::document::{Document, VERSION, digest};
 use crate::error::{Error, ranges};
@@ -13,17 +13,18 @@ use std::cmp::Ordering;
 pub struct Splitter {
     /// The key.
     pub key: Hex,
-    /// Among records with this key: the slice,
+    /// The place among records with this key: the slice,
     pub slice: usize,
-    /// and bytes of this slice before the place.
+    /// and the offset in this slice, in bytes.
     pub offset: u64,
 }
 
 impl Splitter {
-    /// How many records of a slice lie below it, given that `below` have a smaller key, and
-    /// `up_to` a smaller one or the same.
+    /// Returns the number of a slice's records that lie below the splitter. `below` records have a
+    /// smaller key, and `up_to` a smaller or equal key.
     ///
-    /// The records of its own slice that have its key are divided as its offset divides the slice.
+    /// Records of the splitter's own slice that have its key are divided in the proportion in which
+    /// the offset divides the slice.
     #[must_use]
     pub fn position(&self, slice: usize, slice_bytes: u64, below: u64, up_to: u64) -> u64 {
         match slice.cmp(&self.slice) {
@@ -37,13 +38,15 @@ impl Splitter {
     }
 }
 
-/// The splitters of a job: one less than parts, ascending; none if the job has no bytes.
+/// The splitters of a job: one less than the parts, in ascending order; none if the job has no
+/// bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Splitters {
     version: u32,
     /// The job's id.
     pub job: String,
-    /// A digest of all the rest, which the manifests carry that were made by these.
+    /// A digest of the other fields, which is also in the manifests of slices cut at these
+    /// splitters.
     pub id: String,
     /// The splitters.
     pub splitters: Vec<Splitter>,
@@ -71,7 +74,7 @@ impl Document for Splitters {
     }
 }
 
-/// The samples of all slices, in their order.
+/// Returns the samples of all slices, in order.
 fn by_slice<'s>(job: &Job, samples: &'s [Sample]) -> Result<Vec<&'s SliceSample>, Error> {
     if let Some(foreign) = samples.iter().find(|sample| sample.job != job.id) {
         let (of, id) = (&foreign.job, &job.id);
@@ -93,17 +96,17 @@ fn by_slice<'s>(job: &Job, samples: &'s [Sample]) -> Result<Vec<&'s SliceSample>
     }
 }
 
-/// The splitters that divide a job into parts of about the same size, by samples of all its slices.
-/// Keys compare by `compare`.
+/// Returns the splitters that divide a job into parts of about the same size, by samples of all its
+/// slices. `compare` orders keys.
 ///
 /// # Errors
-/// If a slice has no sample, or two, or a sample is another job's.
+/// If a slice has no sample, or two, or if a sample belongs to another job.
 pub fn quantiles(
     job: &Job,
     samples: &[Sample],
     compare: impl Fn(&[u8], &[u8]) -> Ordering,
 ) -> Result<Splitters, Error> {
-    /// Parts of a byte by which keys count.
+    /// Fractions of a byte in which keys are weighted.
     const SHARES: u128 = 1 << 20;
     let mut keys = Vec::new();
     for SliceSample { slice, bytes, keys: sampled } in by_slice(job, samples)? {
@@ -117,7 +120,7 @@ pub fn quantiles(
     let mut splitters = Vec::with_capacity(job.parts - 1);
     let mut before = 0;
     for (key, slice, weight) in keys {
-        // A key stands for the records around it: the place at its middle is its own.
+        // A key stands for the records around it: the place in its middle is its own.
         let middle = before + weight / 2;
         while splitters.len() + 1 < job.parts
             && middle * job.parts as u128 >= all * (splitters.len() as u128 + 1)
@@ -127,7 +130,7 @@ pub fn quantiles(
         }
         before += weight;
     }
-    // More parts than the last key's middle reaches; or no key in what has some bytes.
+    // More parts than the last key's middle reaches; or no key although there are bytes.
     if job.bytes > 0 {
         let nothing = || Splitter { key: Hex::default(), slice: 0, offset: 0 };
         let last = splitters.last().cloned().unwrap_or_else(nothing);
@@ -176,7 +179,7 @@ mod tests {
         assert_eq!(places(&quantiles(&job, &samples, Ord::cmp).unwrap())[0].0, 12);
     }
 
-    /// One key: the places differ by slices and offsets.
+    /// One key only: the places differ by slice and offset.
     #[test]
     fn equal_keys_are_split() {
         let job = job(&[100, 100], 4);

@@ -1,5 +1,5 @@
-//! What each kind of data has its own form of: where it may be cut, what its keys are, how slices
-//! are sorted and parts merged.
+//! The operations that differ for each kind of data: where it may be cut, its keys, how slices are
+//! sorted and parts merged.
 
 use crate::error::Error;
 use crate::hex::Hex;
@@ -14,18 +14,18 @@ use std::cmp::Ordering;
 use std::path::Path;
 use xsort_records::Checksum;
 
-/// A kind of data, in an order.
+/// A kind of data with an order.
 pub trait Steps {
-    /// Refuses an input of this length that can't be of the kind.
+    /// Checks that an input of this length can be of the kind.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why it can't.
     fn check_input(&self, path: &Path, bytes: u64) -> Result<(), Error> {
         let _ = (path, bytes);
         Ok(())
     }
 
-    /// What each part begins with, from the first of the inputs.
+    /// Returns the beginning of each part, from the first of the inputs.
     ///
     /// # Errors
     /// If it can't be read, or isn't of the kind.
@@ -34,17 +34,17 @@ pub trait Steps {
         Ok(None)
     }
 
-    /// Where a slice may begin within an input: at the least offset that isn't below `at`, which is
-    /// inside; the input's length if there is none.
+    /// Returns where a slice may begin within an input: the first possible offset from `at` on,
+    /// which is inside the input; the input's length if there is none.
     ///
     /// # Errors
     /// If the input has to be read for that, and can't be.
     fn cut(&self, input: &JobInput, at: u64, means: &Means<'_>) -> Result<u64, Error>;
 
-    /// Orders keys as they are in samples, splitters and summaries.
+    /// Compares keys as they are in samples, splitters and summaries.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
 
-    /// About `keys` keys of a slice, at evenly spaced places.
+    /// Returns about `keys` keys of a slice, at evenly spaced places.
     ///
     /// # Errors
     /// If an input can't be read, or has changed.
@@ -56,11 +56,11 @@ pub trait Steps {
         means: &Means<'_>,
     ) -> Result<SliceSample, Error>;
 
-    /// Sorts a slice to the file of its data, and says what lies between the splitters. The inputs
-    /// are unchanged when this begins.
+    /// Sorts a slice to its data file, and returns the ranges between the splitters. The inputs are
+    /// unchanged when this begins.
     ///
     /// # Errors
-    /// What sorts fail with.
+    /// The errors of a sort.
     fn map(
         &self,
         job: (&Job, &Splitters),
@@ -69,8 +69,8 @@ pub trait Steps {
         means: &Means<'_>,
     ) -> Result<Vec<PartRange>, Error>;
 
-    /// Merges ranges, in the order of their slices, to `output`. What has come of a range is
-    /// compared with its entry, and what goes out with all that has come.
+    /// Merges ranges, in the order of their slices, to `output`. The records read from a range are
+    /// compared with its entry, and those written with all that were read.
     ///
     /// # Errors
     /// If a range can't be read or isn't what was written, or if the output can't be written.
@@ -82,17 +82,19 @@ pub trait Steps {
         means: &Means<'_>,
     ) -> Result<Merged, Error>;
 
-    /// How many records the inputs of a slice have, if their length says so.
+    /// Returns the number of records in a slice's inputs, if it follows from their length.
     fn count(&self, job: &Job, slice: usize) -> Option<u64> {
         let _ = (job, slice);
         None
     }
 
-    /// Reads all outputs, as one sequence, and the inputs where that proves anything, by code that
-    /// the other steps don't use. `validated` is what the summaries say of all records.
+    /// Reads all outputs, as one sequence, and also the inputs if that proves anything, with code
+    /// that the other steps don't use. `validated` is the checksum of all records according to the
+    /// summaries.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if they are out of order or other records, and what reading fails with.
+    /// [`Error::Invalid`] if they are out of order or have other records, and the errors of
+    /// reading.
     fn verify(
         &self,
         job: &Job,

@@ -1,4 +1,4 @@
-//! A part that is finished.
+//! The summary of a finished part.
 
 use crate::document::{Document, VERSION};
 use crate::hex::{Hex, sum};
@@ -6,46 +6,46 @@ use crate::job::Job;
 use serde::{Deserialize, Serialize};
 use xsort_records::Checksum;
 
-/// What is known of a finished part.
+/// The summary of a finished part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     pub(crate) version: u32,
     /// The job's id.
     pub job: String,
-    /// The splitters' id; `None` if the job has no slices that say so.
+    /// The splitters' ID; empty if the job has no entries that contain it.
     pub splitters: String,
-    /// The part.
+    /// The part's number.
     pub part: usize,
-    /// Its records.
+    /// Its number of records.
     pub records: u64,
     /// The sum of their CRC-32s.
     #[serde(rename = "checksum", with = "sum")]
     pub sum: u128,
-    /// Bytes of the output.
+    /// The length of the output in bytes.
     pub bytes: u64,
-    /// The first key, whole; `None` if there are no records.
+    /// The first key, complete; `None` if there are no records.
     pub first: Option<Hex>,
-    /// The last one.
+    /// The last key, complete; `None` if there are no records.
     pub last: Option<Hex>,
     /// The output: an absolute path or a URL.
     pub output: String,
-    /// What identified its content when it was in place.
+    /// The tag of its content when it was published.
     pub tag: String,
 }
 
-/// The records of a finished part.
+/// The records of a merged part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Merged {
     /// Their count and sum.
     pub checksum: Checksum,
-    /// Bytes of the output.
+    /// The length of the output in bytes.
     pub bytes: u64,
-    /// The first key and the last, whole.
+    /// The first and last key, complete; `None` if there are no records.
     pub keys: Option<(Hex, Hex)>,
 }
 
 impl Summary {
-    /// Summaries in the order of their parts.
+    /// Returns the summaries in the order of their parts.
     pub(crate) fn in_order(summaries: &[Summary]) -> Vec<&Summary> {
         let mut parts: Vec<&Summary> = summaries.iter().collect();
         parts.sort_by_key(|summary| summary.part);
@@ -75,7 +75,7 @@ impl Summary {
         }
     }
 
-    /// Its count and sum.
+    /// Returns its count and sum.
     #[must_use]
     pub fn checksum(&self) -> Checksum {
         Checksum::from_parts(self.records, self.sum)

@@ -1,4 +1,4 @@
-//! Whether the parts of a job are its sorted input, by the manifests of its slices and the
+//! Checks that the parts of a job are its sorted input, with the manifests of its slices and the
 //! summaries of its parts.
 
 use crate::error::{Error, ranges};
@@ -13,12 +13,12 @@ use std::path::Path;
 use xsort_disk::Disk;
 use xsort_records::Checksum;
 
-/// What a job's parts have together.
+/// The totals of a job's parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validated {
     /// Count and sum of all records.
     pub checksum: Checksum,
-    /// Bytes of all outputs.
+    /// Total length of all outputs in bytes.
     pub bytes: u64,
 }
 
@@ -26,7 +26,7 @@ fn invalid<T>(what: impl Into<String>) -> Result<T, Error> {
     Err(Error::Invalid(what.into()))
 }
 
-/// Each of `0..count` once among `numbers`.
+/// Checks that each number of `0..count` occurs once in `numbers`.
 fn check_numbers(
     what: &str,
     numbers: impl Iterator<Item = usize>,
@@ -48,9 +48,9 @@ fn check_numbers(
     }
 }
 
-/// Checks that every slice and every part is there once, that each part has what the slices have of
-/// it, that neighbouring parts are in order by `compare`, and that the slices have as many records
-/// as `expected` says of their bytes.
+/// Checks that every slice and every part is there once, that each part has the records of the
+/// slices' ranges for it, that neighbouring parts are in order by `compare`, and that slices have
+/// the number of records that `expected` returns for them.
 ///
 /// # Errors
 /// [`Error::Invalid`] with the first fault.
@@ -97,10 +97,10 @@ pub fn validate(
     check_all(manifests, validated)
 }
 
-/// Sees that the outputs of all parts are there, as they were written, by their lengths and tags.
+/// Checks that the outputs of all parts exist as they were written, by their lengths and tags.
 ///
 /// # Errors
-/// [`Error::Invalid`] with the first one that isn't.
+/// [`Error::Invalid`] with the first output that doesn't.
 pub fn check_outputs(disk: &dyn Disk, summaries: &[Summary]) -> Result<(), Error> {
     for Summary { part, output, tag, .. } in summaries {
         let found = match input_tag(disk, Path::new(output)) {
@@ -116,10 +116,10 @@ pub fn check_outputs(disk: &dyn Disk, summaries: &[Summary]) -> Result<(), Error
     Ok(())
 }
 
-/// Compares what was read again, the `outputs` or the `inputs`, with what the summaries have.
+/// Compares the records read again, of the `outputs` or the `inputs`, with those of the summaries.
 ///
 /// # Errors
-/// [`Error::Invalid`] if it isn't the same.
+/// [`Error::Invalid`] if they differ.
 pub(crate) fn check_read(what: &str, found: Checksum, validated: Checksum) -> Result<(), Error> {
     match found == validated {
         true => Ok(()),
@@ -132,8 +132,9 @@ pub(crate) fn check_read(what: &str, found: Checksum, validated: Checksum) -> Re
     }
 }
 
-/// All parts have what all slices have. Where manifests say no more than that, because slices times
-/// parts would be too much to keep in one place, each merge has compared its own part.
+/// Checks that all parts together have the records of all slices. If the manifests contain no more
+/// than that, because slices times parts entries would be too much to keep in one place, each merge
+/// has compared its own part.
 fn check_all(manifests: &[Manifest], parts: Validated) -> Result<Validated, Error> {
     let mut sent = Checksum::default();
     manifests.iter().for_each(|slice| sent.merge(slice.checksum()));
@@ -148,7 +149,7 @@ fn check_all(manifests: &[Manifest], parts: Validated) -> Result<Validated, Erro
     }
 }
 
-/// Each part has what the slices have of it.
+/// Checks that each part has the records of the slices' ranges for it.
 fn check_parts(manifests: &[Manifest], summaries: &[Summary]) -> Result<(), Error> {
     for summary in summaries {
         let mut sent = Checksum::default();
@@ -167,7 +168,7 @@ fn check_parts(manifests: &[Manifest], summaries: &[Summary]) -> Result<(), Erro
     Ok(())
 }
 
-/// Neighbouring parts that have records are in order.
+/// Checks that neighbouring parts with records are in order.
 fn check_order(
     summaries: &[Summary],
     compare: impl Fn(&[u8], &[u8]) -> Ordering,

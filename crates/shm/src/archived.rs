@@ -1,6 +1,6 @@
-//! Values of Rust types: archives of `rkyv`, read where they lie.
+//! Values of Rust types: archives of `rkyv`, read in place.
 //!
-//! The bytes are checked once for each version that a thread pins; after that, reading a value is
+//! Each thread checks the bytes once for each version that it pins. After that, reading a value is
 //! as fast as reading bytes.
 #![allow(unsafe_code, reason = "takes an archive from bytes that were checked to be one")]
 
@@ -19,7 +19,8 @@ use std::hash::Hasher;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-/// Types that can be written: those that derive `rkyv::Archive` and `rkyv::Serialize`.
+/// Types that can be written. All types that derive `rkyv::Archive` and `rkyv::Serialize` implement
+/// it.
 pub trait Archivable:
     for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>
 {
@@ -30,8 +31,8 @@ impl<T> Archivable for T where
 {
 }
 
-/// Types that can be read with a check: those that derive `rkyv::Archive`, with `rkyv`'s feature
-/// `bytecheck`, which is on by default.
+/// Types that can be read with a check. All types that derive `rkyv::Archive` with `rkyv`'s feature
+/// `bytecheck`, which is on by default, implement it.
 pub trait Checkable:
     Archive<Archived: 'static + Portable + for<'a> CheckBytes<HighValidator<'a, rancor::Error>>>
 {
@@ -43,11 +44,12 @@ impl<T> Checkable for T where
 }
 
 impl<H: Hasher + Default> Writer<H> {
-    /// Publishes a value as the next version, and returns its number. The memory that it is
-    /// archived in is kept for the next one.
+    /// Publishes a value as the next version, and returns its number. The memory of the archive is
+    /// kept for the next value.
     ///
     /// # Errors
-    /// [`Error::NotArchived`] if `rkyv` can't, and those of [`Writer::write_with`].
+    /// [`Error::NotArchived`] if `rkyv` can't archive the value, and the errors of
+    /// [`Writer::write_with`].
     pub fn write_archived<T: Archivable>(&mut self, value: &T) -> Result<u64> {
         self.archive(value)?;
         let scratch = std::mem::take(&mut self.scratch);
@@ -67,19 +69,19 @@ impl<H: Hasher + Default> Writer<H> {
         Ok(())
     }
 
-    /// Bytes of the value that was archived last.
+    /// Returns the length in bytes of the last archived value.
     pub(crate) fn archived_bytes(&self) -> usize {
         self.scratch.len()
     }
 }
 
 impl<H: Hasher + Default> Reader<H> {
-    /// The current version as a value that was written with [`Writer::write_archived`], or any
-    /// bytes that are an archive of a `T`. Checked when this thread first reads the version, and
-    /// then only lent.
+    /// Reads the current version as a `T`: a value written with [`Writer::write_archived`], or any
+    /// bytes that are an archive of a `T`. The bytes are checked when this thread first reads the
+    /// version, and only lent after that.
     ///
     /// # Errors
-    /// [`Error::NotThatType`] if the check fails, and those of [`Reader::read`].
+    /// [`Error::NotThatType`] if the check fails, and the errors of [`Reader::read`].
     #[inline]
     pub fn read_archived<T: Checkable>(&self) -> Result<Archived<'_, T>> {
         let version = self.read()?;
@@ -87,18 +89,18 @@ impl<H: Hasher + Default> Reader<H> {
             check::<T>(version.sequence(), &version)?;
             version.set_checked(TypeId::of::<T::Archived>());
         }
-        // SAFETY: it was checked, just now or before, and the bytes have not changed since, for the
-        // version is held.
+        // SAFETY: the version was checked, just now or earlier. It is held, so its bytes have not
+        // changed since.
         Ok(unsafe { Archived::new(version) })
     }
 
-    /// The same without the check.
+    /// Reads the current version as a `T` without checking its bytes.
     ///
     /// # Safety
-    /// The current version's bytes are an archive of a `T`, whatever version is current by now.
+    /// The bytes of the version that is current when this is called are an archive of a `T`.
     ///
     /// # Errors
-    /// Those of [`Reader::read`].
+    /// The errors of [`Reader::read`].
     ///
     /// # Panics
     /// If the version is shorter than any archive of a `T`.
@@ -108,16 +110,16 @@ impl<H: Hasher + Default> Reader<H> {
     ) -> Result<Archived<'_, T>> {
         let version = self.read()?;
         assert!(version.len() >= size_of::<T::Archived>(), "a version shorter than its type");
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Ok(unsafe { Archived::new(version) })
     }
 }
 
 impl<H: Hasher + Default> LocalReader<H> {
-    /// As [`Reader::read_archived`].
+    /// Reads the current version as a `T`, checked once like [`Reader::read_archived`].
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Reader::read_archived`].
     #[inline]
     pub fn read_archived<T: Checkable>(&mut self) -> Result<View<'_, T::Archived>> {
         let read = self.refresh()?;
@@ -125,21 +127,21 @@ impl<H: Hasher + Default> LocalReader<H> {
             check::<T>(self.lend(read).sequence(), &self.lend(read))?;
             self.set_checked(TypeId::of::<T::Archived>());
         }
-        // SAFETY: it was checked, just now or before, and the bytes have not changed since, for the
-        // version is pinned.
+        // SAFETY: the version was checked, just now or earlier. It is pinned, so its bytes have not
+        // changed since.
         Ok(self.lend(read).map(|bytes| unsafe { rkyv::access_unchecked::<T::Archived>(bytes) }))
     }
 
-    /// As [`Reader::read_archived_unchecked`].
+    /// Reads the current version as a `T` without checking its bytes.
     ///
     /// # Safety
-    /// As there.
+    /// The bytes of the version that is current when this is called are an archive of a `T`.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Reader::read`].
     ///
     /// # Panics
-    /// As there.
+    /// If the version is shorter than any archive of a `T`.
     #[inline]
     pub unsafe fn read_archived_unchecked<T: Archive<Archived: Portable>>(
         &mut self,
@@ -147,7 +149,7 @@ impl<H: Hasher + Default> LocalReader<H> {
         let read = self.refresh()?;
         Ok(self.lend(read).map(|bytes| {
             assert!(bytes.len() >= size_of::<T::Archived>(), "a version shorter than its type");
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { rkyv::access_unchecked::<T::Archived>(bytes) }
         }))
     }
@@ -164,21 +166,23 @@ fn check<T: Checkable>(sequence: u64, bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// A version that is held, as a value: dereferences to `T::Archived`, the form in which
-/// `rkyv` stores a `T`.
+/// A held version as a value. It dereferences to `T::Archived`, the form in which `rkyv` stores a
+/// `T`.
 pub struct Archived<'a, T> {
     version: Version<'a>,
-    /// See below for whether it may move to other threads.
+    /// The `Send` and `Sync` impls below decide whether it may move to other threads.
     value: PhantomData<*const T>,
 }
 
-// SAFETY: a Version may move to other threads; what this lends is a shared reference to the
-// archived value.
+// SAFETY: a Version may move to other threads; this only lends a shared reference to the archived
+// value.
 unsafe impl<T: Archive<Archived: Sync>> Send for Archived<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: Archive<Archived: Sync>> Sync for Archived<'_, T> {}
 
 impl<'a, T: Archive<Archived: Portable>> Archived<'a, T> {
+    /// Wraps a version.
+    ///
     /// # Safety
     /// The version's bytes are an archive of a `T`.
     #[inline]
@@ -188,19 +192,19 @@ impl<'a, T: Archive<Archived: Portable>> Archived<'a, T> {
 }
 
 impl<T> Archived<'_, T> {
-    /// The version's number. Numbers only grow.
+    /// Returns the version's number. Numbers only grow.
     #[inline]
     pub fn sequence(&self) -> u64 {
         self.version.sequence()
     }
 
-    /// Whether this is another version than the one that this thread read before.
+    /// Returns whether this version differs from the one that this thread read last.
     #[inline]
     pub fn is_new(&self) -> bool {
         self.version.is_new()
     }
 
-    /// The bytes of the archive.
+    /// Returns the bytes of the archive.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.version

@@ -1,8 +1,8 @@
-//! What a reader process has mapped: the state, the slot table if it may write that, and the
+//! The mappings of a reader process: the state, the slot table if it may write that, and the
 //! buffers that it has read.
 //!
-//! Everything in the files is checked against the mapped length before it is used: whatever they
-//! hold, no access goes beyond the mapping.
+//! All values from the files are checked against the mapped length before use: whatever the files
+//! contain, no access goes beyond the mapping.
 #![allow(unsafe_code, reason = "remembers where a slot is")]
 
 use crate::checksum::hasher_name;
@@ -30,24 +30,24 @@ pub(crate) struct Attachment {
     pub names: Names,
     state_file: File,
     state: Mapping,
-    /// `None` for a reader that has no slots, and copies or maps by name instead.
+    /// `None` for a reader without slots, which copies, or maps fresh files instead.
     slot_table: Option<MappedSlotTable>,
     lineage: u64,
     trusted: Owner,
     pub mark: ForkMark,
-    /// Buffers that threads have mapped, so that others share the mapping while one of them keeps
-    /// it. Used only by a thread that reads from a buffer for the first time.
+    /// Buffers that threads have mapped. Threads share a mapping while one of them keeps it. A
+    /// thread accesses this only when it reads from a buffer for the first time.
     mapped: Mutex<Vec<Weak<Mapping>>>,
 }
 
-/// Attempts to find a state and a slot table that belong together while a writer replaces them.
+/// Maximum number of attempts to find a matching state and slot table while a writer replaces them.
 const TRIES: usize = 100;
 
 /// The longest pause between two attempts to open a writer's files.
 const NAP_MAX: Duration = Duration::from_millis(20);
 
 impl Attachment {
-    /// Opens the files, waiting for a writer to create them as long as the options say.
+    /// Opens the files. Waits for a writer to create them for as long as the options say.
     pub(crate) fn open_in_time<H: Hasher + Default>(
         names: &Names,
         options: &ReaderOptions,
@@ -69,7 +69,7 @@ impl Attachment {
         names: &Names,
         options: &ReaderOptions,
     ) -> Result<Attachment> {
-        // The hasher is the caller's code, which may fork: call it before the process is marked.
+        // The hasher is the caller's code, which may fork, so call it before the process is marked.
         let hasher = hasher_name::<H>();
         let mark = ForkMark::new().map_err(Error::io("marking the process for", names.prefix()))?;
         let mut mismatch = Error::NotReady { path: names.state() };
@@ -82,8 +82,7 @@ impl Attachment {
                 Ok(slot_table) => Some(slot_table),
                 Err(error) if is_refusal(&error) => None,
                 Err(error @ Error::Foreign { .. }) => {
-                    // A writer replaces the slot table first, and then the state that belongs to
-                    // it.
+                    // A writer replaces the slot table first, and then the matching state.
                     mismatch = error;
                     thread::sleep(Duration::from_micros(100));
                     continue;
@@ -114,13 +113,13 @@ impl Attachment {
         self.slot_table.as_ref()
     }
 
-    /// Whether the buffers' files are never written again. If it is called after
+    /// Returns whether the buffers' files are never written again. If called after
     /// [`load_for_copy`](crate::protocol::load_for_copy), the answer holds for that version.
     pub(crate) fn has_fresh_files(&self) -> bool {
         self.state().flags.load_relaxed() & FRESH_FILES != 0
     }
 
-    /// The number of the current version, if there is one.
+    /// Returns the number of the current version, if there is one.
     pub(crate) fn version(&self) -> Option<u64> {
         let word = self.state().live.current.load_acquire();
         (word != NONE).then(|| sequence_of(word))
@@ -141,18 +140,19 @@ impl Attachment {
         }
     }
 
-    /// The random number that all files of this prefix have.
+    /// Returns the random number that all files of this prefix share.
     pub(crate) fn lineage(&self) -> u64 {
         self.lineage
     }
 
-    /// The bytes of version `word`, if `mapping` is of the buffer that holds it, complete.
+    /// Returns the bytes of version `word` if the mapped buffer holds it completely.
     #[inline]
     pub(crate) fn contents(&self, mapping: &Mapping, word: u64) -> Option<Contents> {
         contents(mapping, self.lineage, word)
     }
 
-    /// The mapping of the buffer that holds version `word`: another thread's, or a new one.
+    /// Returns a mapping of the buffer that holds version `word`, shared with another thread or
+    /// new.
     pub(crate) fn map(&self, word: u64) -> Result<(Arc<Mapping>, Contents)> {
         let index = self.index(word)?;
         let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
@@ -171,7 +171,7 @@ impl Attachment {
         Ok((mapping, contents))
     }
 
-    /// The buffer that a version word names, if it can name one.
+    /// Returns the index of the buffer that a version word names.
     #[inline]
     pub(crate) fn index(&self, word: u64) -> Result<usize> {
         let index = buffer_of(word);
@@ -187,21 +187,22 @@ impl Attachment {
         Ok(index)
     }
 
-    /// The error of a version whose bytes are not those that were written.
+    /// Returns the error for a version whose bytes don't match its checksum.
     #[cold]
     pub(crate) fn damaged(&self, word: u64) -> Error {
         Error::Corrupt { path: self.names.buffer(buffer_of(word)), what: "its checksum is wrong" }
     }
 }
 
-/// Opens and maps the state at `path`, if it is complete, its owner is trusted, and it was written
-/// with this hasher.
+/// Opens and maps the state at `path`. Fails unless it is complete, its owner is trusted, and it
+/// was written with this hasher.
 fn open_state(path: &Path, hasher: u64, trusted: Owner) -> Result<(File, Mapping)> {
     let foreign = |what| Error::Foreign { path: path.to_owned(), what };
     let not_ready = || Error::NotReady { path: path.to_owned() };
     let (file, metadata) = match files::open(path, false) {
         Err(error) if error.is_missing() => return Err(not_ready()),
-        // A writer allows others to read its state while it is still empty.
+        // Other users can't read a state until the writer allows it, which it does while the state
+        // is empty.
         Err(error) if error.is_denial() => match fs::metadata(path) {
             Ok(metadata) if metadata.len() == 0 => {
                 trusted.check_user(path, &metadata)?;
@@ -232,14 +233,14 @@ fn open_state(path: &Path, hasher: u64, trusted: Owner) -> Result<(File, Mapping
     Ok((file, mapping))
 }
 
-/// The bytes of version `word`, if `mapping` is of the buffer that holds it, complete.
+/// Returns the bytes of version `word` if the mapped buffer holds it completely.
 #[inline]
 fn contents(mapping: &Mapping, lineage: u64, word: u64) -> Option<Contents> {
     let header: &Header = mapping.at(0);
     if !is_stamped(&header.version, word) || header.lineage.load_relaxed() != lineage {
         return None;
     }
-    // Loaded once: the value that was checked is the one that is used.
+    // Loaded once, so that the checked value is the one used.
     let length = header.length.load_relaxed();
     if length > (mapping.length() - HEADER_BYTES) as u64 {
         return None;
@@ -250,8 +251,8 @@ fn contents(mapping: &Mapping, lineage: u64, word: u64) -> Option<Contents> {
     })
 }
 
-/// Maps the buffer at `path`, if its owner is trusted and version `word` of this `lineage` is in
-/// it.
+/// Maps the buffer at `path`. Fails unless its owner is trusted and it holds version `word` of this
+/// `lineage`.
 pub(crate) fn map_buffer(
     path: &Path,
     lineage: u64,
@@ -274,8 +275,8 @@ pub(crate) fn map_buffer(
     Ok((mapping, contents))
 }
 
-/// Whether a reader does without the slot table after this error: it may not write to it, it is not
-/// there, its name is a symbolic link, or it is another user's file.
+/// Returns whether a reader continues without the slot table after this error: it may not write to
+/// it, it doesn't exist, its name is a symbolic link, or it is another user's file.
 pub(crate) fn is_refusal(error: &Error) -> bool {
     match error {
         Error::WrongOwner { .. } => true,
@@ -308,7 +309,7 @@ pub(crate) struct ReaderSlot {
 }
 
 impl ReaderSlot {
-    /// Takes a slot; `None` if this reader has no slot table.
+    /// Takes a slot. Returns `None` if this reader has no slot table.
     pub(crate) fn new(attachment: &Arc<Attachment>) -> Result<Option<ReaderSlot>> {
         let Some(slot_table) = attachment.slot_table() else { return Ok(None) };
         let index = slot_table.take_slot(&attachment.names.readers())?;
@@ -318,12 +319,12 @@ impl ReaderSlot {
 
     #[inline]
     pub(crate) fn pinned(&self) -> &AtomicU64 {
-        // SAFETY: it is in the slot table's mapping, which a reader never replaces and which
+        // SAFETY: the word is in the slot table's mapping, which a reader never replaces and which
         // `attachment` keeps.
         unsafe { self.pinned.as_ref() }
     }
 
-    /// Ends the protection, unless the slot is the parent's.
+    /// Ends the protection of the pinned version, unless the slot belongs to the parent process.
     pub(crate) fn unpin(&self) {
         if self.attachment.mark.is_original_process() {
             unpin(self.pinned());

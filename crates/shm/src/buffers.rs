@@ -1,13 +1,14 @@
-//! The writer's buffers: their files, mapped, and sets of them.
+//! The writer's buffers: their mapped files, and sets of buffers.
 
 use crate::layout::{HEADER_BYTES, Header};
 use crate::protocol::BUFFERS_MAX;
 use crate::sys::Mapping;
 
-/// Buffers are whole pages.
+/// A buffer's length is a multiple of this.
 const PAGE_BYTES: usize = 4096;
 
-/// How long a buffer for `length` bytes and `extra` ones is; `None` if no file is that long.
+/// Returns the length in bytes of a buffer for `length` bytes and `extra` more. `None` if no file
+/// can be that long.
 pub(crate) fn buffer_bytes(length: usize, extra: usize) -> Option<usize> {
     (HEADER_BYTES + extra)
         .checked_add(length)
@@ -32,7 +33,7 @@ impl Buffer {
     }
 }
 
-/// A set of buffers' indexes. Those at the limit and above count as members.
+/// A set of buffer indexes. Every index from `limit` on counts as a member.
 pub(crate) struct BufferSet {
     words: [u64; BUFFERS_MAX.div_ceil(64)],
     limit: usize,
@@ -48,8 +49,8 @@ impl BufferSet {
     #[inline]
     pub(crate) fn clear(&mut self, limit: usize) {
         match limit.div_ceil(64) {
-            // Usually few buffers. A memset of so little may store under a mask, for which the load
-            // in `insert` then waits.
+            // Usually there are few buffers. A memset of a few words may be a masked store, for
+            // which the load in `insert` then waits.
             1 => self.words[0] = 0,
             words => self.words[..words].fill(0),
         }

@@ -1,14 +1,15 @@
-//! Checksums of versions: any [`Hasher`] that can be made by [`Default`], two of which are here.
+//! Checksums of versions: any [`Hasher`] that implements [`Default`]. This file has two of them.
 //!
-//! The writer hashes each version once, and a reader once when it pins it. Against accidents only:
-//! whoever can write the files can also make the checksum match.
+//! The writer hashes each version once, and a reader hashes it once when it pins it. The checksum
+//! only detects accidents: a process that can write the files can also write a matching checksum.
 
 use std::hash::Hasher;
 
-/// The default: XXH3-64, faster than memory delivers large versions, and 3 ns for 64 bytes.
+/// The default hasher: XXH3-64. It is faster than memory delivers large versions, and takes 3 ns
+/// for 64 bytes.
 ///
-/// Each [`write`](Hasher::write) is hashed whole, with what came before as its seed: equal to
-/// XXH3-64 for a single one.
+/// Each [`write`](Hasher::write) is hashed whole, with the previous hash as its seed. A single
+/// write gives the XXH3-64 of its bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Xxh3(u64);
 
@@ -24,8 +25,8 @@ impl Hasher for Xxh3 {
     }
 }
 
-/// No checksum: for versions that are too large, or change too often, to be read once more, and for
-/// those that have a checksum of their own.
+/// No checksum: for versions that are too large or change too often to be read once more, and for
+/// versions with a checksum of their own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoChecksum;
 
@@ -39,7 +40,7 @@ impl Hasher for NoChecksum {
     }
 }
 
-/// The checksum of `bytes`.
+/// Returns the checksum of `bytes`.
 #[inline]
 pub(crate) fn checksum<H: Hasher + Default>(bytes: &[u8]) -> u64 {
     let mut hasher = H::default();
@@ -47,7 +48,7 @@ pub(crate) fn checksum<H: Hasher + Default>(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Tells hashers apart: the checksum of a fixed text.
+/// Returns a number that identifies the hasher: the checksum of a fixed text.
 pub(crate) fn hasher_name<H: Hasher + Default>() -> u64 {
     checksum::<H>(b"the checksum of this line names the hasher")
 }

@@ -1,8 +1,8 @@
-//! The right to write under a prefix: who has it, and what only its holder may do.
+//! The right to write under a prefix, and the operations that need it.
 //!
-//! The writer holds two locks as long as it lives: one on `P.state`, and one on its directory, at
-//! an offset that the name determines. The second one survives the removal of the files, so that
-//! there is never a second writer.
+//! The writer holds two locks for its whole life: one on `P.state`, and one on its directory, at an
+//! offset derived from the name. The second lock survives the removal of the files, so that there
+//! is never a second writer.
 
 use crate::error::{Error, Result};
 use crate::files::{self, Names, StagedFile};
@@ -14,30 +14,32 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The right to write under a prefix. It ends when this is dropped, or with the process, however
-/// that ends.
+/// The right to write under a prefix. It ends when this is dropped, or when the process ends in any
+/// way.
 pub(crate) struct Claim {
-    /// `P.state`, locked; created if there was none.
+    /// `P.state`, locked; created if it didn't exist.
     pub state: File,
-    /// Whether it was created.
+    /// Whether `P.state` was created.
     is_new: bool,
-    /// Holds the lock that survives the files.
+    /// The descriptor with the lock that survives the files.
     directory: File,
     lock_offset: u64,
-    /// A child inherits the descriptors, but not the claim.
+    /// Detects a fork: a child inherits the descriptors, but not the claim.
     mark: ForkMark,
 }
 
-/// Attempts to lock a file that another process replaces at the same time.
+/// Maximum number of attempts to lock a file that another process replaces at the same time.
 const TRIES: usize = 100;
 
 impl Claim {
-    /// Becomes the writer of this prefix. Fails if there is one, or if the state is another user's.
+    /// Becomes the writer of this prefix. Fails if it has a writer, or if another user owns the
+    /// state.
     pub(crate) fn take(names: &Names) -> Result<Claim> {
         Claim::take_of(names, Some(own_user()))
     }
 
-    /// The same; for files of any user, if `owner` is `None`, only to remove them.
+    /// Takes the claim for files of user `owner`, or of any user if that is `None`, to remove them
+    /// only.
     fn take_of(names: &Names, owner: Option<u32>) -> Result<Claim> {
         let busy = || Error::Busy { path: names.prefix().to_owned() };
         let (directory_path, path) = (names.parts().0, names.state());
@@ -46,7 +48,8 @@ impl Claim {
         let directory = File::open(directory_path).map_err(Error::io("opening", directory_path))?;
         let locking = || Error::io("locking", directory_path);
         for _ in 0..TRIES {
-            // Before anything is created: a writer whose files were removed is still the writer.
+            // Checked before anything is created: a writer whose files were removed is still the
+            // writer.
             if sys::is_locked(&directory, lock_offset).map_err(locking())? {
                 return Err(busy());
             }
@@ -54,13 +57,13 @@ impl Claim {
             if !sys::lock(&state, 0, Lock::Exclusive).map_err(Error::io("locking", &path))? {
                 return Err(busy());
             }
-            // The name may have gone to another file between opening and locking.
+            // Between opening and locking, the name may have moved to another file.
             if !is_named(&state, &path)? {
                 continue;
             }
-            // A directory can't be opened for writing, so its lock is a shared one, and the check
-            // that nobody else has it comes afterwards. Two processes at once would both fail; but
-            // that takes two files that had the name of P.state at the same time.
+            // A directory can't be opened for writing, so its lock is shared, and other holders are
+            // looked for afterwards. Two processes at the same time would both fail, but that takes
+            // two files that both had the name P.state.
             if !sys::lock(&directory, lock_offset, Lock::Shared).map_err(locking())?
                 || sys::is_locked(&directory, lock_offset).map_err(locking())?
             {
@@ -71,10 +74,10 @@ impl Claim {
         Err(busy())
     }
 
-    /// Replaces the state by a complete one. Processes that have the old one mapped keep it.
+    /// Replaces the state by a complete one. Processes that have mapped the old state keep it.
     pub(crate) fn replace(&mut self, names: &Names, state: File, staged: StagedFile) -> Result<()> {
         let path = names.state();
-        // Before it has the name: there is no moment without a lock.
+        // Locked before it gets the name, so that there is no moment without a lock.
         if !sys::lock(&state, 0, Lock::Exclusive).map_err(Error::io("locking", &path))? {
             return Err(Error::Busy { path: names.prefix().to_owned() });
         }
@@ -83,24 +86,25 @@ impl Claim {
         Ok(())
     }
 
-    /// Removes an empty state again, for a writer that could not complete it.
+    /// Removes the empty state that this claim created, for a writer that could not complete it.
     pub(crate) fn retract(&self, names: &Names) {
         let path = names.state();
         if self.is_new && is_named(&self.state, &path).unwrap_or(false) {
-            // If it stays, that is what a kill would leave, too.
+            // If it stays, that is also what a killed writer leaves.
             let _ = fs::remove_file(&path);
         }
     }
 
-    /// Whether this process made the claim: not so in the child of a fork.
+    /// Returns whether this process took the claim; false in the child of a fork.
     #[inline]
     pub(crate) fn is_original_process(&self) -> bool {
         self.mark.is_original_process()
     }
 }
 
-/// Opens `P.state`, or creates it; `None` if it appeared or vanished meanwhile. Not with O_CREAT,
-/// for which some systems refuse root other users' files, and so hide whose they are.
+/// Opens `P.state`, or creates it. Returns `None` if it appeared or vanished in the meantime. It
+/// doesn't use O_CREAT: some systems then refuse other users' files even to root, which would hide
+/// their owner.
 fn open_state(path: &Path, owner: Option<u32>) -> Result<Option<(File, bool)>> {
     let (state, metadata) = match files::open(path, true) {
         Err(error) if error.is_missing() => {
@@ -125,7 +129,7 @@ fn open_state(path: &Path, owner: Option<u32>) -> Result<Option<(File, bool)>> {
     Ok(Some((state, false)))
 }
 
-/// Whether `path` still leads to `file`.
+/// Returns whether `path` still leads to `file`.
 fn is_named(file: &File, path: &Path) -> Result<bool> {
     let metadata = file.metadata().map_err(Error::io("inspecting", path))?;
     Ok(fs::symlink_metadata(path)
@@ -133,22 +137,22 @@ fn is_named(file: &File, path: &Path) -> Result<bool> {
 }
 
 impl Drop for Claim {
-    /// Gives the locks back at once: a child that is being started may hold the descriptors for a
-    /// moment longer.
+    /// Releases the locks at once, because a child that is being started may hold the descriptors
+    /// for a moment longer.
     fn drop(&mut self) {
         if self.is_original_process() {
-            // What can't be given back goes with the descriptors.
+            // Locks that can't be released here end with the descriptors.
             let _ = sys::unlock(&self.directory, self.lock_offset);
             let _ = sys::unlock(&self.state, 0);
         }
     }
 }
 
-/// Removes the files of a prefix whose writer is gone, whatever state they are in. Readers that are
-/// attached keep what they have.
+/// Removes the files of a prefix whose writer is gone, whatever state they are in. Attached readers
+/// keep what they have mapped.
 ///
-/// `false` if there was nothing to remove. Leaves directories, and files that only another user may
-/// remove.
+/// Returns `false` if there was nothing to remove. Directories stay, and so do files that only
+/// another user may remove.
 ///
 /// # Errors
 /// [`Error::Busy`] while a writer lives; [`Error::Io`] if a file can't be opened, locked or
@@ -163,8 +167,8 @@ pub fn remove(path: impl AsRef<Path>) -> Result<bool> {
     remove_claimed(&names, &claim)
 }
 
-/// Whether a writer lives under a prefix, whatever its files hold: even if they are empty, of
-/// another version of this crate, or unreadable to this user.
+/// Returns whether a prefix has a living writer, whatever its files contain: even if they are
+/// empty, of another version of this crate, or unreadable for this user.
 ///
 /// # Errors
 /// [`Error::Io`] if the folder can't be opened, or the system can't tell.
@@ -176,8 +180,8 @@ pub fn has_writer(path: impl AsRef<Path>) -> Result<bool> {
         .map_err(Error::io("asking for the lock of", directory_path))
 }
 
-/// Holds the writer's locks of a prefix, without being a writer: no writer can start until it is
-/// dropped, so that the files of a dead one can be removed one by one.
+/// Holds the writer's locks of a prefix without being a writer. No writer can start until it is
+/// dropped, so the files of a dead writer can be removed one by one.
 ///
 /// [`remove`] lists the directory each time. To clear a directory of many prefixes, list it once
 /// and take one of these locks for each prefix.
@@ -189,7 +193,7 @@ impl WriterLock {
     /// Locks a prefix. Creates an empty `P.state` if there is none: remove it last.
     ///
     /// # Errors
-    /// As [`remove`].
+    /// The errors of [`remove`].
     pub fn acquire(path: impl AsRef<Path>) -> Result<WriterLock> {
         Ok(WriterLock { _claim: Claim::take_of(&Names::new(path.as_ref())?, None)? })
     }
@@ -201,8 +205,8 @@ impl fmt::Debug for WriterLock {
     }
 }
 
-/// Removes the files of a prefix on behalf of its writer; `P.state` last, so that [`remove`] still
-/// finds something after a kill on the way.
+/// Removes a prefix's files for the holder of its claim. `P.state` is last, so that after a kill in
+/// between [`remove`] still finds something.
 pub(crate) fn remove_claimed(names: &Names, claim: &Claim) -> Result<bool> {
     let mut was_there = false;
     for index in names.buffers()? {

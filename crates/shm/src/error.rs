@@ -1,6 +1,6 @@
-//! What can go wrong between a writer, its readers and their files.
+//! Errors of writers and readers and their files.
 //!
-//! One enum; its text says which file, what is wrong with it, and the way out where there is one.
+//! One enum. Its text says which file, what is wrong with it, and the remedy if there is one.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,17 +10,18 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system refused something: no such file, no permission, no space.
+    /// The system refused an operation: no such file, no permission, no space.
     #[error("{operation} {}: {source}", path.display())]
     Io {
-        /// What was being done, as the beginning of a sentence.
+        /// The operation, as the beginning of a sentence.
         operation: &'static str,
         /// The file.
         path: PathBuf,
         /// The system's reason.
         source: io::Error,
     },
-    /// There is no version yet: the writer has not started, has not written, or died before it did.
+    /// There is no version yet: the writer has not started, has not written, or died before it
+    /// wrote.
     #[error(
         "{} has no version yet: no writer has been there, or it has not written any; wait for one, \
          or start it",
@@ -36,7 +37,7 @@ pub enum Error {
         /// The prefix of the files.
         path: PathBuf,
     },
-    /// The file is not this crate's, or another version's, or damaged. It is left as it is.
+    /// The file is not from this version of this crate, or it is damaged. It is left unchanged.
     #[error(
         "{} is not what it should be: {what}; if it is no longer needed, remove it",
         path.display()
@@ -47,14 +48,14 @@ pub enum Error {
         /// What is wrong with it.
         what: &'static str,
     },
-    /// Another user owns the file, and could change it at any time. It is left as it is.
+    /// Another user owns the file, and could change it at any time. It is left unchanged.
     #[error("{} belongs to user {owner}: {remedy}", path.display())]
     WrongOwner {
         /// The file.
         path: PathBuf,
-        /// Whose it is.
+        /// The user ID of its owner.
         owner: u32,
-        /// The way out.
+        /// What to do about it.
         remedy: &'static str,
     },
     /// The current version's word or buffer is inconsistent. The next version may be intact.
@@ -65,14 +66,14 @@ pub enum Error {
         /// What is wrong with it.
         what: &'static str,
     },
-    /// The bytes are not a value of the type that was asked for.
+    /// The bytes are not a value of the requested type.
     #[error("version {sequence} is not an archive of {type_name}: {what}")]
     NotThatType {
-        /// The version.
+        /// The version's number.
         sequence: u64,
-        /// The type that was asked for.
+        /// The requested type.
         type_name: &'static str,
-        /// What the check says.
+        /// The check's message.
         what: String,
     },
     /// The value can't be archived.
@@ -80,10 +81,10 @@ pub enum Error {
     NotArchived {
         /// The value's type.
         type_name: &'static str,
-        /// What the archiver says.
+        /// The archiver's message.
         what: String,
     },
-    /// All slots are taken: by reading threads, and by versions that they still hold.
+    /// All slots are taken, by reading threads and by the versions that they hold.
     #[error(
         "{} has no slot left of its {capacity}: raise readers_max in the writer's options, or hold \
          fewer versions",
@@ -92,11 +93,10 @@ pub enum Error {
     TooManyReaders {
         /// The file of the slots.
         path: PathBuf,
-        /// How many there are.
+        /// Number of slots.
         capacity: usize,
     },
-    /// A reader without a slot did not get through a copy before the version was replaced, again
-    /// and again.
+    /// A reader without a slot could not complete a copy: versions were replaced faster each time.
     #[error(
         "{}: versions were replaced faster than they could be copied, {tries} times; a slot avoids \
          this: let this user write {}",
@@ -106,18 +106,18 @@ pub enum Error {
     Overtaken {
         /// The prefix of the files.
         path: PathBuf,
-        /// The file that has the slots.
+        /// The file of the slots.
         readers: PathBuf,
-        /// How often it tried.
+        /// Number of attempts.
         tries: u32,
     },
-    /// This writer was inherited by a fork: it belongs to the parent.
+    /// This writer was inherited by a fork and belongs to the parent.
     #[error("{} is written by the parent of this process", path.display())]
     Forked {
         /// The prefix of the files.
         path: PathBuf,
     },
-    /// Versions can't be counted any further.
+    /// The version number has reached its maximum.
     #[error("{} has had 2^52 versions; remove its files to begin again", path.display())]
     Exhausted {
         /// The prefix of the files.
@@ -129,7 +129,7 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// For `map_err`: the system's error with operation and path.
+    /// Returns a function for `map_err` that adds operation and path to the system's error.
     pub(crate) fn io<P: Into<PathBuf>>(
         operation: &'static str,
         path: P,
@@ -137,12 +137,12 @@ impl Error {
         move |source| Error::Io { operation, path: path.into(), source }
     }
 
-    /// Whether this user may not do what was tried.
+    /// Returns whether the system denied permission.
     pub(crate) fn is_denial(&self) -> bool {
         matches!(self, Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
     }
 
-    /// Whether there is no such file.
+    /// Returns whether the file doesn't exist.
     pub(crate) fn is_missing(&self) -> bool {
         matches!(self, Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }

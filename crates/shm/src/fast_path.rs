@@ -1,10 +1,10 @@
 //! The fast path of a [`LocalReader`](crate::LocalReader) from one version to the next.
 //!
-//! A `LocalReader` has one Pin, which nobody else holds. Once it has read from a buffer, everything
-//! is known that [`ReaderState::pin_current`] looks up for the next version in that buffer: the
-//! slot, the mapping, its length. Here these are stored side by side and loaded before the exchange
-//! in the slot, because no later load starts until the exchange is over. The accesses to shared
-//! words, and their order, are those of `pin_current`.
+//! A `LocalReader` has one Pin, which it doesn't share. Once it has read from a buffer, everything
+//! that [`ReaderState::pin_current`] looks up for the next version in that buffer is known: the
+//! slot, the mapping, its length. The fast path stores these side by side and loads them before the
+//! exchange in the slot, because no later load starts until the exchange is over. The accesses to
+//! shared words, and their order, are the same as in `pin_current`.
 #![allow(unsafe_code, reason = "reads bytes that are pinned")]
 
 use crate::attachment::Contents;
@@ -18,8 +18,8 @@ use std::hash::Hasher;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
-/// What a read of a new version needs: pointers to what a [`ReaderState`] keeps until its `release`
-/// or its end.
+/// The pointers needed to read a new version. They point to what a [`ReaderState`] keeps until its
+/// `release` or its end.
 pub(crate) struct FastPath {
     pin: NonNull<Pin>,
     slot: NonNull<AtomicU64>,
@@ -27,7 +27,7 @@ pub(crate) struct FastPath {
     mark: NonNull<AtomicU64>,
     lineage: u64,
     verify: bool,
-    /// Buffers that were read, by their index.
+    /// Buffers read so far, by index.
     buffers: Vec<Option<Buffer>>,
 }
 
@@ -36,12 +36,13 @@ pub(crate) struct FastPath {
 struct Buffer {
     mapping: NonNull<Mapping>,
     header: NonNull<Header>,
-    /// Bytes after the header.
+    /// Number of bytes after the header.
     capacity: u64,
 }
 
 impl FastPath {
-    /// Adds the buffer of a version that the slow path has pinned; `None` if its Pin has no slot.
+    /// Adds the buffer of a version that the slow path has pinned. Returns `None` if its Pin has no
+    /// slot.
     pub(crate) fn extend(known: Option<FastPath>, state: &ReaderState, pin: &Pin) -> Option<Self> {
         let slot = NonNull::from(pin.slot()?.pinned());
         let (current, mark) = state.watched();
@@ -54,14 +55,14 @@ impl FastPath {
             verify: state.verifies(),
             buffers: Vec::new(),
         });
-        // The child of a fork reattaches, and has other mappings from then on.
+        // The child of a fork reattaches and then has other mappings.
         if path.slot != slot || path.current != current {
             path.buffers.clear();
         }
         (path.pin, path.slot, path.current, path.mark) = (NonNull::from(pin), slot, current, mark);
         path.lineage = state.attachment().lineage();
         let mapping = pin.mapping()?;
-        // SAFETY: it is the Pin's, so it is one of the state's mappings.
+        // SAFETY: it is the Pin's mapping, so it is one of the state's mappings.
         let mapped = unsafe { mapping.as_ref() };
         let index = buffer_of(pin.word.get());
         if path.buffers.len() <= index {
@@ -75,12 +76,12 @@ impl FastPath {
         Some(path)
     }
 
-    /// Pins the current version. `None`: take the slow path; the Pin's version before is no longer
-    /// protected.
+    /// Pins the current version. `None` means: take the slow path. The Pin's previous version is
+    /// then no longer protected.
     #[inline]
     pub(crate) fn pin_current<H: Hasher + Default>(&self) -> Option<&Pin> {
-        // SAFETY: all of them belong to the state, which keeps them until its `release` or its end;
-        // the owner of this path drops it then.
+        // SAFETY: all of them belong to the state, which keeps them until its `release` or its end,
+        // and then the owner of this path drops it.
         let (pin, slot, current, mark): (&Pin, &AtomicU64, &AtomicU64, &AtomicU64) = unsafe {
             (self.pin.as_ref(), self.slot.as_ref(), self.current.as_ref(), self.mark.as_ref())
         };
@@ -90,8 +91,8 @@ impl FastPath {
             return None;
         }
         let word = protocol::pin::<_, All>(current, slot, seen);
-        // SAFETY: in a mapping that the state keeps. If that was replaced, `extend` has replaced it
-        // here, too.
+        // SAFETY: it is in a mapping that the state keeps. If the mapping was replaced, `extend`
+        // has replaced it here, too.
         let header: &Header = unsafe { header.as_ref() };
         if word != seen
             || !is_stamped(&header.version, word)
@@ -99,7 +100,7 @@ impl FastPath {
         {
             return None;
         }
-        // Loaded once: the value that was checked is the one that is used.
+        // Loaded once, so that the checked value is the one used.
         let length = header.length.load_relaxed();
         if length > capacity {
             return None;
@@ -107,11 +108,11 @@ impl FastPath {
         // SAFETY: as above.
         let bytes = unsafe { mapping.as_ref() }.bytes(HEADER_BYTES, length as usize);
         let contents = Contents { bytes, checksum: header.checksum.load_relaxed() };
-        // SAFETY: the bytes are pinned, and mapped as long as the state has the mapping.
+        // SAFETY: the bytes are pinned, and mapped for as long as the state has the mapping.
         if self.verify && checksum::<H>(unsafe { bytes.as_ref() }) != contents.checksum {
             return None;
         }
-        // The hasher may have forked: in the child, the slot is the parent's.
+        // The hasher may have forked: in the child, the slot belongs to the parent.
         if mark.load_relaxed() == 0 {
             return None;
         }

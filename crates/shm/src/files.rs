@@ -1,8 +1,8 @@
 //! The files of one prefix: their names, and how they are opened, created and removed.
 //!
-//! State and slot table are created under other names ([`StagedFile`]) and get theirs when they are
-//! complete. Readers create, resize and remove nothing. What is checked is the open file, never its
-//! name, which may lead to another file by then.
+//! State and slot table are created under other names ([`StagedFile`]) and get their own names when
+//! they are complete. Readers create, resize and remove nothing. Checks use the open file, never
+//! its name, which may lead to another file by then.
 
 use crate::error::{Error, Result};
 use crate::owner::{other_user, refused};
@@ -15,16 +15,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// The prefix and the names that are made of it.
+/// The prefix and the names derived from it.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
-    /// Absolute, since a reader or writer opens files all its life, and its process may change its
-    /// directory.
+    /// Absolute, because a reader or writer opens files throughout its life, while its process may
+    /// change its working directory.
     prefix: PathBuf,
 }
 
-/// Flags to open a file that somebody may have planted: follow no symbolic link, and don't wait for
-/// the other end of a pipe.
+/// Flags for opening a file that another user may have planted: don't follow a symbolic link, and
+/// don't wait for the other end of a pipe.
 const SAFE_OPEN_FLAGS: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 
 impl Names {
@@ -56,9 +56,9 @@ impl Names {
         self.with(&format!(".buffer-{index}"))
     }
 
-    /// The folder of the files, and what their names begin with: nothing, if the prefix ends in a
-    /// slash. (`Path::parent` would take such a folder's name for the beginning of names in the
-    /// folder above.)
+    /// Returns the folder of the files and the beginning of their names, which is empty if the
+    /// prefix ends in a slash. (`Path::parent` would treat the name of such a folder as the
+    /// beginning of names in its parent folder.)
     pub(crate) fn parts(&self) -> (&Path, &OsStr) {
         let bytes = self.prefix.as_os_str().as_bytes();
         let stem = bytes.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
@@ -66,13 +66,13 @@ impl Names {
         (Path::new(OsStr::from_bytes(directory)), OsStr::from_bytes(stem))
     }
 
-    /// The byte of its directory that the lock of this prefix is on: a hash of the name. Two names
-    /// share one with a probability of 2^-63.
+    /// Returns the offset in the directory for this prefix's lock: a hash of the name. Two names
+    /// share an offset with a probability of 2^-63.
     pub(crate) fn lock_offset(&self) -> u64 {
         xxhash_rust::xxh3::xxh3_64(self.parts().1.as_bytes()) >> 1
     }
 
-    /// The indexes of all buffers' names that exist, whoever made them and whatever they are.
+    /// Returns the indexes of all existing names of buffers, whatever those files are.
     pub(crate) fn buffers(&self) -> Result<Vec<usize>> {
         let (directory, stem) = self.parts();
         let listing = |error| Error::io("listing", directory)(error);
@@ -86,7 +86,7 @@ impl Names {
                 .strip_prefix(stem.as_bytes())
                 .and_then(|rest| std::str::from_utf8(rest).ok());
             let index = digits.and_then(|text| text.parse::<usize>().ok());
-            // "007" is a number, too, but no writer's name for a buffer.
+            // "007" is a number, too, but no writer uses it in a buffer's name.
             let is_own = |index: &usize| {
                 *index < BUFFERS_MAX && digits.is_some_and(|text| text == index.to_string())
             };
@@ -97,7 +97,7 @@ impl Names {
 }
 
 /// Opens a regular file for reading, or for reading and writing. Follows symbolic links only for
-/// reading: a reader's directory may consist of them.
+/// reading, because a reader's directory may consist of them.
 pub(crate) fn open(path: &Path, is_writable: bool) -> Result<(File, Metadata)> {
     let flags = if is_writable { SAFE_OPEN_FLAGS } else { libc::O_NONBLOCK };
     let opened = OpenOptions::new().read(true).write(is_writable).custom_flags(flags).open(path);
@@ -112,13 +112,13 @@ fn regular(file: File, path: &Path) -> Result<(File, Metadata)> {
     Ok((file, metadata))
 }
 
-/// A new file of `length` bytes with space for all of them, instead of any that has its name. No
-/// other user can open it before [`allow`].
+/// Creates a file of `length` bytes with all its space reserved, replacing any file of that name.
+/// No other user can open it before [`allow`].
 pub(crate) fn create(path: &Path, length: usize) -> Result<File> {
     remove_if_there(path)?;
     let file = create_new(path).map_err(Error::io("creating", path))?;
     if let Err(error) = sys::reserve(&file, length) {
-        // Nobody knows of it yet; the error to report is the missing space.
+        // No other process knows the file yet; the error to report is the missing space.
         let _ = fs::remove_file(path);
         return Err(Error::io("reserving space for", path)(error));
     }
@@ -135,13 +135,13 @@ pub(crate) fn create_new(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Sets the permissions of a file that is complete, whatever the process's umask.
+/// Sets the permissions of a complete file, whatever the process's umask.
 pub(crate) fn allow(file: &File, path: &Path, mode: u32) -> Result<()> {
     file.set_permissions(Permissions::from_mode(mode))
         .map_err(Error::io("setting the permissions of", path))
 }
 
-/// Removes a name, if it exists; says whether it did.
+/// Removes a name if it exists. Returns whether it existed.
 pub(crate) fn remove_if_there(path: &Path) -> Result<bool> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),
@@ -150,27 +150,26 @@ pub(crate) fn remove_if_there(path: &Path) -> Result<bool> {
     }
 }
 
-/// The same, but leaves alone a name that this user can't remove.
+/// Removes a name if it exists and this user can remove it. Returns whether it did.
 pub(crate) fn remove_if_possible(path: &Path) -> Result<bool> {
     remove_if_there(path)
         .or_else(|error| if is_name_unavailable(&error) { Ok(false) } else { Err(error) })
 }
 
-/// Whether a name is unavailable: a directory has it, or another user's file where only its owner
-/// may remove it, or a file that appeared between removing the old one and creating the new one.
+/// Returns whether a name is unavailable: it is a directory, or another user's file that only its
+/// owner may remove, or a file that appeared after the old one was removed.
 pub(crate) fn is_name_unavailable(error: &Error) -> bool {
     let Error::Io { path, source, .. } = error else { return false };
     match source.raw_os_error() {
         Some(libc::EISDIR | libc::EEXIST) => true,
-        // The system says the same of a file of one's own that is immutable.
+        // The system gives the same error for one's own immutable file.
         Some(libc::EPERM) => other_user(path).is_some(),
         _ => false,
     }
 }
 
-/// A file that is being made under the unused name of a buffer, until it is complete. If the
-/// process is killed, the file goes as unused buffers do: with the next writer's trim, or
-/// [`remove`](crate::remove).
+/// An incomplete file under a buffer's unused name. If the process is killed, the file is removed
+/// like an unused buffer: by the next writer's trim, or by [`remove`](crate::remove).
 pub(crate) struct StagedFile {
     pub index: usize,
     path: PathBuf,
@@ -178,7 +177,7 @@ pub(crate) struct StagedFile {
 }
 
 impl StagedFile {
-    /// Creates a file of `length` bytes with space for all of them, which will be the one at
+    /// Creates a file of `length` bytes with all its space reserved, which will be renamed to
     /// `path`.
     pub(crate) fn new(names: &Names, length: usize, path: &Path) -> Result<(File, StagedFile)> {
         let mut refused = io::ErrorKind::AlreadyExists.into();
@@ -199,14 +198,14 @@ impl StagedFile {
         Err(Error::io("creating", path)(refused))
     }
 
-    /// Gives it its name, replacing any file that has it.
+    /// Renames the file to `path`, replacing any file of that name.
     pub(crate) fn rename_to(mut self, path: &Path) -> Result<()> {
         fs::rename(&self.path, path).map_err(|error| refused("putting in place", path, error))?;
         self.is_placed = true;
         Ok(())
     }
 
-    /// Leaves it where it is: it is a buffer, and has its name already.
+    /// Keeps the file under its current name, as a buffer.
     pub(crate) fn keep_as_buffer(mut self) {
         self.is_placed = true;
     }
@@ -215,13 +214,13 @@ impl StagedFile {
 impl Drop for StagedFile {
     fn drop(&mut self) {
         if !self.is_placed {
-            // What can't be removed goes with the next trim.
+            // A file that can't be removed now goes with the next trim.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// A file's length as an index of memory.
+/// Returns a file's length as a `usize`.
 pub(crate) fn length_of(metadata: &Metadata) -> usize {
     usize::try_from(metadata.len()).unwrap_or(usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! A version that keeps its reader: for owners that can't borrow, such as objects of other
+//! A version that keeps its reader alive: for owners that can't borrow, such as objects of other
 //! languages.
 #![allow(unsafe_code, reason = "keeps what it borrows from")]
 
@@ -10,9 +10,9 @@ use std::hash::Hasher;
 use std::mem;
 use std::ops::Deref;
 
-/// A [`Version`] that is held for as long as this lives, with the reader that it came from.
+/// A [`Version`] held for as long as this lives, together with its reader.
 pub struct HeldVersion<H = Xxh3> {
-    /// Borrows from `_reader`, and is dropped before it.
+    /// Borrows from `_reader`, and is dropped first.
     version: Version<'static>,
     _reader: Reader<H>,
 }
@@ -23,24 +23,24 @@ impl<H> HeldVersion<H> {
     /// # Safety
     /// The version was read by `reader`.
     unsafe fn new(version: Version<'_>, reader: Reader<H>) -> HeldVersion<H> {
-        // SAFETY: it borrows from what all clones of a reader share, which is neither moved nor
-        // dropped before the last clone; one of them is kept beside it, and nobody gets the version
-        // with this lifetime.
+        // SAFETY: the version borrows from what all clones of a reader share. That is neither moved
+        // nor dropped before the last clone, and one clone is kept in the same struct. The version
+        // never leaves it with this lifetime.
         let version = unsafe { mem::transmute::<Version<'_>, Version<'static>>(version) };
         HeldVersion { version, _reader: reader }
     }
 
-    /// Its number. Numbers only grow.
+    /// Returns the version's number. Numbers only grow.
     pub fn sequence(&self) -> u64 {
         self.version.sequence()
     }
 }
 
 impl<H: Hasher + Default> Reader<H> {
-    /// As [`Reader::read`], for an owner that can't borrow from the reader.
+    /// Reads the current version for an owner that can't borrow from the reader.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Reader::read`].
     pub fn read_held(&self) -> Result<HeldVersion<H>> {
         let version = self.read()?;
         // SAFETY: a clone is the same reader.

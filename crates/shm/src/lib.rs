@@ -35,28 +35,29 @@
 //! | `archived`, `synchronizer`, `checksum` | typed values, mmap-sync's operations, hashers |
 //! | `options`, `error` | options and errors |
 //!
-//! PROTOCOL.md has states, orderings and the proof; README.md says what is promised and what is
-//! not; MOVING.md is for users of mmap-sync.
+//! PROTOCOL.md has states, orderings and the proof. README.md says what is guaranteed and what is
+//! not. MOVING.md is for users of mmap-sync.
 //!
-//! Not a queue (versions that nobody read are gone), not a map of keys, and not a way to share
-//! memory that both sides change.
+//! This is not a queue (versions that no reader read are gone), not a map of keys, and not a way to
+//! share memory that both sides change.
 //!
 //! # What is trusted
-//! Readers that keep to the protocol are safe from each other; a malicious one that may write the
-//! slots can overwrite those of others, whose versions the writer then overwrites. A reader trusts
-//! the writer to leave a published version alone. [`ReaderOptions::copy`] needs neither. Both sides
-//! trust that nobody shortens the files while they are mapped: that ends a process with SIGBUS, and
-//! the system can't forbid it for files that have names. [`WriterOptions::mode`] and
-//! [`WriterOptions::readers_mode`] say who may, and so may the files' owner, whom
-//! [`ReaderOptions::owner`] names. Everything else that the files can hold gives an error.
+//! Readers that follow the protocol are safe from each other. A malicious reader that may write the
+//! slots can overwrite the slots of others, and the writer then overwrites their versions. A reader
+//! trusts the writer not to change a published version. [`ReaderOptions::copy`] removes both
+//! dependencies. Both sides trust that no process shortens the files while they are mapped: that
+//! ends a process with SIGBUS, and the system can't forbid it for files with names.
+//! [`WriterOptions::mode`] and [`WriterOptions::readers_mode`] define who may do that; so may the
+//! files' owner, whom [`ReaderOptions::owner`] names. Any other content of the files gives an
+//! error.
 //!
 //! # Fork
-//! In the child of a fork a [`Reader`] takes slots of its own by itself, and a [`Writer`] refuses
-//! to write. A [`Version`] that was held at the fork is protected by the parent's slot: the child
-//! must not use it, or anything borrowed from it. (Calling `fork` is unsafe in Rust; this is one of
-//! the caller's duties.) If [`Writer::write_with`]'s closure forks, the child does not have the
-//! memory to be written, and its write is refused. What the child inherited counts as the parent's
-//! until the child drops it, executes another program, or ends.
+//! In the child of a fork a [`Reader`] automatically takes its own slots, and a [`Writer`] refuses
+//! to write. A [`Version`] held at the fork is protected by the parent's slot: the child must not
+//! use it, or anything borrowed from it. (Calling `fork` is unsafe in Rust; this is one of the
+//! caller's duties.) If [`Writer::write_with`]'s closure forks, the child does not have the memory
+//! to be written, and its write is refused. Inherited holds count as the parent's until the child
+//! drops them, executes another program, or ends.
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 compile_error!(

@@ -1,8 +1,8 @@
-//! A reader with one owner. A version that it lends borrows from it mutably, so nothing is counted
-//! and no thread's state is looked up: reading an unchanged version is a load and a comparison.
+//! A reader with one owner. Its versions borrow from it mutably, so nothing is counted and no
+//! thread's state is looked up: reading an unchanged version is one load and one comparison.
 //!
-//! It has a [`ReaderState`] of its own. The borrow ends before the next read, so one Pin is enough,
-//! and its slot is reused in place: a `LocalReader` never holds more than one version.
+//! It has its own [`ReaderState`]. The borrow ends before the next read, so one Pin is enough, and
+//! its slot is reused in place: a `LocalReader` never holds more than one version.
 #![allow(unsafe_code, reason = "lends pinned bytes for as long as they are pinned")]
 
 use crate::attachment::Attachment;
@@ -27,37 +27,37 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-/// Reads the versions under a prefix, for one owner: what it lends ends before the next read. It
-/// may go from thread to thread.
+/// Reads the versions under a prefix, for one owner: the borrow of a version ends before the next
+/// read. The reader may move between threads.
 ///
-/// It takes one slot, keeps the newest version that it has read pinned until it reads a newer one
-/// or [releases](LocalReader::release) it, and gives the slot back when it is dropped. To hold a
+/// It takes one slot. It keeps the newest version that it has read pinned until it reads a newer
+/// one or [releases](LocalReader::release) it, and returns the slot when it is dropped. To hold a
 /// version while newer ones are read, use a [`Reader`](crate::Reader) or a second `LocalReader`.
 pub struct LocalReader<H = Xxh3> {
     /// `current` in the mapped state, which equals `word` as long as the pinned version is current;
-    /// or `NOWHERE`.
+    /// otherwise `NOWHERE`.
     current: NonNull<AtomicU64>,
-    /// The word of the version that is pinned, or `NONE`. In a page that the kernel empties in the
-    /// child of a fork, so that the child never takes the parent's pin for its own.
+    /// The word of the pinned version, or `NONE`. It is in a page that the kernel clears in the
+    /// child of a fork, so that the child never uses the parent's pin.
     word: ForkMark,
-    /// Its bytes.
+    /// The bytes of the pinned version.
     bytes: NonNull<[u8]>,
-    /// The archived type that they were checked to be, or `Unchecked`'s.
+    /// The type for which the bytes were checked to be an archive, or `Unchecked`.
     #[cfg(feature = "rkyv")]
     checked: TypeId,
-    /// The fast path to the next version, once one was read.
+    /// The fast path to the next version, once a version was read.
     fast_path: Option<FastPath>,
     reader: ReaderState,
     hasher: PhantomData<fn() -> H>,
 }
 
-// SAFETY: the pointers are to what `reader` keeps, which is Send, or to a static.
+// SAFETY: the pointers point to what `reader` keeps, which is Send, or to a static.
 unsafe impl<H> Send for LocalReader<H> {}
 
-/// What a reader without a pin compares with: never equal to its `word`, which is `NONE` then.
+/// `current` of a reader without a pin: never equal to its `word`, which is then `NONE`.
 static NOWHERE: AtomicU64 = AtomicU64::new(NONE + 1);
 
-/// No version is an archive of this.
+/// A type of which no version is an archive.
 #[cfg(feature = "rkyv")]
 struct Unchecked;
 
@@ -70,20 +70,22 @@ impl<H> fmt::Debug for LocalReader<H> {
 }
 
 impl LocalReader {
-    /// As [`Reader::open`](crate::Reader::open).
+    /// Opens the versions under a prefix with default options, like
+    /// [`Reader::open`](crate::Reader::open).
     ///
     /// # Errors
-    /// As [`Reader::with_options`](crate::Reader::with_options).
+    /// The errors of [`Reader::with_options`](crate::Reader::with_options).
     pub fn open(path: impl AsRef<Path>) -> Result<LocalReader> {
         LocalReader::with_options(path, ReaderOptions::default())
     }
 }
 
 impl<H: Hasher + Default> LocalReader<H> {
-    /// As [`Reader::with_options`](crate::Reader::with_options).
+    /// Opens the versions under a prefix, like
+    /// [`Reader::with_options`](crate::Reader::with_options).
     ///
     /// # Errors
-    /// As [`Reader::with_options`](crate::Reader::with_options).
+    /// The errors of [`Reader::with_options`](crate::Reader::with_options).
     pub fn with_options(path: impl AsRef<Path>, options: ReaderOptions) -> Result<LocalReader<H>> {
         let names = Names::new(path.as_ref())?;
         LocalReader::new(&Arc::new(Attachment::open_in_time::<H>(&names, &options)?), &options)
@@ -110,22 +112,22 @@ impl<H: Hasher + Default> LocalReader<H> {
         })
     }
 
-    /// The current version. It can't change as long as it is borrowed, however long that is, and
+    /// Returns the current version. It doesn't change while it is borrowed, for however long, and
     /// the writer does not wait for it.
     ///
     /// # Errors
-    /// As [`Reader::read`](crate::Reader::read).
+    /// The errors of [`Reader::read`](crate::Reader::read).
     #[inline]
     pub fn read(&mut self) -> Result<View<'_>> {
         let read = self.refresh()?;
         Ok(self.lend(read))
     }
 
-    /// Sleeps until there is a version newer than the one that was read last, and returns it;
-    /// `None` after `timeout`.
+    /// Sleeps until there is a version newer than the one read last, and returns it. Returns `None`
+    /// after `timeout`.
     ///
     /// # Errors
-    /// As [`Reader::wait_newer`](crate::Reader::wait_newer).
+    /// The errors of [`Reader::wait_newer`](crate::Reader::wait_newer).
     pub fn wait_newer(&mut self, timeout: Duration) -> Result<Option<View<'_>>> {
         if !self.reader.wait(timeout)? {
             return Ok(None);
@@ -134,44 +136,45 @@ impl<H: Hasher + Default> LocalReader<H> {
         Ok(Some(self.lend(read)))
     }
 
-    /// As [`Reader::version`](crate::Reader::version).
+    /// Returns the number of the current version, if there is one.
     pub fn version(&self) -> Option<u64> {
         self.reader.attachment().version()
     }
 
-    /// Releases the version that was read last: for a reader that will not read for a while, so
-    /// that it costs no buffer.
+    /// Releases the version read last, so that it occupies no buffer. For a reader that will not
+    /// read for a while.
     pub fn release(&mut self) {
         self.forget();
         self.fast_path = None;
         self.reader.release();
     }
 
-    /// As [`Reader::has_slots`](crate::Reader::has_slots).
+    /// Returns whether this reader has slots, like [`Reader::has_slots`](crate::Reader::has_slots).
     pub fn has_slots(&self) -> bool {
         self.reader.attachment().slot_table().is_some()
     }
 
-    /// As [`Reader::has_writer`](crate::Reader::has_writer).
+    /// Returns whether the prefix has a living writer.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Reader::has_writer`](crate::Reader::has_writer).
     pub fn has_writer(&self) -> Result<bool> {
         self.reader.attachment().has_writer()
     }
 
-    /// As [`Reader::is_orphaned`](crate::Reader::is_orphaned).
+    /// Returns whether the files were removed or replaced, like
+    /// [`Reader::is_orphaned`](crate::Reader::is_orphaned).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Reader::is_orphaned`](crate::Reader::is_orphaned).
     pub fn is_orphaned(&self) -> Result<bool> {
         self.reader.attachment().is_orphaned()
     }
 
-    /// Makes sure that the pinned version is the current one.
+    /// Ensures that the pinned version is the current one.
     #[inline]
     pub(crate) fn refresh(&mut self) -> Result<Refreshed> {
-        // SAFETY: it is in the mapping of an attachment that `reader` keeps, or NOWHERE.
+        // SAFETY: it is in the mapping of an attachment that `reader` keeps, or it is NOWHERE.
         let current = unsafe { self.current.as_ref() };
         let word = self.word.word().load_relaxed();
         if is_current(current, word) {
@@ -181,7 +184,7 @@ impl<H: Hasher + Default> LocalReader<H> {
         }
     }
 
-    /// There is a newer version, or this is the first.
+    /// Pins the current version, which is newer than the pinned one or the first.
     #[inline(never)]
     fn pin_current(&mut self) -> Result<Refreshed> {
         self.forget();
@@ -193,7 +196,8 @@ impl<H: Hasher + Default> LocalReader<H> {
         Ok(self.set_pinned(word, bytes, is_new))
     }
 
-    /// The slow path: for the first version in a buffer, after a fork, and for errors.
+    /// Pins the current version on the slow path: for a buffer's first version, after a fork, and
+    /// for errors.
     #[cold]
     fn pin_slowly(&mut self) -> Result<Refreshed> {
         let known = self.fast_path.take();
@@ -220,8 +224,8 @@ impl<H: Hasher + Default> LocalReader<H> {
         }
     }
 
-    /// Whether [`set_checked`](LocalReader::set_checked) was called for this type since the version
-    /// was pinned.
+    /// Returns whether [`set_checked`](LocalReader::set_checked) was called for this type since the
+    /// version was pinned.
     #[cfg(feature = "rkyv")]
     #[inline]
     pub(crate) fn is_checked(&self, archived: TypeId) -> bool {
@@ -234,23 +238,23 @@ impl<H: Hasher + Default> LocalReader<H> {
         self.checked = archived;
     }
 
-    /// The pinned version, as `refresh` has just left it.
+    /// Returns the pinned version after a `refresh`.
     #[inline]
     pub(crate) fn lend(&self, Refreshed { word, is_new }: Refreshed) -> View<'_> {
         // SAFETY: the Pin is held as the active one of `reader` until the next `pin_current` or
-        // `release`, which need `&mut self`, and so an end of this borrow.
+        // `release`. These need `&mut self`, and thus the end of this borrow.
         View { value: unsafe { self.bytes.as_ref() }, word, is_new }
     }
 }
 
-/// The word of the version that is pinned now, and whether it is another than before.
+/// The word of the pinned version, and whether it differs from the previous one.
 #[derive(Clone, Copy)]
 pub(crate) struct Refreshed {
     word: u64,
     is_new: bool,
 }
 
-/// A version that a [`LocalReader`] lends, as bytes or as a value. It stays as it is while it is
+/// A version lent by a [`LocalReader`], as bytes or as a value. It doesn't change while it is
 /// borrowed.
 pub struct View<'a, T: ?Sized = [u8]> {
     value: &'a T,
@@ -259,13 +263,13 @@ pub struct View<'a, T: ?Sized = [u8]> {
 }
 
 impl<'a, T: ?Sized> View<'a, T> {
-    /// Its number. Numbers only grow.
+    /// Returns the version's number. Numbers only grow.
     #[inline]
     pub fn sequence(&self) -> u64 {
         sequence_of(self.word)
     }
 
-    /// Whether this is another version than the one that was read before.
+    /// Returns whether this version differs from the one read before.
     #[inline]
     pub fn is_new(&self) -> bool {
         self.is_new
@@ -277,7 +281,7 @@ impl<'a, T: ?Sized> View<'a, T> {
         View { value: look(self.value), word: self.word, is_new: self.is_new }
     }
 
-    /// The version itself, for as long as it is lent.
+    /// Returns a reference to the version itself, for as long as it is lent.
     #[inline]
     pub fn get(self) -> &'a T {
         self.value
@@ -303,7 +307,7 @@ impl<T: ?Sized> Deref for View<'_, T> {
 }
 
 impl<T: ?Sized> fmt::Debug for View<'_, T> {
-    /// Which one and how long: its bytes may be a gigabyte.
+    /// Writes number and length only: the bytes may be a gigabyte.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("View")
             .field("sequence", &self.sequence())

@@ -1,15 +1,15 @@
 //! How a writer opens: which files it finds, and which it creates.
 //!
 //! ```text
-//!  state and slot table that belong together, exposed to nobody   -> goes on with them
+//!  state and slot table that belong together, not exposed         -> continues with them
 //!  a state without its slot table, or exposed to others           -> creates both, with number and
 //!                                                                    copy of the last version
 //!  nothing, or an empty state                                     -> creates both
 //! ```
 //!
-//! New files are completed under other names; then the slot table gets its name, and then the
-//! state. Until then the old state stays as it is, so that neither a full disk nor a kill loses a
-//! version. "Exposed" means that users may write to the file whom the options don't allow that.
+//! New files are completed under other names. Then the slot table gets its name, and then the
+//! state. Until then the old state stays unchanged, so that neither a full disk nor a kill loses a
+//! version. "Exposed" means that users may write to the file whom the options don't allow to.
 #![allow(unsafe_code, reason = "copies the last version")]
 
 use crate::attachment::{Contents, is_refusal, map_buffer};
@@ -33,35 +33,35 @@ use std::hash::Hasher;
 use std::mem::offset_of;
 use std::os::unix::fs::FileExt;
 
-/// What a writer starts with.
+/// The result of opening a writer.
 pub(crate) struct Opened {
     pub claim: Claim,
     pub state: Mapping,
     pub slot_table: MappedSlotTable,
-    /// The number before the next version's.
+    /// The number of the last version.
     pub sequence: u64,
 }
 
-/// What a writer finds.
+/// The files that a writer finds.
 enum Existing {
-    /// A state and the slot table that belongs to it, to go on with.
+    /// A state with its slot table, which the writer continues to use.
     Usable(Mapping, MappedSlotTable),
     /// No state, or one that must be replaced.
     Unusable(Salvage),
 }
 
-/// What a new state takes over from one that must be replaced.
+/// What a new state inherits from a state that must be replaced.
 #[derive(Default)]
 struct Salvage {
-    /// The last number.
+    /// The number of the last version.
     sequence: u64,
-    /// The last version, if it is whole.
+    /// The last version, if it is intact.
     version: Option<LastVersion>,
 }
 
 struct LastVersion {
     sequence: u64,
-    /// In `mapping`.
+    /// Points into `mapping`.
     contents: Contents,
     #[expect(dead_code, reason = "keeps what `contents` points to")]
     mapping: Mapping,
@@ -69,7 +69,7 @@ struct LastVersion {
 
 /// Becomes the writer.
 pub(crate) fn open<H: Hasher + Default>(names: &Names, options: &WriterOptions) -> Result<Opened> {
-    // The hasher is the caller's code, which may fork: call it before anything is claimed.
+    // The hasher is the caller's code, which may fork, so call it before anything is claimed.
     let hasher = hasher_name::<H>();
     let mut claim = Claim::take(names)?;
     let (state, slot_table, takes_over) =
@@ -82,8 +82,8 @@ pub(crate) fn open<H: Hasher + Default>(names: &Names, options: &WriterOptions) 
                 files::allow(&claim.state, &names.state(), options.mode)?;
                 (state, slot_table, true)
             }
-            // With a lineage of their own, so that no number need be skipped. Readers of the old
-            // state may live, and this writer would not see what they hold: they keep the old
+            // The new files have a new lineage, so that no number need be skipped. Readers of the
+            // old state may live, and this writer would not see what they hold: they keep the old
             // files, which no longer have names.
             Existing::Unusable(salvage) => {
                 let made = create_files(names, &mut claim, &salvage, hasher, options);
@@ -117,7 +117,7 @@ fn inspect_existing<H: Hasher + Default>(
     if length != STATE_BYTES {
         return Err(foreign("its length is not that of a state"));
     }
-    // Read, not mapped: a user who may write to it could cut it at any time.
+    // Read, not mapped: a user who may write to it could shorten it at any time.
     let mut bytes = [0; STATE_BYTES];
     claim.state.read_exact_at(&mut bytes, 0).map_err(Error::io("reading", &path))?;
     let word = |at: usize| {
@@ -159,7 +159,7 @@ fn inspect_existing<H: Hasher + Default>(
     Ok(Existing::Unusable(Salvage { sequence, version }))
 }
 
-/// The last version of a state; `None` if there is none, or it is damaged.
+/// Returns the last version of a state. `None` if there is none, or if it is damaged.
 fn last_version<H: Hasher + Default>(
     names: &Names,
     lineage: u64,
@@ -175,13 +175,13 @@ fn last_version<H: Hasher + Default>(
         Err(error) if is_refusal(&error) => return Ok(None),
         mapped => mapped?,
     };
-    // SAFETY: the bytes are in `mapping`. Only this user may write there, and this is its only
+    // SAFETY: the bytes are in `mapping`. Only this user may write there, and this is the only
     // writer.
     let is_whole = checksum::<H>(unsafe { contents.bytes.as_ref() }) == contents.checksum;
     Ok(is_whole.then_some(LastVersion { sequence, contents, mapping }))
 }
 
-/// Creates state and slot table, and gives them their names.
+/// Creates state and slot table and gives them their names.
 fn create_files(
     names: &Names,
     claim: &mut Claim,
@@ -191,8 +191,8 @@ fn create_files(
 ) -> Result<(Mapping, MappedSlotTable)> {
     let path = names.state();
     if salvage.sequence == 0 {
-        // While it is empty: so another user's reader waits for the writer, instead of failing
-        // because it may not read.
+        // Allowed while the state is empty, so that another user's reader waits for the writer
+        // instead of failing because it may not read.
         files::allow(&claim.state, &path, options.mode)?;
     }
     let mut lineage = [0; 8];
@@ -222,7 +222,7 @@ fn create_files(
     head.magic.store_release(STATE_MAGIC);
     files::allow(&file, &path, options.mode)?;
 
-    // The state last: until then the old one is the truth.
+    // The state last: until then the old one is valid.
     staged_table.rename_to(&names.readers())?;
     claim.replace(names, file, staged_state)?;
     if let Some((_, buffer)) = copied {
@@ -231,7 +231,7 @@ fn create_files(
     Ok((state, slot_table))
 }
 
-/// Copies the last version to a buffer of the new lineage. Returns its version word.
+/// Copies the last version to a buffer of the new lineage. Returns its version word and the file.
 fn copy_last_version(
     names: &Names,
     lineage: u64,
@@ -244,8 +244,8 @@ fn copy_last_version(
     let (file, staged) = StagedFile::new(names, bytes, path)?;
     let mapping =
         Mapping::new(&file, bytes, Protection::Write).map_err(Error::io("mapping", path))?;
-    // SAFETY: `last` keeps the bytes mapped, and nobody writes there, as in `last_version`; nobody
-    // else knows the new file.
+    // SAFETY: `last` keeps the bytes mapped, and no process writes there, as in `last_version`. No
+    // other process knows the new file.
     unsafe {
         mapping.bytes_mut(HEADER_BYTES, length).copy_from_slice(last.contents.bytes.as_ref());
     }

@@ -1,5 +1,5 @@
-//! Whose files are trusted. The owner of a file can change it and cut it at any time, so both sides
-//! ask who that is: of the open file, since a name may lead to another one by then.
+//! Whose files are trusted. A file's owner can change it and shorten it at any time, so both sides
+//! check the owner. They check the open file, since its name may lead to another file by then.
 
 use crate::error::{Error, Result};
 use std::fs::{self, Metadata};
@@ -8,16 +8,16 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Whose files a reader trusts. The writer's user owns the files, and a file's owner can change it
-/// and cut it at any time, whatever its mode says now.
+/// and shorten it at any time, whatever its mode says now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Owner {
-    /// Those of this process's user and of root, if nobody else may write to them.
+    /// Files of this process's user and of root, if no other user may write to them.
     #[default]
     Own,
-    /// Those of this user as well: the one that the writer runs as.
+    /// Also files of this user, as which the writer runs.
     User(u32),
-    /// Anybody's, whoever may write to them: for a directory in which only trusted users can create
-    /// files.
+    /// All files, whatever their owner and mode: for a directory in which only trusted users can
+    /// create files.
     Anyone,
 }
 
@@ -43,14 +43,14 @@ pub(crate) fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The owner of the file of that name, if it is another user.
+/// Returns the owner of the file of that name, if it is another user.
 pub(crate) fn other_user(path: &Path) -> Option<u32> {
     let user = fs::symlink_metadata(path).ok()?.uid();
     (user != own_user()).then_some(user)
 }
 
-/// The error of a writer to whom the system refused a file: that it has the wrong owner, if that is
-/// why.
+/// Returns a writer's error for a file that the system refused: [`Error::WrongOwner`] if that is
+/// the reason.
 pub(crate) fn refused(operation: &'static str, path: &Path, error: io::Error) -> Error {
     match other_user(path) {
         Some(user) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -67,10 +67,10 @@ pub(crate) fn wrong_owner(path: &Path, owner: u32, remedy: &'static str) -> Erro
     Error::WrongOwner { path: path.to_owned(), owner, remedy }
 }
 
-/// The bits of a mode that let users other than the owner write.
+/// The mode bits that let users other than the owner write.
 pub(crate) const WRITE_BY_OTHERS: u32 = 0o022;
 
-/// These bits of an open file.
+/// Returns the [`WRITE_BY_OTHERS`] bits of an open file's mode.
 pub(crate) fn others_write(metadata: &Metadata) -> u32 {
     metadata.mode() & WRITE_BY_OTHERS
 }

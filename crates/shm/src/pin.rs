@@ -1,7 +1,7 @@
-//! A pin: one version that a reader holds, and who holds it.
+//! A pin: one version that a reader holds, and its holders.
 //!
-//! Versions of it are counted by the thread that read it, with plain stores. Those that are dropped
-//! in other threads are counted apart, and the owner collects them later.
+//! The thread that read the version counts its `Version`s with plain stores. Those dropped in other
+//! threads are counted separately, and the owner collects them later.
 #![allow(unsafe_code, reason = "a test shares a pin between threads")]
 
 use crate::attachment::{Contents, ReaderSlot};
@@ -14,27 +14,27 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-/// One pinned version, and what it is read from.
+/// One pinned version, and the memory it is read from.
 pub(crate) struct Pin {
     pub slot: Option<ReaderSlot>,
     pub word: Cell<u64>,
     pub bytes: Cell<NonNull<[u8]>>,
     pub checksum: Cell<u64>,
-    /// The thread that read the version, and that counts in `holds`.
+    /// The number of the thread that read the version and counts in `holds`.
     owner: AtomicU64,
-    /// Versions that hold it, plus one if it is active. Only the owner writes it, with plain
-    /// stores; atomic because another thread may own it later.
+    /// Number of Versions that hold it, plus one if it is active. Only the owner writes it, with
+    /// plain stores. It is atomic because another thread may own it later.
     holds: AtomicUsize,
-    /// How many of these holds other threads have released.
+    /// Number of these holds that other threads have released.
     returned: AtomicUsize,
-    /// The archived type that the bytes were checked to be.
+    /// The type for which the bytes were checked to be an archive.
     pub checked: Cell<Option<TypeId>>,
     /// One of the ReaderState's mappings.
     pub mapping: Cell<Option<NonNull<Mapping>>>,
     pub copy: UnsafeCell<Vec<Line>>,
 }
 
-/// Copies are aligned as buffers are.
+/// Copies have the same alignment as buffers.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Line(pub [u64; 8]);
@@ -57,7 +57,7 @@ impl Pin {
         }
     }
 
-    /// Makes this the pin of version `word`. Only while nobody holds it.
+    /// Makes this the pin of version `word`. Call it only while the pin has no holders.
     #[inline]
     pub(crate) fn set_version(&self, word: u64, mapping: NonNull<Mapping>, contents: Contents) {
         self.word.set(word);
@@ -66,24 +66,23 @@ impl Pin {
         self.mapping.set(Some(mapping));
     }
 
-    /// Its slot, if the reader has slots.
+    /// Returns its slot, if the reader has slots.
     pub(crate) fn slot(&self) -> Option<&ReaderSlot> {
         self.slot.as_ref()
     }
 
-    /// The mapping of its version's buffer.
+    /// Returns the mapping of its version's buffer.
     pub(crate) fn mapping(&self) -> Option<NonNull<Mapping>> {
         self.mapping.get()
     }
 
-    /// Counts one hold more. Called by the owner only.
+    /// Adds a hold. Called by the owner only.
     #[inline]
     pub(crate) fn hold(&self) {
         self.holds.store(self.holds.load(Relaxed) + 1, Relaxed);
     }
 
-    /// Releases a Version's hold, in whatever thread the Version is by now. After the last one the
-    /// version may change.
+    /// Releases a Version's hold, in any thread. After the last release the version may change.
     #[inline]
     pub(crate) fn release_hold(&self) {
         // No other thread has the owner's number.
@@ -94,22 +93,22 @@ impl Pin {
         }
     }
 
-    /// The slot stays pinned until the owner notices
-    /// ([`collect_released`](Pin::collect_released)).
+    /// Releases a hold in a thread other than the owner. The slot stays pinned until the owner
+    /// notices ([`collect_released`](Pin::collect_released)).
     #[cold]
     pub(crate) fn release_remote(&self) {
         // Release: all uses of the version come before this.
         self.returned.fetch_add(1, Release);
     }
 
-    /// Releases one hold. Called by the owner only.
+    /// Releases a hold. Called by the owner only.
     #[inline]
     pub(crate) fn release_local(&self) {
         let holds = self.holds.load(Relaxed) - 1;
         if holds == self.returned.load(Acquire) {
             self.unpin_slot();
         }
-        // Release: a thread that owns the pin later sees all that was done with it.
+        // Release: a later owner of the pin sees everything done with it.
         self.holds.store(holds, Release);
     }
 
@@ -120,16 +119,16 @@ impl Pin {
         }
     }
 
-    /// How many holds there are; perhaps too many, never too few.
+    /// Returns the number of holds; perhaps too many, never too few.
     #[inline]
     pub(crate) fn holds(&self) -> usize {
         let holds = self.holds.load(Acquire);
         holds - self.returned.load(Acquire)
     }
 
-    /// Subtracts what other threads have released, and unpins if nothing is left. `here` is the
-    /// thread that has the ReaderState; it becomes the owner of a pin of the thread before once
-    /// nobody holds that any more.
+    /// Subtracts the holds that other threads have released, and unpins if none is left. `here` is
+    /// the thread that has the ReaderState. It becomes the owner of an earlier thread's pin once
+    /// that pin has no holders.
     #[inline]
     pub(crate) fn collect_released(&self, here: u64) {
         if self.returned.load(Relaxed) != 0 || self.owner.load(Relaxed) != here {
@@ -143,7 +142,7 @@ impl Pin {
             if self.holds() > 0 {
                 return;
             }
-            // No holder is left that would read these.
+            // No holder that would read these is left.
             self.holds.store(0, Relaxed);
             self.returned.store(0, Relaxed);
             self.owner.store(here, Relaxed);
@@ -157,7 +156,7 @@ impl Pin {
     }
 }
 
-/// An empty slice, aligned.
+/// Returns an empty, aligned slice.
 pub(crate) fn no_bytes() -> NonNull<[u8]> {
     NonNull::slice_from_raw_parts(NonNull::<Line>::dangling().cast(), 0)
 }
@@ -167,7 +166,7 @@ thread_local! {
     pub(crate) static THREAD: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The calling thread's number.
+/// Returns the calling thread's number.
 pub(crate) fn thread_number() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     if THREAD.get() == 0 {
@@ -181,14 +180,14 @@ mod tests {
     use super::*;
     use std::thread;
 
-    /// A pin that passes from a thread that ends to the next.
+    /// A pin that passes from a thread that ends to the next thread.
     struct Between(Pin);
 
-    // SAFETY: what the test shows (to Miri): the second thread uses the pin only after the first
-    // has released it.
+    // SAFETY: this is what the test shows (to Miri): the second thread uses the pin only after the
+    // first has released it.
     unsafe impl Sync for Between {}
 
-    /// A Version in a thread-local variable may be dropped when the next thread already has the
+    /// A Version in a thread-local variable may be dropped after the next thread already has the
     /// ReaderState.
     #[test]
     fn a_pin_is_taken_after_all_that_its_last_holder_did() {

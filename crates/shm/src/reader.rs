@@ -1,13 +1,12 @@
-//! The reader: one load if nothing is new, else a pin and a check of the buffer's header. No lock,
-//! no loop, and no system call except for the first read from a buffer.
+//! The reader: one load if nothing is new, otherwise a pin and a check of the buffer's header. No
+//! lock, no loop, and no system call except in the first read from a buffer.
 //!
 //! ```text
 //!  Reader (cheap to clone, any thread) ── ReaderState, one a thread ── Pin <── Version
 //!  LocalReader (local.rs)              ── ReaderState of its own ───── Pin <── View
 //! ```
 //!
-//! A `Version` is counted in its Pin with plain stores, as long as it is dropped in the thread that
-//! read it.
+//! A `Version` is counted in its Pin with plain stores if it is dropped in the thread that read it.
 #![allow(unsafe_code, reason = "lends pinned bytes for as long as they are pinned")]
 
 use crate::attachment::Attachment;
@@ -36,11 +35,12 @@ use thread_local::ThreadLocal;
 /// thread.
 ///
 /// Each thread that reads takes a slot, and keeps the newest version that it has read pinned until
-/// it reads a newer one or calls [`Reader::release`]. Slots are given back when the last clone is
-/// dropped; the kernel does it if the process dies. The slot of a thread that ended, with what is
-/// pinned in it, goes to the next thread that reads: let threads that end call [`Reader::release`].
+/// it reads a newer one or calls [`Reader::release`]. Slots are returned when the last clone is
+/// dropped, or by the kernel if the process dies. When a thread ends, its slot, with the version
+/// pinned in it, passes to the next thread that reads: let threads call [`Reader::release`] before
+/// they end.
 ///
-/// A thread that reads often takes a [`LocalReader`].
+/// A thread that reads often should use a [`LocalReader`].
 pub struct Reader<H = Xxh3> {
     inner: Arc<Inner>,
     hasher: PhantomData<fn() -> H>,
@@ -67,20 +67,20 @@ impl<H> Clone for Reader<H> {
 }
 
 impl Reader {
-    /// Attaches to what a writer makes under `path`, with the default options and checksum. See
+    /// Attaches to a writer's files under `path`, with the default options and checksum. See
     /// [`Reader::with_options`].
     ///
     /// # Errors
-    /// As [`Reader::with_options`].
+    /// The errors of [`Reader::with_options`].
     pub fn open(path: impl AsRef<Path>) -> Result<Reader> {
         Reader::with_options(path, ReaderOptions::default())
     }
 
-    /// The same, after a wait of up to `timeout` for a writer that has not made its files yet.
-    /// [`Reader::wait_newer`] waits for its first version.
+    /// Attaches to a writer's files under `path`, waiting up to `timeout` for a writer that has not
+    /// created them yet. Use [`Reader::wait_newer`] to wait for its first version.
     ///
     /// # Errors
-    /// As [`Reader::with_options`]; [`Error::NotReady`] when the time is over.
+    /// The errors of [`Reader::with_options`]; [`Error::NotReady`] when the time is over.
     pub fn open_wait(path: impl AsRef<Path>, timeout: Duration) -> Result<Reader> {
         let options = ReaderOptions { wait: timeout, ..ReaderOptions::default() };
         Reader::with_options(path, options)
@@ -88,18 +88,18 @@ impl Reader {
 }
 
 impl<H: Hasher + Default> Reader<H> {
-    /// Attaches to what a writer makes, or made, under `path`, the beginning of the names of all
-    /// files. Creates and changes none of them, but for its slots in `P.readers`.
+    /// Attaches to the files that a writer creates, or has created, under `path`, the beginning of
+    /// their names. Creates and changes no file, except its slots in `P.readers`.
     ///
-    /// If this user may not write `P.readers`, versions are copied to memory of the reader, or
-    /// mapped by name if the writer makes [fresh files](crate::WriterOptions::fresh_files).
-    /// Everything else is the same.
+    /// If this user may not write `P.readers`, versions are copied to the reader's memory, or
+    /// mapped by name if the writer creates [fresh files](crate::WriterOptions::fresh_files).
+    /// Nothing else differs.
     ///
     /// # Errors
-    /// [`Error::NotReady`] if there never was a writer, or it has not got far enough;
+    /// [`Error::NotReady`] if there never was a writer, or it has not created the files yet;
     /// [`Error::Foreign`] if the files are something else, were written with another checksum, or
-    /// may be written to by others; [`Error::WrongOwner`] if they are another user's than
-    /// [`ReaderOptions::owner`] says; [`Error::TooManyReaders`] if no slot is free.
+    /// are writable for others; [`Error::WrongOwner`] if they belong to another user than
+    /// [`ReaderOptions::owner`] allows; [`Error::TooManyReaders`] if no slot is free.
     pub fn with_options(path: impl AsRef<Path>, options: ReaderOptions) -> Result<Reader<H>> {
         let names = Names::new(path.as_ref())?;
         let attachment = Arc::new(Attachment::open_in_time::<H>(&names, &options)?);
@@ -111,14 +111,14 @@ impl<H: Hasher + Default> Reader<H> {
         Ok(reader)
     }
 
-    /// The current version. It can't change as long as the guard lives, however long that is, and
-    /// the writer does not wait for it.
+    /// Returns the current version. It doesn't change while the guard lives, however long, and the
+    /// writer does not wait for it.
     ///
     /// # Errors
     /// [`Error::NotReady`] before the first version; [`Error::Corrupt`] if the current version's
-    /// header or checksum can't be true; [`Error::TooManyReaders`] if this thread or an older
-    /// version that it still holds needs a slot and none is free; [`Error::Io`] if a buffer's file
-    /// can't be opened or mapped; [`Error::Overtaken`] only without a slot.
+    /// header or checksum is wrong; [`Error::TooManyReaders`] if this thread, or an older version
+    /// that it still holds, needs a slot and none is free; [`Error::Io`] if a buffer's file can't
+    /// be opened or mapped; [`Error::Overtaken`] only without a slot.
     #[inline]
     pub fn read(&self) -> Result<Version<'_>> {
         if let Some(state) = self.inner.states.get()
@@ -130,42 +130,43 @@ impl<H: Hasher + Default> Reader<H> {
     }
 
     /// Sleeps until there is a version newer than the one that this thread read last, and returns
-    /// it; `None` after `timeout`.
+    /// it. Returns `None` after `timeout`.
     ///
-    /// Nothing wakes it when the files are removed or replaced, or the writer ends: to wait for
-    /// ever, wait in turns, and check [`Reader::is_orphaned`] and [`Reader::has_writer`] in
-    /// between. Without a slot it polls once a millisecond, unless the writer makes [fresh
+    /// It doesn't wake when the files are removed or replaced, or when the writer ends. To wait
+    /// indefinitely, wait repeatedly, and check [`Reader::is_orphaned`] and [`Reader::has_writer`]
+    /// in between. Without a slot it polls once a millisecond, unless the writer creates [fresh
     /// files](crate::WriterOptions::fresh_files).
     ///
     /// # Errors
-    /// As [`Reader::read`], but for [`Error::NotReady`]: it waits for the first version. A version
-    /// that can't be read ends one wait with its error; the next wait is for another version.
-    /// [`Reader::read`] tries the same one again.
+    /// The errors of [`Reader::read`], except [`Error::NotReady`]: it waits for the first version.
+    /// A version that can't be read ends one wait with its error; the next wait is for another
+    /// version. [`Reader::read`] tries the same version again.
     pub fn wait_newer(&self, timeout: Duration) -> Result<Option<Version<'_>>> {
         if self.thread_state().wait(timeout)? { self.pin_current().map(Some) } else { Ok(None) }
     }
 
-    /// The number of the current version, without reading it; `None` before the first. Numbers only
-    /// grow, also from one writer to the next.
+    /// Returns the number of the current version without reading it; `None` before the first.
+    /// Numbers only grow, also from one writer to the next.
     pub fn version(&self) -> Option<u64> {
         self.inner.attachment.version()
     }
 
     /// Releases the version that this thread read last, if no guard holds it, and unmaps the
-    /// buffers of older ones: for a thread that will not read for a while, so that it costs no
-    /// buffer.
+    /// buffers of older versions. For a thread that will not read for a while, so that it occupies
+    /// no buffer.
     pub fn release(&self) {
         if let Some(state) = self.inner.states.get() {
             state.release();
         }
     }
 
-    /// Whether this reader has slots, and so reads without copying; see [`Reader::with_options`].
+    /// Returns whether this reader has slots, and so reads without copying; see
+    /// [`Reader::with_options`].
     pub fn has_slots(&self) -> bool {
         self.inner.attachment.slot_table().is_some()
     }
 
-    /// Whether a writer lives. A system call.
+    /// Returns whether a writer lives. Makes a system call.
     ///
     /// # Errors
     /// [`Error::Io`] if the system can't tell.
@@ -173,8 +174,8 @@ impl<H: Hasher + Default> Reader<H> {
         self.inner.attachment.has_writer()
     }
 
-    /// Whether the files were removed or replaced since this reader attached: it will see no new
-    /// version then. A system call or two.
+    /// Returns whether the files were removed or replaced since this reader attached. Then it will
+    /// see no new version. Makes one or two system calls.
     ///
     /// # Errors
     /// [`Error::Io`] if the system can't tell.
@@ -182,11 +183,12 @@ impl<H: Hasher + Default> Reader<H> {
         self.inner.attachment.is_orphaned()
     }
 
-    /// A reader for one owner, with a slot of its own: an unchanged version costs it a load and a
-    /// comparison. See [`LocalReader`].
+    /// Returns a reader for one owner, with its own slot: an unchanged version costs it one load
+    /// and one comparison. See [`LocalReader`].
     ///
     /// # Errors
-    /// [`Error::TooManyReaders`] if no slot is free, and those of opening in the child of a fork.
+    /// [`Error::TooManyReaders`] if no slot is free; in the child of a fork also the errors of
+    /// opening.
     pub fn local(&self) -> Result<LocalReader<H>> {
         LocalReader::new(&self.inner.attachment, &self.inner.options)
     }
@@ -199,8 +201,8 @@ impl<H: Hasher + Default> Reader<H> {
         state
     }
 
-    /// The slow path of `read`: there is a newer version, or this is the thread's first. Not
-    /// inlined, or the fast path would save registers for it: 3.9 ns instead of 2 (EPYC,
+    /// The slow path of `read`: there is a newer version, or this is the thread's first. It is not
+    /// inlined, because then the fast path would save registers for it: 3.9 ns instead of 2 (EPYC,
     /// 2026-11-21).
     #[inline(never)]
     fn pin_current(&self) -> Result<Version<'_>> {
@@ -208,21 +210,20 @@ impl<H: Hasher + Default> Reader<H> {
     }
 }
 
-/// A version that is held: dereferences to its bytes, which stay as they are for as long as it
-/// lives.
+/// A held version. It dereferences to its bytes, which don't change while it lives.
 ///
-/// It may go to another thread. Dropped there, it costs a buffer until the thread that has read it
-/// reads a newer version, or releases.
+/// It may move to another thread. If it is dropped there, it occupies a buffer until the thread
+/// that read it reads a newer version, or releases.
 pub struct Version<'a> {
     pin: &'a Pin,
     is_new: bool,
 }
 
 // SAFETY: other threads only read its Pin's word and bytes, which don't change while it is held,
-// and release it, which the Pin counts apart. The rest of a Pin is used only by the thread that has
-// the ReaderState.
+// and release it, which the Pin counts separately. The rest of a Pin is used only by the thread
+// that has the ReaderState.
 unsafe impl Send for Version<'_> {}
-// SAFETY: as above; a shared one does less.
+// SAFETY: as above; a shared reference allows less.
 unsafe impl Sync for Version<'_> {}
 
 impl<'a> Version<'a> {
@@ -232,19 +233,20 @@ impl<'a> Version<'a> {
         Version { pin, is_new }
     }
 
-    /// Its number. Numbers only grow.
+    /// Returns the version's number. Numbers only grow.
     #[inline]
     pub fn sequence(&self) -> u64 {
         sequence_of(self.pin.word.get())
     }
 
-    /// Whether this is another version than the one that this thread read before.
+    /// Returns whether this version differs from the one that this thread read before.
     #[inline]
     pub fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// Whether [`Version::set_checked`] was called for this type since the version was pinned.
+    /// Returns whether [`Version::set_checked`] was called for this type since the version was
+    /// pinned.
     #[cfg(feature = "rkyv")]
     #[inline]
     pub(crate) fn is_checked(&self, archived: TypeId) -> bool {
@@ -259,7 +261,7 @@ impl<'a> Version<'a> {
 }
 
 impl fmt::Debug for Version<'_> {
-    /// Which one and how long: its bytes may be a gigabyte.
+    /// Writes number and length only: the bytes may be a gigabyte.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Version")
             .field("sequence", &self.sequence())
@@ -273,9 +275,9 @@ impl Deref for Version<'_> {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: the bytes are in the Pin's mapping or copy, which stay as they are while the Pin
-        // counts this Version; no writer changes them while the Pin's slot names them. In the child
-        // of a fork that protection is the parent's; the crate's documentation says so.
+        // SAFETY: the bytes are in the Pin's mapping or copy, which don't change while the Pin
+        // counts this Version: no writer changes them while the Pin's slot names them. In the child
+        // of a fork this protection belongs to the parent, as the crate's documentation says.
         unsafe { self.pin.bytes.get().as_ref() }
     }
 }

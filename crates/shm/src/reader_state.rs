@@ -1,5 +1,5 @@
-//! What one thread, or one [`LocalReader`](crate::LocalReader), needs to read: its slots, what is
-//! pinned in them, and the buffers that it has mapped.
+//! The reading state of one thread, or of one [`LocalReader`](crate::LocalReader): its slots, the
+//! versions pinned in them, and the buffers that it has mapped.
 //!
 //! ```text
 //!  ReaderState ──┬── active Pin: the newest version that was read here
@@ -7,8 +7,8 @@
 //!  Pin ──> slot in P.readers, and the mapping
 //! ```
 //!
-//! The newest version stays pinned between reads ("sticky"): that is what makes a read one load. If
-//! a Pin is held when a newer version is read, it keeps its slot, and the ReaderState takes another
+//! The newest version stays pinned between reads ("sticky"), which is why a read is one load. If a
+//! Pin is held when a newer version is read, it keeps its slot, and the ReaderState takes another
 //! slot.
 #![allow(unsafe_code, reason = "reads bytes that are pinned")]
 
@@ -31,9 +31,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-/// The reading state of one thread, and after its end of the next thread that needs one.
+/// The reading state of one thread. When the thread ends, the next thread that needs one takes it
+/// over.
 pub(crate) struct ReaderState {
-    /// The thread that has it.
+    /// The number of the thread that has it.
     owner: Cell<u64>,
     /// The Pin of the newest version read here; one of `pins`.
     active: Cell<Option<NonNull<Pin>>>,
@@ -41,42 +42,42 @@ pub(crate) struct ReaderState {
     last: Cell<u64>,
     /// The word of the version that ended the last wait, whether or not it could then be read.
     awaited: Cell<u64>,
-    /// Where the attachment's `current` and fork mark are: a read of an unchanged version looks at
-    /// nothing else.
+    /// The attachment's `current` and fork mark. A read of an unchanged version accesses nothing
+    /// else.
     current: Cell<NonNull<AtomicU64>>,
     mark: Cell<NonNull<AtomicU64>>,
     /// The last of `attachments`.
     attachment: Cell<NonNull<Attachment>>,
-    /// The reader's, then those that replaced it in children of forks; none is dropped before the
-    /// ReaderState.
+    /// The reader's attachment, then those that replaced it in children of forks. None is dropped
+    /// before the ReaderState.
     attachments: RefCell<Vec<Arc<Attachment>>>,
     options: ReaderOptions,
     reattach: fn(&Names, &ReaderOptions) -> Result<Attachment>,
     /// None is dropped before the ReaderState: a Version has a reference to its Pin.
     pins: RefCell<Vec<Rc<Pin>>>,
-    /// The parent's Pins, after a fork.
+    /// After a fork: the parent's Pins.
     inherited: RefCell<Vec<Rc<Pin>>>,
-    /// Buffers that were read here, by their index.
+    /// Buffers read here, by index.
     mapped: RefCell<Vec<Option<Arc<Mapping>>>>,
-    /// Mappings that newer ones have replaced, and that a held Pin may still refer to.
+    /// Mappings that newer ones have replaced, and to which a held Pin may still refer.
     replaced: RefCell<Vec<Arc<Mapping>>>,
 }
 
-// SAFETY: a ReaderState has no ties to its thread. Its Pins are counted in its own fields only, so
-// all counts go along, and so do what `active`, `attachment` and the Pins' `bytes` and `mapping`
-// point to. Versions that are still there when the next thread comes (in other threads, or in a
-// thread-local variable of the one before, of a reader that lives for ever) have Pins that the
-// ReaderState leaves to their owner as long as they are held (`take_over`, `collect_released`).
+// SAFETY: a ReaderState is not tied to its thread. Its Pins are counted only in its own fields, so
+// all counts move with it, and so do the targets of `active`, `attachment` and the Pins' `bytes`
+// and `mapping`. Versions may still exist when the next thread takes over: in other threads, or in
+// a thread-local variable of the previous one if its reader lives for ever. The ReaderState leaves
+// their Pins to their owner while they are held (`take_over`, `collect_released`).
 unsafe impl Send for ReaderState {}
 
-/// Attempts to read a version without a slot before it is replaced.
+/// Maximum number of attempts to read a version without a slot before it is replaced.
 const TRIES: u32 = 1000;
 
-/// A free Pin that is about to get a version. Dropped, it is free again, even if a hasher panics.
+/// A free Pin that is about to get a version. Dropping it frees it again, even if a hasher panics.
 struct ClaimedPin<'a>(&'a Pin);
 
 impl<'a> ClaimedPin<'a> {
-    /// The Pin, held.
+    /// Returns the Pin, still held.
     #[inline]
     fn into_pin(self) -> &'a Pin {
         let pin = self.0;
@@ -117,13 +118,13 @@ impl ReaderState {
 
     #[inline]
     pub(crate) fn attachment(&self) -> &Attachment {
-        // SAFETY: it is in one of `attachments`, which are neither dropped nor moved (Arc) before
+        // SAFETY: it is one of `attachments`, which are neither dropped nor moved (Arc) before
         // `self`.
         unsafe { self.attachment.get().as_ref() }
     }
 
-    /// The version that was read here last, if this is the thread that read it and it is still the
-    /// current one.
+    /// Returns the Pin of the version read here last, if this thread read it and it is still
+    /// current.
     #[inline]
     pub(crate) fn unchanged(&self) -> Option<&Pin> {
         // SAFETY: it is one of `pins`, which are neither dropped nor moved (Rc) before `self`.
@@ -135,14 +136,14 @@ impl ReaderState {
         (is_own && is_current(current, self.last.get())).then_some(pin)
     }
 
-    /// Makes the calling thread the owner. It inherits slots and mappings from the thread before,
+    /// Makes the calling thread the owner. It inherits slots and mappings from the previous thread,
     /// but has read nothing.
     pub(crate) fn take_over(&self) {
         let here = thread_number();
         if self.owner.replace(here) != here {
             self.last.set(NONE);
             self.awaited.set(NONE);
-            // Pins that Versions hold stay with their owner until these are dropped.
+            // Pins held by Versions stay with their owner until the Versions are dropped.
             // SAFETY: it is one of `pins`, as in `unchanged`.
             if let Some(pin) = self.active.take().map(|pin| unsafe { pin.as_ref() }) {
                 pin.release_remote();
@@ -151,7 +152,7 @@ impl ReaderState {
         }
     }
 
-    /// Collects what other threads have released. A single Pin is checked anyway.
+    /// Collects the holds that other threads have released. A single Pin is checked anyway.
     #[inline]
     fn collect_others(&self) {
         let pins = self.pins.borrow();
@@ -165,9 +166,9 @@ impl ReaderState {
         pins.iter().for_each(|pin| pin.collect_released(self.owner.get()));
     }
 
-    /// Pins the current version and makes its Pin the active one, which
-    /// [`unchanged`](ReaderState::unchanged) returns as long as the version is current. The flag
-    /// says whether it is another version than before.
+    /// Pins the current version and makes its Pin the active one.
+    /// [`unchanged`](ReaderState::unchanged) returns it as long as the version is current. The flag
+    /// says whether the version differs from the last one read.
     pub(crate) fn pin_current<H: Hasher + Default>(&self) -> Result<(&Pin, bool)> {
         self.reattach_after_fork()?;
         self.collect_others();
@@ -179,7 +180,7 @@ impl ReaderState {
             None => self.load_unpinned::<H>(claimed.0)?,
         }
         if !self.attachment().mark.is_original_process() {
-            // The hasher has forked, and this is the child: the slot is the parent's.
+            // The hasher has forked, and this is the child: the slot belongs to the parent.
             drop(claimed);
             return self.pin_current::<H>();
         }
@@ -192,23 +193,23 @@ impl ReaderState {
         Ok((pin, self.set_last(pin.word.get())))
     }
 
-    /// Records that `word` was read last. Returns whether it is another version than before.
+    /// Records `word` as the version read last. Returns whether it differs from the previous one.
     #[inline]
     pub(crate) fn set_last(&self, word: u64) -> bool {
         self.last.replace(word) != word
     }
 
-    /// The state's `current` and the fork mark's word.
+    /// Returns pointers to the state's `current` and to the fork mark's word.
     pub(crate) fn watched(&self) -> (NonNull<AtomicU64>, NonNull<AtomicU64>) {
         (self.current.get(), self.mark.get())
     }
 
-    /// Whether checksums are checked.
+    /// Returns whether checksums are verified.
     pub(crate) fn verifies(&self) -> bool {
         self.options.verify
     }
 
-    /// Pins the current version in the slot: from then on it can't change.
+    /// Pins the current version in the slot, so that it can't change any more.
     #[inline]
     fn load_pinned<H: Hasher + Default>(
         &self,
@@ -225,15 +226,15 @@ impl ReaderState {
         self.verify::<H>(pin, unsafe { pin.bytes.get().as_ref() })
     }
 
-    /// Without a slot: maps the version if its file is never written again, else copies it and
-    /// checks that it did not change meanwhile.
+    /// Reads the current version without a slot: maps it if its file is never written again,
+    /// otherwise copies it and checks that it did not change during the copy.
     fn load_unpinned<H: Hasher + Default>(&self, pin: &Pin) -> Result<()> {
         let attachment = self.attachment();
         let mut refused = None;
         for _ in 0..TRIES {
             let word = load_for_copy(&attachment.state().live.current);
             if let Err(error) = self.show_version(pin, word) {
-                // Most likely it was replaced meanwhile: then there is a newer version.
+                // Most likely it was replaced in the meantime: then there is a newer version.
                 if is_current(&attachment.state().live.current, word) {
                     return Err(error);
                 }
@@ -244,10 +245,10 @@ impl ReaderState {
                 // SAFETY: the file is never written again, and the mapping is one of `mapped`.
                 return self.verify::<H>(pin, unsafe { pin.bytes.get().as_ref() });
             }
-            // SAFETY: it is one of `mapped`, of which none is dropped before the next new buffer is
+            // SAFETY: it is one of `mapped`, none of which is dropped before the next new buffer is
             // mapped.
             let mapping = unsafe { pin.mapping.get().expect("just shown").as_ref() };
-            // SAFETY: the Pin is free, so nobody has a reference into its copy, and it belongs to
+            // SAFETY: the Pin is free, so there is no reference into its copy, and it belongs to
             // this thread.
             let copy = unsafe { &mut *pin.copy.get() };
             let length = pin.bytes.get().len();
@@ -259,8 +260,8 @@ impl ReaderState {
                     NonNull::from(&mut copy[..]).cast(),
                     length,
                 ));
-                // SAFETY: `copy_to` has made the copy at least `length` bytes long, and nobody
-                // changes it before the Pin is free again.
+                // SAFETY: `copy_to` has made the copy at least `length` bytes long, and it isn't
+                // changed before the Pin is free again.
                 return self.verify::<H>(pin, unsafe { pin.bytes.get().as_ref() });
             }
         }
@@ -281,7 +282,7 @@ impl ReaderState {
         Ok(())
     }
 
-    /// The mapping of version `word`'s buffer, if it was mapped here.
+    /// Returns the mapping of version `word`'s buffer, if it was mapped here.
     #[inline]
     fn find_mapped(&self, word: u64) -> Option<(NonNull<Mapping>, Contents)> {
         let mapped = self.mapped.borrow();
@@ -289,7 +290,8 @@ impl ReaderState {
         Some((NonNull::from(mapping), self.attachment().contents(mapping, word)?))
     }
 
-    /// The same for a buffer that was not mapped here yet, or whose file was replaced since.
+    /// Makes `pin` the pin of version `word`, mapping its buffer: it was not mapped here yet, or
+    /// its file was replaced.
     #[cold]
     fn map_version(&self, pin: &Pin, word: u64) -> Result<()> {
         let index = self.attachment().index(word)?;
@@ -305,7 +307,7 @@ impl ReaderState {
         Ok(())
     }
 
-    /// Compares the checksum of `bytes`, those of `pin`'s version, with the one in the header.
+    /// Checks `bytes`, the content of `pin`'s version, against the checksum in the header.
     #[inline]
     fn verify<H: Hasher + Default>(&self, pin: &Pin, bytes: &[u8]) -> Result<()> {
         if self.options.verify && checksum::<H>(bytes) != pin.checksum.get() {
@@ -314,16 +316,16 @@ impl ReaderState {
         Ok(())
     }
 
-    /// A Pin that nobody holds: the active one if no Version holds it, so that its slot is reused.
-    /// None is active afterwards.
+    /// Returns a Pin without holders: the active one if no Version holds it, so that its slot is
+    /// reused. Afterwards no Pin is active.
     ///
-    /// It counts as held from now on: a hasher that reads while its version is hashed gets another
-    /// one.
+    /// The returned Pin counts as held, so a hasher that reads while its version is hashed gets
+    /// another Pin.
     #[inline]
     fn free_pin(&self) -> Result<ClaimedPin<'_>> {
         // SAFETY: it is one of `pins`, as in `unchanged`.
         if let Some(last) = self.active.take().map(|last| unsafe { last.as_ref() }) {
-            // The hold of the active Pin becomes the hold of the claimed one.
+            // The active Pin's hold becomes the claimed Pin's hold.
             if last.holds() == 1 {
                 return Ok(ClaimedPin(last));
             }
@@ -332,7 +334,7 @@ impl ReaderState {
         self.other_pin()
     }
 
-    /// One of the older Pins that nobody holds, or a new one with a slot of its own.
+    /// Returns an older Pin without holders, or a new one with its own slot.
     #[cold]
     fn other_pin(&self) -> Result<ClaimedPin<'_>> {
         let mut pins = self.pins.borrow_mut();
@@ -353,7 +355,7 @@ impl ReaderState {
         Ok(ClaimedPin(unsafe { NonNull::from(&*pins[index]).as_ref() }))
     }
 
-    /// Releases all that no Version holds: the active Pin, all slots but one, mappings and copies.
+    /// Releases what no Version holds: the active Pin, all slots except one, mappings and copies.
     pub(crate) fn release(&self) {
         self.collect_all(&self.pins.borrow());
         // SAFETY: it is one of `pins`, as in `unchanged`.
@@ -365,11 +367,11 @@ impl ReaderState {
         }
         let mut pins = self.pins.borrow_mut();
         let mut keeps_one = true;
-        // One free Pin keeps its slot for the next read. There is no reference to a Pin that nobody
-        // holds.
+        // One free Pin keeps its slot for the next read. There is no reference to a Pin without
+        // holders.
         pins.retain(|pin| pin.holds() > 0 || std::mem::take(&mut keeps_one));
         for pin in pins.iter().filter(|pin| pin.holds() == 0) {
-            // SAFETY: the Pin is free, so nobody has a reference into its copy, and it belongs to
+            // SAFETY: the Pin is free, so there is no reference into its copy, and it belongs to
             // this thread.
             unsafe { *pin.copy.get() = Vec::new() };
         }
@@ -401,13 +403,13 @@ impl ReaderState {
 
     /// Takes a slot before the first read needs one.
     pub(crate) fn prepare(&self) -> Result<()> {
-        // In the child of a fork, the inherited slot table may give it the parent's slots.
+        // In the child of a fork, the inherited slot table could give it the parent's slots.
         self.reattach_after_fork()?;
         self.free_pin().map(drop)
     }
 
-    /// Sleeps until there is a version that was not read here and did not end a wait before;
-    /// `false` after `timeout`.
+    /// Sleeps until there is a version that was not read here and did not end an earlier wait.
+    /// Returns `false` after `timeout`.
     pub(crate) fn wait(&self, timeout: Duration) -> Result<bool> {
         self.reattach_after_fork()?;
         let seen = self.last.get();
@@ -432,8 +434,8 @@ impl ReaderState {
                     left
                 }
                 Some(_) => continue,
-                // Without a slot table it can't ask to be woken. A writer that makes fresh files
-                // wakes everybody, unless its successor doesn't make them.
+                // Without a slot table it can't ask to be woken. A writer that creates fresh files
+                // wakes all readers, unless its successor doesn't create them.
                 None if attachment.has_fresh_files() => left.min(Duration::from_millis(100)),
                 None => left.min(Duration::from_millis(1)),
             };
@@ -442,8 +444,8 @@ impl ReaderState {
         }
     }
 
-    /// In the child of a fork: attaches again, for slots of its own. The parent's slots protect
-    /// only the parent's versions.
+    /// Attaches again in the child of a fork, for its own slots. The parent's slots protect only
+    /// the parent's versions.
     #[inline]
     fn reattach_after_fork(&self) -> Result<()> {
         if self.attachment().mark.is_original_process() { Ok(()) } else { self.reattach() }
@@ -464,7 +466,7 @@ impl ReaderState {
     }
 }
 
-/// Copies the `length` bytes of a version by atomic words, since they may change meanwhile.
+/// Copies the `length` bytes of a version by atomic words, since they may change during the copy.
 fn copy_to(copy: &mut Vec<Line>, mapping: &Mapping, length: usize) {
     copy.resize(length.div_ceil(HEADER_BYTES), Line([0; 8]));
     let words = mapping.words(HEADER_BYTES, length.div_ceil(8));

@@ -20,12 +20,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// The most slots there can be: each may hold a buffer, the current version has one, and the next
-/// needs one.
+/// Maximum number of slots: each may hold a buffer, the current version has one, and the next
+/// version needs one.
 pub(crate) const CAPACITY_MAX: usize = BUFFERS_MAX - 2;
 
-/// Attempts to find a free slot while the writer searches for those of dead readers. The writer may
-/// have been stopped or killed meanwhile, so the attempts end, after some 10 ms.
+/// Maximum number of attempts to find a free slot while the writer searches for slots of dead
+/// readers. They end after about 10 ms, because the writer may have been stopped or killed in
+/// between.
 const TRIES: usize = 100;
 
 /// The mapped slot table.
@@ -33,14 +34,14 @@ pub(crate) struct MappedSlotTable {
     file: File,
     mapping: Mapping,
     capacity: usize,
-    /// Slots taken through this file. To the kernel, all locks of one open file have the same
+    /// Slots taken through this file. For the kernel, all locks of one open file have the same
     /// owner, which may lock each of them again.
     own: Mutex<BTreeSet<usize>>,
 }
 
 impl MappedSlotTable {
-    /// A new slot table with free slots, in a new `file` of [`slot_table_bytes`]; no other user can
-    /// open it before `allow`.
+    /// Creates a slot table with free slots in a new `file` of [`slot_table_bytes`]. No other user
+    /// can open it before `allow`.
     pub(crate) fn create(
         file: File,
         path: &Path,
@@ -57,8 +58,9 @@ impl MappedSlotTable {
         Ok(MappedSlotTable { file, mapping, capacity, own: Mutex::default() })
     }
 
-    /// Maps the slot table at `path`, if it belongs to the state of this `lineage` and its owner is
-    /// trusted. For a writer, `mode` is given: then nobody may write to it whom that doesn't allow.
+    /// Maps the slot table at `path`. Fails unless it belongs to the state of this `lineage` and
+    /// its owner is trusted. A writer passes `mode`: then it also fails if users may write to it
+    /// whom that mode doesn't allow.
     pub(crate) fn open(
         path: &Path,
         lineage: u64,
@@ -68,7 +70,8 @@ impl MappedSlotTable {
         let foreign = |what| Error::Foreign { path: path.to_owned(), what };
         let (file, metadata) = files::open(path, true)?;
         trusted.check_user(path, &metadata)?;
-        // Before it is mapped: whoever can write to it may cut it at any time.
+        // Checked before it is mapped, because a user who can write to it may shorten it at any
+        // time.
         if mode.is_some_and(|mode| owner::others_write(&metadata) & !mode != 0) {
             return Err(foreign("more users may write to it than the writer's options say"));
         }
@@ -91,7 +94,7 @@ impl MappedSlotTable {
         if slot_table.lineage.load_relaxed() != lineage {
             return Err(foreign("it belongs to another state"));
         }
-        // The file may have changed its length since; what counts is the mapping's.
+        // The file's length may have changed since; the mapping's length counts.
         let capacity = usize::try_from(slot_table.capacity.load_relaxed()).unwrap_or(usize::MAX);
         if capacity == 0 || capacity > CAPACITY_MAX || slot_table_bytes(capacity) > length {
             return Err(foreign("its number of slots is not that of its length"));
@@ -99,8 +102,8 @@ impl MappedSlotTable {
         Ok(MappedSlotTable { file, mapping, capacity, own: Mutex::default() })
     }
 
-    /// Extends an old slot table for a new writer, and fills its holes. Processes that have it
-    /// mapped see no difference.
+    /// Extends an old slot table for a new writer, and fills its holes. Nothing changes for
+    /// processes that have mapped it.
     pub(crate) fn grow(&mut self, path: &Path, capacity: usize) -> Result<()> {
         let bytes = slot_table_bytes(capacity.max(self.capacity));
         sys::reserve(&self.file, bytes).map_err(Error::io("reserving space for", path))?;
@@ -131,7 +134,8 @@ impl MappedSlotTable {
         self.mapping.at(slot_offset(index))
     }
 
-    /// The slots that the writer must check, whatever readers have written there.
+    /// Returns the slots that the writer must check. All are in range, whatever readers have
+    /// written.
     #[inline]
     fn taken(&self) -> impl Iterator<Item = usize> {
         let slot_table = self.head();
@@ -148,7 +152,7 @@ impl MappedSlotTable {
             .filter(|index| *index < self.capacity)
     }
 
-    /// Calls `each` for the buffers that readers hold, and returns how many slots are taken;
+    /// Calls `each` for the buffers that readers hold, and returns the number of taken slots.
     /// `current` is the version published last.
     #[inline]
     pub(crate) fn for_each_held(&self, current: u64, mut each: impl FnMut(usize)) -> usize {
@@ -163,14 +167,15 @@ impl MappedSlotTable {
         slots
     }
 
-    /// Takes a free slot for the calling reader: one whose lock no living process holds. Slots that
-    /// are marked as free are tried first, so that one system call is usually enough, then those of
-    /// dead readers.
+    /// Takes a free slot for the calling reader: one whose lock no living process holds. It first
+    /// tries slots marked as free, so that one system call is usually enough, then slots of dead
+    /// readers.
     pub(crate) fn take_slot(&self, path: &Path) -> Result<usize> {
         let mut own = self.own();
         let reaps = &self.head().shared.reaps;
         for _ in 0..TRIES {
-            // The locks order this load: a reader that meets the writer's lock sees an odd number.
+            // The locks order this load: a reader that is stopped by the writer's lock sees an odd
+            // number.
             let before = reaps.load_relaxed();
             for is_taken in [false, true] {
                 for index in self.slots_marked(is_taken).filter(|index| !own.contains(index)) {
@@ -186,7 +191,7 @@ impl MappedSlotTable {
                     return Ok(index);
                 }
             }
-            // None was free, unless the writer had locked one meanwhile.
+            // None was free, unless the writer had locked one in the meantime.
             if before.is_multiple_of(2) && reaps.load_relaxed() == before {
                 break;
             }
@@ -195,7 +200,7 @@ impl MappedSlotTable {
         Err(Error::TooManyReaders { path: path.to_owned(), capacity: self.capacity })
     }
 
-    /// The slots that are marked as taken, or as free.
+    /// Returns the slots that are marked as taken, or as free.
     fn slots_marked(&self, is_taken: bool) -> impl Iterator<Item = usize> {
         let of_group = move |group: usize| {
             let taken = self.head().taken[group].load_relaxed();
@@ -204,13 +209,13 @@ impl MappedSlotTable {
         (0..GROUPS).flat_map(of_group).take_while(|index| *index < self.capacity)
     }
 
-    /// Gives a slot back.
+    /// Returns a slot to the table.
     pub(crate) fn give_slot_back(&self, index: usize) {
         let mut own = self.own();
         leave(&self.head().taken[index / GROUP], &self.slot(index).pinned, index);
         own.remove(&index);
-        // A lock that can't be released goes with the file. Until then the slot is taken, but holds
-        // nothing.
+        // A lock that can't be released here ends with the file. Until then the slot is taken, but
+        // holds nothing.
         let _ = sys::unlock(&self.file, index as u64);
     }
 
@@ -223,15 +228,15 @@ impl MappedSlotTable {
         self.taken().try_for_each(|index| self.reap_slot(index, path).map(drop))
     }
 
-    /// Checks the owner of one taken slot, the next after slot `after`, in turn. Returns the slot,
-    /// and whether its owner was dead: then it is free now.
+    /// Checks the owner of the next taken slot after slot `after`, cyclically. Returns the slot,
+    /// and whether its owner was dead: then the slot is free now.
     pub(crate) fn probe(&self, after: usize, path: &Path) -> Result<(usize, bool)> {
         let next = self.taken().find(|index| *index > after).or_else(|| self.taken().next());
         next.map_or(Ok((0, false)), |index| Ok((index, self.reap_slot(index, path)?)))
     }
 
-    /// Frees a slot if its owner is dead: then nobody has its lock, and while the writer has it,
-    /// nobody becomes its owner.
+    /// Frees a slot if its owner is dead. Then its lock is free, and while the writer holds the
+    /// lock, the slot can't get a new owner.
     fn reap_slot(&self, index: usize, path: &Path) -> Result<bool> {
         let locking = || Error::io("locking", path);
         // Checked first, so that the locks of living readers are left alone.
@@ -252,8 +257,8 @@ impl MappedSlotTable {
         reaped.map_err(locking())
     }
 
-    /// How many taken slots have a living owner: one for each thread that reads, and one for each
-    /// older version that it still holds.
+    /// Returns the number of taken slots with a living owner: one for each thread that reads, and
+    /// one for each older version that it still holds.
     pub(crate) fn count_living(&self, path: &Path) -> Result<usize> {
         let mut count = 0;
         for index in self.taken() {
@@ -265,7 +270,7 @@ impl MappedSlotTable {
     }
 }
 
-/// The positions of the bits that are set.
+/// Returns the positions of the set bits.
 #[inline]
 fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -291,8 +296,8 @@ mod tests {
         MappedSlotTable::open(path, 7, Owner::Own, None)
     }
 
-    /// The writer has the lock of a free slot for a moment when it checks whether its owner lives.
-    /// A reader that came at that moment once failed because all slots seemed to be taken.
+    /// The writer briefly holds the lock of a free slot when it checks whether its owner lives. A
+    /// reader that came at that moment once failed because all slots seemed to be taken.
     #[test]
     fn the_last_free_slot_is_found_while_the_writer_looks_for_the_dead() {
         let folder = tempfile::tempdir().unwrap();
@@ -321,7 +326,7 @@ mod tests {
         ));
     }
 
-    /// Once the writer checked as many slots as had ever been taken, until somebody trimmed.
+    /// The writer once checked as many slots as had ever been taken, until a trim.
     #[test]
     fn a_crowd_that_left_costs_nothing() {
         let folder = tempfile::tempdir().unwrap();
@@ -331,7 +336,7 @@ mod tests {
         let slots: Vec<_> = readers.iter().map(|reader| reader.take_slot(&path).unwrap()).collect();
         assert_eq!(slots, (0..1000).collect::<Vec<_>>());
         assert_eq!(writer.for_each_held(1, |_| ()), 1000);
-        // In the order of their slots, so that the last one is taken the longest.
+        // In the order of their slots, so that the last one is taken longest.
         for (reader, slot) in readers.iter().zip(slots).take(999) {
             reader.give_slot_back(slot);
         }

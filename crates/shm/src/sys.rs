@@ -1,9 +1,9 @@
-//! System calls: mappings, locks that die with their owner, sleeping and waking, and a page that
-//! the kernel empties on fork.
+//! System calls: mappings, locks that end with their owner, sleeping and waking, and a page that
+//! the kernel clears on fork.
 //!
-//! A [`Mapping`] hands out references to atomics within its bounds, which it checks, and raw
-//! pointers to bytes; `writer` and `reader` know who may read those, and when. Nothing here knows
-//! the protocol.
+//! A [`Mapping`] gives out references to atomics within its bounds, which it checks, and raw
+//! pointers to bytes; `writer` and `reader` know who may read these, and when. Nothing here depends
+//! on the protocol.
 #![allow(unsafe_code, reason = "the crate's system calls")]
 
 use crate::layout::Plain;
@@ -28,29 +28,31 @@ pub(crate) enum Protection {
     Write,
 }
 
-/// A file's bytes in this process's memory, shared with all who map it. Unmapped on drop.
+/// A file's bytes in this process's memory, shared with all processes that map it. Unmapped on
+/// drop.
 pub(crate) struct Mapping {
     base: NonNull<u8>,
     length: usize,
     protection: Protection,
 }
 
-// SAFETY: a Mapping is an address range of the process, not tied to a thread; through `&Mapping`
-// only atomics and raw pointers are had.
+// SAFETY: a Mapping is an address range of the process, not tied to a thread; `&Mapping` only gives
+// access to atomics and raw pointers.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
-/// Files up to this length are mapped with all of their pages: as many as one page fault brings.
+/// Files up to this length in bytes are mapped with all of their pages: as many as one page fault
+/// provides.
 const POPULATED_BYTES: usize = 64 << 10;
 
 impl Mapping {
     /// Maps the first `length` bytes of `file`, which must be that long: an access beyond a file's
     /// end is a SIGBUS.
     ///
-    /// Page tables of what will be written, and of small files, are filled at once, so that the
-    /// first access to a page is no fault. A reader of a large file gets pages as it touches them:
-    /// it may need few of many, and in a sparse file on a tmpfs each takes space.
+    /// Page tables of memory to be written, and of small files, are filled at once, so that the
+    /// first access to a page is no fault. A reader of a large file gets pages on first access: it
+    /// may need only a few, and in a sparse file on a tmpfs each page takes space.
     pub(crate) fn new(file: &File, length: usize, protection: Protection) -> io::Result<Mapping> {
         let length = NonZeroUsize::new(length).ok_or(io::ErrorKind::UnexpectedEof)?.get();
         let page_protection = match protection {
@@ -67,24 +69,23 @@ impl Mapping {
         Ok(Mapping { base, length, protection })
     }
 
-    /// Withholds the mapping from children of forks: they have other memory, or none, at its
-    /// address.
+    /// Removes the mapping from children of forks: they have other memory, or none, at its address.
     ///
     /// # Safety
-    /// In a child nobody uses the mapping, or drops it.
+    /// Children neither use nor drop the mapping.
     pub(crate) unsafe fn keep_from_children(&self) -> io::Result<()> {
-        // SAFETY: the range is this mapping; in a child nobody relies on it (the caller's promise).
+        // SAFETY: the range is this mapping; children don't use it (guaranteed by the caller).
         unsafe { madvise(self.base.as_ptr().cast(), self.length, Advice::LinuxDontFork) }
             .map_err(io::Error::from)
     }
 
-    /// Bytes mapped.
+    /// Returns the number of mapped bytes.
     #[inline]
     pub(crate) fn length(&self) -> usize {
         self.length
     }
 
-    /// The atomics at `offset`.
+    /// Returns the atomics at `offset`.
     ///
     /// # Panics
     /// If they are not within the mapping, or not aligned.
@@ -93,12 +94,13 @@ impl Mapping {
         assert!(offset.is_multiple_of(align_of::<T>()));
         assert!(offset <= self.length && size_of::<T>() <= self.length - offset);
         // SAFETY: within the mapping and aligned (checked above; a mapping begins at a page),
-        // mapped as long as `self` lives, and any bytes are a T that others may change (Plain).
-        // Stores through a read-only mapping are a bug that ends in a signal, not in a wrong value.
+        // mapped as long as `self` lives, and any bytes are a T that other processes may change
+        // (Plain). Stores through a read-only mapping are a bug that ends in a signal, not in a
+        // wrong value.
         unsafe { self.base.add(offset).cast::<T>().as_ref() }
     }
 
-    /// `count` words at `offset`.
+    /// Returns the `count` words at `offset`.
     ///
     /// # Panics
     /// If they are not within the mapping, or not aligned.
@@ -109,7 +111,7 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts(self.base.add(offset).cast().as_ptr(), count) }
     }
 
-    /// A pointer to the `length` bytes at `offset`.
+    /// Returns a pointer to the `length` bytes at `offset`.
     ///
     /// # Panics
     /// If they are not within the mapping.
@@ -120,38 +122,38 @@ impl Mapping {
         NonNull::slice_from_raw_parts(unsafe { self.base.add(offset) }, length)
     }
 
-    /// The same, to be written.
+    /// Returns the `length` bytes at `offset`, to be written.
     ///
     /// # Safety
-    /// Until the slice is dropped nobody in this process reads or writes these bytes otherwise.
-    /// (Other processes may read them: they know that bytes change that they have not pinned.)
+    /// Until the slice is dropped, this process doesn't read or write these bytes in any other way.
+    /// (Other processes may read them: they know that bytes may change which they have not pinned.)
     ///
     /// # Panics
-    /// If they are not within the mapping, or it was not made for writing.
+    /// If they are not within the mapping, or it was not created for writing.
     #[allow(clippy::mut_from_ref, reason = "the caller promises that it is the only one")]
     pub(crate) unsafe fn bytes_mut(&self, offset: usize, length: usize) -> &mut [u8] {
         assert!(self.protection == Protection::Write);
-        // SAFETY: within the mapping, which allows writing (checked), and alone (the caller's
-        // promise).
+        // SAFETY: within the mapping, which allows writing (checked), and exclusive (guaranteed by
+        // the caller).
         unsafe { self.bytes(offset, length).as_mut() }
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: this is the mapping that `new` made; every reference into it borrows from `self`
-        // or is kept by a holder of it.
+        // SAFETY: this is the mapping that `new` created; every reference into it borrows from
+        // `self` or is kept by a holder of it.
         let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.length) };
         debug_assert!(unmapped.is_ok());
     }
 }
 
-/// How many bytes one call reserves. A signal undoes what the call has reserved, so with a signal
-/// every millisecond a call for gigabytes would never end.
+/// Number of bytes that one call reserves. A signal undoes a call's work, so with a signal every
+/// millisecond a call for gigabytes would never end.
 const RESERVED_AT_ONCE: u64 = 1 << 20;
 
-/// Makes `file` at least `length` bytes long with space for all of them, holes included: a later
-/// store can't fail for want of space, which would be a signal.
+/// Extends `file` to at least `length` bytes and reserves space for all of them, holes included.
+/// Then a later store can't fail for lack of space, which would be a signal.
 pub(crate) fn reserve(file: &File, length: usize) -> io::Result<()> {
     let length_u64 = length as u64;
     let reserved = (0..length_u64).step_by(RESERVED_AT_ONCE as usize).try_for_each(|at| {
@@ -160,7 +162,7 @@ pub(crate) fn reserve(file: &File, length: usize) -> io::Result<()> {
     });
     match reserved {
         Ok(()) => Ok(()),
-        // File systems without it: write the zeros that are missing.
+        // The file system can't reserve: write the missing zeros.
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
             let zeros = [0; 1 << 14];
             let mut at = file.metadata()?.len();
@@ -175,10 +177,10 @@ pub(crate) fn reserve(file: &File, length: usize) -> io::Result<()> {
     }
 }
 
-/// How a byte is locked. The locks belong to the open file description (fcntl(2), "open file
-/// description locks"): the kernel drops them when its last descriptor is closed, whatever ends the
-/// process; threads and closing other descriptors of the file don't matter, and no process id is
-/// involved.
+/// The kind of a lock on a byte. The locks belong to the open file description (fcntl(2), "open
+/// file description locks"): the kernel drops them when its last descriptor is closed, however the
+/// process ends. They don't depend on threads, on closing other descriptors of the file, or on
+/// process IDs.
 #[derive(Clone, Copy)]
 pub(crate) enum Lock {
     /// Needs a descriptor for reading; also works on a directory.
@@ -187,7 +189,7 @@ pub(crate) enum Lock {
     Exclusive = libc::F_WRLCK as isize,
 }
 
-/// Takes the lock on one byte, if it can be had at once.
+/// Takes the lock on one byte if it is free. Returns whether it did; never waits.
 pub(crate) fn lock(file: &File, byte: u64, lock: Lock) -> io::Result<bool> {
     match lock_command(file, libc::F_OFD_SETLK, lock as i32, byte) {
         Ok(_) => Ok(true),
@@ -198,12 +200,12 @@ pub(crate) fn lock(file: &File, byte: u64, lock: Lock) -> io::Result<bool> {
     }
 }
 
-/// Gives back the lock on one byte.
+/// Releases the lock on one byte.
 pub(crate) fn unlock(file: &File, byte: u64) -> io::Result<()> {
     lock_command(file, libc::F_OFD_SETLK, libc::F_UNLCK, byte).map(drop)
 }
 
-/// Whether another open file description has a lock on the byte.
+/// Returns whether another open file description has a lock on the byte.
 pub(crate) fn is_locked(file: &File, byte: u64) -> io::Result<bool> {
     Ok(lock_command(file, libc::F_OFD_GETLK, libc::F_WRLCK, byte)? != libc::F_UNLCK)
 }
@@ -218,7 +220,7 @@ fn lock_command(file: &File, command: i32, kind: i32, byte: u64) -> io::Result<i
             l_len: 1,
             l_pid: 0,
         };
-        // SAFETY: the descriptor is open as long as `file` lives, and the lock structure as long as
+        // SAFETY: the descriptor is open as long as `file` lives, and the lock structure outlives
         // the call.
         if unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut lock) } != -1 {
             return Ok(i32::from(lock.l_type));
@@ -230,8 +232,8 @@ fn lock_command(file: &File, command: i32, kind: i32, byte: u64) -> io::Result<i
     }
 }
 
-/// Sleeps until `ticket` is woken or `timeout` is over, unless its value is not `expected` any
-/// more. May return early.
+/// Sleeps until `ticket` is woken or `timeout` is over, but only while its value is `expected`. May
+/// return early.
 pub(crate) fn sleep_on(ticket: &AtomicU32, expected: u32, timeout: Duration) -> io::Result<()> {
     let timeout = futex::Timespec {
         tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
@@ -243,13 +245,13 @@ pub(crate) fn sleep_on(ticket: &AtomicU32, expected: u32, timeout: Duration) -> 
     }
 }
 
-/// Wakes all who sleep on `ticket`, in whatever process.
+/// Wakes all threads that sleep on `ticket`, in any process.
 pub(crate) fn wake_all(ticket: &AtomicU32) {
     // It fails only for invalid addresses and arguments.
     let _ = futex::wake(ticket, futex::Flags::empty(), i32::MAX as u32);
 }
 
-/// A page that the kernel empties in the child of a fork: a process that finds it empty has not
+/// A page that the kernel clears in the child of a fork: a process that finds it cleared has not
 /// created it.
 pub(crate) struct ForkMark {
     page: NonNull<AtomicU64>,
@@ -257,13 +259,13 @@ pub(crate) struct ForkMark {
 
 const PAGE_BYTES: usize = 4096;
 
-// SAFETY: an atomic behind a pointer that is valid as long as the ForkMark is.
+// SAFETY: an atomic at an address that is valid as long as the ForkMark lives.
 unsafe impl Send for ForkMark {}
 // SAFETY: as above.
 unsafe impl Sync for ForkMark {}
 
 impl ForkMark {
-    /// Needs Linux 4.14.
+    /// Creates a mark. Needs Linux 4.14.
     pub(crate) fn new() -> io::Result<ForkMark> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new anonymous mapping at an address of the kernel's choice overlaps nothing.
@@ -273,19 +275,19 @@ impl ForkMark {
         let page = NonNull::new(base.cast::<AtomicU64>())
             .expect("the kernel never maps address 0 unasked");
         let mark = ForkMark { page };
-        // SAFETY: the range is the mapping just made, of anonymous private memory.
+        // SAFETY: the range is the new mapping, of anonymous private memory.
         unsafe { madvise(base, PAGE_BYTES, Advice::LinuxWipeOnFork)? };
         mark.word().store(1, Ordering::Relaxed);
         Ok(mark)
     }
 
-    /// Whether this is the process that created the mark, and not a child.
+    /// Returns whether this process created the mark; false in its children.
     #[inline]
     pub(crate) fn is_original_process(&self) -> bool {
         self.word().load(Ordering::Relaxed) != 0
     }
 
-    /// Nonzero in the process that created the mark, zero in its children.
+    /// Returns the mark's word: nonzero in the process that created it, zero in its children.
     #[inline]
     pub(crate) fn word(&self) -> &AtomicU64 {
         // SAFETY: one page was mapped at a page's boundary, and stays as long as `self`.

@@ -1,8 +1,8 @@
-//! The writer: takes a buffer that nobody holds, fills it, and makes it current. It never waits for
-//! a reader.
+//! The writer: takes a buffer without holders, fills it, and makes it current. It never waits for a
+//! reader.
 //!
-//! It never writes to buffers of an earlier writer: those that readers still hold stay, the rest is
-//! removed. So every buffer that it writes is a file that it created, of a length that it knows.
+//! It never writes to an earlier writer's buffers: those that readers still hold stay, the others
+//! are removed. So it has created every buffer that it writes to, and knows its length.
 #![allow(unsafe_code, reason = "lends the bytes of a buffer to be filled")]
 
 use crate::buffers::{Buffer, BufferSet, buffer_bytes};
@@ -27,8 +27,8 @@ use std::path::Path;
 
 /// The only writer under a prefix, as long as it lives.
 ///
-/// Dropping it leaves the files, so that readers go on reading the last version, and the next
-/// writer goes on counting; [`Writer::remove`] and [`remove`](crate::remove) take them away.
+/// Dropping it leaves the files, so that readers continue to read the last version, and the next
+/// writer continues the numbers. [`Writer::remove`] and [`remove`](crate::remove) remove the files.
 pub struct Writer<H = Xxh3> {
     names: Names,
     options: WriterOptions,
@@ -54,7 +54,7 @@ impl Writer {
     /// options and checksum. See [`Writer::with_options`].
     ///
     /// # Errors
-    /// As [`Writer::with_options`].
+    /// The errors of [`Writer::with_options`].
     pub fn open(path: impl AsRef<Path>) -> Result<Writer> {
         Writer::with_options(path, WriterOptions::default())
     }
@@ -67,15 +67,14 @@ impl<H> fmt::Debug for Writer<H> {
 }
 
 impl<H: Hasher + Default> Writer<H> {
-    /// Becomes the writer under `path`. Creates the files, or goes on where another writer ended,
-    /// whatever ended it. It then skips a number, because that version may have been written but
-    /// not published.
+    /// Becomes the writer under `path`. Creates the files, or continues where another writer ended,
+    /// however it ended. It then skips a number, because that version may have been written but not
+    /// published.
     ///
     /// # Errors
-    /// [`Error::Busy`] while another writer lives, in whatever process or container;
-    /// [`Error::Foreign`] if `P.state` is something else, or was written with another checksum;
-    /// [`Error::WrongOwner`] if it is another user's; [`Error::Io`] if the system refuses a file, a
-    /// lock or space.
+    /// [`Error::Busy`] while another writer lives, in any process or container; [`Error::Foreign`]
+    /// if `P.state` is something else, or was written with another checksum; [`Error::WrongOwner`]
+    /// if it belongs to another user; [`Error::Io`] if the system refuses a file, a lock or space.
     ///
     /// # Panics
     /// If `readers_max` is not 1 to 4,093.
@@ -109,8 +108,8 @@ impl<H: Hasher + Default> Writer<H> {
             hasher: PhantomData,
         };
         writer.trim()?;
-        // The last writer may have died after it published, before it changed the ticket or woke
-        // the sleepers: do both.
+        // The last writer may have died between publishing and changing the ticket or waking the
+        // sleepers: do both.
         set_ticket(&writer.head().live.ticket, current);
         writer.wake();
         Ok(writer)
@@ -119,23 +118,23 @@ impl<H: Hasher + Default> Writer<H> {
     /// Publishes a copy of `bytes` as the next version, and returns its number.
     ///
     /// # Errors
-    /// As [`Writer::write_with`].
+    /// The errors of [`Writer::write_with`].
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> Result<u64> {
         self.write_with(bytes.len(), |place| place.copy_from_slice(bytes))
     }
 
     /// Publishes the `length` bytes that `fill` writes as the next version, and returns its number.
-    /// They are written where readers read them, nothing is copied.
+    /// They are written to the memory that readers read; nothing is copied.
     ///
-    /// What `fill` finds there is not specified (an older version, or zeros). If it panics, nothing
-    /// is published. If it forks, the child does not have that memory: an access ends it with a
-    /// signal.
+    /// The memory's initial content is not specified (an older version, or zeros). If `fill`
+    /// panics, nothing is published. If it forks, the child does not have that memory: an access
+    /// ends it with a signal.
     ///
     /// # Errors
-    /// [`Error::Io`] if a buffer can't be made: no space; [`Error::Forked`] in a child of the
-    /// process that opened the writer; [`Error::TooManyReaders`] if all buffers are held, which
-    /// takes more readers than slots; [`Error::Exhausted`] after 2^52 versions.
+    /// [`Error::Io`] if a buffer can't be created because there is no space; [`Error::Forked`] in a
+    /// child of the process that opened the writer; [`Error::TooManyReaders`] if all buffers are
+    /// held, which takes more readers than slots; [`Error::Exhausted`] after 2^52 versions.
     #[inline]
     pub fn write_with(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) -> Result<u64> {
         self.check_process()?;
@@ -147,14 +146,14 @@ impl<H: Hasher + Default> Writer<H> {
         let buffer = self.buffers[index].as_ref().expect("a taken buffer is there");
         let header = buffer.header();
         begin_fill(&header.version);
-        // SAFETY: nobody in this process reads or writes these bytes: readers in it read only what
-        // they have pinned, `take_buffer` found that nobody has pinned this buffer and nobody can
-        // pin it before it is current, and `&mut self` keeps other writes away. Copies that readers
-        // make unpinned (copy_stable) are atomic, and thrown away.
+        // SAFETY: this process doesn't read or write these bytes in any other way. Readers in it
+        // read only pinned buffers; `take_buffer` found that this buffer is not pinned, and it
+        // can't be pinned before it is current; `&mut self` excludes other writes. Copies that
+        // readers make unpinned (copy_stable) are atomic, and thrown away.
         let bytes = unsafe { buffer.mapping.bytes_mut(HEADER_BYTES, length) };
         fill(&mut *bytes);
-        // Checked after each call of the caller's code, which may have forked: the version is the
-        // parent's, and a child does not have the buffer (`create_buffer`).
+        // Checked after each call of the caller's code, which may have forked: the version belongs
+        // to the parent, and a child does not have the buffer (`create_buffer`).
         self.check_process()?;
         let checksum = checksum::<H>(bytes);
         self.check_process()?;
@@ -168,19 +167,19 @@ impl<H: Hasher + Default> Writer<H> {
         Ok(self.sequence)
     }
 
-    /// The number of the version written last, by this writer or one before; `None` if there is
-    /// none.
+    /// Returns the number of the version written last, by this writer or an earlier one; `None` if
+    /// there is none.
     pub fn version(&self) -> Option<u64> {
         (self.current != NONE).then(|| sequence_of(self.current))
     }
 
-    /// The number that the next version will have.
+    /// Returns the number that the next version will have.
     pub fn next_version(&self) -> u64 {
         self.sequence + 1
     }
 
-    /// How many readers live: one for each thread that reads through a slot, in all processes, and
-    /// one for each older version that it still holds. A system call for each.
+    /// Returns the number of living readers: one for each thread that reads through a slot, in all
+    /// processes, and one for each older version that it still holds. Makes a system call for each.
     ///
     /// # Errors
     /// [`Error::Io`] if the system can't tell.
@@ -188,14 +187,14 @@ impl<H: Hasher + Default> Writer<H> {
         self.slot_table.count_living(&self.names.readers())
     }
 
-    /// Removes all buffers that are neither current nor held by a living reader. A writer does so
+    /// Removes all buffers that are neither current nor held by a living reader. A writer does this
     /// once when it opens.
     ///
-    /// After that it keeps all buffers that it ever needed, at most one for each slot and two more;
-    /// this gives them back.
+    /// Afterwards it keeps all buffers that it ever needed: at most one for each slot and two more.
+    /// This call removes unneeded ones again.
     ///
     /// # Errors
-    /// [`Error::Io`] if the directory can't be listed or a file not removed.
+    /// [`Error::Io`] if the directory can't be listed or a file can't be removed.
     pub fn trim(&mut self) -> Result<()> {
         self.check_process()?;
         self.slot_table.reap(&self.names.readers())?;
@@ -210,7 +209,8 @@ impl<H: Hasher + Default> Writer<H> {
         Ok(())
     }
 
-    /// Ends the writer and removes all files. Readers keep what they have, and see nothing new.
+    /// Ends the writer and removes all files. Readers keep what they have mapped, and see nothing
+    /// new.
     ///
     /// # Errors
     /// [`Error::Io`] if a file can't be removed; [`Error::Forked`] in a child of the process that
@@ -248,7 +248,7 @@ impl<H: Hasher + Default> Writer<H> {
         sys::wake_all(&self.head().live.ticket);
     }
 
-    /// Finds out which buffers below `limit` are current or held.
+    /// Marks the buffers below `limit` that are current or held.
     #[inline]
     fn mark_busy(&mut self, limit: usize) {
         self.busy.clear(limit);
@@ -260,9 +260,9 @@ impl<H: Hasher + Default> Writer<H> {
         self.avoided.iter().for_each(|index| self.busy.insert(*index));
     }
 
-    /// Every write checks every taken slot, and those of dead readers would stay taken. So where
-    /// many are taken, now and then checks whether one owner lives; if not, the next write checks
-    /// another.
+    /// Checks from time to time whether one owner of a slot lives, if many slots are taken. If it
+    /// is dead, the next write checks another. Every write checks every taken slot, and slots of
+    /// dead readers would otherwise stay taken.
     #[cold]
     fn probe(&mut self) {
         self.probe.writes += 1;
@@ -278,7 +278,7 @@ impl<H: Hasher + Default> Writer<H> {
         }
     }
 
-    /// A buffer that nobody holds, with room for `length` bytes.
+    /// Returns a buffer without holders that has room for `length` bytes.
     #[inline]
     fn take_buffer(&mut self, length: usize) -> Result<usize> {
         loop {
@@ -301,8 +301,8 @@ impl<H: Hasher + Default> Writer<H> {
         }
     }
 
-    /// A free one of the buffers that this writer has, in turn: so a reader that copies has more
-    /// time.
+    /// Returns one of this writer's free buffers, in rotation, which gives a reader that copies
+    /// more time.
     #[inline]
     fn next_free(&self, after: usize) -> Option<usize> {
         let count = self.buffers.len();
@@ -310,8 +310,8 @@ impl<H: Hasher + Default> Writer<H> {
         (after.min(count)..count).find(is_free).or_else(|| (0..after.min(count)).find(is_free))
     }
 
-    /// No buffer is free: frees what dead readers hold, or takes the smallest index that nobody
-    /// holds.
+    /// Frees the buffers that dead readers hold, because no buffer is free. Returns one of them, or
+    /// the smallest index without holders.
     #[cold]
     fn find_or_add_free(&mut self) -> Result<usize> {
         self.slot_table.reap(&self.names.readers())?;
@@ -343,7 +343,7 @@ impl<H: Hasher + Default> Writer<H> {
         let too_long =
             || Error::io("reserving space for", &path)(std::io::ErrorKind::FileTooLarge.into());
         let old = self.buffers[index].take();
-        // Some extra length, so that versions that grow steadily don't need a new file each time.
+        // Some extra length, so that steadily growing versions don't need a new file each time.
         let extra = old
             .as_ref()
             .map_or(0, |buffer| if buffer.capacity() < length { buffer.capacity() / 4 } else { 0 });
@@ -370,21 +370,21 @@ impl<H> Drop for Writer<H> {
     }
 }
 
-/// Checking no more slots than this takes next to no time, whether their owners live or not.
+/// Checking up to this many slots takes next to no time, whether their owners live or not.
 const PROBE_SLOTS_MIN: usize = 16;
 
-/// Writes from one probe to the next. With a thousand readers a probe costs a few microseconds, and
-/// a write about one.
+/// Number of writes from one probe to the next. With a thousand readers a probe costs a few
+/// microseconds, and a write about one.
 const PROBE_INTERVAL: u32 = 64;
 
-/// Where the probing of slot owners stands.
+/// The state of probing slot owners.
 #[derive(Default)]
 struct LivenessProbe {
-    /// Slots that the last write checked.
+    /// Number of slots that the last write checked.
     slots: usize,
-    /// Writes since the last probe.
+    /// Number of writes since the last probe.
     writes: u32,
-    /// The slot that it was about.
+    /// The slot that the last probe checked.
     last: usize,
 }
 
@@ -393,8 +393,8 @@ mod tests {
     use super::*;
     use crate::owner::Owner;
 
-    /// Readers that were killed leave slots that name versions. A writer with many of them finds
-    /// out by itself, in a few writes for each; with few slots taken it probes none.
+    /// Killed readers leave slots that name versions. A writer with many of them frees them by
+    /// itself, within a few writes each; with few slots taken it probes none.
     #[test]
     fn a_crowd_that_was_killed_is_forgotten_by_and_by() {
         let folder = tempfile::tempdir().unwrap();
@@ -408,12 +408,12 @@ mod tests {
         for reader in &readers {
             reader.take_slot(&path).unwrap();
         }
-        // As many buffers as will be needed: creating one later would probe all slots.
+        // As many buffers as needed: creating one later would probe all slots.
         for _ in 0..3 {
             writer.write(b"seen by all").unwrap();
         }
         assert_eq!(writer.probe.slots, 200);
-        // Only their locks go with them.
+        // Only their locks end with them.
         drop(readers);
         for _ in 0..500 {
             writer.write(b"seen by nobody").unwrap();

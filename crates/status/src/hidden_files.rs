@@ -1,11 +1,11 @@
-//! Which hidden files with data are a killed job's.
+//! Which hidden files with data belong to a killed job.
 //!
 //! Such a file is called `.NAME.xsort-PID-RANDOM`. The process ID proves nothing: another process
-//! may have it by now, or in another container. So a file belongs to the dead job only if
+//! may have it now, or a process in another container. So a file belongs to the dead job only if
 //!
 //! - it was last written while the job lived,
-//! - no process that can be seen from here has it open, and
-//! - nobody holds the lock (flock) that every job has on its output. The lock is visible in all
+//! - no process visible from here has it open, and
+//! - no process holds the lock (flock) that every job has on its output. The lock is visible in all
 //!   containers and to all users of one kernel.
 
 use crate::snapshot::Snapshot;
@@ -17,14 +17,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Seconds after its last snapshot at which a job was dead, unless it was stopped: it publishes ten
-/// times a second.
+/// Number of seconds after its last snapshot at which a job was dead, unless it was stopped. A job
+/// publishes ten times a second.
 const SILENCE_SECONDS: f64 = 5.0;
 
-/// Digits of the random number in a hidden name.
+/// Number of digits of the random number in a hidden name.
 const RANDOM_DIGITS: usize = 16;
 
-/// The files with hidden names in a directory, by process ID.
+/// Lists a directory's files with hidden names, by process ID.
 pub(crate) fn list_hidden_files(directory: &Path) -> HashMap<u32, Vec<PathBuf>> {
     let mut hidden = HashMap::<u32, Vec<PathBuf>>::new();
     for path in entries(directory) {
@@ -39,7 +39,7 @@ fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
-/// The process ID in a hidden file's name, which may be any bytes.
+/// Returns the process ID in a hidden file's name, which may be any bytes.
 fn process_of(name: &[u8]) -> Option<u32> {
     const MARK: &[u8] = b".xsort-";
     let at = name.windows(MARK.len()).rposition(|window| window == MARK)?;
@@ -51,26 +51,26 @@ fn process_of(name: &[u8]) -> Option<u32> {
     (at > 0).then_some(number)
 }
 
-/// Whether a file was last written while the job lived. If the clock was set meanwhile, that is
-/// between the earliest and the latest time that it has shown: the job's own seconds don't depend
-/// on it.
+/// Returns whether a file was last written while the job lived. If the clock was set during that
+/// time, this means between the earliest and the latest time that the clock has shown; the job's
+/// own seconds don't depend on the clock.
 pub(crate) fn is_written_by(snapshot: &Snapshot, metadata: &Metadata) -> bool {
     let written = metadata.mtime() as f64 + metadata.mtime_nsec() as f64 / 1e9;
     let (started, taken) = (snapshot.job.started_unix_seconds, snapshot.taken_unix_seconds);
     let earliest = started.min(taken - snapshot.seconds);
     let latest = taken.max(started + snapshot.seconds);
-    // File times come from a clock that may be a tick behind.
+    // File times come from a clock that may lag by a tick.
     (earliest - 1.0..=latest + SILENCE_SECONDS).contains(&written)
 }
 
-/// Whether a living job holds a file, in whatever container; true if that can't be known.
+/// Returns whether a living job in any container holds a file; true if that can't be determined.
 pub(crate) fn is_locked(path: &Path) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let Ok(file) = open(path, flags, Mode::empty()) else { return true };
     flock(file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK)
 }
 
-/// Device and inode of all files that processes of this user have open.
+/// Returns device and inode of all files that this user's processes have open.
 pub(crate) fn open_files_of_user() -> HashSet<(u64, u64)> {
     let processes = entries(Path::new("/proc")).filter(|path| {
         path.file_name()

@@ -1,7 +1,7 @@
 //! The watcher's side: one job, and whether it lives.
 //!
 //! A job lives while its process holds the lock of its shared memory. The process ID proves
-//! nothing: another process may have it by now.
+//! nothing: another process may have it now.
 
 use crate::job_files::{JobFiles, state_file};
 use crate::snapshot::Snapshot;
@@ -14,12 +14,12 @@ use xsort_shm::{Reader, ReaderOptions, Xxh3, has_writer};
 #[derive(Clone)]
 pub struct FoundJob {
     prefix: PathBuf,
-    /// Only of living jobs: thousands of dead ones must not take as many descriptors.
+    /// Only for living jobs: thousands of dead ones must not take thousands of descriptors.
     reader: Option<Reader<Xxh3>>,
     life: Life,
-    /// The state file before it was opened.
+    /// The state file's version before it was opened.
     state_version: Option<StateFileVersion>,
-    /// The number of the version that `snapshot` or `trouble` are about.
+    /// The number of the version that `snapshot` or `trouble` describes.
     sequence: Option<u64>,
     snapshot: Option<Snapshot>,
     trouble: Option<String>,
@@ -28,29 +28,29 @@ pub struct FoundJob {
 /// Whether a job lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
-    /// Its process is there.
+    /// Its process lives.
     Running,
-    /// Its process is gone and left its status behind: it was killed, or the machine was.
+    /// Its process or its machine was killed, and its status files remain.
     Dead,
-    /// It ended and removed its status since it was found.
+    /// It has ended and removed its status since it was found.
     Over,
 }
 
-/// Device, inode, and when the owner, mode or content changed last. A job that takes over a dead
-/// one's name sets the mode of its files.
+/// Device, inode, and the time at which owner, mode or content last changed. A job that takes over
+/// a dead job's name sets the mode of its files.
 type StateFileVersion = (u64, u64, i64, i64);
 
-/// What was found under a prefix.
+/// The result of looking under a prefix.
 pub(crate) enum Lookup {
     Job(Box<FoundJob>),
     /// A state without a writer: its job is about to write, or was killed before it could.
     Nascent(PathBuf),
-    /// Nothing: removed since the directory was listed, or too young to have published anything.
+    /// Nothing: removed since the directory was listed, or too young to have published.
     Nothing,
 }
 
 impl FoundJob {
-    /// The job under a prefix, if there is one.
+    /// Returns the job under a prefix, if there is one.
     pub(crate) fn at(prefix: &Path) -> Option<FoundJob> {
         match FoundJob::open(prefix.to_owned(), &JobFiles::default()) {
             Lookup::Job(job) => Some(*job),
@@ -62,9 +62,10 @@ impl FoundJob {
         if let Some(trouble) = files.foreign_state() {
             return Lookup::Job(Box::new(FoundJob::unreadable(prefix, Life::Dead, trouble)));
         }
-        // Before the file is opened, so that a job which takes over the name later is noticed.
+        // Before the file is opened, so that a job that takes over the name later is noticed.
         let state_version = state_version(&prefix);
-        // Copied before it is parsed: a snapshot is short, and so no buffer of the job is held.
+        // Copied before it is parsed. A snapshot is short, and so the reader holds no buffer of the
+        // job.
         let mut options = ReaderOptions::default();
         options.copy = true;
         let reader = match Reader::<Xxh3>::with_options(&prefix, options) {
@@ -90,7 +91,7 @@ impl FoundJob {
         }
     }
 
-    /// What there is under a prefix whose shared memory can't be read.
+    /// Returns what is under a prefix whose shared memory can't be read.
     fn without_reader(
         prefix: PathBuf,
         files: &JobFiles,
@@ -112,7 +113,7 @@ impl FoundJob {
         }
     }
 
-    /// A job of which nothing can be read.
+    /// Returns a job whose state can't be read.
     pub(crate) fn unreadable(prefix: PathBuf, life: Life, trouble: String) -> FoundJob {
         FoundJob {
             prefix,
@@ -125,8 +126,8 @@ impl FoundJob {
         }
     }
 
-    /// The same job as it is now; `None` if it no longer has the name. A dead job isn't opened
-    /// again until another takes over its name.
+    /// Returns the job with its current state, or `None` if it no longer has the name. A dead job
+    /// isn't opened again until another job takes over its name.
     pub(crate) fn refreshed(mut self) -> Option<FoundJob> {
         if self.life == Life::Dead {
             let is_same =
@@ -137,11 +138,11 @@ impl FoundJob {
         (self.reader.is_some() && self.life == Life::Running).then_some(self)
     }
 
-    /// Reads the job's state again, unless it is known to be dead or over. If there is nothing
-    /// newer, the last snapshot stays.
+    /// Reads the job's state again, unless it is known to be dead or over. If there is no newer
+    /// one, the last snapshot stays.
     pub fn refresh(&mut self) {
         let Some(reader) = &self.reader else { return };
-        // In this order: a job that ends removes its files first, and lets go of the lock then.
+        // In this order: a job that ends first removes its files, then releases the lock.
         let has_writer = reader.has_writer().unwrap_or(false);
         let is_orphaned = reader.is_orphaned().unwrap_or(true);
         self.life = match (is_orphaned, has_writer) {
@@ -166,33 +167,33 @@ impl FoundJob {
         }
     }
 
-    /// The common beginning of the paths of its files.
+    /// Returns the common beginning of the paths of its files.
     pub fn prefix(&self) -> &Path {
         &self.prefix
     }
 
-    /// The name that it was found under: its process ID, with a suffix if several jobs have the
-    /// same.
+    /// Returns the name under which it was found: its process ID, with a suffix if several jobs
+    /// have the same ID.
     pub fn name(&self) -> &str {
         self.prefix.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
-    /// Whether it lived at the last refresh.
+    /// Returns whether it lived at the last refresh.
     pub fn life(&self) -> Life {
         self.life
     }
 
-    /// The last snapshot that could be parsed.
+    /// Returns the last snapshot that could be parsed.
     pub fn snapshot(&self) -> Option<&Snapshot> {
         self.snapshot.as_ref()
     }
 
-    /// Why its state can't be read or parsed.
+    /// Returns why its state can't be read or parsed.
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
 
-    /// Whether this is its name or its process ID.
+    /// Returns whether `name` is its name or its process ID.
     pub fn is_called(&self, name: &str) -> bool {
         self.name() == name
             || self.snapshot().is_some_and(|snapshot| snapshot.job.pid.to_string() == name)

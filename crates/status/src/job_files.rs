@@ -1,7 +1,7 @@
 //! The files of jobs in a directory: `PID.state`, `PID.readers`, `PID.buffer-0`, grouped by job.
 //!
-//! A job makes regular files only. Anything else that has such a name is foreign: it is reported,
-//! and never followed, opened or removed.
+//! A job creates only regular files. Any other kind of file with such a name is foreign: it is
+//! reported, and never followed, opened or removed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, FileType};
@@ -12,20 +12,19 @@ use std::path::{Path, PathBuf};
 /// The jobs of a directory, by the common beginning of the paths of their files.
 pub(crate) type FilesByJob = BTreeMap<PathBuf, JobFiles>;
 
-/// What has the names of one job's files.
+/// The files with the names of one job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JobFiles {
-    /// In the order in which they are removed: `PID.state` last, because the others are found by
-    /// it.
+    /// In the order in which they are removed: `PID.state` last, because it leads to the others.
     pub(crate) files: Vec<PathBuf>,
-    /// What isn't a regular file, and what it is.
+    /// Paths that aren't regular files, and their kind.
     pub(crate) foreign: Vec<(PathBuf, &'static str)>,
 }
 
-/// Lists a directory, once for all of its jobs.
+/// Lists a directory once for all of its jobs. A directory that doesn't exist has no jobs.
 ///
 /// # Errors
-/// If it can't be listed to its end. A directory that doesn't exist has no jobs.
+/// If the directory can't be listed completely.
 pub(crate) fn list(directory: &Path) -> io::Result<FilesByJob> {
     let mut jobs = FilesByJob::new();
     let entries = match fs::read_dir(directory) {
@@ -36,7 +35,7 @@ pub(crate) fn list(directory: &Path) -> io::Result<FilesByJob> {
         let entry = entry?;
         let name = entry.file_name();
         let Some(job) = name.to_str().and_then(job_of) else { continue };
-        // Removed since the directory was read.
+        // It was removed since the directory was read.
         let Ok(file_type) = entry.file_type() else { continue };
         let files = jobs.entry(directory.join(job)).or_default();
         match foreign_kind(file_type) {
@@ -53,7 +52,7 @@ pub(crate) fn list(directory: &Path) -> io::Result<FilesByJob> {
 }
 
 impl JobFiles {
-    /// Why there is no state to read, if something foreign has its name.
+    /// Returns why there is no state to read, if a foreign file has its name.
     pub(crate) fn foreign_state(&self) -> Option<String> {
         let state = self.foreign.iter().find(|(path, _)| is_state(path));
         let state = state.or(self.foreign.first().filter(|_| self.files.is_empty()));
@@ -61,12 +60,12 @@ impl JobFiles {
     }
 }
 
-/// What is wrong with a foreign file, and the way out.
+/// Returns the message about a foreign file, with the remedy.
 pub(crate) fn foreign_message(kind: &str) -> String {
     format!("it is {kind}, which no job makes; remove it yourself if nobody needs it")
 }
 
-/// The file of a job's state.
+/// Returns the path of a job's state file.
 pub(crate) fn state_file(prefix: &Path) -> PathBuf {
     prefix.with_extension("state")
 }
@@ -75,8 +74,8 @@ fn is_state(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "state")
 }
 
-/// The name of the job that a file belongs to by its name: a process ID, with a suffix if several
-/// jobs have the same.
+/// Returns the name of the job to which a file's name belongs: a process ID, with a suffix if
+/// several jobs have the same ID.
 fn job_of(name: &str) -> Option<&str> {
     let (job, suffix) = name.split_once('.')?;
     let is_file_of_job = ["state", "readers"].contains(&suffix) || suffix.starts_with("buffer-");
@@ -85,7 +84,7 @@ fn job_of(name: &str) -> Option<&str> {
     (is_file_of_job && is_job).then_some(job)
 }
 
-/// What kind of file it is, if no job makes such files.
+/// Returns the kind of a file, if no job creates such files.
 fn foreign_kind(file_type: FileType) -> Option<&'static str> {
     Some(match file_type {
         _ if file_type.is_file() => return None,

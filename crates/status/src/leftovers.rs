@@ -1,5 +1,5 @@
-//! What a killed job left, and how it is removed: its shared memory; and hidden files with its
-//! data, where the file system doesn't support nameless ones.
+//! Files that a killed job left, and how they are removed: its shared memory, and hidden files with
+//! its data if the file system doesn't support nameless files.
 
 use crate::hidden_files::{is_locked, is_written_by, list_hidden_files, open_files_of_user};
 use crate::job::{FoundJob, Life};
@@ -12,50 +12,50 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use xsort_shm::WriterLock;
 
-/// What is left of a dead job.
+/// Files and uploads that a dead job left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leftovers {
     /// The files of its status.
     pub status: Vec<PathBuf>,
     /// Hidden files with its data, and their sizes in bytes.
     pub hidden: Vec<(PathBuf, u64)>,
-    /// Uploads in stores, if nobody has aborted them. Clearing leaves them to the caller, who
-    /// aborts them first: they are found by the status.
+    /// Uploads in stores that were not aborted. Clearing leaves them to the caller, who must abort
+    /// them first, because the status leads to them.
     pub uploads: Vec<Upload>,
 }
 
 /// The result of clearing a job.
 #[derive(Debug, Default)]
 pub struct Cleared {
-    /// What was removed.
+    /// Files that were removed.
     pub removed: Leftovers,
-    /// What couldn't be removed, and why.
+    /// Files that couldn't be removed, and why.
     pub failures: Vec<(PathBuf, io::Error)>,
 }
 
-/// What a job left; nothing if it lives. For many jobs use an [`Inventory`].
+/// Returns what a job left; nothing if it lives. For many jobs use an [`Inventory`].
 pub fn leftovers(job: &FoundJob) -> Leftovers {
     Inventory::default().leftovers(job)
 }
 
-/// Removes what a dead job left. For many jobs use an [`Inventory`].
+/// Removes the files that a dead job left. For many jobs use an [`Inventory`].
 pub fn clear(job: &FoundJob) -> Cleared {
     Inventory::default().clear(job)
 }
 
-/// The contents of directories of dead jobs. Each directory is listed once, however many jobs share
-/// it, when it is first needed. So make an inventory after the jobs were found dead.
+/// The contents of dead jobs' directories. Each directory is listed once, when it is first needed,
+/// however many jobs share it. So create an inventory after the jobs were found dead.
 #[derive(Default)]
 pub struct Inventory {
     status: HashMap<PathBuf, FilesByJob>,
     /// Files with hidden names, by process ID.
     hidden: HashMap<PathBuf, HashMap<u32, Vec<PathBuf>>>,
-    /// Device and inode of all files that processes of this user have open.
+    /// Device and inode of all files that this user's processes have open.
     open: Option<HashSet<(u64, u64)>>,
 }
 
 impl Inventory {
-    /// What a job left; nothing if it lives.
+    /// Returns what a job left; nothing if it lives.
     pub fn leftovers(&mut self, job: &FoundJob) -> Leftovers {
         if job.life() != Life::Dead {
             return Leftovers::default();
@@ -70,8 +70,8 @@ impl Inventory {
         }
     }
 
-    /// Removes what a dead job left. Leaves alone a job that lives, also if its name was taken over
-    /// by a living one meanwhile.
+    /// Removes the files that a dead job left. Does nothing if the job lives, or if a living job
+    /// has taken over its name.
     pub fn clear(&mut self, job: &FoundJob) -> Cleared {
         let mut cleared = Cleared::default();
         for (path, bytes) in self.leftovers(job).hidden {
@@ -79,7 +79,7 @@ impl Inventory {
                 cleared.removed.hidden.push((path, bytes));
             }
         }
-        // The status last, and only if nothing else is left: the hidden files are found by it.
+        // The status last, and only if all hidden files are gone, because it leads to them.
         if !cleared.failures.is_empty() {
             return cleared;
         }
@@ -126,7 +126,7 @@ impl Inventory {
 }
 
 impl Cleared {
-    /// Removes a file; false if it failed, or if somebody else removed it before.
+    /// Removes a file. Returns false if that failed, or if the file was already gone.
     fn remove(&mut self, path: &Path) -> bool {
         match fs::remove_file(path) {
             Ok(()) => return true,
@@ -136,7 +136,7 @@ impl Cleared {
         false
     }
 
-    /// Removes the files of a dead job's status, unless a living job has its name by now.
+    /// Removes the files of a dead job's status, unless a living job has its name now.
     fn remove_status(&mut self, prefix: &Path, files: Vec<PathBuf>) {
         let _lock = match WriterLock::acquire(prefix) {
             Ok(vacancy) => vacancy,
@@ -156,7 +156,7 @@ impl Cleared {
     }
 }
 
-/// Why the name of a dead job can't be taken.
+/// Returns why the name of a dead job can't be taken.
 fn named_failure(prefix: &Path, error: xsort_shm::Error) -> (PathBuf, io::Error) {
     match error {
         xsort_shm::Error::Io { operation, path, source } => {

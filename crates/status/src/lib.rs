@@ -1,11 +1,11 @@
-//! What a running job publishes about itself, where, and how others find it, dead or alive.
+//! What a running job publishes about itself, where, and how other programs find it, dead or alive.
 //!
 //! ```text
 //!  the job     figures --> Snapshot --> Publisher
 //!                                           |
 //!                             shared memory in DIRECTORY/PID.*
 //!                                           |
-//!  a watcher                         search, find --> FoundJob --> whatever shows it
+//!  a watcher                         search, find --> FoundJob --> shown or reported
 //!                                                        |
 //!                                                        `--> leftovers, clear: after a kill
 //! ```
@@ -17,15 +17,15 @@
 //! | `progress` | how far a job is, and when it will be done |
 //! | `status_directories` | directories in which jobs publish |
 //! | `publisher` | the job's side |
-//! | `job_files` | which files belong to which job, by their names |
+//! | `job_files` | files and their jobs, by name |
 //! | `job` | the watcher's side: one job, and whether it lives |
 //! | `search` | the watcher's side: all jobs |
-//! | `report` | a job in a word, and all that is known of it, to be serialised |
-//! | `leftovers` | what a killed job left, and how it is removed |
-//! | `hidden_files` | which hidden files with data are a killed job's |
-//! | `thermometer` | how hot the drive is that holds a path |
+//! | `report` | a job's state in a word, and everything known about it, to be serialised |
+//! | `leftovers` | files that a killed job left, and their removal |
+//! | `hidden_files` | which hidden files with data belong to a killed job |
+//! | `thermometer` | the temperature of the drive that holds a path |
 //!
-//! The crate shows nothing (the program does), and knows nothing of pipelines.
+//! The crate shows nothing (the program does), and is independent of pipelines.
 #![forbid(unsafe_code)]
 
 mod hidden_files;

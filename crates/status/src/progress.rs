@@ -1,16 +1,16 @@
-//! How far a job is, and when it will be done.
+//! A job's progress, and when it will be done.
 
-/// A phase that is younger than this, in seconds, has no rate that predicts anything.
+/// Minimum age of a phase, in seconds, at which its rate predicts anything.
 const PREDICTIVE_SECONDS: f64 = 0.5;
 
-/// How far a job is. Each phase counts the bytes that it deals with.
+/// A job's progress. Each phase counts the bytes that it processes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     /// Bytes done in all phases so far.
     pub done_bytes: u64,
     /// Bytes done in this phase.
     pub phase_done_bytes: u64,
-    /// All bytes of this phase, if known; 0 if it doesn't deal with bytes.
+    /// All bytes of this phase, if known; 0 if it doesn't process bytes.
     pub phase_bytes: Option<u64>,
     /// Bytes of phases to come, if known.
     pub to_come_bytes: Option<u64>,
@@ -21,13 +21,13 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Bytes per second since the job began.
+    /// Returns the bytes per second since the job began.
     pub fn mean(&self) -> f64 {
         self.done_bytes as f64 / self.seconds.max(1e-3)
     }
 
-    /// Seconds until the end, if predictable: the rest of this phase at the phase's rate, later
-    /// phases at the job's.
+    /// Returns the seconds until the end, if predictable: the rest of this phase at the phase's
+    /// rate, later phases at the job's rate.
     pub fn seconds_left(&self) -> Option<f64> {
         let (phase, to_come) = (self.phase_bytes_left()?, self.to_come_bytes?);
         let phase_rate = self.phase_done_bytes as f64 / self.phase_seconds.max(1e-3);
@@ -38,7 +38,7 @@ impl Progress {
         seconds.is_finite().then_some(seconds)
     }
 
-    /// The share of all bytes of all phases that is done.
+    /// Returns the completed share of all bytes of all phases, from 0 to 1.
     pub fn share_done(&self) -> Option<f64> {
         let left = self.phase_bytes_left()? + self.to_come_bytes?;
         let all = self.done_bytes + left;

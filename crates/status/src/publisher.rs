@@ -1,7 +1,7 @@
-//! The job's side: snapshots into files of its own, in one of the status directories.
+//! The job's side: publishes snapshots in its own files, in one of the status directories.
 //!
-//! If a directory is full, the job moves on to the next one. If somebody removes its files (the end
-//! of a login session does), it makes them anew.
+//! If a directory is full, the job moves to the next one. If its files are removed (the end of a
+//! login session does that), it creates them again.
 
 use crate::job::FoundJob;
 use crate::job_files::state_file;
@@ -13,13 +13,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use xsort_shm::{Error, Writer, WriterOptions, Xxh3};
 
-/// Jobs that may have the same process ID, in several containers that share the directory.
+/// Maximum number of jobs with the same process ID, in several containers that share the directory.
 const NAMESAKES_MAX: u32 = 16;
 
-/// Readers that can read without copying at the same time; further ones copy.
+/// Number of readers that can read without copying at the same time; further readers copy.
 const READERS_MAX: usize = 64;
 
-/// Publishes the snapshots of one job. Dropping it leaves the last one behind, as a kill does;
+/// Publishes the snapshots of one job. Dropping it leaves the last one in place, as a kill does;
 /// [`Publisher::end`] removes it.
 pub struct Publisher {
     directories: StatusDirectories,
@@ -27,28 +27,28 @@ pub struct Publisher {
     files: Option<PublishedFiles>,
 }
 
-/// The files that a job publishes in.
+/// The files in which a job publishes.
 struct PublishedFiles {
     writer: Writer<Xxh3>,
     prefix: PathBuf,
-    /// Device and inode of the state.
+    /// Device and inode of the state file.
     inode: Option<(u64, u64)>,
-    /// Which of the directories they are in.
+    /// Index of their directory among the candidates.
     candidate: usize,
 }
 
 impl Publisher {
-    /// Begins to publish under a process ID.
+    /// Starts publishing under a process ID.
     ///
     /// # Errors
-    /// A reason in words. The job can go on without.
+    /// A reason in words. The job can continue without publishing.
     pub fn open(directories: &StatusDirectories, pid: u32) -> Result<Publisher, String> {
         let mut publisher = Publisher { directories: directories.clone(), pid, files: None };
         publisher.create_files(0, &mut Vec::new())?;
         Ok(publisher)
     }
 
-    /// The common beginning of the paths of its files.
+    /// Returns the common beginning of the paths of its files.
     pub fn prefix(&self) -> &Path {
         self.files.as_ref().map_or(Path::new(""), |files| &files.prefix)
     }
@@ -56,12 +56,12 @@ impl Publisher {
     /// Publishes a snapshot.
     ///
     /// # Errors
-    /// A reason in words: no directory has space for it. Then no file is left.
+    /// A reason in words, if no directory has space. Then no file is left.
     pub fn publish(&mut self, snapshot: &Snapshot) -> Result<(), String> {
         let bytes = snapshot.to_bytes();
         let mut failures = Vec::new();
         if self.files.as_ref().is_none_or(|files| !files.exist()) {
-            // Whoever removed them removed all of them: nothing is left to clean up.
+            // All of them were removed together: nothing is left to clean up.
             self.files = None;
             self.create_files(0, &mut failures)?;
         }
@@ -75,21 +75,21 @@ impl Publisher {
         }
     }
 
-    /// Removes what was published: the job is over.
+    /// Removes the published files, because the job is over.
     pub fn end(mut self) {
         self.remove_files();
     }
 
     fn remove_files(&mut self) {
-        // If somebody removed them, the names may be another job's by now.
+        // If they were removed, another job may have the names now.
         if let Some(files) = self.files.take().filter(PublishedFiles::exist) {
-            // What can't be removed is shown as a dead job, and cleared as one.
+            // Files that can't be removed are shown and cleared as a dead job.
             let _ = files.writer.remove();
         }
     }
 
-    /// Creates the files in the first directory, from candidate `first` on, that can hold them.
-    /// Adds to `failures` why the ones before can't.
+    /// Creates the files in the first directory, from candidate `first` on, that has room for them.
+    /// Adds the reasons why earlier candidates failed to `failures`.
     fn create_files(&mut self, first: usize, failures: &mut Vec<String>) -> Result<(), String> {
         let candidates = self.directories.candidates();
         for (candidate, directory) in candidates.iter().enumerate().skip(first) {
@@ -107,25 +107,26 @@ impl Publisher {
 }
 
 impl PublishedFiles {
-    /// Whether they still have their names.
+    /// Returns whether they still have their names.
     fn exist(&self) -> bool {
         self.inode.is_some() && self.inode == state_inode(&self.prefix)
     }
 }
 
-/// Device and inode of a job's state.
+/// Returns device and inode of a job's state file.
 fn state_inode(prefix: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(state_file(prefix)).ok().map(|state| (state.dev(), state.ino()))
 }
 
-/// Creates all files of a job, or none, under the first name that is free.
+/// Creates all files of a job, or none, under the first free name.
 fn create_in(directory: &Path, pid: u32) -> Result<(Writer<Xxh3>, PathBuf), String> {
     let mut options = WriterOptions::default();
     (options.readers_max, options.mode, options.readers_mode) = (READERS_MAX, 0o600, 0o600);
     for namesake in 0..NAMESAKES_MAX {
         let name = if namesake == 0 { pid.to_string() } else { format!("{pid}-{namesake}") };
         let prefix = directory.join(name);
-        // What else a dead job with this process ID left is found by its status only.
+        // A dead job with this process ID may have left other files, which only its status leads
+        // to.
         let is_needed = state_inode(&prefix).is_some()
             && FoundJob::at(&prefix).is_some_and(|job| {
                 let Leftovers { hidden, uploads, .. } = leftovers(&job);
@@ -141,8 +142,8 @@ fn create_in(directory: &Path, pid: u32) -> Result<(Writer<Xxh3>, PathBuf), Stri
                 let _ = xsort_shm::remove(&prefix);
                 return Err(error.to_string());
             }
-            // The name is in use: by another job, perhaps of another user or version, or by
-            // something else.
+            // The name is in use: by another job, perhaps of another user or version, or by some
+            // other file.
             Err(_) => {}
         }
     }
@@ -169,7 +170,7 @@ mod tests {
             .is_ok_and(|ran| ran.status.success())
     }
 
-    /// If any of its files doesn't fit, the job is in the next directory, and in that one only.
+    /// If any of its files doesn't fit, the job is in the next directory, and only there.
     #[test]
     fn a_job_goes_to_the_next_directory_where_one_is_full() {
         let [first, second] = [(); 2].map(|()| tempfile::tempdir().unwrap());

@@ -1,25 +1,25 @@
-//! How fast a job is, and was: sums over samples that are taken about ten times a second.
+//! A job's current and past rates: sums over samples that are taken about ten times a second.
 //!
 //! There is no clock here: times are arguments.
 
 use std::collections::VecDeque;
 
-/// Points of a curve at most; beyond that, two become one.
+/// Maximum number of points of a curve; beyond that, each two become one.
 pub const CURVE_POINTS_MAX: usize = 120;
 
-/// Seconds over which the current rate is averaged. Pipelines move by chunks, which would show in
-/// a shorter time.
+/// Seconds over which the current rate is averaged. Pipelines process chunks, which would show in a
+/// shorter time.
 const NOW_SECONDS: f64 = 2.0;
 
 /// The rates of one job.
 #[derive(Clone, Debug)]
 pub struct RateHistory {
-    /// Seconds since the job began, and bytes of all phases until then.
+    /// Seconds since the job began, and the bytes of all phases until then.
     samples: VecDeque<(f64, u64)>,
-    /// Bytes in each step that is over.
+    /// Bytes in each completed step.
     curve: Vec<u64>,
     step_seconds: f64,
-    /// Bytes by the end of the last step.
+    /// Bytes until the end of the last step.
     counted_bytes: u64,
 }
 
@@ -35,7 +35,7 @@ impl Default for RateHistory {
 }
 
 impl RateHistory {
-    /// Adds a sample: bytes that were done so many seconds after the job began.
+    /// Adds a sample: `done_bytes` were done `seconds` seconds after the job began.
     pub fn add(&mut self, seconds: f64, done_bytes: u64) {
         while self.samples.len() > 1 && self.samples[1].0 <= seconds - NOW_SECONDS {
             self.samples.pop_front();
@@ -52,7 +52,7 @@ impl RateHistory {
         }
     }
 
-    /// Bytes per second over the last two seconds.
+    /// Returns the bytes per second over the last two seconds.
     pub fn now(&self) -> f64 {
         match (self.samples.front(), self.samples.back()) {
             (Some(first), Some(last)) if last.0 > first.0 => {
@@ -62,7 +62,8 @@ impl RateHistory {
         }
     }
 
-    /// Bytes per second in each step since the job began, and the length of a step in seconds.
+    /// Returns the bytes per second in each step since the job began, and a step's length in
+    /// seconds.
     pub fn curve(&self) -> (Vec<f64>, f64) {
         let rates = self.curve.iter().map(|bytes| *bytes as f64 / self.step_seconds).collect();
         (rates, self.step_seconds)

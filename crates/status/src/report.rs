@@ -1,4 +1,4 @@
-//! All that is known of a job, for programs: `xsort status --json`, and Python's `xsort.jobs`.
+//! Everything known about a job, for programs: `xsort status --json`, and Python's `xsort.jobs`.
 
 use crate::job::{FoundJob, Life};
 use crate::leftovers::Leftovers;
@@ -7,29 +7,29 @@ use serde::{Serialize, Serializer};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A job that published nothing for so many seconds is stopped (SIGSTOP, Ctrl-Z), or the machine is
-/// far too busy.
+/// A job that has published nothing for this many seconds is stopped (SIGSTOP, Ctrl-Z), or the
+/// machine is far too busy.
 const SILENT_SECONDS: f64 = 3.0;
 
-/// All that is known of a job, to be serialised.
+/// Everything known about a job, to be serialised.
 #[derive(Debug, Serialize)]
 pub struct JobReport<'a> {
     /// running, cooling, stopped or dead.
     pub state: &'static str,
-    /// The name that it was found under.
+    /// The name under which it was found.
     pub name: &'a str,
     /// The common beginning of the paths of its files.
     #[serde(serialize_with = "lossy")]
     pub files: &'a Path,
-    /// What a dead job left.
+    /// Files and uploads that a dead job left.
     pub leftovers: Option<LeftoversReport<'a>>,
     /// Why its state can't be read.
     pub trouble: Option<&'a str>,
-    /// What it published last.
+    /// Its last published snapshot.
     pub snapshot: Option<&'a Snapshot>,
 }
 
-/// What a dead job left.
+/// Files and uploads that a dead job left.
 #[derive(Debug, Serialize)]
 pub struct LeftoversReport<'a> {
     /// The files of its status.
@@ -38,14 +38,14 @@ pub struct LeftoversReport<'a> {
     /// Hidden files with its data.
     #[serde(serialize_with = "lossy_all")]
     pub hidden: Vec<&'a Path>,
-    /// Their bytes.
+    /// The sum of their sizes in bytes.
     pub hidden_bytes: u64,
     /// The URLs of uploads in stores.
     pub uploads: Vec<&'a str>,
 }
 
 impl<'a> JobReport<'a> {
-    /// Of a job, and what it left.
+    /// Creates the report of a job with its leftovers.
     pub fn new(job: &'a FoundJob, leftovers: &'a Leftovers) -> JobReport<'a> {
         let Leftovers { status, hidden, uploads } = leftovers;
         let leftovers = (job.life() == Life::Dead).then(|| LeftoversReport {
@@ -66,7 +66,7 @@ impl<'a> JobReport<'a> {
 }
 
 impl FoundJob {
-    /// The job's state in a word: running, cooling, stopped, dead or over.
+    /// Returns the job's state in a word: running, cooling, stopped, dead or over.
     pub fn state(&self) -> &'static str {
         match (self.life(), self.snapshot()) {
             (Life::Dead, _) => "dead",
@@ -81,14 +81,14 @@ impl FoundJob {
 }
 
 impl Snapshot {
-    /// Seconds since it was taken.
+    /// Returns the seconds since the snapshot was taken.
     pub fn silence_seconds(&self) -> f64 {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         (now.map_or(0.0, |since| since.as_secs_f64()) - self.taken_unix_seconds).max(0.0)
     }
 }
 
-/// Paths as text, whatever bytes they have.
+/// Serialises a path as text, whatever bytes it has.
 fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
 }

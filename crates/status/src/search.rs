@@ -1,4 +1,4 @@
-//! The watcher's side: all jobs of some directories.
+//! The watcher's side: all jobs in some directories.
 
 use crate::job::{FoundJob, Life, Lookup};
 use crate::job_files::{self, FilesByJob, JobFiles, state_file};
@@ -9,26 +9,27 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-/// How often nascent jobs are tried again, all of them together. One that still has no writer then
-/// was killed while it made its files.
+/// How often nascent jobs are tried again, all together. A job that still has no writer then was
+/// killed while it created its files.
 const NASCENT_ATTEMPTS: u32 = 10;
 const NASCENT_PAUSE: Duration = Duration::from_millis(5);
 
-/// The jobs of some directories.
+/// The jobs in some directories.
 #[derive(Default)]
 pub struct Search {
-    /// Living jobs before dead ones, the oldest first.
+    /// Living jobs first, then dead ones; each group from the oldest to the youngest.
     pub jobs: Vec<FoundJob>,
     /// Directories that can't be read, and why.
     pub troubles: Vec<String>,
 }
 
-/// All jobs of these directories, dead ones too: living jobs before dead ones, the oldest first.
+/// Finds all jobs in these directories, including dead ones: living jobs first, each group from the
+/// oldest to the youngest.
 pub fn find(directories: &StatusDirectories) -> Vec<FoundJob> {
     search(directories, Vec::new(), &|| false).jobs
 }
 
-/// The same, starting from jobs that are `known` already. Ends early when `is_stopped`.
+/// Finds all jobs in these directories, reusing those in `known`. Ends early when `is_stopped`.
 pub fn search(
     directories: &StatusDirectories,
     known: Vec<FoundJob>,
@@ -63,7 +64,7 @@ pub fn search(
     Search { jobs, troubles }
 }
 
-/// Living jobs before dead ones, the oldest first.
+/// Sorts living jobs before dead ones, each group from the oldest to the youngest.
 fn sort(jobs: &mut [FoundJob]) {
     let started =
         |job: &FoundJob| job.snapshot().map_or(0.0, |snapshot| snapshot.job.started_unix_seconds);
@@ -74,8 +75,8 @@ fn sort(jobs: &mut [FoundJob]) {
     });
 }
 
-/// Waits for jobs whose state is empty or has no writer yet, all of them together. One that still
-/// has none then is dead.
+/// Waits for all jobs whose state is empty or has no writer yet. A job that still has none then is
+/// dead.
 fn wait_for_nascent(
     mut nascent: Vec<(PathBuf, JobFiles)>,
     is_stopped: &dyn Fn() -> bool,

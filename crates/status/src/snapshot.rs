@@ -1,40 +1,40 @@
-//! Everything that a job publishes about itself at one moment: JSON, which any language reads. It
-//! is checked, because whoever may write the file may have written anything.
+//! Everything that a job publishes about itself at one moment: JSON, which any language reads. The
+//! reader checks it, because a process that may write the file may have written anything.
 //!
-//! A parsed snapshot is bounded in size, its numbers are finite, its lists are no longer than a job
-//! makes them, and its texts have no control characters, so that it can be shown on a terminal.
+//! A parsed snapshot is bounded in size, its numbers are finite, its lists are no longer than those
+//! of a real job, and its texts have no control characters, so that it can be shown on a terminal.
 //! docs/formats.md shows the bytes.
 
 use serde::{Deserialize, Serialize};
 
-/// The layout that this program writes and reads. Fields may be added without a new number;
-/// removing one, or changing its meaning, takes a new number.
+/// Version of the layout that this program writes and reads. Fields may be added without a new
+/// number; removing a field or changing its meaning takes a new number.
 pub const FORMAT: u32 = 1;
 
-/// The longest snapshot that is parsed, in bytes. A job's has 2 to 8 KiB.
+/// Maximum length of a parsed snapshot, in bytes. A job's has 2 to 8 KiB.
 pub const SNAPSHOT_BYTES_MAX: usize = 1 << 20;
 
-/// Entries of any list that are kept.
+/// Maximum number of entries that are kept in a list.
 const ENTRIES_MAX: usize = 256;
-/// Characters of any text that are kept: a path's length at most.
+/// Maximum number of characters that are kept of a text: a path's maximum length.
 const TEXT_MAX: usize = 4096;
 
-/// One job at one moment.
+/// The state of one job at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// [`FORMAT`].
     pub format: u32,
-    /// Which job it is.
+    /// The job's identity.
     pub job: Identity,
     /// When it was taken, in seconds since 1970.
     pub taken_unix_seconds: f64,
     /// Seconds since the job began.
     pub seconds: f64,
-    /// What is being done.
+    /// The current phase.
     pub phase: Phase,
-    /// The share of the whole work that is done, 0 to 1, where that can be predicted.
+    /// The completed share of the whole work, 0 to 1, if predictable.
     pub share_done: Option<f64>,
-    /// Seconds until the job will be done, where that can be predicted.
+    /// Seconds until the job will be done, if predictable.
     pub seconds_left: Option<f64>,
     /// Bytes per second over the last two seconds.
     pub bytes_per_second_now: f64,
@@ -42,57 +42,56 @@ pub struct Snapshot {
     pub bytes_per_second_mean: f64,
     /// Bytes per second since the job began, one figure for each step of equal length.
     pub curve: Vec<f64>,
-    /// Seconds of each step.
+    /// Length of each step in seconds.
     pub curve_step_seconds: f64,
     /// Size of a record in bytes; `None` for lines.
     pub record_bytes: Option<u64>,
-    /// Worker threads.
+    /// Number of worker threads.
     pub threads: u64,
-    /// Which stages work, and what they wait for.
+    /// The stages, with their work and their waits.
     pub stages: Vec<Stage>,
     /// Bytes read from drives so far; 0 if the job doesn't count them.
     pub read_bytes: u64,
     /// Bytes written to drives so far.
     pub written_bytes: u64,
-    /// Pieces of the work.
+    /// Counts of chunks, parts and files.
     pub counts: Counts,
     /// Memory that it uses.
     pub memory: Memory,
-    /// What was spilled so far; zeros if the job doesn't count that.
+    /// Bytes spilled so far; zeros if the job doesn't count them.
     #[serde(default)]
     pub spilled: Spilled,
     /// The drives that it uses.
     pub drives: Vec<DriveState>,
-    /// Transfers wait until the drives have cooled down to less than `resume_celsius`.
+    /// True while transfers wait for the drives to cool below `resume_celsius`.
     pub is_paused: bool,
-    /// Above it transfers pause, if the user set a limit.
+    /// Temperature above which transfers pause, if the user set a limit.
     pub limit_celsius: Option<f64>,
-    /// Below it transfers go on.
+    /// Temperature below which transfers resume.
     pub resume_celsius: Option<f64>,
-    /// Bytes per second that may be moved at most, read and written together, if the user set a
-    /// limit.
+    /// Limit in bytes per second, reads and writes together, if the user set one.
     pub limit_bytes_per_second: Option<u64>,
     /// Uploads under way in stores, which a kill leaves there.
     #[serde(default)]
     pub uploads: Vec<Upload>,
-    /// Directories in which a kill leaves hidden files of the job, if the file system doesn't
-    /// support nameless files.
+    /// Directories in which a killed job leaves hidden files, if the file system doesn't support
+    /// nameless files.
     pub places: Vec<String>,
-    /// The last notices of the job.
+    /// The job's last notices.
     pub notices: Vec<String>,
 }
 
-/// Which job it is.
+/// The identity of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// Name of the command: "sort".
     pub command: String,
-    /// The words of the command line, the program's name first; only the first ones if there are
-    /// many.
+    /// The words of the command line, starting with the program's name; only the first words if
+    /// there are many.
     pub arguments: Vec<String>,
     /// Its process ID, in its own PID namespace.
     pub pid: u32,
-    /// User ID that it runs for.
+    /// ID of the user for whom it runs.
     pub uid: u32,
     /// Name of that user, or the number.
     pub user: String,
@@ -109,11 +108,11 @@ pub struct Identity {
 pub struct Phase {
     /// Its name: "form runs".
     pub name: String,
-    /// How many phases have begun, this one included.
+    /// Number of phases that have begun, including this one.
     pub number: u64,
-    /// Bytes dealt with so far.
+    /// Bytes processed so far.
     pub done_bytes: u64,
-    /// Bytes to deal with; 0 if unknown.
+    /// Bytes to process; 0 if unknown.
     pub bytes: u64,
     /// Seconds since it began.
     pub seconds: f64,
@@ -122,62 +121,62 @@ pub struct Phase {
 /// A stage of the pipeline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
-    /// What it does.
+    /// What it does, for example "read".
     pub name: String,
     /// Seconds of work so far, over all of its threads.
     pub busy_seconds: f64,
-    /// How many threads were at work, on average over the last second.
+    /// Average number of busy threads over the last second.
     pub busy_threads: f64,
-    /// What it waits for.
+    /// What it waits for, and how long.
     pub waits: Vec<Wait>,
 }
 
 /// What a stage waits for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Wait {
-    /// What for.
+    /// The thing waited for.
     pub on: String,
     /// Seconds so far, over all of the stage's threads.
     pub seconds: f64,
-    /// How many threads waited for it, on average over the last second.
+    /// Average number of threads that waited for it over the last second.
     pub threads: f64,
 }
 
-/// Pieces of the work.
+/// Counts of chunks, parts and files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counts {
     /// Chunks of the input that were sorted or scattered.
     pub chunks: u64,
-    /// Chunks in all, if known.
+    /// Total number of chunks, if known.
     pub chunks_all: Option<u64>,
     /// Segments or bins that were written to the output.
     pub parts: u64,
-    /// Files that were counted; 0 if the job deals with something else.
+    /// Files that were counted; 0 if the job doesn't count files.
     #[serde(default)]
     pub files: u64,
 }
 
-/// Bytes that went to scratch, and how.
+/// Bytes written to scratch, and their compression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spilled {
-    /// Before compression.
+    /// Bytes before compression.
     pub bytes: u64,
-    /// As they were written.
+    /// Bytes as written.
     pub scratch_bytes: u64,
-    /// Of `bytes`, those that LZ4 compressed.
+    /// The part of `bytes` that LZ4 compressed.
     pub lz4_bytes: u64,
-    /// Of `bytes`, those that Zstandard compressed.
+    /// The part of `bytes` that Zstandard compressed.
     pub zstd_bytes: u64,
 }
 
-/// An output that is on its way to an object store.
+/// An unfinished output in an object store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upload {
-    /// The URL that it is to have.
+    /// The URL that the output will have.
     pub url: String,
-    /// The number that the store gave it.
+    /// The store's identifier of the upload.
     pub upload: String,
-    /// Whether a sort that is resumed goes on with it: then a killed one hasn't left it over.
+    /// True if a resumed sort continues the upload, so that a killed sort's upload isn't left over.
     #[serde(default)]
     pub is_resumable: bool,
 }
@@ -196,9 +195,9 @@ pub struct Memory {
 pub struct DriveState {
     /// The directory.
     pub path: String,
-    /// What it is used for: "scratch", "output", "input", or several of these with commas between.
+    /// Its purpose: "scratch", "output", "input", or several of these separated by commas.
     pub role: String,
-    /// Bytes of the job's scratch there.
+    /// Bytes of the job's scratch in it.
     pub scratch_bytes: u64,
     /// The device, if it has a thermometer.
     pub device: Option<String>,
@@ -206,36 +205,36 @@ pub struct DriveState {
     pub celsius: Option<f64>,
 }
 
-/// Why bytes are no snapshot.
+/// The reason why bytes are not a snapshot.
 #[derive(Debug, thiserror::Error)]
 pub enum ParseError {
     /// Longer than [`SNAPSHOT_BYTES_MAX`].
     #[error("{0} bytes are too long for a snapshot")]
     TooLong(usize),
-    /// Of another version of the program.
+    /// Written by another version of the program.
     #[error("its format is {found}, this program knows {FORMAT}: use the xsort that runs the job")]
     OtherFormat {
-        /// The number that it has.
+        /// The format number found.
         found: u32,
     },
-    /// Not what a job writes.
+    /// Not a job's JSON.
     #[error("not a snapshot: {0}")]
     Malformed(#[from] serde_json::Error),
 }
 
 impl Snapshot {
-    /// The bytes to publish.
+    /// Returns the bytes to publish.
     pub fn to_bytes(&self) -> Vec<u8> {
-        // JSON can't write infinity: it would become null, which a reader refuses. So numbers are
-        // made finite before they are written, too.
+        // JSON can't represent infinity: it would become null, which a reader rejects. So numbers
+        // are made finite before they are written, too.
         serde_json::to_vec(&self.clone().tidy())
             .expect("maps have text as keys, and writing to memory does not fail")
     }
 
-    /// Parses what [`Snapshot::to_bytes`] wrote, or any other bytes.
+    /// Parses the bytes that [`Snapshot::to_bytes`] wrote, or any other bytes.
     ///
     /// # Errors
-    /// [`ParseError`] if it is no snapshot of this [`FORMAT`].
+    /// [`ParseError`] if they are no snapshot of this [`FORMAT`].
     pub fn parse(bytes: &[u8]) -> Result<Snapshot, ParseError> {
         #[derive(Deserialize)]
         struct FormatOnly {
@@ -313,19 +312,19 @@ impl Snapshot {
         self
     }
 
-    /// Records of the phase that are done, if the job deals with records.
+    /// Returns the number of the phase's records that are done, if the job sorts records.
     pub fn records_done(&self) -> Option<u64> {
         self.record_bytes.filter(|bytes| *bytes > 0).map(|bytes| self.phase.done_bytes / bytes)
     }
 }
 
-/// Limits a time or rate to 0 ... 10^15, more than any real one, so that sums and integers of them
-/// stay in range.
+/// Limits a time or rate to 0 to 10^15, more than any real one, so that sums and integers stay in
+/// range.
 fn bound(number: &mut f64) {
     *number = if number.is_nan() { 0.0 } else { number.clamp(0.0, 1e15) };
 }
 
-/// Makes a text fit for a terminal: names of files and arguments can contain anything, including
+/// Makes a text safe for a terminal: file names and arguments can contain anything, including
 /// escape sequences.
 fn clean(text: &mut String) {
     if let Some((end, _)) = text.char_indices().nth(TEXT_MAX) {
@@ -336,7 +335,7 @@ fn clean(text: &mut String) {
     }
 }
 
-/// Control characters, and those that change the direction of text.
+/// Returns whether a character is a control character or changes the direction of text.
 fn is_unfit(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200e}' | '\u{200f}')

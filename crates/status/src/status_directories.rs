@@ -1,4 +1,4 @@
-//! Where jobs publish: a directory of the user, in memory.
+//! The directories in which jobs publish: directories of the user, in memory.
 //!
 //! ```text
 //!  XSORT_STATUS_DIR        if it is set, and no other
@@ -7,9 +7,10 @@
 //!  $TMPDIR/xsort-UID       or /tmp/xsort-UID
 //! ```
 //!
-//! A job takes the first one that it can use and that has space. Watchers read all of them, because
-//! a job may have been started from elsewhere: by a timer, or over the network. A directory that
-//! belongs to someone else is never used: anybody can take the names in /dev/shm and /tmp.
+//! A job takes the first directory that it can use and that has space. Watchers read all of them,
+//! because a job may have been started in another environment: by a timer, or over the network. A
+//! directory that belongs to another user is never used, because any user can take the names in
+//! /dev/shm and /tmp.
 
 use rustix::fs::{CWD, FileType, Mode, mkdirat};
 use rustix::io::Errno;
@@ -27,7 +28,7 @@ pub struct StatusDirectories {
 }
 
 impl StatusDirectories {
-    /// The directories that the environment's variables choose.
+    /// Returns the directories that the environment's variables select.
     pub fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> StatusDirectories {
         let uid = geteuid().as_raw();
         let path = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -51,20 +52,20 @@ impl StatusDirectories {
         StatusDirectories { candidates }
     }
 
-    /// The directories to publish in.
+    /// Returns the directories to publish in.
     pub(crate) fn candidates(&self) -> &[PathBuf] {
         &self.candidates
     }
 
-    /// The directories that exist, to find jobs in; and those that can't be trusted or read, and
-    /// why.
+    /// Returns the existing directories in which to find jobs, and messages about those that can't
+    /// be trusted or read.
     pub(crate) fn readable(&self) -> (Vec<PathBuf>, Vec<String>) {
         let (mut directories, mut troubles) = (Vec::<PathBuf>::new(), Vec::new());
         for directory in &self.candidates {
             match check_owner(directory) {
                 _ if directories.contains(directory) => {}
                 Ok(()) => directories.push(directory.clone()),
-                // No job published there yet.
+                // No job has published there yet.
                 Err(_)
                     if fs::symlink_metadata(directory).is_err_and(|error| is_missing(&error)) => {}
                 Err(reason) => troubles.push(format!("{}: {reason}", directory.display())),
@@ -78,10 +79,10 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Creates a directory that only its owner can read, if there is none.
+/// Creates a directory that only its owner can read, unless it exists.
 ///
 /// # Errors
-/// If it can't be created, or somebody else may write to the one that is there.
+/// If it can't be created, or if another user may write to the existing one.
 pub(crate) fn create(directory: &Path) -> Result<(), String> {
     let named = |reason: String| format!("{}: {reason}", directory.display());
     match mkdirat(CWD, directory, Mode::from_raw_mode(0o700)) {
@@ -90,7 +91,7 @@ pub(crate) fn create(directory: &Path) -> Result<(), String> {
     }
 }
 
-/// Checks that it is a directory of this user, and that nobody else may write to it.
+/// Checks that it is a directory of this user, and that no other user may write to it.
 fn check_owner(directory: &Path) -> Result<(), String> {
     let stat = rustix::fs::lstat(directory).map_err(|errno| io::Error::from(errno).to_string())?;
     let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;

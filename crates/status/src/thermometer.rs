@@ -1,5 +1,6 @@
-//! How hot a drive is: from a path to its file system's block device, and from there to the sensor
-//! that the kernel shows (hwmon: NVMe drives by themselves, SATA drives with the module drivetemp).
+//! The temperature of a drive: from a path to its file system's block device, and from there to the
+//! sensor that the kernel shows (hwmon: NVMe drives by themselves, SATA drives with the module
+//! drivetemp).
 //!
 //! ```text
 //!  the file system's device     /sys/dev/block/MAJOR:MINOR -> .../nvme/nvme0/nvme0n1/nvme0n1p1
@@ -7,17 +8,17 @@
 //!  1/1000 of a degree Celsius   /sys/class/hwmon/hwmonN/temp1_input
 //! ```
 //!
-//! A device made of others (LVM, RAID, encryption) is as hot as the hottest of these. The root of
-//! /sys is an argument, so that tests can make drives.
+//! A device that consists of others (LVM, RAID, encryption) is as hot as the hottest of these. The
+//! root of /sys is an argument, so that tests can create drives.
 
 use rustix::fs::{major, minor, stat};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How deep devices made of other devices are followed.
+/// Maximum depth to which devices that consist of other devices are followed.
 const DEPTH_MAX: u32 = 8;
 
-/// Drivers of sensors in drives: all others measure processors, boards and batteries.
+/// Drivers of sensors in drives. All other sensors measure processors, boards and batteries.
 const DRIVERS: [&str; 2] = ["nvme", "drivetemp"];
 
 /// Finds sensors in a tree such as /sys.
@@ -29,18 +30,18 @@ pub struct Thermometer {
 /// The sensors of one drive, or of all drives under a file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sensor {
-    /// The kernel's name of the drive, "nvme0n1"; several with commas between.
+    /// The kernel's name of the drive, "nvme0n1"; several names are separated by commas.
     pub device: String,
     files: Vec<PathBuf>,
 }
 
 impl Thermometer {
-    /// Reads the tree at `root`: /sys, or one made for a test.
+    /// Creates a thermometer for the tree at `root`: /sys, or a test's tree.
     pub fn new(root: impl Into<PathBuf>) -> Thermometer {
         Thermometer { root: root.into() }
     }
 
-    /// The sensor of the drive that holds `path`; `None` if there is none.
+    /// Returns the sensor of the drive that holds `path`; `None` if there is none.
     pub fn sensor_of(&self, path: &Path) -> Option<Sensor> {
         let device = stat(path).ok()?.st_dev;
         let number = format!("{}:{}", major(device), minor(device));
@@ -59,8 +60,8 @@ impl Thermometer {
         (!files.is_empty()).then(|| Sensor { device: names.join(","), files })
     }
 
-    /// The block device, found by the mount, of a file system with device numbers of its own
-    /// (btrfs).
+    /// Returns the block device of a file system that has device numbers of its own (btrfs), by its
+    /// mount.
     fn mounted_from(&self, number: &str) -> Option<PathBuf> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let line = mounts.lines().find(|line| line.split(' ').nth(2) == Some(number))?;
@@ -73,7 +74,7 @@ impl Thermometer {
             .ok()
     }
 
-    /// The whole drives that a block device is a part of, or is made of.
+    /// Adds the whole drives to which a block device belongs, or of which it consists, to `drives`.
     fn drives_below(&self, block: &Path, depth: u32, drives: &mut Vec<PathBuf>) {
         let slaves = fs::read_dir(block.join("slaves")).into_iter().flatten().flatten();
         let slaves: Vec<PathBuf> =
@@ -92,10 +93,10 @@ impl Thermometer {
         }
     }
 
-    /// The files of the sensors whose device is the drive or above it.
+    /// Returns the files of all sensors whose device is the drive or an ancestor of it.
     fn sensors_above(&self, drive: &Path) -> Vec<PathBuf> {
         let mut paths = vec![drive.to_owned()];
-        // A multipath drive is below a subsystem, which links to its controllers.
+        // A multipath drive is in a subsystem, which links to its controllers.
         if let Some(subsystem) =
             drive.parent().filter(|parent| parent.to_string_lossy().contains("nvme-subsys"))
         {
@@ -117,7 +118,8 @@ impl Thermometer {
 }
 
 impl Sensor {
-    /// Degrees Celsius now, of the hottest; `None` if the sensor doesn't answer.
+    /// Returns the current temperature of the hottest sensor in degrees Celsius; `None` if no
+    /// sensor answers.
     pub fn celsius(&self) -> Option<f64> {
         let read = |file: &PathBuf| fs::read_to_string(file).ok()?.trim().parse::<i64>().ok();
         self.files.iter().filter_map(read).max().map(|thousandths| thousandths as f64 / 1000.0)

@@ -1,13 +1,13 @@
-//! What the tests of several crates share. A development dependency only.
+//! Helpers for the tests of several crates. A development dependency only.
 //!
-//! - [`Random`]: pseudo-random numbers of which a seed is the whole story;
-//! - [`seeds`], [`for_each_seed`]: which seeds a test tries, and a watchdog for those that hang;
+//! - [`Random`]: pseudo-random numbers that depend only on a seed;
+//! - [`seeds`], [`for_each_seed`]: the seeds that a test tries, and a watchdog for seeds that hang;
 //! - [`quick_or_long`]: how much a test does in an ordinary run, and in `make test-long`;
-//! - [`Dribble`]: a stream as pipes are;
-//! - [`surroundings`]: what a test inherits from the one who starts it, and doesn't pass on;
-//! - [`gnu`]: the installed GNU programs, which are the oracle for what ours must do.
+//! - [`Dribble`]: a stream that behaves like a pipe;
+//! - [`surroundings`]: what a test inherits from its parent process, and doesn't pass on;
+//! - [`gnu`]: the installed GNU programs, the oracle for ours.
 //!
-//! What only one crate's tests need stays beside them.
+//! Helpers that only one crate's tests need stay in that crate.
 
 #![forbid(unsafe_code)]
 

@@ -1,16 +1,16 @@
 //! Pseudo-random numbers: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 
-/// A generator whose numbers follow from its seed, so that a seed is the bug report.
+/// A generator whose numbers depend only on its seed, so that a seed is the bug report.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Every seed has numbers of its own.
+    /// Creates a generator. Different seeds give different numbers.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
 
-    /// Any 64 bits.
+    /// Returns 64 random bits.
     pub fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,27 +18,27 @@ impl Random {
         word ^ (word >> 31)
     }
 
-    /// A number from 0 up to but not including `end`, which is at least 1.
+    /// Returns a number from 0 to `end - 1`. `end` must be at least 1.
     pub fn below(&mut self, end: usize) -> usize {
         (self.word() % end as u64) as usize
     }
 
-    /// A number from `low` up to and including `high`.
+    /// Returns a number from `low` to `high`, both included.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.word() % (high - low + 1)
     }
 
-    /// True once in so many times.
+    /// Returns true with a probability of one in `times`.
     pub fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
-    /// One of these; panics if there is none.
+    /// Returns one of the choices. Panics if there is none.
     pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
 
-    /// Random bytes.
+    /// Returns `count` random bytes.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
         self.fill(&mut bytes);

@@ -1,9 +1,10 @@
-//! How much a test does: little in an ordinary run, more if the environment says so, and a failing
-//! seed alone.
+//! How much a test does: little in an ordinary run, more if the environment asks for it, and only
+//! one seed after a failure.
 //!
 //! - `XSORT_LONG=1`, which `make test-long` sets: more seeds, bytes, sizes and thread counts.
-//! - `XSORT_SEEDS=5000` tries so many seeds, instead of the test's own number.
-//! - `XSORT_SEED=1234` tries that one only; with `XSORT_SEEDS`, so many from that one on.
+//! - `XSORT_SEEDS=5000` tries that number of seeds instead of the test's own number.
+//! - `XSORT_SEED=1234` tries only that seed; together with `XSORT_SEEDS`, that number of seeds
+//!   starting from it.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,22 +12,24 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// How often the watchdog, once a second, finds the same seed under way before it gives up on it.
-/// It counts and reads no clock, so that a machine that slept is no fault.
+/// Number of seconds for which the watchdog may see the same seed under way. It counts and reads no
+/// clock, so that a suspended machine doesn't cause a failure.
 const SECONDS_MAX: u32 = 120;
 
-/// A number in the environment; `None` if it isn't there. Panics if it is no number.
+/// Returns a number from the environment; `None` if it isn't set. Panics if it is not a number.
 pub fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
 }
 
-/// What a test does in an ordinary run, or in a long one. Both make the same assertions.
+/// Returns `quick` in an ordinary run and `long` in a long one. Both must lead to the same
+/// assertions.
 pub fn quick_or_long<T>(quick: T, long: T) -> T {
     if number("XSORT_LONG").is_some_and(|switch| switch != 0) { long } else { quick }
 }
 
-/// The seeds to try: `few`, ten times as many in a long run, or what the environment says.
+/// Returns the seeds to try: `few`, ten times as many in a long run, or those that the environment
+/// selects.
 pub fn seeds(few: u64) -> Range<u64> {
     let count = number("XSORT_SEEDS");
     match number("XSORT_SEED") {
@@ -35,11 +38,11 @@ pub fn seeds(few: u64) -> Range<u64> {
     }
 }
 
-/// Checks the seeds of [`seeds`]; `check` says which promise was broken. Returns how many there
-/// were: what only happens with some of them can't be expected of one.
+/// Calls `check` with each of the [`seeds`]; its error says which guarantee was broken. Returns the
+/// number of seeds: an event that only some seeds cause can't be expected from one.
 ///
 /// # Panics
-/// With the seed, if `check` fails or panics. A seed that takes minutes is taken for a hang, and
+/// With the seed, if `check` fails or panics. A seed that takes minutes counts as a hang, and
 /// aborts the process.
 pub fn for_each_seed(
     name: &str,
@@ -60,8 +63,8 @@ pub fn for_each_seed(
     tried
 }
 
-/// Starts the watchdog, a thread that learns from the sender which seed begins, and ends when the
-/// sender is dropped.
+/// Starts the watchdog thread. The sender tells it which seed begins; it ends when the sender is
+/// dropped.
 fn watchdog(name: String) -> Sender<u64> {
     let (sender, begun) = channel();
     let watch = move || {

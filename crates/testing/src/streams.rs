@@ -1,8 +1,8 @@
-//! Streams as pipes are: they give what they have, not what was wanted.
+//! Streams that behave like pipes: a read returns what is available, not what was requested.
 
 use std::io::{self, Cursor, Read};
 
-/// A stream of these bytes that gives at most so many at a time.
+/// A stream of bytes that returns at most `bytes_max` bytes per read.
 #[derive(Clone)]
 pub struct Dribble {
     bytes: Cursor<Vec<u8>>,
@@ -11,12 +11,12 @@ pub struct Dribble {
 }
 
 impl Dribble {
-    /// A stream that ends after the last byte.
+    /// Creates a stream that ends after the last byte.
     pub fn new(bytes: Vec<u8>, bytes_max: usize) -> Dribble {
         Dribble { bytes: Cursor::new(bytes), bytes_max, fails_at: None }
     }
 
-    /// The same, but every read at this offset or later fails with EIO.
+    /// Makes every read at this offset or later fail with EIO.
     pub fn fails_at(self, offset: u64) -> Dribble {
         Dribble { fails_at: Some(offset), ..self }
     }

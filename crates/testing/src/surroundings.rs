@@ -1,5 +1,5 @@
-//! What a test inherits from the one who starts it, and doesn't pass on to programs: open
-//! descriptors, the mask of permissions, variables that change what programs do.
+//! What a test inherits from its parent process and doesn't pass on to programs: open descriptors,
+//! the umask, and variables that change what programs do.
 
 use crate::gnu;
 use rustix::fs::Mode;
@@ -10,10 +10,10 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::LazyLock;
 
-/// In `/proc/PID/fdinfo`, in octal: closed where another program is executed.
+/// Flag in `/proc/PID/fdinfo`, in octal: the descriptor is closed when another program is executed.
 const CLOSE_ON_EXEC: u64 = 0o2_000_000;
 
-/// The descriptors after the standard streams that programs inherit, as numbers.
+/// The descriptors after the standard streams that programs inherit.
 static INHERITED: LazyLock<Vec<u32>> = LazyLock::new(|| {
     let is_inherited = |number: &u32| {
         let text = fs::read_to_string(format!("/proc/self/fdinfo/{number}")).unwrap_or_default();
@@ -26,8 +26,7 @@ static INHERITED: LazyLock<Vec<u32>> = LazyLock::new(|| {
     numbers.filter(|number| *number > 2).filter(is_inherited).collect()
 });
 
-/// Has the files of this process, and of all that it starts, be readable by everybody, as most
-/// have it.
+/// Makes the files of this process, and of all that it starts, readable by all users, as is usual.
 pub fn set_umask() {
     static SET: LazyLock<()> = LazyLock::new(|| {
         umask(Mode::from_raw_mode(0o022));
@@ -35,14 +34,14 @@ pub fn set_umask() {
     LazyLock::force(&SET);
 }
 
-/// What a script for bash begins with that must not have the descriptors that this process has
-/// inherited: it leaves few.
+/// Returns the beginning of a bash script that closes the descriptors which this process has
+/// inherited.
 #[must_use]
 pub fn closing_descriptors() -> String {
     INHERITED.iter().map(|number| format!("exec {number}<&-; ")).collect()
 }
 
-/// A command of a program at `path`, which is called `name`, that doesn't inherit the descriptors
+/// Returns a command that runs the program at `path` under the name `name`, without the descriptors
 /// that this process has inherited.
 #[must_use]
 pub fn without_descriptors(name: &str, path: &Path) -> Command {
@@ -51,14 +50,14 @@ pub fn without_descriptors(name: &str, path: &Path) -> Command {
         command.arg0(name);
         return command;
     }
-    // Not every shell closes descriptors from 10 on, or executes by another name.
+    // Not every shell can close descriptors from 10 on, or execute under another name.
     let script = closing_descriptors() + &format!("exec -a {name} \"$0\" \"$@\"");
     let mut command = Command::new(gnu::path("bash"));
     command.args(["-c", &script]).arg(path);
     command
 }
 
-/// Has a program print, compare and look for files as without settings of the user's.
+/// Makes a program print, compare and look for files without the user's settings.
 pub fn without_settings(command: &mut Command) -> &mut Command {
     let of_locale = ["LANG", "LANGUAGE", "LC_CTYPE", "LC_COLLATE", "LC_NUMERIC", "LC_TIME"];
     let of_programs = ["TMPDIR", "POSIXLY_CORRECT", "_POSIX2_VERSION", "TIME_STYLE", "BLOCK_SIZE"];

@@ -7,24 +7,24 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Where a directory is, and what was counted in it. It lives until it and everything below it is
+/// The place of a directory, and the counts in it. It lives until it and everything below it is
 /// complete.
 #[derive(Debug)]
 pub(crate) struct Directory {
     parent: Option<Arc<Directory>>,
-    /// As its parent's listing has it; an argument as it was given.
+    /// Its name in its parent's listing; an argument as it was given.
     pub(crate) name: Box<[u8]>,
     /// 0 for arguments.
     pub(crate) depth: usize,
     pub(crate) identity: Identity,
     /// Its position in its parent's listing.
     pub(crate) position: ListPosition,
-    /// Whether something is mounted on it or on an ancestor, arguments aside.
+    /// Whether it or an ancestor is a mount point, except for arguments.
     pub(crate) is_below_mount: bool,
-    /// An ancestor's identity, replaced at every power of two of the depth: a directory that
+    /// The identity of an ancestor, replaced at every power of two of the depth. A directory that
     /// contains itself meets it again (Brent's cycle detection).
     tortoise: Identity,
-    /// Entries listed so far.
+    /// Number of entries listed so far.
     next_ordinal: AtomicU32,
     /// Whether all entries are listed.
     is_listed: AtomicBool,
@@ -35,11 +35,11 @@ pub(crate) struct Directory {
 
 #[derive(Debug)]
 struct Counts {
-    /// The directory itself, and what it contains, without subdirectories.
+    /// The directory itself and its entries, without subdirectories.
     own: Usage,
-    /// Complete subdirectories, with everything below.
+    /// Complete subdirectories with everything below.
     below: Usage,
-    /// Tasks and subdirectories that may still add to it.
+    /// Number of tasks and subdirectories that may still add to it.
     pending: usize,
 }
 
@@ -51,17 +51,17 @@ impl Counts {
     }
 }
 
-/// What a complete directory, or a file, takes.
+/// The usage of a complete directory, or of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sums {
-    /// Itself, and what it contains, without subdirectories.
+    /// The directory itself and its entries, without subdirectories.
     pub(crate) own: Usage,
-    /// Itself, and everything below.
+    /// The directory itself and everything below.
     pub(crate) total: Usage,
 }
 
 impl Sums {
-    /// Those of something that contains nothing.
+    /// Returns the sums of a file that contains nothing.
     pub(crate) fn of_one(usage: Usage) -> Sums {
         Sums { own: usage, total: usage }
     }
@@ -76,7 +76,7 @@ pub(crate) struct Listed {
 }
 
 impl Directory {
-    /// A directory to which one task may add.
+    /// Creates a directory with one pending task.
     pub(crate) fn new(
         parent: Option<Arc<Directory>>,
         name: Box<[u8]>,
@@ -110,14 +110,14 @@ impl Directory {
         self.parent.as_ref()
     }
 
-    /// Itself, its parent, and so on up to the argument.
+    /// Returns the directory itself, its parent, and so on up to the argument.
     pub(crate) fn ancestors(&self) -> impl Iterator<Item = &Directory> {
         std::iter::successors(Some(self), |directory| directory.parent.as_deref())
     }
 
-    /// Whether an entry of this identity would be a directory that contains itself. `is_thorough`
-    /// compares all ancestors; otherwise such a directory is found on the second or third time
-    /// around.
+    /// Returns whether an entry of this identity would be a directory that contains itself.
+    /// `is_thorough` compares all ancestors; otherwise such a directory is found the second or
+    /// third time around.
     pub(crate) fn is_within(&self, identity: Identity, is_thorough: bool) -> bool {
         if is_thorough {
             return self.ancestors().any(|ancestor| ancestor.identity == identity);
@@ -125,8 +125,8 @@ impl Directory {
         identity == self.identity || identity == self.tortoise
     }
 
-    /// Adds usage counted in it and tasks that were pushed; `finished` tasks are over. Returns its
-    /// sums if it is complete.
+    /// Adds usage counted in it and the number of pushed tasks; `finished` tasks are over. Returns
+    /// the directory's sums if it is complete.
     pub(crate) fn add(&self, own: Usage, pushed: usize, finished: usize) -> Option<Sums> {
         self.update(|counts| {
             counts.own += own;
@@ -134,7 +134,7 @@ impl Directory {
         })
     }
 
-    /// Adds a complete subdirectory. Returns its own sums if it is complete too.
+    /// Adds a complete subdirectory. Returns the directory's sums if it is complete, too.
     pub(crate) fn add_subdirectory(&self, total: Usage) -> Option<Sums> {
         self.update(|counts| {
             counts.below += total;
@@ -148,28 +148,30 @@ impl Directory {
         (counts.pending == 0).then(|| counts.sums())
     }
 
-    /// What it and everything below takes, as far as it was counted.
+    /// Returns the usage of the directory and everything below, as far as it was counted.
     pub(crate) fn total(&self) -> Usage {
         self.counts.lock().sums().total
     }
 
-    /// The number of the entry that its listing goes on with.
+    /// Returns the number of the entry with which its listing continues.
     pub(crate) fn next_ordinal(&self) -> u32 {
         self.next_ordinal.load(Ordering::Relaxed)
     }
 
-    /// Only one thread at a time lists a directory.
+    /// Sets the number of the entry with which its listing continues. Only one thread at a time
+    /// lists a directory.
     pub(crate) fn set_next_ordinal(&self, ordinal: u32) {
         self.next_ordinal.store(ordinal, Ordering::Relaxed);
     }
 
-    /// All its entries are listed. `is_sortable` says whether GNU's walk sorts long lists of it.
+    /// Marks all its entries as listed. `is_sortable` says whether GNU's walk sorts long lists of
+    /// it.
     pub(crate) fn finish_listing(&self, is_sortable: bool) {
         self.is_sortable.store(is_sortable, Ordering::Relaxed);
         self.is_listed.store(true, Ordering::Release);
     }
 
-    /// How it was listed; `None` until all of it is.
+    /// Returns how it was listed; `None` until its listing is complete.
     pub(crate) fn listed(&self) -> Option<Listed> {
         self.is_listed.load(Ordering::Acquire).then(|| Listed {
             entries: self.next_ordinal() as usize,
@@ -184,7 +186,7 @@ impl Directory {
         }
     }
 
-    /// The path of an entry: the argument, and the names from there.
+    /// Returns the path of an entry: the argument, and the names below it.
     pub(crate) fn path_of(&self, name: &[u8]) -> Vec<u8> {
         let mut names: Vec<&[u8]> = self.ancestors().map(|directory| &directory.name[..]).collect();
         let mut path =
@@ -201,8 +203,8 @@ impl Directory {
 }
 
 impl Drop for Directory {
-    /// Drops a chain of directories, each the last owner of its parent, without a stack frame for
-    /// each.
+    /// Drops a chain of directories, each the last owner of its parent, without a stack frame per
+    /// directory.
     fn drop(&mut self) {
         while let Some(mut parent) = self.parent.take().and_then(Arc::into_inner) {
             self.parent = parent.parent.take();

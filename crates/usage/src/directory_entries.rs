@@ -1,4 +1,4 @@
-//! Entries of a directory, as the kernel lists them: a batch at a time.
+//! A directory's entries, as the kernel lists them: a batch at a time.
 
 use rustix::fs::{FileType, RawDir};
 use rustix::io::Errno;
@@ -6,23 +6,23 @@ use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 
-/// Bytes that the kernel fills in one call: about a thousand names. Larger buffers save no
-/// measurable time.
+/// Maximum number of bytes that the kernel fills in one call: about a thousand names. Larger
+/// buffers save no measurable time.
 pub(crate) const BUFFER_BYTES: usize = 32 << 10;
 
 /// A name in a directory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DirectoryEntry {
     pub(crate) position: ListPosition,
-    /// Where the name begins in [`EntryBatch::names`].
+    /// The offset of the name in [`EntryBatch::names`].
     name_offset: u32,
-    /// As the listing says. Some file systems don't say, and a symbolic link may lead to one.
+    /// According to the listing. Some file systems don't tell, and a symbolic link may lead to one.
     pub(crate) is_directory: bool,
-    /// Whether it is a symbolic link, or may be one, because the listing doesn't say.
+    /// True if it is a symbolic link, or if the listing doesn't tell.
     pub(crate) may_be_link: bool,
 }
 
-/// Where the listing of a directory has an entry.
+/// The position of an entry in the listing of its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ListPosition {
     /// Number of the entry in the listing, from 0.
@@ -31,7 +31,7 @@ pub(crate) struct ListPosition {
     pub(crate) inode: u64,
 }
 
-/// Some of a directory's entries.
+/// A part of a directory's entries.
 #[derive(Debug, Default)]
 pub(crate) struct EntryBatch {
     pub(crate) entries: Vec<DirectoryEntry>,
@@ -49,7 +49,7 @@ impl EntryBatch {
     /// the next entry. Returns whether there may be more.
     ///
     /// # Errors
-    /// If the directory can't be listed; the entries before are there.
+    /// If the directory can't be listed. The entries listed before that remain in the batch.
     pub(crate) fn list(
         &mut self,
         directory: impl AsFd,
@@ -89,14 +89,14 @@ impl EntryBatch {
             .expect("names end with a zero byte")
     }
 
-    /// Sorts by inode, which is about the order on the device: few blocks of inodes are read, each
-    /// of them once.
+    /// Sorts by inode, which is roughly the order on the device: few blocks of inodes are read, and
+    /// each only once.
     pub(crate) fn sort_by_inode(&mut self) {
-        // Stable: the listing's order of one file's names decides which of them counts.
+        // Stable: the order in the listing decides which of a file's names counts.
         self.entries.sort_by_key(|entry| entry.position.inode);
     }
 
-    /// Keeps the first `entries`, and returns the rest.
+    /// Keeps the first `entries` entries, and returns the rest.
     pub(crate) fn split_off(&mut self, entries: usize) -> EntryBatch {
         let mut rest = EntryBatch::default();
         for entry in self.entries.drain(entries.min(self.entries.len())..) {

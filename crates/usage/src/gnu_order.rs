@@ -10,25 +10,25 @@ use crate::medium::file_system_type;
 use std::cmp::Ordering;
 use std::os::fd::AsFd;
 
-/// Entries that GNU's walk lists before it visits them.
+/// Number of entries that GNU's walk lists before it visits them.
 pub(crate) const ENTRIES_PER_LIST: usize = 100_000;
 
-/// A list of more entries than this is sorted by inode.
+/// Lists longer than this are sorted by inode.
 const SORTED_ABOVE: usize = 10_000;
 
 /// Types of file systems (`statfs`) on which no list is sorted: CIFS, NFS, tmpfs.
 const UNSORTED: [u32; 3] = [0xff53_4d42, 0x6969, 0x0102_1994];
 
-/// Whether GNU's walk sorts a list of so many entries in this directory.
+/// Returns whether GNU's walk sorts a list of `entries` entries in this directory.
 pub(crate) fn is_list_sorted(entries: usize, directory: impl AsFd) -> bool {
     // The count first: it saves a system call for nearly every directory.
     entries > SORTED_ABOVE
         && !file_system_type(directory).is_some_and(|kind| UNSORTED.contains(&kind))
 }
 
-/// Which of two entries below one argument GNU's walk visits first. Each entry is given as its
-/// directory and its position there. `None` while the directory in which their paths part is still
-/// being listed.
+/// Compares the order in which GNU's walk visits two entries below one argument. Each entry is
+/// given as its directory and its position there. Returns `None` while the last common directory of
+/// their paths is still being listed.
 pub(crate) fn compare(
     one: (&Directory, ListPosition),
     other: (&Directory, ListPosition),
@@ -50,7 +50,8 @@ pub(crate) fn compare(
     compare_in(one.0, one.1, other.1)
 }
 
-/// The same for two entries of one directory.
+/// Compares the order in which GNU's walk visits two entries of one directory. Returns `None` while
+/// it is still being listed.
 fn compare_in(directory: &Directory, one: ListPosition, other: ListPosition) -> Option<Ordering> {
     let listed = directory.listed()?;
     let list = |position: ListPosition| position.ordinal as usize / ENTRIES_PER_LIST;

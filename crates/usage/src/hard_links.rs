@@ -1,14 +1,14 @@
-//! Which of a file's names is the one that counts.
+//! Chooses which of a file's names counts.
 //!
 //! GNU du counts a file with hard links under the name that it visits first, so the sums of
-//! directories depend on the order of the walk. Here threads walk in any order. So names of such
-//! files are collected until the argument is walked; their directories can't be complete before
-//! that. Then each file is charged to the name that GNU's walk visits first. The numbers are GNU's,
-//! and the same in every run.
+//! directories depend on the order of the walk. Here threads walk in any order. So the names of
+//! such files are collected until the argument is walked; their directories can't be complete
+//! before that. Then each file is charged to the name that GNU's walk visits first. The numbers
+//! equal GNU's, and are equal in every run.
 //!
 //! To bound memory, later names of each file are dropped whenever the collection has doubled. Two
-//! names can't be compared while the directory in which their paths part is being listed, because a
-//! long listing is sorted at its end; both stay until the next time.
+//! names can't be compared while the last common directory of their paths is being listed, because
+//! a long listing is sorted at its end. Both stay until the next time.
 
 use crate::directory::Directory;
 use crate::directory_entries::ListPosition;
@@ -18,10 +18,10 @@ use crate::usage::Usage;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Names that take so little memory (a few MiB) that dropping some isn't worth the time.
+/// Number of names that take so little memory (a few MiB) that dropping some isn't worth the time.
 const FEW_NAMES: usize = 32 << 10;
 
-/// A name of a file that has several. It counts as a pending task of its directory until it is
+/// One name of a file with several names. It counts as a pending task of its directory until it is
 /// charged or dropped.
 #[derive(Debug)]
 pub(crate) struct HardLink {
@@ -33,16 +33,16 @@ pub(crate) struct HardLink {
     pub(crate) name: Option<Box<[u8]>>,
 }
 
-/// Names of which some will count.
+/// Collected names, some of which will count.
 #[derive(Debug, Default)]
 pub(crate) struct HardLinks {
     links: Vec<HardLink>,
-    /// How many there were after later names were dropped last.
+    /// Number of names after later names were dropped last.
     links_after_dropping: usize,
 }
 
 impl HardLinks {
-    /// Adds names. Returns those that are dropped, now and then.
+    /// Adds names. From time to time drops some and returns them.
     pub(crate) fn add(&mut self, links: impl Iterator<Item = HardLink>) -> Vec<HardLink> {
         self.links.extend(links);
         if self.links.len() > FEW_NAMES.max(2 * self.links_after_dropping) {
@@ -52,13 +52,14 @@ impl HardLinks {
         }
     }
 
-    /// Once everything is listed: the names that count, one per file, and the others.
+    /// Returns the names that count, one per file, and the others. Called when everything is
+    /// listed.
     pub(crate) fn choose(mut self) -> (Vec<HardLink>, Vec<HardLink>) {
         let dropped = self.drop_later_names();
         (self.links, dropped)
     }
 
-    /// Takes out names that come after another name of the same file.
+    /// Removes and returns all names that come after another name of the same file.
     fn drop_later_names(&mut self) -> Vec<HardLink> {
         self.links.sort_unstable_by_key(|link| link.info.identity);
         let mut dropped = Vec::new();

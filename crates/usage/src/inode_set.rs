@@ -1,13 +1,13 @@
-//! Which inodes were counted, in a few bits each.
+//! A set of the counted inodes, at a few bits each.
 //!
-//! File systems number inodes densely, and those of one directory next to each other. So the set is
-//! made of groups of 64 numbers: sixteen bytes of key and eight of bits, for one inode or 64 of
-//! them. The files of one directory fall into few groups.
+//! File systems number inodes densely, and those of one directory next to each other. So the set
+//! consists of groups of 64 numbers: sixteen bytes of key and eight bytes of bits, for one to 64
+//! inodes. The files of one directory fall into few groups.
 //!
-//! The set has shards, each with a lock. An inode's shard follows from its number without the low
-//! eight bits, so that the inodes of a directory share a shard, and directories that are walked at
-//! the same time have different ones. A shard is locked once for many inodes, and threads rarely
-//! wait for each other (after dumac by Hisato Nagao; measured in docs/experiments).
+//! The set has shards, each with a lock. An inode's shard depends on its number without the low
+//! eight bits, so that a directory's inodes share a shard, and directories that are walked at the
+//! same time have different shards. A shard is locked once for many inodes, and threads rarely wait
+//! for each other (after dumac by Hisato Nagao; measured in docs/experiments).
 
 use crate::stat::Identity;
 use foldhash::fast::FixedState;
@@ -25,7 +25,7 @@ pub(crate) struct InodeSet {
     shards: Box<[Mutex<Shard>]>,
 }
 
-/// From a device and a number divided by 64 to the bits of the 64 inodes.
+/// Maps a device and an inode number divided by 64 to the bits of the 64 inodes.
 type Shard = HashMap<(u64, u64), u64, FixedState>;
 
 impl InodeSet {
@@ -33,15 +33,15 @@ impl InodeSet {
         InodeSet { shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
     }
 
-    /// Returns whether it wasn't there.
+    /// Inserts an inode. Returns whether it is new.
     pub(crate) fn insert(&self, identity: Identity) -> bool {
         let mut is_new = false;
         self.insert_all(&[identity], |identity| *identity, |_| is_new = true);
         is_new
     }
 
-    /// Inserts many inodes, and calls `is_new` for those that weren't there. Neighbours in a shard
-    /// share a lock.
+    /// Inserts many inodes, and calls `is_new` for the new ones. Neighbours in a shard share one
+    /// locking of it.
     pub(crate) fn insert_all<T>(
         &self,
         items: &[T],

@@ -17,20 +17,20 @@
 //! |---|---|
 //! | `options` | what is counted, and what is reported |
 //! | `usage` | the figures of a file or a tree |
-//! | `visitor` | the trait through which the caller learns what was found |
+//! | `visitor` | the trait through which the caller gets the results |
 //! | `walk` | the walk: what each task does |
 //! | `worker_pool` | the threads: tasks pushed and stolen; more while these wait for a drive |
 //! | `directory` | a directory during the walk: its ancestors, and its sums so far |
 //! | `directory_entries` | entries of a directory, as the kernel lists them |
 //! | `gnu_order` | the order in which GNU du visits entries |
-//! | `open_directories` | open directories, of which a process may have only so many |
+//! | `open_directories` | open directories, whose number is limited for each process |
 //! | `stat` | one stat call |
-//! | `inode_set` | which inodes were counted, in a few bits each |
-//! | `hard_links` | which of a file's names is the one that counts |
-//! | `mounts` | where something is mounted |
-//! | `medium` | what kind of device holds a tree, and how many threads it can serve |
+//! | `inode_set` | the counted inodes, at a few bits each |
+//! | `hard_links` | which of a file's names counts |
+//! | `mounts` | mount points |
+//! | `medium` | the kind of device that holds a tree, and how many threads it can serve |
 //!
-//! The crate formats and prints nothing.
+//! The crate neither formats nor prints.
 //!
 //! The number of system calls is minimal: one `statx` per file; `openat`, `statx`, two `getdents64`
 //! (the second says that there is no more) and `close` per directory. Only arguments are given to

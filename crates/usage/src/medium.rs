@@ -1,11 +1,11 @@
-//! What kind of device holds a tree, and how many threads it can serve.
+//! The kind of device that holds a tree, and how many threads it can serve.
 
 use rustix::fs::{fstatfs, major, minor};
 use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// What a thread waits for when it waits.
+/// The kind of device for which threads wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Medium {
     /// A head that moves: more requests make it move more.
@@ -33,11 +33,11 @@ const REMOTE: [u32; 12] = [
     0x2003_0528,
 ];
 
-/// Parts of the paths in /sys of devices that a hypervisor provides.
+/// Parts of the /sys paths of devices that a hypervisor provides.
 const VIRTUAL: [&str; 3] = ["/virtio", "/vbd-", "/VMBUS:"];
 
 impl Medium {
-    /// The medium of a directory on a device; solid where nothing is known.
+    /// Returns the medium of a directory on a device; solid if nothing is known.
     pub(crate) fn of(directory: impl AsFd, device: u64) -> Medium {
         if file_system_type(directory).is_some_and(|kind| REMOTE.contains(&kind)) {
             return Medium::Remote;
@@ -46,8 +46,8 @@ impl Medium {
         if block.is_ok_and(|block| is_spinning(&block)) { Medium::Spinning } else { Medium::Solid }
     }
 
-    /// How many threads may wait for the device at once. Four requests are enough for a spinning
-    /// drive to choose the nearest; a solid one serves 32 and more at once; for a remote one as
+    /// Returns how many threads may wait for the device at once. With four requests a spinning
+    /// drive can choose the nearest; a solid one serves 32 and more at once; for a remote one as
     /// many round trips as possible should overlap.
     pub(crate) fn threads_max(self, processors: usize) -> usize {
         match self {
@@ -58,18 +58,18 @@ impl Medium {
     }
 }
 
-/// Whether a block device, given by its directory in /sys, says that it rotates. Virtual ones say
-/// so whatever is behind them.
+/// Returns whether a block device, given by its directory in /sys, says that it rotates. Virtual
+/// devices say so regardless of the real device, so they are ignored.
 fn is_spinning(block: &Path) -> bool {
     let is_virtual = VIRTUAL.iter().any(|bus| block.to_string_lossy().contains(bus));
-    // A partition's queue is that of its drive.
+    // A partition uses its drive's queue.
     let mut queues =
         ["queue/rotational", "../queue/rotational"].into_iter().map(|file| block.join(file));
     let says = queues.find_map(|file| fs::read_to_string(file).ok());
     !is_virtual && says.is_some_and(|text| text.trim() == "1")
 }
 
-/// The type of a directory's file system: 32 bits, whatever the field's width and sign.
+/// Returns the type of a directory's file system: 32 bits, whatever the field's width and sign.
 pub(crate) fn file_system_type(directory: impl AsFd) -> Option<u32> {
     fstatfs(directory).ok().map(|statfs| statfs.f_type as u32)
 }

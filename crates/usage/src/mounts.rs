@@ -1,11 +1,11 @@
-//! Directories on which something is mounted. A mount can make an undamaged tree contain itself.
+//! Mount points. A mount can make an undamaged tree contain itself.
 
 use crate::stat::{Identity, StatRequest};
 use std::ffi::CString;
 use std::fs;
 
-/// Whether one of these directories is the root of some mount. GNU du asks this before it reports a
-/// damaged file system.
+/// Returns whether one of these directories is the root of a mount. GNU du checks this before it
+/// reports a damaged file system.
 pub(crate) fn is_any_mounted(request: &StatRequest, directories: &[Identity]) -> bool {
     let table = fs::read("/proc/self/mountinfo").unwrap_or_default();
     let mut mount_points = table
@@ -19,7 +19,8 @@ pub(crate) fn is_any_mounted(request: &StatRequest, directories: &[Identity]) ->
     })
 }
 
-/// A path from the table, which writes blanks and the like as a backslash and three octal digits.
+/// Decodes a path from the table, which writes blanks and similar bytes as a backslash and three
+/// octal digits.
 fn unescaped(escaped: &[u8]) -> Vec<u8> {
     let mut path = Vec::with_capacity(escaped.len());
     let mut rest = escaped;

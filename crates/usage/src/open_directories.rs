@@ -1,9 +1,9 @@
-//! Open directories, of which a process may have only so many.
+//! Open directories, whose number is limited for each process.
 //!
 //! A directory stays open until all its subdirectories were opened, so that the kernel resolves one
-//! name to open each. A deep tree with something pending at every level could need more descriptors
+//! name to open each. A deep tree with pending tasks at every level could need more descriptors
 //! than the process may have. Then directories close early, and are opened again by their names,
-//! starting at the argument, when a task needs them. A directory that is not listed to its end
+//! starting at the argument, when a task needs them. A directory that is not completely listed
 //! stays open, because its descriptor holds the position in the listing.
 
 use crate::directory::Directory;
@@ -15,18 +15,19 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Longest path that is given to the kernel at once, in bytes; its own limit is 4,096 with the zero
-/// byte.
+/// Maximum length in bytes of a path given to the kernel at once. Its own limit is 4,096 with the
+/// zero byte.
 const PATH_BYTES_MAX: usize = 4000;
 
-/// Descriptors left for others: standard streams, the published status, a list of arguments.
+/// Descriptors left for other uses: standard streams, the published status, a list of arguments.
 const RESERVED_FILES: usize = 16;
 
-/// Descriptors that a thread may need at a time: its task's directory, the one that it opens, and
-/// one on the way to that.
+/// Maximum number of descriptors that a thread needs at a time: its task's directory, the directory
+/// that it opens, and one on the way to that.
 const FILES_PER_THREAD: usize = 3;
 
-/// Threads for which there are descriptors, half of them left for directories that tasks wait for.
+/// Returns the number of threads for which there are descriptors. Half of the descriptors are left
+/// for directories that tasks wait for.
 pub(crate) fn threads_max() -> usize {
     (files_max().saturating_sub(RESERVED_FILES) / (2 * FILES_PER_THREAD)).max(1)
 }
@@ -36,7 +37,7 @@ fn files_max() -> usize {
     usize::try_from(files).unwrap_or(usize::MAX)
 }
 
-/// How many directories are open, and how many may be.
+/// The number of open directories, and its limit.
 #[derive(Debug)]
 pub(crate) struct DescriptorCount {
     open: AtomicUsize,
@@ -44,14 +45,14 @@ pub(crate) struct DescriptorCount {
 }
 
 impl DescriptorCount {
-    /// A limit of what the process may open, less what others need and what each thread opens
-    /// whatever the limit.
+    /// Creates a counter. Its limit is the process's limit minus the reserved descriptors and those
+    /// that each thread opens in any case.
     pub(crate) fn new(threads_max: usize) -> Arc<DescriptorCount> {
         let max = files_max().saturating_sub(RESERVED_FILES + FILES_PER_THREAD * threads_max);
         Arc::new(DescriptorCount { open: AtomicUsize::new(0), max })
     }
 
-    /// Whether directories must close early.
+    /// Returns whether directories must close early.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.open.load(Ordering::Relaxed) > self.max
     }
@@ -102,8 +103,8 @@ pub(crate) fn open_entry(
     openat(directory, name, flags(follows), Mode::empty())
 }
 
-/// How to open a directory. Opening must neither wait (the name may lead to a pipe by now) nor
-/// follow a symbolic link that wasn't there before.
+/// Returns the flags to open a directory. Opening must neither wait (the name may lead to a pipe
+/// now) nor follow a symbolic link that is new.
 fn flags(follows: bool) -> OFlags {
     let flags =
         OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;

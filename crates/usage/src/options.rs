@@ -1,34 +1,33 @@
-//! What is counted, and what is reported.
+//! What the walk counts, and what it reports.
 
 use std::num::NonZeroUsize;
 
-/// How to walk.
+/// Options of a walk.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Threads. `None`: one per processor, and more while these wait for the device. One: the walk
-    /// visits and reports strictly in GNU du's order: as directories are listed, those of more than
-    /// 10,000 entries by inode.
+    /// Number of threads. `None`: one per processor, and more while these wait for the device. With
+    /// one thread the walk visits and reports strictly in GNU du's order: as directories are
+    /// listed, those of more than 10,000 entries by inode.
     pub threads: Option<NonZeroUsize>,
     /// Which symbolic links are followed.
     pub follow: Follow,
-    /// Leaves out what is on another file system than the argument.
+    /// Leaves out files on another file system than the argument.
     pub one_file_system: bool,
     /// File systems (`st_dev`) that are left out below an argument.
     pub skipped_devices: Vec<u64>,
-    /// How often a file of several names counts.
+    /// How often a file with several names counts.
     pub links: Links,
     /// What is reported to the visitor.
     pub detail: Detail,
-    /// The depth down to which files are reported; arguments have depth 0. Deeper ones count all
-    /// the same.
+    /// Maximum depth at which files are reported; arguments have depth 0. Deeper files still count.
     pub depth_max: usize,
-    /// Which time is collected, if any.
+    /// The time to collect, if any.
     pub time: Option<Time>,
-    /// Whether [`Visitor::excludes`](crate::Visitor::excludes) is called at all: it costs building
-    /// a path for each file.
+    /// Whether [`Visitor::excludes`](crate::Visitor::excludes) is called at all. It requires
+    /// building a path for each file.
     pub has_excludes: bool,
-    /// Remembers every file, not only those with hard links: for arguments of which one may lie
-    /// within another. Following all symbolic links implies it.
+    /// Remembers every file, not only files with hard links. Needed if one argument may lie within
+    /// another. Following all symbolic links implies it.
     pub remembers_all: bool,
 }
 
@@ -54,17 +53,17 @@ impl Default for Options {
 pub enum Follow {
     /// None: a link counts as the small file that it is.
     Never,
-    /// Those given as arguments.
+    /// Links given as arguments.
     Arguments,
-    /// All. A file to which several links lead counts once; a link to a directory that contains
-    /// the link is left out.
+    /// All links. A file to which several links lead counts once; a link to a directory that
+    /// contains the link is left out.
     Always,
 }
 
-/// How often a file of several names (hard links) counts.
+/// How often a file with several names (hard links) counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// Once in all, under the name that GNU du visits first, whatever the number of threads.
+    /// Once, under the name that GNU du visits first, whatever the number of threads.
     Once,
     /// Under each name.
     Each,
@@ -73,8 +72,8 @@ pub enum Links {
 /// What is reported to the visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// The sum of each argument, [`FoundFile::total`](crate::FoundFile::total): the fastest, since
-    /// it doesn't matter under which name a file counts.
+    /// The sum of each argument, [`FoundFile::total`](crate::FoundFile::total). The fastest choice,
+    /// because it doesn't matter under which name a file counts.
     Total,
     /// Directories, and arguments.
     Directories,
@@ -82,7 +81,7 @@ pub enum Detail {
     Files,
 }
 
-/// One of a file's times.
+/// The time of a file that is collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Time {
     /// Last access (`st_atime`).

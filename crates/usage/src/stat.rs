@@ -1,4 +1,4 @@
-//! One stat call: what the walk must know of a file, and no more.
+//! One stat call, for exactly the data that the walk needs.
 
 use crate::options::{Follow, Options, Time};
 use crate::usage::{Timestamp, Usage};
@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use std::ffi::CStr;
 use std::os::fd::AsFd;
 
-/// Which file it is, whatever its names are.
+/// The identity of a file, independent of its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity {
     /// `st_dev`.
@@ -16,7 +16,7 @@ pub struct Identity {
     pub inode: u64,
 }
 
-/// What kind of file it is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A directory.
@@ -40,12 +40,12 @@ impl From<FileType> for Kind {
     }
 }
 
-/// What a file is, apart from its size.
+/// A file's properties apart from its size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileInfo {
     pub(crate) identity: Identity,
     pub(crate) kind: Kind,
-    /// Whether it has several names; never true of directories.
+    /// Whether it has several names; always false for directories.
     pub(crate) has_links: bool,
 }
 
@@ -55,13 +55,13 @@ impl FileInfo {
     }
 }
 
-/// The answer to a stat call.
+/// The result of a stat call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileStatus {
     pub(crate) identity: Identity,
     pub(crate) kind: Kind,
     pub(crate) has_links: bool,
-    /// Whether it is the root of a mount; `None` if the kernel doesn't say.
+    /// Whether it is the root of a mount; `None` if the kernel doesn't tell.
     pub(crate) is_mount: Option<bool>,
     pub(crate) usage: Usage,
 }
@@ -146,7 +146,7 @@ impl StatRequest {
                 .then(|| statx.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)),
             usage: Usage {
                 allocated_bytes: statx.stx_blocks.saturating_mul(512),
-                // GNU du takes a size above 2^63 - 1 for a negative one, and counts 0.
+                // GNU du treats a size above 2^63 - 1 as negative, and counts 0.
                 apparent_bytes: i64::try_from(statx.stx_size).map_or(0, |_| statx.stx_size),
                 inodes: 1,
                 newest: time

@@ -7,19 +7,18 @@ use std::ops::AddAssign;
 pub struct Timestamp {
     /// Whole seconds, rounded down.
     pub seconds: i64,
-    /// Nanoseconds to be added, below 10^9.
+    /// Nanoseconds to add, below 10^9.
     pub nanoseconds: u32,
 }
 
-/// What a file takes, or all files of a tree together.
+/// The space that a file takes, or all files of a tree together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Bytes of allocated blocks.
     pub allocated_bytes: u64,
-    /// Bytes of content: more than allocated where files have holes, less where blocks are not
-    /// full.
+    /// Bytes of content: more than allocated in files with holes, less in partly filled blocks.
     pub apparent_bytes: u64,
-    /// Files, of all kinds.
+    /// Number of files of all kinds.
     pub inodes: u64,
     /// The newest time, if [`Options::time`](crate::Options::time) chooses one.
     pub newest: Option<Timestamp>,

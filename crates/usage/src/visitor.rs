@@ -1,4 +1,4 @@
-//! The trait through which the caller learns what was found.
+//! The trait through which the caller gets the results.
 
 use crate::directory::Directory;
 use crate::stat::{Identity, Kind};
@@ -6,46 +6,47 @@ use crate::usage::Usage;
 use std::fmt::{self, Display, Formatter};
 use std::io;
 
-/// Learns what a walk finds. Several threads may call at once.
+/// Receives the results of a walk. Several threads may call it at once.
 pub trait Visitor: Sync {
-    /// Whether to leave out the file of this path and everything below it. Only called if
-    /// [`Options::has_excludes`](crate::Options::has_excludes).
+    /// Returns whether to leave out the file of this path and everything below it. Only called if
+    /// [`Options::has_excludes`](crate::Options::has_excludes) is set.
     fn excludes(&self, path: &[u8]) -> bool {
         let _ = path;
         false
     }
 
-    /// A file is counted completely; a directory after everything in it.
+    /// Called when a file is completely counted; for a directory, after everything in it.
     fn found(&self, file: &FoundFile<'_>);
 
-    /// A file can't be counted, or not completely; the walk goes on.
+    /// Called if a file can't be counted, or not completely. The walk continues.
     fn failed(&self, error: &WalkError);
 
-    /// More inodes and bytes were counted: progress, called once for a batch of files.
+    /// Reports progress: more inodes and bytes were counted. Called once for a batch of files.
     fn advance(&self, inodes: u64, allocated_bytes: u64) {
         let _ = (inodes, allocated_bytes);
     }
 
-    /// Whether to abandon the walk; called between tasks. What was found until then is incomplete.
+    /// Returns whether to abandon the walk; called between tasks. The results until then are
+    /// incomplete.
     fn is_stopped(&self) -> bool {
         false
     }
 }
 
-/// A file or directory that is counted completely.
+/// A file or directory that is completely counted.
 #[derive(Debug)]
 pub struct FoundFile<'a> {
     /// 0 for arguments, 1 for their entries.
     pub depth: usize,
-    /// What kind of file it is.
+    /// The kind of file.
     pub kind: Kind,
-    /// Which file it is.
+    /// The file's identity.
     pub identity: Identity,
-    /// Whether it has other names (hard links); never true of directories.
+    /// Whether it has other names (hard links); always false for directories.
     pub has_links: bool,
-    /// Itself and everything below.
+    /// The file itself and everything below.
     pub total: Usage,
-    /// Itself and its entries, without subdirectories; with
+    /// The directory itself and its entries, without subdirectories. With
     /// [`Detail::Total`](crate::Detail::Total) it depends on the order of the walk.
     pub own: Usage,
     pub(crate) parent: Option<&'a Directory>,
@@ -53,28 +54,29 @@ pub struct FoundFile<'a> {
 }
 
 impl FoundFile<'_> {
-    /// Whether it is a directory.
+    /// Returns whether it is a directory.
     pub fn is_directory(&self) -> bool {
         self.kind == Kind::Directory
     }
 
-    /// The argument as it was given, less all slashes at its end but one, and the names from there.
-    /// (An argument that contains nothing has none with [`Follow::Always`](crate::Follow::Always).)
+    /// Returns the path: the argument as it was given, with at most one slash at its end, and the
+    /// names below it. (An empty argument has no slash with
+    /// [`Follow::Always`](crate::Follow::Always).)
     pub fn path(&self) -> Vec<u8> {
         self.parent.map_or_else(|| self.name.to_vec(), |parent| parent.path_of(self.name))
     }
 
-    /// The last name of the path; the whole of an argument.
+    /// Returns the last name of the path; for an argument, all of it.
     pub fn name(&self) -> &[u8] {
         self.name
     }
 }
 
-/// What went wrong where.
+/// An error at one place of a walk.
 #[derive(Debug, thiserror::Error)]
 #[error("{operation} {}: {source}", String::from_utf8_lossy(path))]
 pub struct WalkError {
-    /// As [`FoundFile::path`].
+    /// The path, in the form of [`FoundFile::path`].
     pub path: Vec<u8>,
     /// What failed.
     pub operation: Operation,
@@ -82,7 +84,7 @@ pub struct WalkError {
     pub source: io::Error,
 }
 
-/// What can fail during a walk.
+/// The operation that failed during a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Stat: the file is not counted.

@@ -1,14 +1,15 @@
 //! The threads of a walk: tasks pushed and stolen, and more threads while these wait for a device.
 //!
-//! Each worker has a deque (Chase and Lev's, from crossbeam): it pushes and pops at one end, others
-//! steal at the other. The caller's thread is the first worker. A second one is started when there
-//! is more work than one thread does in the time it takes to start another, so that small trees
-//! don't pay for threads. There are more workers than processors only while these wait.
+//! Each worker has a deque (Chase and Lev's, from crossbeam): it pushes and pops at one end, other
+//! workers steal at the other. The caller's thread is the first worker. A second one is started
+//! when there is more work than one thread does in the time that starting another takes, so that
+//! small trees don't pay for threads. There are more workers than processors only while workers
+//! wait.
 //!
 //! Sleeping. A worker that finds no task adds itself to `sleepers`, looks for tasks once more, and
 //! sleeps. A worker that pushes a task reads `sleepers` afterwards. Each has a sequentially
 //! consistent fence between its write and its read, so at least one of the two sees the other
-//! (Dekker's algorithm): no task waits while everyone sleeps.
+//! (Dekker's algorithm): no task waits while all workers sleep.
 
 use crossbeam_deque::{Steal, Stealer, Worker as Deque};
 use parking_lot::{Condvar, Mutex};
@@ -17,27 +18,27 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::time::{Duration, Instant};
 
-/// How long a worker works before it considers starting another thread, which takes about a tenth
-/// of this.
+/// How long a worker works before it considers starting another thread. Starting takes about a
+/// tenth of this.
 const GROWTH_INTERVAL: Duration = Duration::from_micros(200);
-/// How long it measures whether all processors are busy, once there is a worker for each.
+/// How long it measures whether all processors are busy, once each has a worker.
 const BUSY_INTERVAL: Duration = Duration::from_millis(1);
 
-/// If less than this share of the processors' time is used, workers wait for the device. Two
+/// If less than this share of the processors' time is used, workers are waiting for the device. Two
 /// threads that never wait use 0.98 (2 cores, cached tree).
 const BUSY_SHARE: f64 = 0.9;
 
-/// How often a worker looks for tasks before it sleeps: a few microseconds, less than waking up
+/// How often a worker looks for tasks before it sleeps: a few microseconds, less than a wake-up
 /// takes.
 const STEAL_ATTEMPTS: usize = 50;
 
-/// The workers and what they share.
+/// The workers and their shared state.
 #[derive(Debug)]
 pub(crate) struct WorkerPool<T> {
     stealers: Box<[OnceLock<Stealer<T>>]>,
     started: AtomicUsize,
     limits: Mutex<Option<ThreadLimits>>,
-    /// Tasks that were pushed and aren't done.
+    /// Number of pushed tasks that aren't done.
     unfinished: AtomicUsize,
     is_over: AtomicBool,
     sleepers: AtomicUsize,
@@ -45,12 +46,12 @@ pub(crate) struct WorkerPool<T> {
     work_or_end: Condvar,
 }
 
-/// How many threads there may be.
+/// Maximum numbers of threads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadLimits {
-    /// While they work.
+    /// While threads work.
     pub(crate) busy: usize,
-    /// While they wait for the device.
+    /// While threads wait for the device.
     pub(crate) waiting: usize,
 }
 
@@ -72,7 +73,7 @@ struct Interval {
 
 /// Starts more threads.
 pub(crate) trait Spawner {
-    /// How many threads there may be. Called when there is work for more than one.
+    /// Returns the maximum numbers of threads. Called when there is work for more than one thread.
     fn limits(&self) -> ThreadLimits;
 
     /// Starts a thread, unless `threads_max` are running.
@@ -80,7 +81,7 @@ pub(crate) trait Spawner {
 }
 
 impl<T> WorkerPool<T> {
-    /// A pool of at most `threads_max` workers, whatever the limits.
+    /// Creates a pool of at most `threads_max` workers, whatever the limits.
     pub(crate) fn new(threads_max: usize) -> WorkerPool<T> {
         WorkerPool {
             stealers: (0..threads_max).map(|_| OnceLock::new()).collect(),
@@ -94,7 +95,7 @@ impl<T> WorkerPool<T> {
         }
     }
 
-    /// Has the limits computed anew: the next argument may be on another device.
+    /// Makes the pool compute the limits again: the next argument may be on another device.
     pub(crate) fn forget_limits(&self) {
         *self.limits.lock() = None;
     }
@@ -112,7 +113,7 @@ impl<T> WorkerPool<T> {
         Some(Worker { pool: self, number, deque, interval: Interval::begin() })
     }
 
-    /// Has all workers return.
+    /// Makes all workers return.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::SeqCst);
         self.wake_all();
@@ -154,7 +155,7 @@ impl<T> WorkerPool<T> {
         self.work_or_end.notify_all();
     }
 
-    /// Sleeps until there may be tasks, or `is_done`.
+    /// Sleeps until there may be tasks, or `is_done` returns true.
     fn sleep(&self, is_done: impl Fn() -> bool) {
         let mut guard = self.idle_lock.lock();
         self.sleepers.fetch_add(1, Ordering::Relaxed);
@@ -178,7 +179,7 @@ impl<T> Worker<'_, T> {
         }
     }
 
-    /// Performs tasks, its own first, until those of all workers are done.
+    /// Performs tasks, its own first, until the tasks of all workers are done.
     pub(crate) fn work_until_done(
         &mut self,
         perform: impl FnMut(&Self, T),
@@ -206,7 +207,7 @@ impl<T> Worker<'_, T> {
         while let Some(task) = self.next_task(&is_done) {
             perform(self, task);
             if pool.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
-                // The first worker waits for all tasks to be done.
+                // The first worker waits until all tasks are done.
                 pool.wake_all();
             }
             self.grow_if_useful(spawner);
@@ -268,7 +269,7 @@ impl Interval {
     }
 }
 
-/// Processor time that all threads of the process have used.
+/// Returns the processor time that all threads of the process have used.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))

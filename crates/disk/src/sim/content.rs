@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-/// Bytes of a block.
+/// Size of a block in bytes.
 pub(super) const BLOCK: u64 = ALIGNMENT as u64;
 
-/// The bytes of one block. Shared, so that they are copied outside the one lock.
+/// The bytes of one block. Shared, so that they can be copied without holding the one lock.
 pub(super) type Page = Arc<[u8; ALIGNMENT]>;
 
-/// Copies `bytes` to pages; the last one is filled up with zeroes.
+/// Copies `bytes` to pages. The last page is padded with zeroes.
 pub(super) fn pages(bytes: &[u8]) -> Vec<Page> {
     let page = |chunk: &[u8]| {
         let mut page = [0; ALIGNMENT];
@@ -31,7 +31,7 @@ enum Block {
     Data(Page),
     /// Space without bytes; reads as zeroes.
     Reserved,
-    /// Its space was given back; reading it is a mistake.
+    /// Its space was discarded; reading it is a mistake.
     Discarded,
 }
 
@@ -39,15 +39,15 @@ enum Block {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Content {
     blocks: BTreeMap<u64, Block>,
-    /// The file's length.
+    /// The file's length in bytes.
     pub(super) bytes: u64,
-    /// All blocks before this one have space, so that a long file need not be searched each time it
+    /// All blocks up to this one have space, so that a long file need not be searched whenever it
     /// grows.
     space_end: u64,
 }
 
 impl Content {
-    /// Space that the file takes, in bytes.
+    /// Returns the space that the file takes, in bytes.
     pub(super) fn space(&self) -> u64 {
         self.blocks.values().filter(|block| !matches!(block, Block::Discarded)).count() as u64
             * BLOCK
@@ -67,14 +67,15 @@ impl Content {
         bytes
     }
 
-    /// A file of these bytes.
+    /// Creates a file with these bytes.
     pub(super) fn from_bytes(bytes: &[u8]) -> Content {
         let mut content = Content { bytes: bytes.len() as u64, ..Content::default() };
         content.blocks.extend((0..).zip(pages(bytes).into_iter().map(Block::Data)));
         content
     }
 
-    /// What the file has of a range: how many bytes, and their pages. `None` is a page of zeroes.
+    /// Returns the number of bytes that the file has in a range, and their pages. `None` is a page
+    /// of zeroes.
     pub(super) fn read(&self, offset: u64, bytes: usize) -> io::Result<(usize, Vec<Option<Page>>)> {
         let bytes = bytes.min(self.bytes.saturating_sub(offset) as usize);
         let first = offset / BLOCK;
@@ -91,8 +92,8 @@ impl Content {
         Ok((bytes, pages))
     }
 
-    /// Writes `bytes` bytes, of any number of sectors, at an aligned offset whose blocks have
-    /// space. Of the last page only those bytes count.
+    /// Writes `bytes` bytes, any number of sectors, at an aligned offset whose blocks have space.
+    /// Bytes of the last page beyond `bytes` are ignored.
     pub(super) fn write(&mut self, offset: u64, mut pages: Vec<Page>, bytes: usize) {
         let tail = bytes % ALIGNMENT;
         let last = offset / BLOCK + pages.len().saturating_sub(1) as u64;
@@ -122,15 +123,15 @@ impl Content {
     pub(super) fn truncate(&mut self, bytes: u64) {
         self.blocks.split_off(&bytes.div_ceil(BLOCK));
         self.space_end = self.space_end.min(bytes.div_ceil(BLOCK));
-        // What a file grows by later reads as zeroes, so the last block's tail is cleared, as a
-        // real file system does.
+        // If the file grows later, the new bytes must read as zeroes, so the last block's tail is
+        // cleared, as a real file system does.
         if let Some(Block::Data(data)) = self.blocks.get_mut(&(bytes / BLOCK)) {
             Arc::make_mut(data)[(bytes % BLOCK) as usize..].fill(0);
         }
         self.bytes = bytes;
     }
 
-    /// The blocks of a range that have no space yet.
+    /// Returns the blocks of a range that have no space yet.
     pub(super) fn blocks_without_space(&self, offset: u64, bytes: u64) -> Vec<u64> {
         let (first, end) = (offset / BLOCK, (offset + bytes).div_ceil(BLOCK));
         (first.max(self.space_end)..end)
@@ -138,7 +139,7 @@ impl Content {
             .collect()
     }
 
-    /// Gives space to these blocks, which are all that lacked it in a range.
+    /// Reserves space for `blocks`, which are all blocks of the range without space.
     pub(super) fn reserve(&mut self, offset: u64, bytes: u64, blocks: Vec<u64>) {
         self.blocks.extend(blocks.into_iter().map(|index| (index, Block::Reserved)));
         if offset / BLOCK <= self.space_end {

@@ -1,13 +1,13 @@
 //! Time on the simulated disk: when a drive ends a transfer.
 //!
-//! A drive is a queue in front of one server: it takes transfers in the order in which they were
-//! submitted, each occupies it for its bytes over the rate of its direction, and ends a fixed
-//! latency later. So a drive that always has something in flight moves exactly its rate, and one
-//! that hasn't loses that time for good, as on a machine. The end is computed when a transfer is
-//! submitted, not when a thread of the simulation gets to it: a busy machine delivers a completion
-//! late, but slows no drive down.
+//! A drive is a queue with one server. It takes transfers in the order of submission. Each occupies
+//! it for its bytes divided by the rate of its direction, and ends a fixed latency later. So a
+//! drive that always has something in flight moves exactly its rate, and an idle drive loses that
+//! time, as on a real machine. The end is computed when a transfer is submitted, not when a thread
+//! of the simulation reaches it: a busy machine delivers a completion late, but slows no drive
+//! down.
 //!
-//! Not a model of flash or of disk heads: distances, sizes and fill make no difference.
+//! It doesn't model flash or disk heads: distances, sizes and fill level have no effect.
 
 use crate::Direction;
 use std::path::{Path, PathBuf};
@@ -22,12 +22,12 @@ pub struct SimDrive {
     pub read_bytes_per_second: f64,
     /// Rate of writing, in bytes per second.
     pub write_bytes_per_second: f64,
-    /// Reads and writes have a queue each and reach both rates at once; else they share the drive's
-    /// time.
+    /// If true, reads and writes have separate queues and reach both rates at once; otherwise they
+    /// share the drive's time.
     pub is_duplex: bool,
-    /// From the moment when a transfer stops occupying the drive to its end.
+    /// Time from when a transfer stops occupying the drive to its end.
     pub latency: Duration,
-    /// How it slows down, if at all.
+    /// How the drive slows down, if it does.
     pub throttle: Option<Throttle>,
 }
 
@@ -41,7 +41,7 @@ pub struct Throttle {
 }
 
 impl SimDrive {
-    /// A drive that reads or writes so many bytes per second, in turn.
+    /// Returns a drive that reads or writes `bytes_per_second`, one direction at a time.
     pub fn new(directory: impl Into<PathBuf>, bytes_per_second: f64) -> SimDrive {
         SimDrive {
             directory: directory.into(),
@@ -53,6 +53,8 @@ impl SimDrive {
         }
     }
 
+    /// Checks the drive's options.
+    ///
     /// # Panics
     /// If a rate or a share is out of its range.
     pub(crate) fn check(&self) {
@@ -66,17 +68,17 @@ impl SimDrive {
     }
 }
 
-/// How long a drive is busy with what it was given so far.
+/// The time for which a drive is busy with its transfers so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
-    /// When it is done with everything, by direction; the first one counts for both if they share
-    /// its time.
+    /// When it is done with all transfers, by direction; the first one counts for both if they
+    /// share its time.
     free_at: [Option<Instant>; 2],
     moved_bytes: u64,
 }
 
 impl Clock {
-    /// When a transfer that is submitted at `now` ends.
+    /// Returns the time at which a transfer submitted at `now` ends.
     pub(super) fn end(
         &mut self,
         drive: &SimDrive,
@@ -99,7 +101,7 @@ impl Clock {
     }
 }
 
-/// Which drive holds a path: the one whose directory is closest above it.
+/// Returns the number of the drive that holds a path: the one with the closest directory above it.
 pub(super) fn drive_of(drives: &[SimDrive], path: &Path) -> Option<usize> {
     let above = drives.iter().enumerate().filter(|(_, drive)| path.starts_with(&drive.directory));
     above.max_by_key(|(_, drive)| drive.directory.components().count()).map(|(number, _)| number)
@@ -118,7 +120,7 @@ mod tests {
         let mut clock = Clock::default();
         assert_eq!(clock.end(&drive, Direction::Read, 100, now), now + SECOND);
         assert_eq!(clock.end(&drive, Direction::Write, 100, now), now + 3 * SECOND);
-        // An idle drive's time is lost; a latency delays the end and not the next transfer.
+        // An idle drive's time is lost; a latency delays the end but not the next transfer.
         drive.latency = SECOND;
         assert_eq!(clock.end(&drive, Direction::Read, 100, now + 10 * SECOND), now + 12 * SECOND);
         assert_eq!(clock.end(&drive, Direction::Read, 100, now + 10 * SECOND), now + 13 * SECOND);

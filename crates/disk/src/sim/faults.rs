@@ -1,13 +1,13 @@
 //! What goes wrong on a simulated disk, and when. Every decision is a hash of the seed and the
-//! operation, never of the clock or of which thread came first. So the seed is the bug report: the
-//! same program over the same bytes meets the same faults.
+//! operation. It never depends on the clock or on the order of threads. So the seed is the bug
+//! report: the same program with the same bytes meets the same faults.
 
 use super::drives::SimDrive;
 use crate::{ALIGNMENT, Operation};
 use rustix::io::Errno;
 use std::time::Duration;
 
-/// What a file is for.
+/// The purpose of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileRole {
     /// Opened by `open_input`.
@@ -29,69 +29,68 @@ pub enum FaultSite {
     Chance(f64),
 }
 
-/// Operations that fail for good.
+/// Operations that fail permanently.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fault {
-    /// Which operation.
+    /// The operation that fails.
     pub operation: Operation,
-    /// On files of which role; `None` for all.
+    /// Only on files with this role; `None` for all.
     pub role: Option<FileRole>,
-    /// Where.
+    /// Where it fails.
     pub site: FaultSite,
     /// The system's error number, such as 5 for EIO.
     pub errno: i32,
 }
 
-/// How stored bytes come to differ from written ones. No operation reports that: the caller has to
-/// find out.
+/// How stored bytes come to differ from written ones. No operation reports it: the caller has to
+/// detect it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// One bit of what is written is stored wrong.
+    /// One bit of the written bytes is stored wrong.
     FlipBit,
-    /// A write is acknowledged and not stored: what was there before remains (zeroes in new
-    /// blocks).
+    /// A write is acknowledged but not stored: the old bytes remain (zeroes in new blocks).
     LoseWrite,
 }
 
 /// Writes whose bytes are damaged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Corruption {
-    /// To files of which role.
+    /// The role of the files whose writes are damaged.
     pub role: FileRole,
     /// Where. With `Byte`, the bit flips in that byte.
     pub site: FaultSite,
-    /// How.
+    /// The kind of damage.
     pub damage: Damage,
 }
 
-/// How a [`SimDisk`](crate::SimDisk) behaves. The default is a disk on which nothing goes wrong,
-/// but completions are shuffled.
+/// How a [`SimDisk`](crate::SimDisk) behaves. By default nothing goes wrong, but completions are
+/// shuffled.
 #[derive(Clone, Debug)]
 pub struct SimOptions {
     /// Decides everything that is random.
     pub seed: u64,
     /// Share of transfers (0 to 1) that move only a part of their bytes.
     pub short_transfers: f64,
-    /// Share of transfers (0 to 0.9) that are interrupted (EINTR) or refused for now (EAGAIN).
+    /// Share of transfers (0 to 0.9) that are interrupted (EINTR) or temporarily refused (EAGAIN).
     pub interrupts: f64,
     /// Longest delay of a completion.
     pub delay_max: Duration,
-    /// Threads that deliver completions; 0: the default, 3.
+    /// Number of threads that deliver completions; 0 means the default, 3.
     pub threads: usize,
     /// Space for all files together, in bytes; more is ENOSPC.
     pub capacity_bytes: Option<u64>,
-    /// What fails for good.
+    /// Permanent failures.
     pub faults: Vec<Fault>,
-    /// What is stored wrong.
+    /// Writes that are stored wrong.
     pub corruptions: Vec<Corruption>,
-    /// The power fails after this many operations (transfers and steps of other calls): from then
-    /// on everything fails with EIO, until [`SimDisk::power_cut`](crate::SimDisk::power_cut) shows
-    /// what survived. Counted in the order of execution, so it is the one decision that depends on
-    /// threads.
+    /// The power fails after this many operations (transfers and steps of other calls): then
+    /// everything fails with EIO, until [`SimDisk::power_cut`](crate::SimDisk::power_cut) shows
+    /// what survived. Operations are counted in the order of execution, so this is the one decision
+    /// that depends on threads.
     pub power_goes_after: Option<u64>,
-    /// What [`Drive::is_memory`](crate::Drive::is_memory) says.
+    /// The value of [`Drive::is_memory`](crate::Drive::is_memory).
     pub is_memory: bool,
-    /// Drives that take real time. Files on none of them take only the time of copying.
+    /// Drives that take real time. Files outside all of them take only the time of copying.
     pub drives: Vec<SimDrive>,
 }
 
@@ -114,7 +113,8 @@ impl Default for SimOptions {
 }
 
 impl SimOptions {
-    /// Ordinary adversity that every caller must cope with: short transfers, interruptions, delays.
+    /// Returns options with ordinary failures that every caller must handle: short transfers,
+    /// interruptions, delays.
     pub fn rough(seed: u64) -> SimOptions {
         SimOptions {
             seed,
@@ -125,6 +125,8 @@ impl SimOptions {
         }
     }
 
+    /// Checks the options.
+    ///
     /// # Panics
     /// If a share or a rate is out of its range.
     pub(crate) fn check(&self) {
@@ -139,13 +141,13 @@ impl SimOptions {
         self.drives.iter().for_each(SimDrive::check);
     }
 
-    /// The error of an operation without an offset, if it fails. `step` tells apart two of one kind
-    /// in one call.
+    /// Returns the error of an operation without an offset, if it fails. `step` distinguishes two
+    /// operations of one kind in one call.
     pub(crate) fn fault(&self, operation: Operation, role: FileRole, step: u32) -> Option<Errno> {
         self.fault_in(operation, role, 0, 1, step)
     }
 
-    /// The error of a transfer of `bytes` at `offset`, if it fails.
+    /// Returns the error of a transfer of `bytes` bytes at `offset`, if it fails.
     pub(crate) fn fault_in(
         &self,
         operation: Operation,
@@ -164,7 +166,7 @@ impl SimOptions {
         self.faults.iter().find(meets).map(|fault| Errno::from_raw_os_error(fault.errno))
     }
 
-    /// The passing error that a transfer meets.
+    /// Returns the temporary error of a transfer, if it has one.
     pub(crate) fn interrupt(
         &self,
         operation: Operation,
@@ -180,8 +182,8 @@ impl SimOptions {
         })
     }
 
-    /// How many of `bytes` (aligned) a transfer moves: all, or a multiple of a 512-byte sector that
-    /// is at least one whole block, so that a direct transfer always makes progress.
+    /// Returns how many of `bytes` (aligned) a transfer moves: all, or a multiple of a 512-byte
+    /// sector that is at least one whole block, so that a direct transfer always makes progress.
     pub(crate) fn moved(
         &self,
         operation: Operation,
@@ -212,8 +214,8 @@ impl SimOptions {
         self.delay_max.mul_f64(share(dice))
     }
 
-    /// What happens to a write of `bytes` at `offset`, and for a flipped bit where in the file (in
-    /// bits).
+    /// Returns the damage to a write of `bytes` bytes at `offset`, if any, and the flipped bit's
+    /// position in the file (in bits).
     pub(crate) fn damage(&self, role: FileRole, offset: u64, bytes: u64) -> Option<(Damage, u64)> {
         let dice = self.hash(&[0xc0, role as u64, offset]);
         let corruption = self.corruptions.iter().find(|corruption| {
@@ -228,7 +230,7 @@ impl SimOptions {
         Some((corruption.damage, bit))
     }
 
-    /// A number from the seed and the words.
+    /// Returns a hash of the seed and `words`.
     pub(crate) fn hash(&self, words: &[u64]) -> u64 {
         words.iter().fold(splitmix(self.seed), |hash, &word| splitmix(hash ^ splitmix(word)))
     }
@@ -242,7 +244,7 @@ fn occurs(site: FaultSite, offset: u64, bytes: u64, dice: impl FnOnce() -> u64) 
     }
 }
 
-/// A hash as a number from 0 to 1.
+/// Converts a hash to a number from 0 to 1.
 fn share(hash: u64) -> f64 {
     (hash >> 11) as f64 / (1u64 << 53) as f64
 }

@@ -1,5 +1,5 @@
-//! The simulated disk's file system: inodes, names, open files, and what of these would survive a
-//! power cut.
+//! The simulated disk's file system: inodes, names, open files, and the durable copies of these
+//! that would survive a power cut.
 //!
 //! Durability follows the strict reading of POSIX: a file's bytes survive if they were synced, a
 //! name if its directory was.
@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Default)]
 struct Inode {
     content: Content,
-    /// The content as of the last sync.
+    /// The content at the last sync.
     synced: Content,
     /// Transfers under way, which keep a closed file alive.
     in_flight: usize,
-    /// How often another program has overwritten it.
+    /// Number of times another program has overwritten it.
     version: u64,
     /// Space that `content` takes, counted so that a full disk is noticed cheaply.
     space: u64,
@@ -32,11 +32,11 @@ pub(super) struct Handle {
     pub(super) inode: u64,
     pub(super) role: FileRole,
     pub(super) path: PathBuf,
-    /// Which start of the machine it belongs to: the next one closes it.
+    /// The start of the machine to which it belongs. The next start closes it.
     pub(super) boot: u64,
     /// The file's version when it was opened.
     pub(super) version: u64,
-    /// Whether it is locked: nobody else can open it as a persistent file.
+    /// If locked, it can't be opened again as a persistent file.
     pub(super) is_locked: bool,
 }
 
@@ -51,15 +51,15 @@ pub(super) struct FileSystem {
     pub(super) boot: u64,
     /// Operations since the last start.
     operations: u64,
-    /// The last one before the power fails, if a test asked for that since the start.
+    /// Number of the last operation before the power fails, if a test has set it since the start.
     last_operation: Option<u64>,
 }
 
 impl FileSystem {
-    /// Counts an operation; EIO once the power is gone.
+    /// Counts an operation. EIO once the power is gone.
     pub(super) fn operate(&mut self, power_goes_after: Option<u64>) -> Result<(), Errno> {
         self.operations += 1;
-        // The option applies to the first start only; after that only `power_goes_after` counts.
+        // The option applies to the first start only; later only `power_goes_after` counts.
         let last = self.last_operation.or(power_goes_after.filter(|_| self.boot == 0));
         if last.is_some_and(|last| self.operations > last) { Err(Errno::IO) } else { Ok(()) }
     }
@@ -96,8 +96,8 @@ impl FileSystem {
         self.names.get(path).map(|inode| self.inodes[inode].content.to_vec())
     }
 
-    /// What is at a path. A directory is there if a file is below it, or if the path ends in a
-    /// slash.
+    /// Returns what is at a path. A directory exists if a file is below it, or if the path ends in
+    /// a slash.
     pub(super) fn find(&self, path: &Path) -> Found {
         let bytes = path.as_os_str().as_bytes();
         let directory = [bytes, b"/"].concat();
@@ -111,7 +111,7 @@ impl FileSystem {
         }
     }
 
-    /// The files whose paths begin with `prefix`.
+    /// Returns the files whose paths begin with `prefix`.
     pub(super) fn list(&self, prefix: &Path) -> Vec<ListedFile> {
         let listed = |(path, inode): (&PathBuf, &u64)| ListedFile {
             path: path.clone(),
@@ -120,7 +120,7 @@ impl FileSystem {
         self.names_from(prefix.as_os_str().as_bytes()).map(listed).collect()
     }
 
-    /// Names that begin with these bytes.
+    /// Returns the names that begin with the bytes `prefix`.
     fn names_from<'a>(&'a self, prefix: &'a [u8]) -> impl Iterator<Item = (&'a PathBuf, &'a u64)> {
         self.names.iter().filter(move |(path, _)| path.as_os_str().as_bytes().starts_with(prefix))
     }
@@ -129,7 +129,7 @@ impl FileSystem {
         self.names.keys().cloned().collect()
     }
 
-    /// Not durable: that would take a sync of the directory, which nobody asks for. A power cut
+    /// Removes a name. This is not durable, because no caller syncs the directory: a power cut
     /// brings the file back.
     pub(super) fn remove(&mut self, path: &Path) -> Result<(), Errno> {
         self.names.remove(path).ok_or(Errno::NOENT)?;
@@ -162,7 +162,7 @@ impl FileSystem {
         self.add_handle(inode, role, path)
     }
 
-    /// A file with a name that survives a power cut.
+    /// Creates a file with a name that survives a power cut.
     pub(super) fn create_persistent(&mut self, path: &Path) -> Result<FileId, Errno> {
         if self.names.contains_key(path) {
             return Err(Errno::EXIST);
@@ -170,8 +170,8 @@ impl FileSystem {
         Ok(self.create_named(path, path, FileRole::Scratch))
     }
 
-    /// The same for what is to become `path`. Replaces a file that has the hidden name, unless it
-    /// is locked.
+    /// Creates the persistent output that will become `path`. Replaces a file with the hidden name,
+    /// unless that is locked.
     pub(super) fn create_persistent_output(
         &mut self,
         path: &Path,
@@ -217,20 +217,22 @@ impl FileSystem {
         self.handles[file.0 as usize].as_mut().expect("it was just opened").is_locked = true;
     }
 
-    /// Removes a file's name, if it has one, durably.
+    /// Durably removes a file's name, if it has one.
     pub(super) fn remove_persistent(&mut self, inode: u64) {
         self.names.retain(|_, named| *named != inode);
         self.synced_names.retain(|_, named| *named != inode);
         self.collect();
     }
 
-    /// Removes a name, durably.
+    /// Durably removes a name.
     pub(super) fn remove_durably(&mut self, path: &Path) {
         self.names.remove(path);
         self.synced_names.remove(path);
         self.collect();
     }
 
+    /// Returns the handle of an open file.
+    ///
     /// # Panics
     /// If the file is closed or was never opened here: a mistake of the caller.
     pub(super) fn handle(&self, file: FileId) -> Handle {
@@ -263,8 +265,8 @@ impl FileSystem {
 
     // Bytes.
 
-    /// Keeps the file alive for a transfer; `false` if a power cut has closed it, in which case
-    /// `end_transfer` must not be called.
+    /// Keeps the file alive for a transfer. Returns `false` if a power cut has closed it, in which
+    /// case `end_transfer` must not be called.
     pub(super) fn begin_transfer(&mut self, file: FileId) -> (Handle, bool) {
         let handle = self.handle(file);
         let is_counted = handle.boot == self.boot;
@@ -274,7 +276,7 @@ impl FileSystem {
         (handle, is_counted)
     }
 
-    /// The transfers of before a power cut are counted no more.
+    /// Ends a transfer. Transfers from before a power cut are no longer counted.
     pub(super) fn end_transfer(&mut self, handle: &Handle) {
         if handle.boot == self.boot {
             self.inode(handle.inode).in_flight -= 1;
@@ -282,7 +284,7 @@ impl FileSystem {
         }
     }
 
-    /// Transfers under way, of all files.
+    /// Returns the number of transfers under way, over all files.
     pub(super) fn transfers(&self) -> usize {
         self.inodes.values().map(|inode| inode.in_flight).sum()
     }
@@ -295,7 +297,8 @@ impl FileSystem {
         self.inode(inode).content.bytes
     }
 
-    /// What the file has of a range: how many bytes, and their pages. `None` is a page of zeroes.
+    /// Returns the number of bytes that the file has in a range, and their pages. `None` is a page
+    /// of zeroes.
     pub(super) fn read(
         &mut self,
         inode: u64,
@@ -305,8 +308,8 @@ impl FileSystem {
         self.inode(inode).content.read(offset, bytes)
     }
 
-    /// Writes `bytes` bytes, of any number of sectors, at an aligned offset. Of the last page only
-    /// those count.
+    /// Writes `bytes` bytes, any number of sectors, at an aligned offset. Bytes of the last page
+    /// beyond `bytes` are ignored.
     pub(super) fn write(
         &mut self,
         inode: u64,
@@ -324,7 +327,7 @@ impl FileSystem {
         self.inode(inode).content.flip_bit(bit);
     }
 
-    /// Reserves space for a range and makes the file at least that long.
+    /// Reserves space for a range and extends the file at least to its end.
     pub(super) fn reserve(
         &mut self,
         inode: u64,
@@ -355,7 +358,7 @@ impl FileSystem {
         inode.synced = inode.content.clone();
     }
 
-    /// The machine stops and starts: only what was synced is there.
+    /// Stops and starts the machine: only synced names and bytes remain.
     pub(super) fn power_cut(&mut self) {
         self.boot += 1;
         self.operations = 0;
@@ -369,7 +372,7 @@ impl FileSystem {
         self.collect();
     }
 
-    /// Space that all reachable files take, in bytes.
+    /// Returns the space that all reachable files take, in bytes.
     pub(super) fn space_taken(&self) -> u64 {
         let mut inodes: Vec<u64> = self.names.values().copied().chain(self.open_inodes()).collect();
         inodes.sort_unstable();
@@ -377,7 +380,7 @@ impl FileSystem {
         inodes.iter().filter_map(|inode| self.inodes.get(inode)).map(|inode| inode.space).sum()
     }
 
-    /// Reserves the blocks of a range that have no space yet, or none of them if the disk would be
+    /// Reserves the blocks of a range that have no space yet. Reserves none if the disk would be
     /// full.
     fn reserve_blocks(
         &mut self,
@@ -430,7 +433,7 @@ impl FileSystem {
             .map(|handle| handle.inode)
     }
 
-    /// Drops files that nothing refers to.
+    /// Drops files without a name, a handle or a transfer.
     fn collect(&mut self) {
         let named = self.names.values().chain(self.synced_names.values()).copied();
         let held: Vec<u64> = named.chain(self.open_inodes()).collect();

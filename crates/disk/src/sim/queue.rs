@@ -1,5 +1,5 @@
-//! The transfers of a simulated disk that are under way: those that occupy a drive, and those that
-//! any thread may go on with, in an order that no caller should rely on.
+//! The transfers under way on a simulated disk. Some occupy a drive; the others can be continued by
+//! any thread, in an order that no caller should rely on.
 
 use super::drives::{Clock, drive_of};
 use super::faults::SimOptions;
@@ -40,13 +40,13 @@ pub(super) struct Queue {
 #[derive(Debug, Default)]
 struct State {
     ready: Vec<SimTransfer>,
-    /// Transfers that still occupy a drive, by when they end and by number.
+    /// Transfers that still occupy a drive, by their end and a number.
     timed: BTreeMap<(Instant, u64), SimTransfer>,
-    /// Counts the transfers that were put on a drive.
+    /// Number of transfers put on drives so far.
     started: u64,
-    /// One for each drive.
+    /// One clock for each drive.
     clocks: Vec<Clock>,
-    /// Counts the transfers taken out; the choice of the next one depends on it.
+    /// Number of transfers taken so far; the choice of the next one depends on it.
     taken: u64,
     is_closed: bool,
 }
@@ -58,7 +58,7 @@ impl Queue {
     }
 
     /// Starts a transfer. If its file is on a drive, it occupies the drive once for all of its
-    /// bytes, in however many steps they move.
+    /// bytes, however many steps move them.
     pub(super) fn start(&self, options: &SimOptions, transfer: SimTransfer) {
         let Some(number) = drive_of(&options.drives, &transfer.handle.path) else {
             return self.go_on(transfer);
@@ -74,13 +74,14 @@ impl Queue {
         self.arrived.notify_one();
     }
 
-    /// Takes back a transfer that is not finished: any thread may go on with it.
+    /// Takes back an unfinished transfer, which any thread may continue.
     pub(super) fn go_on(&self, transfer: SimTransfer) {
         self.state.lock().ready.push(transfer);
         self.arrived.notify_one();
     }
 
-    /// A transfer that can go on, once there is one; `None` when the queue was closed and is empty.
+    /// Waits for a transfer that can be continued. Returns `None` once the queue is closed and
+    /// empty.
     pub(super) fn take(&self, options: &SimOptions) -> Option<SimTransfer> {
         let mut state = self.state.lock();
         loop {
@@ -92,15 +93,15 @@ impl Queue {
             }
             match next_end {
                 Some(ends_at) => drop(self.arrived.wait_until(&mut state, ends_at)),
-                // A transfer that another thread works on may come back here; that thread then
-                // takes it itself.
+                // A transfer in another thread's hands may come back here; that thread then takes
+                // it itself.
                 None if state.is_closed => return None,
                 None => self.arrived.wait(&mut state),
             }
         }
     }
 
-    /// No more transfers will be started.
+    /// Closes the queue: no more transfers will be started.
     pub(super) fn close(&self) {
         self.state.lock().is_closed = true;
         self.arrived.notify_all();
@@ -108,7 +109,8 @@ impl Queue {
 }
 
 impl State {
-    /// Makes ready what drives are done with; returns when the next transfer ends.
+    /// Moves transfers that their drives have finished to `ready`. Returns when the next transfer
+    /// ends.
     fn end_due(&mut self, now: Instant) -> Option<Instant> {
         while let Some(next) = self.timed.first_entry() {
             let (ends_at, _) = *next.key();

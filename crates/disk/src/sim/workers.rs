@@ -1,4 +1,4 @@
-//! The threads of a simulated disk: each takes any transfer out of the queue and gives it one
+//! The threads of a simulated disk: each takes any transfer out of the queue and processes one
 //! answer of the simulated system.
 
 use super::content::{Page, pages};
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use std::io;
 use std::thread;
 
-/// What the disk and its threads share.
+/// State shared by the disk and its threads.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) options: SimOptions,
@@ -21,7 +21,8 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Gives transfers one answer each, in any order, until the disk is closed and all are done.
+    /// Processes one answer for each transfer taken, in any order, until the disk is closed and all
+    /// are done.
     pub(super) fn work(&self) {
         while let Some(mut transfer) = self.queue.take(&self.options) {
             let operation = transfer.operation();
@@ -43,7 +44,7 @@ impl Shared {
         }
     }
 
-    /// One answer of the simulated system, and what to do next.
+    /// Computes one answer of the simulated system, and returns what to do next.
     fn answer(&self, transfer: &mut SimTransfer) -> Next {
         let operation = transfer.operation();
         let SimTransfer { request, progress, handle, attempt, .. } = transfer;
@@ -54,8 +55,7 @@ impl Shared {
         *attempt += 1;
         let bytes = options.moved(operation, role, span.offset, span.bytes, now);
         let memory = &mut request.lease[span.start..span.start + bytes];
-        // Bytes are copied before and after the file system is locked, so that threads do it in
-        // parallel.
+        // Bytes are copied while the file system is not locked, so that threads copy in parallel.
         let written =
             if request.direction == Direction::Write { pages(memory) } else { Vec::new() };
         let mut file_system = self.file_system.lock();
@@ -66,7 +66,7 @@ impl Shared {
         if let Some(errno) = options.interrupt(operation, role, span.offset, now) {
             return progress.advance(Err(errno));
         }
-        // Attempt 0 always: what fails for good fails again.
+        // Always attempt 0: a permanent failure occurs again.
         if let Some(errno) = options.fault_in(operation, role, span.offset, span.bytes as u64, 0) {
             return progress.advance(Err(errno));
         }

@@ -1,7 +1,7 @@
-//! The account, its credentials and its endpoint, from where Azure's tools take them.
+//! The account, its credentials and its endpoint, from the same sources as Azure's tools.
 //!
-//! In this order: a connection string, a token, the account's key, a workload's identity, a service
-//! principal, a shared access signature, the Azure command line (if asked for), the machine.
+//! In this order: a connection string, a token, the account's key, a workload identity, a service
+//! principal, a shared access signature, the Azure command line (if enabled), the machine.
 
 use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
@@ -17,23 +17,23 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The version of the interface, which every request names: the one that object_store was made for.
+/// The version of the interface that every request names: the one that object_store uses.
 const VERSION: &str = "2023-11-03";
 
-/// How requests to an account are authorised, and where they go.
+/// The authorisation of requests to an account, and their destination.
 pub(crate) struct Azure {
     account: String,
     endpoint: String,
-    /// `None`: containers that everybody may read.
+    /// `None` for public containers.
     credentials: Option<AzureCredentialProvider>,
-    /// Where they come from, for messages.
+    /// The source of the credentials, for messages.
     kind: &'static str,
-    /// Whether they were ever there: then a failure passes.
+    /// Whether credentials were ever obtained: then a failure is passing.
     were_there: AtomicBool,
 }
 
 impl Azure {
-    /// Looks at the environment; asks nobody.
+    /// Reads the environment. Makes no requests.
     pub(crate) fn load(environment: &Environment, transport: &Transport) -> Result<Azure, Failure> {
         let get = |name: &str| environment(name).filter(|value| !value.is_empty());
         let string = get("AZURE_STORAGE_CONNECTION_STRING");
@@ -82,31 +82,31 @@ impl Azure {
             .map_err(|error| Failure::new(Reason::Unusable, chain(&error)))
     }
 
-    /// What follows the host of an object's URL is already encoded.
+    /// Returns the URL for an already encoded path and query in a container.
     pub(crate) fn url(&self, container: &str, path_and_query: &str) -> String {
-        // A container has no slash behind it: that would be an object without a name.
+        // A container has no slash at its end: that would be an object without a name.
         match path_and_query.is_empty() || path_and_query.starts_with('?') {
             true => format!("{}/{container}{path_and_query}", self.endpoint),
             false => format!("{}/{container}/{path_and_query}", self.endpoint),
         }
     }
 
-    /// Where credentials come from, for messages.
+    /// Returns the source of the credentials, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         self.kind
     }
 }
 
-/// What is said of an account.
+/// The settings of an account.
 struct Settings {
     account: Option<String>,
     endpoint: Option<String>,
-    /// What credentials are made of.
+    /// The values from which credentials are built.
     keys: HashMap<Key, String>,
 }
 
-/// What the environment says, by the names of the Azure command line, of Azure's libraries and of
-/// object_store: of a setting with several names the first one counts.
+/// Returns the settings from environment variables with the names of the Azure command line,
+/// Azure's libraries and object_store. If a setting has several names, the first one counts.
 fn of_variables(get: &dyn Fn(&str) -> Option<String>) -> Settings {
     let first = |names: &[&str]| names.iter().find_map(|name| get(name));
     let variables: [(Key, &[&str]); 11] = [
@@ -127,7 +127,7 @@ fn of_variables(get: &dyn Fn(&str) -> Option<String>) -> Settings {
     ];
     let value = |(key, names)| {
         let value = first(names)?;
-        // The host of a workload's identity ends in a slash.
+        // A workload identity's host ends in a slash.
         let value = if key == Key::AuthorityHost { value.trim_end_matches('/') } else { &value };
         (key != Key::UseAzureCli || value == "true").then(|| (key, value.to_owned()))
     };
@@ -139,7 +139,7 @@ fn of_variables(get: &dyn Fn(&str) -> Option<String>) -> Settings {
     }
 }
 
-/// What a connection string says, as the portal shows it:
+/// Returns the settings from a connection string, as the portal shows it:
 /// `DefaultEndpointsProtocol=https;AccountName=...;AccountKey=...;EndpointSuffix=...`.
 fn of_connection_string(text: &str) -> Result<Settings, Failure> {
     let fields: HashMap<String, &str> = text
@@ -150,7 +150,7 @@ fn of_connection_string(text: &str) -> Result<Settings, Failure> {
     let field = |name: &str| fields.get(name).map(|value| (*value).to_owned());
     let blobs = field("blobendpoint");
     let account = field("accountname").or_else(|| {
-        // With a shared access signature only the host says whose it is.
+        // With a shared access signature only the host names the account.
         let (_, host) = blobs.as_deref()?.split_once("://")?;
         host.split_once('.').map(|(account, _)| account.to_owned())
     });
@@ -169,7 +169,7 @@ fn of_connection_string(text: &str) -> Result<Settings, Failure> {
     Ok(Settings { account: Some(account), endpoint: Some(blobs.unwrap_or(usual)), keys })
 }
 
-/// Where credentials come from, in the order in which object_store looks for them.
+/// Returns the source of the credentials, in the order in which object_store looks for them.
 fn kind(keys: &HashMap<Key, String>, is_string: bool) -> &'static str {
     let has = |wanted: &[Key]| wanted.iter().all(|key| keys.contains_key(key));
     match () {
@@ -186,14 +186,15 @@ fn kind(keys: &HashMap<Key, String>, is_string: bool) -> &'static str {
     }
 }
 
-/// Credentials that object_store has or asks for.
+/// Returns a provider for credentials that object_store has or requests.
 fn provider(
     account: &str,
     keys: HashMap<Key, String>,
     transport: &Transport,
 ) -> Result<AzureCredentialProvider, Failure> {
     let retry = RetryConfig { max_retries: 1, ..RetryConfig::default() };
-    // The container is of no use; without one there is no store, and without a store no provider.
+    // The container isn't used, but object_store has no store without one, and no provider without
+    // a store.
     let mut builder = MicrosoftAzureBuilder::new()
         .with_account(account)
         .with_container_name("none")

@@ -1,14 +1,14 @@
-//! The requests of Azure's Blob Storage that are unlike S3's: an object is made of blocks.
+//! The requests of Azure's Blob Storage that differ from S3's: an object consists of blocks.
 //!
 //! ```text
-//!  Put Block       a block of a name, which nobody sees
-//!  Put Block List  the blocks that are the object from now on; all others of the name vanish
+//!  Put Block       an invisible block with an ID
+//!  Put Block List  the blocks that form the object from now on; all others of the name vanish
 //! ```
 //!
-//! There is no upload that begins, is listed or aborted: blocks belong to the name, whoever sends
-//! them, and those that no object has taken vanish after a week. So an upload's number is made by
-//! its writer, and stands in the ID of each of its blocks: two writers of a name never mix theirs.
-//! The one that is first makes those of the other vanish, who then fails.
+//! Uploads can't be begun, listed or aborted. Blocks belong to the object's name, not to a sender,
+//! and unused blocks vanish after a week. So the writer generates the upload's number, which is in
+//! the ID of each of its blocks: two writers of a name never mix their blocks. The first to finish
+//! makes the other's blocks vanish, and the other fails.
 
 use super::block::BlockId;
 use super::xml::{self, BlobPage, Block, BlockList};
@@ -28,14 +28,14 @@ use http::{HeaderMap, Method};
 use jiff::fmt::rfc2822;
 use md5::{Digest, Md5};
 
-/// The metadata that an object is marked with: Azure takes no names with hyphens.
+/// The metadata header that marks an object: Azure allows no hyphens in names.
 pub(crate) const AZURE_MARK: &str = "x-ms-meta-xsortupload";
 
-/// Objects of Azure's, which the stores are asked for.
+/// Azure's requests about objects.
 pub(crate) struct Blobs<'s, S>(pub(crate) &'s S);
 
 impl<S: Exchange> Blobs<'_, S> {
-    /// A small object.
+    /// Writes a small object.
     pub(crate) fn put(
         &self,
         object: &Location,
@@ -66,12 +66,12 @@ impl<S: Exchange> Blobs<'_, S> {
         let headers = vec![checksum(&payload.bytes)];
         let ask = Ask::new(Method::PUT, object, stop).with_query(&query).with_headers(headers);
         let answer = self.0.send(&ask.with_body(payload.bytes.clone()))?;
-        // A block has no tag; its ID says all.
+        // A block has no tag; its ID contains everything.
         Ok(Receipt { etag: None, ..taken_receipt(answer.headers()) })
     }
 
-    /// The blocks of an upload, also if they are an object's already. Nobody knows of an upload
-    /// without blocks, so that is no error.
+    /// Lists the blocks of an upload, including blocks that are already part of an object. An
+    /// upload without blocks is unknown to Azure, so that is no error.
     pub(crate) fn list_parts(
         &self,
         object: &Location,
@@ -112,7 +112,7 @@ impl<S: Exchange> Blobs<'_, S> {
         let sent = self.0.send(&ask.with_body(body));
         match sent.map_err(|failure| refused(failure, is_new)) {
             Ok(answer) => Ok(receipt(answer.headers())),
-            // A process before this one may have completed it, and died.
+            // An earlier process may have completed it, and died.
             Err(failure) if failure.reason == Reason::Exists && self.has(object, upload) => {
                 Ok(Receipt::default())
             }
@@ -120,7 +120,7 @@ impl<S: Exchange> Blobs<'_, S> {
         }
     }
 
-    /// Whether the object has this mark.
+    /// Returns whether the object has this mark.
     fn has(&self, object: &Location, mark: &str) -> bool {
         let stop = Stop::default();
         let there = self.0.send(&Ask::new(Method::HEAD, object, &stop));
@@ -146,7 +146,7 @@ impl<S: Exchange> Blobs<'_, S> {
         query.extend(page.map(|marker| ("marker", marker)));
         let ask = Ask::new(Method::GET, &container, stop).with_query(&query);
         let page: BlobPage = self.0.document(&ask)?;
-        // Where an account has directories, they are listed as blobs.
+        // If an account has directories, they are listed as blobs.
         let blobs = page.blobs.list.into_iter().filter(|it| it.properties.resource != "directory");
         let objects = blobs.map(|it| {
             let key = match it.name.is_encoded {
@@ -167,34 +167,34 @@ impl<S: Exchange> Blobs<'_, S> {
     }
 }
 
-/// That there are no uploads.
+/// Returns the failure for a request about uploads.
 pub(crate) fn no_uploads() -> Failure {
     let text = "Azure has no uploads to list or remove: what a killed job has sent is in no list, \
                 and vanishes after a week";
     Failure::new(Reason::Unusable, text)
 }
 
-/// What is said of an object that is made.
+/// Returns the headers for a new object.
 fn new_object(mark: &str, is_new: bool) -> Vec<(&'static str, String)> {
     let mut headers = vec![(AZURE_MARK, mark.to_owned())];
     headers.extend(is_new.then(|| ("if-none-match", "*".to_owned())));
     headers
 }
 
-/// What Azure says of an object that was made.
+/// Returns the receipt for a new object.
 fn receipt(headers: &HeaderMap) -> Receipt {
     let etag = header(headers, "etag").map(str::to_owned);
     Receipt { etag, checksums: Checksums::default() }
 }
 
-/// What Azure says of bytes that it has taken, with the MD5 that it has computed of them. In an
-/// answer to a list of blocks that is the list's.
+/// Returns the receipt for bytes that Azure has taken, with the MD5 that it has computed. In an
+/// answer to a list of blocks this is the list's MD5.
 fn taken_receipt(headers: &HeaderMap) -> Receipt {
     let md5 = header(headers, "content-md5").and_then(encode::parse_bytes);
     Receipt { checksums: Checksums { md5, ..Checksums::default() }, ..receipt(headers) }
 }
 
-/// What Azure compares with the bytes of a request.
+/// Returns the header with the checksum that Azure compares with the bytes of a request.
 fn checksum(bytes: &[u8]) -> (&'static str, String) {
     ("content-md5", BASE64_STANDARD.encode(Md5::digest(bytes)))
 }

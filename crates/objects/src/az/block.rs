@@ -1,31 +1,31 @@
-//! What a block is called: whose it is, which one, and what is in it.
+//! The ID of a block: its upload, its number, and its checksum.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-/// Digits of the number of an upload, which is its mark.
+/// Number of digits of an upload's number, which is also its mark.
 const UPLOAD_DIGITS: usize = 32;
 
-/// What a block is called. All blocks of a name that no object has taken must have IDs of one
-/// length, those of other programs, too: this one has 48 bytes, as those of Azure's own libraries.
+/// The ID of a block. All unused blocks of a name, including those of other programs, must have IDs
+/// of the same length: this one has 48 bytes, like those of Azure's libraries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BlockId {
     /// The number of its upload.
     pub(super) upload: String,
-    /// From 1 on.
+    /// The block's number, from 1.
     pub(super) number: u32,
-    /// The CRC-32 of its bytes: what is listed says so what it is.
+    /// The CRC-32 of its bytes, so that a listed block says what it contains.
     pub(super) crc: u32,
 }
 
 impl BlockId {
-    /// As it travels.
+    /// Returns the ID in its encoded form.
     pub(super) fn encoded(&self) -> String {
         let BlockId { upload, number, crc } = self;
         BASE64_STANDARD.encode(format!("{upload}{number:08x}{crc:08x}"))
     }
 
-    /// `None` if it is of another program.
+    /// Parses an encoded ID. Returns `None` if another program created it.
     pub(super) fn parse(text: &str) -> Option<BlockId> {
         let id = String::from_utf8(BASE64_STANDARD.decode(text).ok()?).ok()?;
         let (upload, rest) = id.split_at_checked(UPLOAD_DIGITS)?;

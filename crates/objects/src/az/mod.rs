@@ -1,4 +1,4 @@
-//! Azure's Blob Storage: where it is, how requests are authorised, and those requests that have
+//! Azure's Blob Storage: its address, the authorisation of requests, and the requests that have
 //! nothing in common with S3's.
 
 mod azure;

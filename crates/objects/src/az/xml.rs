@@ -1,4 +1,4 @@
-//! What Azure answers, and what it is sent, in XML.
+//! Azure's answers and requests in XML.
 
 use super::block::BlockId;
 use crate::requests::xml::Document;
@@ -28,7 +28,7 @@ pub(super) struct Blobs {
     pub(super) list: Vec<Blob>,
 }
 
-/// A blob in it.
+/// A blob in a list.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Blob {
@@ -38,7 +38,7 @@ pub(super) struct Blob {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Name {
-    /// Whether it is written as in a URL, because XML can't have some of its letters.
+    /// Whether the name is URL-encoded, because XML can't represent some of its characters.
     #[serde(default, rename = "@Encoded")]
     pub(super) is_encoded: bool,
     #[serde(default, rename = "$text")]
@@ -51,7 +51,7 @@ pub(super) struct Properties {
     pub(super) bytes: u64,
     #[serde(default, rename = "Last-Modified")]
     pub(super) modified: String,
-    /// `directory`, where an account has such.
+    /// `directory`, if the account has directories.
     #[serde(default, rename = "ResourceType")]
     pub(super) resource: String,
 }
@@ -70,7 +70,7 @@ pub(super) struct Blocks {
     pub(super) list: Vec<Block>,
 }
 
-/// A block in it.
+/// A block in a list.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Block {
@@ -78,8 +78,9 @@ pub(super) struct Block {
     pub(super) size: u64,
 }
 
-/// The list of blocks that makes an object of them. The latest of an ID: so the list can be sent
-/// again if its answer was lost, when the blocks are the object's already.
+/// Returns the list of blocks that forms an object. It names the latest block of each ID, so the
+/// list can be sent again after its answer was lost, when the blocks are already part of the
+/// object.
 pub(super) fn completion(blocks: impl Iterator<Item = BlockId>) -> String {
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>");
     for block in blocks {

@@ -4,7 +4,7 @@ use super::Expected;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
-/// What was read of an object so far: of each range its end and its checksum.
+/// The ranges of an object that were read so far: the end and checksum of each.
 pub(crate) struct Coverage {
     expected: Expected,
     /// The length of the object.
@@ -13,16 +13,15 @@ pub(crate) struct Coverage {
 }
 
 impl Coverage {
-    /// Nothing was read of an object of `bytes` bytes.
+    /// Starts with nothing read of an object of `bytes` bytes.
     pub(crate) fn new(expected: Expected, bytes: u64) -> Coverage {
         Coverage { expected, bytes, ranges: Mutex::default() }
     }
 
-    /// Adds what was read at `offset`. It takes the place of ranges that were read before and lie
-    /// in this one as wholes: what is read last is used. What this range shares with another
-    /// that goes beyond it, such as a page at its end, is checked in the one that came first.
-    /// Returns `false` if the object is read whole and is another one than the store's checksum
-    /// says.
+    /// Adds the bytes read at `offset`. They replace earlier ranges that lie completely within this
+    /// one, because the data read last is used. Bytes shared with a range that goes beyond this
+    /// one, such as a page at its end, are checked in the earlier range. Returns `false` if the
+    /// object was read completely and doesn't match the store's checksum.
     pub(crate) fn add(&self, offset: u64, bytes: &[u8]) -> bool {
         let end = offset + bytes.len() as u64;
         loop {
@@ -30,11 +29,11 @@ impl Coverage {
             if start >= stop {
                 break;
             }
-            // Not under the lock: other threads have ranges of their own.
+            // Computed without the lock: other threads have ranges of their own.
             let new = &bytes[(start - offset) as usize..(stop - offset) as usize];
             let sum = self.expected.hash(new);
             let mut ranges = self.ranges.lock();
-            // Another thread may have read a part of it meanwhile.
+            // Another thread may have read a part of it in the meantime.
             if own_part(&ranges, offset, end) == (start, stop) {
                 ranges.retain(|&from, &mut (to, _)| to <= start || from >= stop);
                 self.insert(&mut ranges, start, stop, sum);
@@ -70,7 +69,8 @@ impl Coverage {
     }
 }
 
-/// A range without what it shares with ranges that go beyond it: its beginning, its end, or all.
+/// Returns a range without the parts that it shares, at its beginning or end, with ranges that go
+/// beyond it.
 fn own_part(ranges: &BTreeMap<u64, (u64, u64)>, start: u64, end: u64) -> (u64, u64) {
     let before = ranges.range(..start).next_back().map_or(start, |(_, &(to, _))| to.max(start));
     let last = ranges.range(start..end).next_back();
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
     use xsort_testing::Random;
 
-    /// In any order, again, and overlapping: the last range that was missing decides.
+    /// In any order, repeated, and overlapping: the last missing range decides.
     #[test]
     fn ranges_in_any_order_make_up_the_whole() {
         let random = &mut Random::new(5);
@@ -114,8 +114,8 @@ mod tests {
         }
     }
 
-    /// A look at the beginning, and samples, are read again with all that is around them: the last
-    /// read is the one that is used, so it is the one that is checked.
+    /// The beginning and samples are read first, and again later with their surroundings. The last
+    /// read is used, so it is the one that is checked.
     #[test]
     fn what_is_read_again_is_checked_again() {
         let random = &mut Random::new(6);
@@ -133,7 +133,7 @@ mod tests {
                 }
                 assert!(coverage.add(6_000, &bytes[6_000..]));
                 let is_whole_good = coverage.add(0, &second[..6_050]);
-                // What lies within a larger range that was read before isn't checked again.
+                // A range within a larger one that was read earlier isn't checked again.
                 if looks != [(0, 10_000)] {
                     assert_eq!(is_whole_good, is_good, "{looks:?}");
                 }

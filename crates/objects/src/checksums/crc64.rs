@@ -1,14 +1,15 @@
-//! CRC-64/NVME, which Amazon's tools compute of what they send and S3 of everything else.
+//! CRC-64/NVME. Amazon's tools compute it for what they send, and S3 for everything else.
 //!
-//! Sixteen bytes a step by tables: no crate with this polynomial combines checksums without
-//! bringing the tables of all others into the program.
+//! It processes sixteen bytes per step with tables. No crate with this polynomial can combine
+//! checksums without adding the tables of all other polynomials to the program.
 
 /// The polynomial, lowest power first.
 const POLYNOMIAL: u64 = 0x9a6c_9329_ac4b_c9b5;
 
 static TABLES: [[u64; 256]; 16] = tables();
 
-/// `TABLES[n][byte]`: what `byte` adds to the checksum when `n` bytes follow it in the step.
+/// `TABLES[n][byte]`: the contribution of `byte` to the checksum when `n` bytes follow it in the
+/// step.
 const fn tables() -> [[u64; 256]; 16] {
     let mut tables = [[0; 256]; 16];
     let mut byte = 0;
@@ -35,7 +36,7 @@ const fn tables() -> [[u64; 256]; 16] {
     tables
 }
 
-/// The checksum of these bytes.
+/// Returns the checksum of these bytes.
 pub(super) fn hash(bytes: &[u8]) -> u64 {
     let mut crc = !0u64;
     let (steps, rest) = bytes.as_chunks::<16>();
@@ -53,12 +54,12 @@ pub(super) fn hash(bytes: &[u8]) -> u64 {
     !crc
 }
 
-/// The checksum of bytes followed by others, of which there are `other_bytes`.
+/// Returns the checksum of bytes followed by `other_bytes` other bytes.
 pub(super) fn combine(crc: u64, other: u64, other_bytes: u64) -> u64 {
     multiply(crc, power_of_x(other_bytes.wrapping_mul(8))) ^ other
 }
 
-/// x to the power of `exponent`, which is less than 2^64, modulo the polynomial.
+/// Returns x to the power of `exponent`, modulo the polynomial.
 fn power_of_x(mut exponent: u64) -> u64 {
     let (mut power, mut square) = (1 << 63, 1 << 62);
     while exponent > 0 {
@@ -71,7 +72,7 @@ fn power_of_x(mut exponent: u64) -> u64 {
     power
 }
 
-/// The product modulo the polynomial. The highest bit of a word is the power 0.
+/// Returns the product modulo the polynomial. The highest bit of a word is the power 0.
 fn multiply(one: u64, mut other: u64) -> u64 {
     let mut product = 0;
     for power in (0..64).rev() {

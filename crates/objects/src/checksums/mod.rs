@@ -1,7 +1,7 @@
-//! What a store says of the bytes that it has, compared with what was sent and with what is read.
+//! Compares a store's checksums with those of the bytes sent and read.
 //!
-//! A store that is sent a checksum should compare it, and many don't. So what it says of what it
-//! has is compared here: the MD5 that most stores have for a tag, and the CRC that they computed.
+//! A store that receives a checksum should compare it, but many don't. So the store's own checksums
+//! are compared here: the MD5 that most stores use as a tag, and the CRC that they compute.
 
 mod coverage;
 mod crc64;
@@ -12,7 +12,8 @@ pub(crate) use coverage::Coverage;
 use md5::{Digest, Md5};
 
 impl Checksums {
-    /// With what a tag says where tags are of the content: an MD5, or that of the parts' MD5s.
+    /// Returns the checksums in a tag, for stores whose tags depend on the content: an MD5, or the
+    /// MD5 of the parts' MD5s.
     pub fn of_tag(etag: Option<&str>) -> Checksums {
         let Some(tag) = etag.map(|etag| etag.trim_matches('"')) else {
             return Checksums::default();
@@ -26,7 +27,7 @@ impl Checksums {
         }
     }
 
-    /// The checksum that all bytes of an object must have, if there is one of all.
+    /// Returns the checksum over all bytes of an object, if there is one.
     pub(crate) fn expected(&self) -> Option<Expected> {
         match *self {
             Checksums { crc32: Some(StoredChecksum::Whole(sum)), .. } => Some(Expected::Crc32(sum)),
@@ -36,10 +37,10 @@ impl Checksums {
         }
     }
 
-    /// Compares them with bytes that were sent.
+    /// Compares the checksums with the bytes that were sent.
     ///
     /// # Errors
-    /// Which of them is of other bytes.
+    /// Names the first checksum that differs.
     pub(crate) fn check(&self, sent: &Payload) -> Result<(), Failure> {
         let bytes = &sent.bytes;
         let is_other = [
@@ -51,11 +52,11 @@ impl Checksums {
         first(is_other)
     }
 
-    /// Compares them with the parts that were sent; `tags_are_md5s`: of the parts, and of nothing
-    /// else.
+    /// Compares the checksums with the parts that were sent. `tags_are_md5s` says that the parts'
+    /// tags are the MD5s of their bytes.
     ///
     /// # Errors
-    /// Which of them is of other bytes.
+    /// Names the first checksum that differs.
     pub(crate) fn check_parts(&self, parts: &[Part], tags_are_md5s: bool) -> Result<(), Failure> {
         let of_parts = self.md5_of_parts.filter(|_| tags_are_md5s).zip(md5_of_parts(parts));
         let is_other_md5 = of_parts
@@ -66,7 +67,7 @@ impl Checksums {
     }
 }
 
-/// The first checksum that is another one.
+/// Fails with the name of the first checksum that differs.
 fn first<const N: usize>(is_other: [(&str, bool); N]) -> Result<(), Failure> {
     match is_other.into_iter().find(|(_, is_other)| *is_other) {
         None => Ok(()),
@@ -85,7 +86,7 @@ pub(crate) enum Expected {
 }
 
 impl Expected {
-    /// What it must be.
+    /// Returns the expected value.
     fn sum(self) -> u64 {
         match self {
             Expected::Crc32(sum) | Expected::Crc32c(sum) => sum.into(),
@@ -93,7 +94,7 @@ impl Expected {
         }
     }
 
-    /// The same checksum of other bytes.
+    /// Returns the checksum of the same kind over `bytes`.
     fn hash(self, bytes: &[u8]) -> u64 {
         match self {
             Expected::Crc32(_) => crc32fast::hash(bytes).into(),
@@ -102,7 +103,7 @@ impl Expected {
         }
     }
 
-    /// The checksum of bytes followed by others, of which there are `other_bytes`.
+    /// Returns the checksum of bytes followed by `other_bytes` other bytes.
     fn combine(self, sum: u64, other: u64, other_bytes: u64) -> u64 {
         match self {
             Expected::Crc32(_) => {
@@ -119,13 +120,13 @@ impl Expected {
     }
 }
 
-/// The tag that S3 gives an object of these parts: the MD5 of their MD5s, and their number. `None`
-/// if the parts' tags are no MD5s. If an object has this tag, it consists of these parts.
+/// Returns the tag that S3 gives to an object with these parts: the MD5 of their MD5s, and their
+/// number. `None` if the parts' tags are no MD5s. An object with this tag consists of these parts.
 pub(crate) fn etag_of_parts(parts: &[Part]) -> Option<String> {
     Some(format!("\"{}-{}\"", hex(&md5_of_parts(parts)?), parts.len()))
 }
 
-/// The MD5 of the MD5s that are the tags of these parts.
+/// Returns the MD5 of the parts' MD5s, which are their tags.
 fn md5_of_parts(parts: &[Part]) -> Option<[u8; 16]> {
     let mut digest = Md5::new();
     for part in parts {
@@ -134,12 +135,12 @@ fn md5_of_parts(parts: &[Part]) -> Option<[u8; 16]> {
     Some(digest.finalize().into())
 }
 
-/// The tag that S3 gives an object that came in one request.
+/// Returns the tag that S3 gives to an object that was sent in one request.
 pub(crate) fn etag_of_bytes(bytes: &[u8]) -> String {
     format!("\"{}\"", hex(&Md5::digest(bytes)))
 }
 
-/// Whether a checksum that the store has computed is that of bytes with this CRC-32.
+/// Returns whether the store's checksum matches bytes with this CRC-32.
 fn agrees_with_bytes(checksum: StoredChecksum, crc: u32) -> bool {
     match checksum {
         StoredChecksum::Whole(stored) => stored == crc,
@@ -147,7 +148,7 @@ fn agrees_with_bytes(checksum: StoredChecksum, crc: u32) -> bool {
     }
 }
 
-/// Whether a checksum that the store has computed is that of these parts.
+/// Returns whether the store's checksum matches these parts.
 fn agrees(checksum: StoredChecksum, parts: &[Part]) -> bool {
     match checksum {
         StoredChecksum::OfParts(stored) => {
@@ -164,7 +165,7 @@ fn agrees(checksum: StoredChecksum, parts: &[Part]) -> bool {
     }
 }
 
-/// The bytes of an MD5 in hexadecimal digits.
+/// Returns the bytes of an MD5 in hexadecimal digits.
 fn md5_of(digits: &str) -> Option<[u8; 16]> {
     if digits.len() != 32 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;

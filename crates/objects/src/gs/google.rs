@@ -1,8 +1,8 @@
-//! Credentials and endpoint, from where Google's tools take them.
+//! Credentials and endpoint, from the same sources as Google's tools.
 //!
 //! In this order: a token, application default credentials (a file that a variable names, or that
-//! `gcloud auth application-default login` has left), the machine. Where an emulator is named, no
-//! credentials are sent, as the client libraries have it.
+//! `gcloud auth application-default login` has left), the machine. If an emulator is named, no
+//! credentials are sent, as in the client libraries.
 
 use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
@@ -17,31 +17,31 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Where requests go if nothing says otherwise.
+/// The endpoint if no other is configured.
 const ENDPOINT: &str = "https://storage.googleapis.com";
-/// Application default credentials, below the folder of gcloud's settings.
+/// The file of application default credentials, in the folder of gcloud's settings.
 const CREDENTIALS_FILE: &str = "application_default_credentials.json";
 
-/// How requests to Google's stores are authorised, and where they go.
+/// The authorisation of requests to Google's stores, and their destination.
 pub(crate) struct Google {
     endpoint: String,
     credentials: Credentials,
-    /// Where they come from, for messages.
+    /// The source of the credentials, for messages.
     kind: &'static str,
-    /// Whether they were ever there: then a failure passes.
+    /// Whether credentials were ever obtained: then a failure is passing.
     were_there: AtomicBool,
 }
 
 enum Credentials {
-    /// An emulator asks for none.
+    /// An emulator needs none.
     None,
     Token(String),
-    /// Asked for over HTTP, and renewed before they end.
+    /// Requested over HTTP, and renewed before they expire.
     Asked(GcpCredentialProvider),
 }
 
 impl Google {
-    /// Looks at the environment and at files; asks nobody.
+    /// Reads the environment and files. Makes no requests.
     pub(crate) fn load(
         environment: &Environment,
         transport: &Transport,
@@ -59,7 +59,7 @@ impl Google {
         }
         let endpoint = get("CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE");
         let endpoint = endpoint.as_deref().unwrap_or(ENDPOINT).trim_end_matches('/');
-        // gcloud's has the path of another interface.
+        // gcloud's endpoint has the path of another interface.
         let endpoint = endpoint.strip_suffix("/storage/v1").unwrap_or(endpoint);
         if !endpoint.contains("://") {
             return Err(no_endpoint(endpoint, "https://HOST"));
@@ -111,21 +111,22 @@ impl Google {
         Ok(())
     }
 
-    /// What follows the host of an object's URL is already encoded.
+    /// Returns the URL for an already encoded path and query in a bucket.
     pub(crate) fn url(&self, bucket: &str, path_and_query: &str) -> String {
         format!("{}/{bucket}/{path_and_query}", self.endpoint)
     }
 
-    /// Where credentials come from, for messages.
+    /// Returns the source of the credentials, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         self.kind
     }
 }
 
-/// Credentials that object_store asks for: by a file, or of the machine.
+/// Returns a provider for credentials that object_store requests: with a file, or from the machine.
 fn provider(file: Option<&str>, transport: &Transport) -> Result<GcpCredentialProvider, Failure> {
     let retry = RetryConfig { max_retries: 1, ..RetryConfig::default() };
-    // The bucket is of no use; without one there is no store, and without a store no provider.
+    // The bucket isn't used, but object_store has no store without one, and no provider without a
+    // store.
     let mut builder = GoogleCloudStorageBuilder::new()
         .with_bucket_name("none")
         .with_retry(retry)

@@ -1,11 +1,11 @@
-//! What a store answered: whether it is worth asking again, and why not.
+//! A store's answers: whether repeating a request may help, and if not, why.
 
 use super::xml::{ErrorAnswer, parse};
 use crate::failure::{Failure, Reason};
 use http::{HeaderMap, StatusCode};
 use std::ops::Range;
 
-/// The reason that an error is, by its code: of S3 and Google, then of Azure.
+/// Returns the reason for an error code: of S3 and Google, then of Azure.
 fn by_code(code: &str) -> Option<Reason> {
     Some(match code {
         "NoSuchBucket" => Reason::NoBucket,
@@ -20,7 +20,7 @@ fn by_code(code: &str) -> Option<Reason> {
         | "InvalidToken"
         | "SignatureDoesNotMatch"
         | "InvalidSecurity" => Reason::Denied,
-        // A conflict with another request, which is over in a moment.
+        // A conflict with another request, which passes in a moment.
         "ConditionalRequestConflict" | "OperationAborted" => Reason::Unavailable,
         "InternalError"
         | "ServiceUnavailable"
@@ -30,51 +30,51 @@ fn by_code(code: &str) -> Option<Reason> {
         | "ThrottlingException"
         | "RequestLimitExceeded"
         | "TooManyRequests" => Reason::Unavailable,
-        // The body was damaged or cut on its way.
+        // The body was damaged or cut in transit.
         "BadDigest"
         | "XAmzContentChecksumMismatch"
         | "XAmzContentSHA256Mismatch"
         | "IncompleteBody" => Reason::Cut,
         "PreconditionFailed" => Reason::Changed,
-        // Their status is that of credentials that are none.
+        // Their status is that of missing credentials.
         "RequestTimeTooSkewed" | "InvalidObjectState" => Reason::Refused,
         _ => return by_azures_code(code),
     })
 }
 
-/// What statuses don't say of Azure's.
+/// Returns the reason for those of Azure's error codes whose status doesn't give it.
 fn by_azures_code(code: &str) -> Option<Reason> {
     Some(match code {
         "ContainerNotFound" | "ContainerBeingDeleted" | "ContainerDisabled" => Reason::NoBucket,
         "BlobNotFound" | "ResourceNotFound" => Reason::NoObject,
         "BlobAlreadyExists" => Reason::Exists,
-        // Somebody else's list of blocks has made it vanish.
+        // Another writer's list of blocks has made the blocks vanish.
         "InvalidBlockList" => Reason::LostPart,
         "Md5Mismatch" => Reason::Cut,
         "InvalidAuthenticationInfo" | "PublicAccessNotPermitted" => Reason::Denied,
-        // Its status is that of a condition.
+        // Its status is that of a failed condition.
         "LeaseIdMissing" => Reason::Refused,
         _ => return None,
     })
 }
 
-/// The reason that a status is.
+/// Returns the reason for a status.
 fn by_status(status: StatusCode) -> Reason {
     match status.as_u16() {
         401 | 403 => Reason::Denied,
         404 | 410 => Reason::NoObject,
-        // Beyond the end: it has become shorter.
+        // The range is beyond the end: the object has become shorter.
         412 | 416 => Reason::Changed,
         408 | 425 | 429 | 500 | 502..=504 => Reason::Unavailable,
         _ => Reason::Refused,
     }
 }
 
-/// The failure that an answer is.
+/// Returns the failure for an answer.
 pub(crate) fn failure(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failure {
     let mut answer: ErrorAnswer = parse(body).unwrap_or_default();
     if answer.code.is_empty() {
-        // Azure's, also where there is no body.
+        // Azure's code, also in an answer without a body.
         answer.code = header(headers, "x-ms-error-code").unwrap_or_default().to_owned();
     }
     let reason = by_code(&answer.code).unwrap_or_else(|| by_status(status));
@@ -94,7 +94,7 @@ pub(crate) fn failure(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> F
     Failure::new(reason, detail.trim_end())
 }
 
-/// What to do about errors that have no reason of their own.
+/// Returns the remedy for errors that have no reason of their own.
 fn way_out(code: &str) -> &'static str {
     match code {
         "RequestTimeTooSkewed" => ": set this machine's clock",
@@ -117,8 +117,8 @@ fn way_out(code: &str) -> &'static str {
     }
 }
 
-/// Why an object wasn't made. `is_new`: on the condition that there is none. Then a broken
-/// condition means that there is one; without it, that somebody else has set one.
+/// Returns why an object wasn't written. With `is_new` the condition was that there is none, so a
+/// failed condition means that there is one. Without it, another party has set the condition.
 pub(crate) fn refused(failure: Failure, is_new: bool) -> Failure {
     match failure.reason {
         Reason::Changed if is_new => Failure::new(Reason::Exists, failure.detail),
@@ -134,30 +134,29 @@ pub(crate) fn refused(failure: Failure, is_new: bool) -> Failure {
     }
 }
 
-/// A header's value.
+/// Returns a header's value.
 pub(crate) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// The part of an object that an answer has.
+/// The part of an object in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ContentRange {
     /// Its first byte.
     pub(crate) start: u64,
-    /// The byte after its last.
+    /// The offset after its last byte.
     pub(crate) end: u64,
-    /// The length of the whole object, if the answer says it.
+    /// The length of the whole object in bytes, if the answer has it.
     pub(crate) whole: Option<u64>,
 }
 
 impl ContentRange {
-    /// All of an object.
+    /// Returns the range that covers all of an object.
     pub(crate) fn whole(bytes: u64) -> ContentRange {
         ContentRange { start: 0, end: bytes, whole: Some(bytes) }
     }
 
-    /// Fails if what was `sent` isn't the range that was asked for. Returns the length of the whole
-    /// object.
+    /// Fails if the `sent` range isn't the requested one. Returns the length of the whole object.
     pub(crate) fn check(sent: Option<ContentRange>, asked: &Range<u64>) -> Result<u64, Failure> {
         let unusable = |text: &str| {
             let text = format!("{text}: copy the file with another program, and read the copy");
@@ -175,14 +174,15 @@ impl ContentRange {
     }
 }
 
-/// No answer says how long an object is.
+/// Returns the failure for an object whose length no answer gives.
 pub(crate) fn no_length() -> Failure {
     let text = "the server doesn't say how long it is: copy the file with another program, and \
                 read the copy";
     Failure::new(Reason::Unusable, text)
 }
 
-/// An answer to a read says another length than the one that an object was opened with.
+/// Returns the failure for an answer to a read with another length than the object had when it was
+/// opened.
 pub(crate) fn other_length(opened: u64, whole: u64) -> Failure {
     let text = format!(
         "{opened} bytes were announced, and the answer to a read says that it has {whole}: run \
@@ -192,12 +192,12 @@ pub(crate) fn other_length(opened: u64, whole: u64) -> Failure {
     Failure::new(Reason::Refused, text)
 }
 
-/// The length of an answer's body, as its header says it.
+/// Returns the length of an answer's body, from its header.
 pub(crate) fn length(headers: &HeaderMap) -> Option<u64> {
     header(headers, "content-length")?.parse().ok()
 }
 
-/// The part of an object that an answer has, by its header.
+/// Returns the part of an object in an answer, from its header.
 pub(crate) fn content_range(headers: &HeaderMap) -> Option<ContentRange> {
     let range = header(headers, "content-range")?.trim().strip_prefix("bytes ")?;
     let (range, whole) = range.split_once('/')?;

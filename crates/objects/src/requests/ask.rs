@@ -37,7 +37,7 @@ impl<'r> Ask<'r> {
     }
 }
 
-/// A request without its signature.
+/// Builds a request without its signature.
 pub(crate) fn request(url: &str, ask: &Ask<'_>) -> Result<HttpRequest, Failure> {
     let unusable = |what: &str| Failure::new(Reason::Unusable, what);
     let mut request = http::Request::builder()
@@ -56,14 +56,16 @@ pub(crate) fn request(url: &str, ask: &Ask<'_>) -> Result<HttpRequest, Failure> 
     Ok(request)
 }
 
-/// An endpoint that is no URL. What it may have of a user, a password or a query isn't shown.
+/// Returns the failure for an endpoint that is no URL. It doesn't show a user, a password or a
+/// query.
 pub(crate) fn no_endpoint(endpoint: &str, example: &str) -> Failure {
     let host = endpoint.rsplit('@').next().unwrap_or_default();
     let host = host.split('?').next().unwrap_or_default();
     Failure::new(Reason::Unusable, format!("the endpoint {host} is no URL: {example}"))
 }
 
-/// Only the version that was opened. A weak tag agrees with none, so the answer's is compared.
+/// Returns the headers that restrict a request to the version that was opened. A weak tag never
+/// matches, so then the answer's tag is compared instead.
 pub(crate) fn conditions(version: &Version) -> Vec<(&'static str, String)> {
     match version {
         Version { etag: Some(etag), .. } if !etag.starts_with("W/") => {
@@ -76,7 +78,7 @@ pub(crate) fn conditions(version: &Version) -> Vec<(&'static str, String)> {
     }
 }
 
-/// A URL as it was given, with what can't be in one encoded.
+/// Returns a URL as it was given, with all characters encoded that a URL can't contain.
 pub(crate) fn web_url(object: &Location) -> String {
     let url = object.text();
     let url = url.split('#').next().unwrap_or_default();

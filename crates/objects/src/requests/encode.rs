@@ -1,11 +1,11 @@
-//! Keys and queries as they stand in URLs, and checksums as they stand in headers.
+//! Encodes keys and queries for URLs, and checksums for headers.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use std::fmt::Write;
 
-/// Bytes as a signature wants them in a URL (RFC 3986): letters, digits, `-`, `.`, `_` and `~` as
-/// they are, all others as `%` and two digits.
+/// Encodes bytes as a signature requires it in a URL (RFC 3986): letters, digits, `-`, `.`, `_` and
+/// `~` unchanged, all others as `%` and two digits.
 fn encode(text: &str, is_plain: impl Fn(u8) -> bool) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -18,12 +18,12 @@ fn encode(text: &str, is_plain: impl Fn(u8) -> bool) -> String {
     encoded
 }
 
-/// A key as the path of a URL.
+/// Returns a key as the path of a URL.
 pub(crate) fn path(key: &str) -> String {
     encode(key, |byte| byte == b'/')
 }
 
-/// A query; no value is `NAME=`.
+/// Returns a query. An empty value is encoded as `NAME=`.
 pub(crate) fn query(pairs: &[(&str, &str)]) -> String {
     let mut query = String::new();
     for (name, value) in pairs {
@@ -35,7 +35,7 @@ pub(crate) fn query(pairs: &[(&str, &str)]) -> String {
     query
 }
 
-/// What was encoded; `None` if it wasn't.
+/// Decodes an encoded text. Returns `None` if it isn't one.
 pub(crate) fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut pieces = text.split('%');
@@ -48,17 +48,17 @@ pub(crate) fn decode(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// A CRC-32 as headers have it.
+/// Returns a CRC-32 in the form used in headers.
 pub(crate) fn checksum(crc: u32) -> String {
     BASE64_STANDARD.encode(crc.to_be_bytes())
 }
 
-/// The CRC-32 that a header has.
+/// Parses a CRC-32 from a header.
 pub(crate) fn parse_checksum(text: &str) -> Option<u32> {
     parse_bytes(text).map(u32::from_be_bytes)
 }
 
-/// The bytes of a checksum that a header has.
+/// Parses the bytes of a checksum from a header.
 pub(crate) fn parse_bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
     BASE64_STANDARD.decode(text).ok()?.try_into().ok()
 }

@@ -1,4 +1,4 @@
-//! A request and its answer, of a store whose host and credentials are known.
+//! A request and its answer, for a store whose host and credentials are known.
 
 use super::answer::failure;
 use super::ask::Ask;
@@ -8,23 +8,25 @@ use crate::failure::{Failure, Reason};
 use http::HeaderMap;
 use object_store::client::HttpResponse;
 
-/// Bytes of an answer that a message quotes.
+/// Maximum number of bytes of an answer that a message quotes.
 const SAID_BYTES: usize = 120;
 
 /// Makes requests with credentials.
 pub(crate) trait Exchange {
-    /// Makes a request; an answer that is no success is a failure.
+    /// Makes a request. An answer that is no success becomes a failure.
     fn send(&self, ask: &Ask<'_>) -> Result<HttpResponse, Failure>;
 
-    /// By which answers come.
+    /// Returns the transport that receives answers.
     fn transport(&self) -> &Transport;
 
-    /// An answer in XML. Fails with [`Reason::Unclear`] if it is another document, or none.
+    /// Makes a request and returns its answer in XML. Fails with [`Reason::Unclear`] if the answer
+    /// is another document, or empty.
     fn document<T: Document>(&self, ask: &Ask<'_>) -> Result<T, Failure> {
         self.document_and_headers(ask).map(|(document, _)| document)
     }
 
-    /// An answer in XML, and its headers. Fails as [`document`](Exchange::document) does.
+    /// Makes a request and returns its answer in XML and the headers. Fails like
+    /// [`document`](Exchange::document).
     fn document_and_headers<T: Document>(&self, ask: &Ask<'_>) -> Result<(T, HeaderMap), Failure> {
         let (parts, body) = self.send(ask)?.into_parts();
         let text = self.transport().all(body)?;

@@ -1,9 +1,9 @@
-//! What all stores over HTTP share: requests and answers, errors in XML, keys and checksums as they
-//! travel.
+//! Code shared by all stores over HTTP: requests and answers, errors in XML, and the encoding of
+//! keys and checksums.
 //!
-//! Credentials and signatures are those of the crate object_store. Its stores aren't used: they
-//! normalise keys (`a//b`), hide the status that decides whether a request is worth making
-//! again, and can't complete an upload on the condition that there is no object yet.
+//! Credentials and signatures come from the crate object_store. Its stores aren't used: they
+//! normalise keys (`a//b`), hide the status that decides whether a request is worth repeating, and
+//! can't complete an upload on the condition that there is no object yet.
 
 pub(crate) mod answer;
 pub(crate) mod ask;

@@ -1,16 +1,16 @@
-//! Answers that send a request elsewhere. None is followed: a signature, a token and the bytes of
-//! an output are for the host that was asked. What such an answer says of the bucket's region is
-//! taken, and the request is made again there, at an address that only the region decides.
+//! Redirections. None is followed: a signature, a token and the bytes of an output are only for the
+//! host that was asked. But if a redirection names the bucket's region, the request is repeated
+//! there, at an address that depends only on the region.
 
 use super::answer::header;
 use super::xml::{ErrorAnswer, parse};
 use crate::failure::{Failure, Reason};
 use http::{HeaderMap, StatusCode};
 
-/// What the names of Amazon's hosts end with.
+/// The ends of the names of Amazon's hosts.
 const DOMAINS: [&str; 2] = [".amazonaws.com", ".amazonaws.com.cn"];
 
-/// The region that a refusal says the bucket is in.
+/// Returns the bucket's region according to a refusal.
 pub(crate) fn region(headers: &HeaderMap, body: &[u8]) -> Option<String> {
     let ErrorAnswer { region, endpoint, .. } = parse(body).unwrap_or_default();
     let said = header(headers, "x-amz-bucket-region").map(str::to_owned);
@@ -18,14 +18,14 @@ pub(crate) fn region(headers: &HeaderMap, body: &[u8]) -> Option<String> {
     said.or_else(|| Some(region).filter(|region| !region.is_empty()))
         .or_else(|| region_of_host(&endpoint))
         .or_else(by_location)
-        // It becomes a part of a host's name.
+        // It becomes part of a host name.
         .filter(|region| is_region(region))
 }
 
-/// The failure that a redirection is. `region`: where the bucket is, if that is known; it was asked
-/// for there already.
+/// Returns the failure for a redirection. `region` is the bucket's region, if known, where the
+/// request was already tried.
 pub(crate) fn redirected(status: StatusCode, headers: &HeaderMap, region: Option<&str>) -> Failure {
-    // Without the rest of the URL, which may have a signature in it.
+    // Without the rest of the URL, which may contain a signature.
     let elsewhere = header(headers, "location").and_then(host).unwrap_or("another address");
     let region = region.map_or_else(String::new, |region| format!(", said to be {region}"));
     let text = format!(
@@ -36,16 +36,16 @@ pub(crate) fn redirected(status: StatusCode, headers: &HeaderMap, region: Option
     Failure::new(Reason::Refused, text)
 }
 
-/// The host in a URL, with its port.
+/// Returns the host in a URL, with its port.
 fn host(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     let host = rest.split(['/', '?', '#']).next()?;
-    // Without a user's name and password.
+    // Without user name and password.
     host.rsplit('@').next().filter(|host| !host.is_empty())
 }
 
-/// The region in the name of one of Amazon's hosts: `BUCKET.s3.REGION.amazonaws.com`, and as it was
-/// once written `BUCKET.s3-REGION.amazonaws.com`.
+/// Returns the region in one of Amazon's host names: `BUCKET.s3.REGION.amazonaws.com`, or in the
+/// older form `BUCKET.s3-REGION.amazonaws.com`.
 fn region_of_host(host: &str) -> Option<String> {
     let name = DOMAINS.iter().find_map(|domain| host.strip_suffix(domain))?;
     let region = match name.rsplit_once('.') {
@@ -56,7 +56,7 @@ fn region_of_host(host: &str) -> Option<String> {
     is_region(region).then(|| region.to_owned())
 }
 
-/// Whether it may be the name of a region.
+/// Returns whether a text may be the name of a region.
 fn is_region(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=40).contains(&text.len()) && text.bytes().all(is_plain)

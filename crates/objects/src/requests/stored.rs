@@ -1,4 +1,4 @@
-//! What the headers of an answer say of the bytes that a store has.
+//! The checksums in an answer's headers: those of the bytes that a store has.
 
 use super::answer::header;
 use super::encode::{parse_bytes, parse_checksum};
@@ -6,7 +6,7 @@ use crate::client::{Checksums, StoredChecksum};
 use crate::location::Scheme;
 use http::HeaderMap;
 
-/// What an answer says of an object or a part.
+/// Returns the checksums of an object or a part from an answer.
 pub(crate) fn checksums(scheme: Scheme, headers: &HeaderMap) -> Checksums {
     match scheme {
         Scheme::S3 => of_s3(headers),
@@ -15,7 +15,7 @@ pub(crate) fn checksums(scheme: Scheme, headers: &HeaderMap) -> Checksums {
     }
 }
 
-/// What a tag says, unless it is that of bytes that are encrypted.
+/// Returns the checksums in the tag, unless the bytes are encrypted.
 fn of_tag(headers: &HeaderMap) -> Checksums {
     let hides = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
         name.as_str().contains("encryption")
@@ -27,7 +27,7 @@ fn of_tag(headers: &HeaderMap) -> Checksums {
 fn of_s3(headers: &HeaderMap) -> Checksums {
     let of_tag = of_tag(headers);
     let kind = header(headers, "x-amz-checksum-type");
-    // Without a word of that it is of all bytes where there are no parts.
+    // Without this header, the checksum covers all bytes if there are no parts.
     let is_whole = match kind {
         Some(kind) => kind == "FULL_OBJECT",
         None => of_tag.md5_of_parts.is_none(),
@@ -43,7 +43,7 @@ fn of_s3(headers: &HeaderMap) -> Checksums {
     Checksums { crc32, crc32c, crc64, ..of_tag }
 }
 
-/// A CRC-32 that S3 has computed; of parts it has their number after it.
+/// Parses a CRC-32 that S3 has computed. For parts their number follows it.
 pub(crate) fn stored(text: &str) -> Option<StoredChecksum> {
     match text.split_once('-') {
         Some((crc, _)) => parse_checksum(crc).map(StoredChecksum::OfParts),
@@ -51,7 +51,7 @@ pub(crate) fn stored(text: &str) -> Option<StoredChecksum> {
     }
 }
 
-/// An object of parts has a tag of another kind, but always a CRC-32C.
+/// Returns Google's checksums. An object of parts has a tag of another kind, but always a CRC-32C.
 fn of_google(headers: &HeaderMap) -> Checksums {
     let hashes = headers.get_all("x-goog-hash").iter().filter_map(|value| value.to_str().ok());
     let hashes: Vec<&str> = hashes.flat_map(|value| value.split(',')).map(str::trim).collect();

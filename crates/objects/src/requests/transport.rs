@@ -1,10 +1,10 @@
-//! HTTP: one request and its answer, each within a time of its own, on a runtime of its own. So a
-//! pipeline that stalls is no timeout, and a large body has as much time as it needs while it
+//! HTTP: one request and its answer, each with its own time limit, on a runtime of its own. So a
+//! stalled pipeline causes no timeout, and a large body has as much time as it needs while it
 //! moves.
 //!
 //! A connection that the store breaks is a failure of the request. Its SIGPIPE, which would end the
-//! process, is blocked wherever sockets are written to: on the runtime's threads for good, and on
-//! the callers' threads while they wait, because these connect.
+//! process, is blocked wherever sockets are written to: permanently on the runtime's threads, and
+//! on the callers' threads while they wait, because these connect.
 
 use crate::failure::{Failure, Reason};
 use crate::stop::Stop;
@@ -25,35 +25,35 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use xsort_disk::{Error, Operation, block_sigpipe, without_sigpipe};
 
-/// How long a connection may take to come about.
+/// Time limit for establishing a connection.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
-/// How long an answer may take to begin, once the request is sent; S3 puts thousands of parts
+/// Time limit for the beginning of an answer after the request was sent. S3 puts thousands of parts
 /// together before it answers.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
-/// How long no byte of an answer may come.
+/// Time limit without a byte of an answer.
 const STALL_TIME: Duration = Duration::from_secs(30);
-/// Least bytes a second of a request's body: its progress can't be seen.
+/// Minimum bytes per second assumed for a request's body, because its progress is not visible.
 const BODY_BYTES_PER_SECOND: u64 = 64 << 10;
-/// Connections that wait for the next request.
+/// How long an idle connection is kept for the next request.
 const IDLE_TIME: Duration = Duration::from_secs(20);
-/// Redirections that are followed one after the other, from one web server to the next.
+/// Maximum number of consecutive redirections that are followed, from one web server to the next.
 const WEB_REDIRECTIONS: usize = 10;
-/// Threads that move bytes; those that make requests only copy.
+/// Number of threads that move bytes; the threads that make requests only copy.
 const THREADS: usize = 2;
-/// Longest answer that is taken whole, in bytes: a list of 1,000 keys is shorter.
+/// Maximum length in bytes of an answer that is read as a whole: a list of 1,000 keys is shorter.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 /// An HTTP client.
 pub(crate) struct Transport {
     runtime: Option<Runtime>,
-    /// For stores. No redirection is followed: a request has credentials, or bytes of an output,
-    /// which are for the host that was named.
+    /// For stores. No redirection is followed, because a request has credentials, or bytes of an
+    /// output, which are only for the named host.
     stores: Clients,
-    /// For web servers, whose downloads often are elsewhere. Nothing secret is sent.
+    /// For web servers, whose downloads are often on other hosts. No secrets are sent.
     web: Clients,
 }
 
-/// One client with TLS only, out of which no redirection leads, and one without.
+/// One client for TLS only, which follows no redirection to plain HTTP, and one without TLS.
 struct Clients {
     secure: HttpClient,
     plain: HttpClient,
@@ -72,7 +72,7 @@ impl Clients {
                 .connect_timeout(CONNECT_TIME)
                 .pool_idle_timeout(IDLE_TIME)
                 .http1_only()
-                // What is counted are the bytes that the store has.
+                // The bytes are counted as the store has them.
                 .no_gzip()
                 .no_brotli()
                 .no_zstd()
@@ -85,7 +85,7 @@ impl Clients {
     }
 }
 
-/// A resolver that gives the addresses of a name in a random order: the connections of a job go to
+/// A resolver that returns a name's addresses in random order, so that a job's connections go to
 /// many of a store's machines.
 struct Shuffle;
 
@@ -103,7 +103,7 @@ impl Resolve for Shuffle {
 
 impl Transport {
     pub(crate) fn new() -> Result<Transport, Error> {
-        // The first of the process stays; another crate may have chosen.
+        // The first provider of the process stays; another crate may have installed one.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let runtime = Builder::new_multi_thread()
             .worker_threads(THREADS)
@@ -122,7 +122,8 @@ impl Transport {
         Ok(Transport { runtime: Some(runtime), stores, web })
     }
 
-    /// For credentials, which object_store asks for. Without its timeouts of whole bodies.
+    /// Returns the options for object_store's requests for credentials, without its timeouts for
+    /// whole bodies.
     pub(crate) fn options() -> ClientOptions {
         ClientOptions::new()
             .with_timeout_disabled()
@@ -130,10 +131,10 @@ impl Transport {
             .with_pool_idle_timeout(IDLE_TIME)
     }
 
-    /// How long credentials may take to come.
+    /// Time limit for obtaining credentials.
     pub(crate) const CREDENTIAL_TIME: Duration = Duration::from_secs(20);
 
-    /// Does something that needs the runtime and doesn't wait.
+    /// Calls `work`, which needs the runtime and doesn't wait.
     pub(crate) fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
         let _entered = self.runtime().enter();
         work()
@@ -143,12 +144,13 @@ impl Transport {
         self.runtime.as_ref().expect("it is taken only when this is dropped")
     }
 
-    /// Until something is done, on this thread.
+    /// Waits on this thread until the future is done.
     pub(crate) fn wait_for<T>(&self, future: impl Future<Output = T>) -> T {
         without_sigpipe(|| self.runtime().block_on(future))
     }
 
-    /// Makes a request to a store, and waits until its answer begins. A redirection is an answer.
+    /// Makes a request to a store, and waits until its answer begins. A redirection counts as an
+    /// answer.
     pub(crate) fn exchange(
         &self,
         request: HttpRequest,
@@ -188,7 +190,7 @@ impl Transport {
         })
     }
 
-    /// The next bytes of an answer.
+    /// Returns the next bytes of an answer.
     pub(crate) fn next(
         &self,
         body: &mut HttpResponseBody,
@@ -206,7 +208,7 @@ impl Transport {
             match frame {
                 None => return Ok(None),
                 Some(Err(error)) => return Err(failure(&error)),
-                // What isn't data is trailers.
+                // Frames without data are trailers.
                 Some(Ok(frame)) => {
                     if let Ok(bytes) = frame.into_data() {
                         return Ok(Some(bytes));
@@ -216,7 +218,7 @@ impl Transport {
         }
     }
 
-    /// All bytes of a short answer.
+    /// Returns all bytes of a short answer.
     pub(crate) fn all(&self, mut body: HttpResponseBody) -> Result<Vec<u8>, Failure> {
         let stop = Stop::default();
         let mut all = Vec::new();
@@ -229,7 +231,7 @@ impl Transport {
         Ok(all)
     }
 
-    /// Waits before a request is made again.
+    /// Waits before a request is repeated.
     pub(crate) fn pause(&self, pause: Duration, stop: &Stop) {
         self.wait_for(async {
             tokio::select! {
@@ -249,7 +251,7 @@ impl Drop for Transport {
     }
 }
 
-/// A transport that bodies share.
+/// A transport that is shared with bodies.
 pub(crate) type SharedTransport = Arc<Transport>;
 
 fn stopped() -> Failure {
@@ -269,7 +271,7 @@ fn failure(error: &HttpError) -> Failure {
     Failure::new(reason, chain(error))
 }
 
-/// An error's text, without what its causes say themselves.
+/// Returns an error's text with its causes, without repeating texts.
 pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     let mut texts = vec![cause.to_string()];

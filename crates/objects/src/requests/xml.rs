@@ -1,4 +1,4 @@
-//! What S3 answers, and what it is sent, in XML; and what all stores' answers have in common.
+//! S3's answers and requests in XML, and what the answers of all stores have in common.
 
 use super::encode::checksum;
 use crate::client::Part;
@@ -7,18 +7,18 @@ use quick_xml::events::Event;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-/// An error. S3 sends it also with status 200, where an answer takes long.
+/// An error. S3 sends it even with status 200, if an answer takes long.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub(crate) struct ErrorAnswer {
     pub(crate) code: String,
     pub(crate) message: String,
-    /// Where the bucket is, of a request that was sent elsewhere.
+    /// The bucket's region, if the request was sent to another one.
     pub(crate) region: String,
     pub(crate) endpoint: String,
 }
 
-/// A document that a store answers.
+/// A document in a store's answer.
 pub(crate) trait Document: DeserializeOwned {
     /// The name of its outermost element.
     const ROOT: &'static str;
@@ -40,11 +40,11 @@ pub(crate) struct Completed {
     pub(crate) checksum_crc32: Option<String>,
 }
 
-/// What the name of a page begins with that goes on after a key, and has no token. No token begins
-/// so.
+/// The first character of a page name that is a key after which the page starts, for stores without
+/// a token. No token begins with it.
 const AFTER: char = '\0';
 
-/// The parameter that asks for a page of this name.
+/// Returns the query parameter that requests the page of this name.
 pub(crate) fn page_parameter(name: &str) -> (&'static str, &str) {
     match name.strip_prefix(AFTER) {
         Some(key) => ("start-after", key),
@@ -60,14 +60,14 @@ pub(crate) struct ObjectPage {
     pub(crate) contents: Vec<ListedObject>,
     pub(crate) is_truncated: Option<bool>,
     pub(crate) next_continuation_token: Option<String>,
-    /// Number of objects on the page, as the store counts them.
+    /// Number of objects on the page, according to the store.
     key_count: Option<usize>,
-    /// Prefixes in place of the objects below them, which nobody asks for.
+    /// Prefixes in place of the objects below them, which were not requested.
     #[serde(default)]
     common_prefixes: Vec<IgnoredAny>,
 }
 
-/// An object in it.
+/// An object in a list.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct ListedObject {
@@ -91,7 +91,7 @@ pub(crate) struct UploadPage {
     pub(crate) next_upload_id_marker: String,
 }
 
-/// An upload in it.
+/// An upload in a list.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct UploadUnderWay {
@@ -113,7 +113,7 @@ pub(crate) struct PartPage {
     pub(crate) next_part_number_marker: String,
 }
 
-/// A part in it.
+/// A part in a list.
 #[derive(Debug, Deserialize)]
 pub(crate) struct PartThere {
     #[serde(rename = "PartNumber")]
@@ -147,8 +147,8 @@ impl Document for PartPage {
 }
 
 impl ObjectPage {
-    /// What the next page is called, if there is one; what is wrong if the store contradicts
-    /// itself. If it doesn't say whether there is one, the page after the last key is asked for.
+    /// Returns the name of the next page, if there is one. Fails if the store contradicts itself.
+    /// If it doesn't say whether there is one, the name requests the page after the last key.
     pub(crate) fn next(&mut self) -> Result<Option<String>, &'static str> {
         if !self.common_prefixes.is_empty() {
             return Err("it has prefixes in place of objects (CommonPrefixes)");
@@ -170,22 +170,22 @@ impl ObjectPage {
     }
 }
 
-/// What an answer says, if it is such a document.
+/// Parses an answer, if it is such a document.
 pub(crate) fn document<T: Document>(text: &[u8]) -> Option<T> {
     if root(text)? == T::ROOT.as_bytes() { parse(text) } else { None }
 }
 
-/// What an answer says, whatever its outermost element is called.
+/// Parses an answer, whatever its outermost element is called.
 pub(crate) fn parse<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
     quick_xml::de::from_reader(without_mark(text)).ok()
 }
 
-/// Whether an answer is an error.
+/// Returns whether an answer is an error.
 pub(crate) fn is_error(text: &[u8]) -> bool {
     root(text).is_some_and(|root| root == b"Error")
 }
 
-/// The name of the outermost element, without a prefix.
+/// Returns the name of the outermost element, without its prefix.
 fn root(text: &[u8]) -> Option<Vec<u8>> {
     let mut reader = Reader::from_reader(without_mark(text));
     loop {
@@ -200,12 +200,12 @@ fn root(text: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Azure's documents begin with a mark of the byte order.
+/// Removes the byte order mark with which Azure's documents begin.
 fn without_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
 
-/// The list of parts that makes an upload an object.
+/// Returns the list of parts that completes an upload.
 pub(crate) fn completion(parts: &[Part], has_checksums: bool) -> String {
     let mut text = String::from("<CompleteMultipartUpload>");
     for Part { number, etag, crc, .. } in parts {

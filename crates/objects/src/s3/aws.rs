@@ -1,8 +1,8 @@
-//! Credentials, region and endpoint, from where the AWS tools take them.
+//! Credentials, region and endpoint, from the same sources as the AWS tools.
 //!
 //! In this order: the environment, a web identity, the profile (keys, or a program that prints
-//! them), the container, the machine. What only the AWS command line can do (signing in, roles of
-//! other profiles) is left to it: it prints credentials for others.
+//! them), the container, the machine. Methods that only the AWS command line supports (signing in,
+//! roles of other profiles) are left to it: it can print credentials for other programs.
 
 use super::process::CredentialProcess;
 use super::profile::{Section, find};
@@ -18,30 +18,30 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Where requests go if nothing says otherwise; the store says which region a bucket is in.
+/// The region if no other is configured; the store then says which region a bucket is in.
 const DEFAULT_REGION: &str = "us-east-1";
 
-/// How requests to S3 are signed, and where they go.
+/// How requests to S3 are signed, and their destination.
 pub(crate) struct Aws {
     region: Option<String>,
-    /// Whatever speaks S3's language elsewhere.
+    /// The endpoint of another store with S3's interface.
     endpoint: Option<String>,
     credentials: Credentials,
-    /// Where they come from, for messages.
+    /// The source of the credentials, for messages.
     kind: &'static str,
-    /// Whether they were ever there: then a failure passes.
+    /// Whether credentials were ever obtained: then a failure is passing.
     were_there: AtomicBool,
 }
 
 enum Credentials {
     Keys(Arc<AwsCredential>),
     Process(CredentialProcess),
-    /// Asked for over HTTP, and renewed before they end.
+    /// Requested over HTTP, and renewed before they expire.
     Asked(AwsCredentialProvider),
 }
 
 impl Aws {
-    /// Looks at the environment and at files; asks nobody.
+    /// Reads the environment and files. Makes no requests.
     pub(crate) fn load(environment: &Environment, transport: &Transport) -> Result<Aws, Failure> {
         let get = |name: &str| environment(name).filter(|value| !value.is_empty());
         let profile = load_profile(&get)?;
@@ -61,7 +61,7 @@ impl Aws {
         Ok(Aws { region, endpoint, credentials, kind, were_there: AtomicBool::new(false) })
     }
 
-    /// Credentials that are valid now.
+    /// Returns credentials that are valid now.
     pub(crate) fn credential(&self, transport: &Transport) -> Result<Arc<AwsCredential>, Failure> {
         let credential = match &self.credentials {
             Credentials::Keys(keys) => Ok(Arc::clone(keys)),
@@ -80,18 +80,18 @@ impl Aws {
         credential
     }
 
-    /// The region of a bucket of which nothing is known.
+    /// Returns the region for a bucket whose region is unknown.
     pub(crate) fn region(&self) -> &str {
         self.region.as_deref().unwrap_or(DEFAULT_REGION)
     }
 
-    /// What follows the host of an object's URL is already encoded.
+    /// Returns the URL for an already encoded path and query in a bucket.
     pub(crate) fn url(&self, region: &str, bucket: &str, path_and_query: &str) -> String {
         if let Some(endpoint) = &self.endpoint {
             return format!("{endpoint}/{bucket}/{path_and_query}");
         }
         let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
-        // No certificate covers names with more dots, and no name has other letters.
+        // No certificate covers names with more dots, and host names have no other characters.
         let is_host =
             |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
         if bucket.chars().all(is_host) {
@@ -101,13 +101,13 @@ impl Aws {
         }
     }
 
-    /// Where credentials come from, for messages.
+    /// Returns the source of the credentials, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         self.kind
     }
 }
 
-/// The settings of the profile that is in use.
+/// Returns the settings of the profile in use.
 fn load_profile(get: &dyn Fn(&str) -> Option<String>) -> Result<Section, Failure> {
     let chosen = get("AWS_PROFILE").or_else(|| get("AWS_DEFAULT_PROFILE"));
     let home = get("HOME").map(PathBuf::from).unwrap_or_default();
@@ -131,7 +131,7 @@ fn load_profile(get: &dyn Fn(&str) -> Option<String>) -> Result<Section, Failure
     }
 }
 
-/// The first credentials that there are, and where they come from.
+/// Returns the first credentials found, and their source.
 fn credentials(
     get: &dyn Fn(&str) -> Option<String>,
     profile: &Section,
@@ -195,14 +195,15 @@ fn credentials(
     ask("the machine (nor from the environment or a profile)", &[(Key::MetadataEndpoint, service)])
 }
 
-/// Credentials that object_store asks for.
+/// Returns a provider for credentials that object_store requests.
 fn provider(
     region: &str,
     settings: &[(Key, Option<String>)],
     transport: &Transport,
 ) -> Result<AwsCredentialProvider, Failure> {
     let retry = RetryConfig { max_retries: 1, ..RetryConfig::default() };
-    // The bucket is of no use; without one there is no store, and without a store no provider.
+    // The bucket isn't used, but object_store has no store without one, and no provider without a
+    // store.
     let mut builder = AmazonS3Builder::new()
         .with_bucket_name("none")
         .with_region(region)

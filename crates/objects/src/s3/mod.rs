@@ -1,4 +1,4 @@
-//! Amazon's S3, and what speaks its language elsewhere: where it is, and how requests are signed.
+//! Amazon's S3, and other stores with its interface: their address, and how requests are signed.
 
 mod aws;
 mod process;

@@ -1,4 +1,4 @@
-//! Credentials that a program prints (`credential_process` of a profile), kept until they end.
+//! Credentials printed by a program (`credential_process` of a profile), kept until they expire.
 
 use crate::failure::{Failure, Reason};
 use jiff::Timestamp;
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// How long before their end credentials are replaced.
+/// How long before they expire credentials are replaced.
 const SPARE_TIME: Duration = Duration::from_secs(300);
 
 /// A program that prints credentials.
@@ -20,11 +20,11 @@ pub(super) struct CredentialProcess {
 
 struct Cached {
     credential: Arc<AwsCredential>,
-    /// `None`: they have no end.
+    /// `None` if they never expire.
     ends: Option<SystemTime>,
 }
 
-/// What such a program prints.
+/// The output of such a program.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Printed {
@@ -39,7 +39,7 @@ impl CredentialProcess {
         CredentialProcess { command: command.to_owned(), cache: Mutex::new(None) }
     }
 
-    /// Credentials that are valid now.
+    /// Returns credentials that are valid now.
     pub(super) fn credential(&self) -> Result<Arc<AwsCredential>, Failure> {
         let mut cache = self.cache.lock();
         let is_fresh =
@@ -67,7 +67,7 @@ impl CredentialProcess {
         if !output.status.success() {
             return Err(fail(format!("failed: {}", output.status)));
         }
-        // Nothing of what was printed may be in a message.
+        // No part of the output may appear in a message.
         let printed: Printed = serde_json::from_slice(&output.stdout)
             .map_err(|_| fail("prints no credentials".to_owned()))?;
         let ends = printed.expiration.as_ref().map(|time| {

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::io;
 
-/// The settings of one section, by name; `service.setting` for those below a service.
+/// The settings of one section, by name; nested settings of a service are named `service.setting`.
 pub(super) type Section = HashMap<String, String>;
 
-/// All sections of a file, by what stands in brackets.
+/// Returns all sections of a file, by the names in brackets.
 pub(super) fn parse(text: &str) -> HashMap<String, Section> {
     let mut sections: HashMap<String, Section> = HashMap::new();
     let (mut section, mut above) = (None, String::new());
@@ -24,7 +24,7 @@ pub(super) fn parse(text: &str) -> HashMap<String, Section> {
         else {
             continue;
         };
-        // A comment begins behind a space only: keys and secrets may have the letter.
+        // A comment begins only after a space: keys and secrets may contain the character.
         let value = value.split(" #").next().unwrap_or_default();
         let (name, value) = (name.trim().to_ascii_lowercase(), value.trim().to_owned());
         if line.starts_with([' ', '\t']) {
@@ -37,11 +37,11 @@ pub(super) fn parse(text: &str) -> HashMap<String, Section> {
     sections
 }
 
-/// The settings of a profile: those of the file of credentials before those of the other. `None` if
-/// no file has it.
+/// Returns the settings of a profile. Settings in the credentials file override those in the config
+/// file. `None` if no file has the profile.
 ///
 /// # Errors
-/// If a file is there and can't be read.
+/// If a file exists but can't be read.
 pub(super) fn find(
     profile: &str,
     credentials: io::Result<String>,

@@ -1,9 +1,8 @@
-//! A simulated object store: objects in memory, and everything that a store or the way to it can do
-//! wrong.
+//! A simulated object store: objects in memory, and every fault of a store or of the network.
 //!
-//! An ordinary [`Client`](crate::Client), for the tests of whatever uses one. Every decision is a
-//! hash of the seed, of what is asked for and of how often it was asked for, never of the clock or
-//! of which thread came first: so the seed is the bug report. Pauses take no time.
+//! An ordinary [`Client`](crate::Client), for the tests of a client's callers. Every decision is a
+//! hash of the seed, of the request and of the number of earlier equal requests. It never depends
+//! on the clock or on the order of threads, so the seed is the bug report. Pauses take no time.
 
 mod objects;
 mod options;

@@ -1,4 +1,4 @@
-//! What is in a simulated store.
+//! The content of a simulated store.
 
 use crate::client::{Checksums, ListedPart, ObjectInfo, Part, Receipt, StoredChecksum, Version};
 use crate::failure::{Failure, Reason};
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use md5::{Digest, Md5};
 use std::collections::{BTreeMap, HashMap};
 
-/// Seconds since 1970 when the store was made.
+/// Time at which the store was created, in seconds since 1970.
 const EPOCH: i64 = 1_700_000_000;
 
 /// An object.
@@ -33,7 +33,8 @@ impl Object {
         Receipt { etag: Some(self.etag.clone()), checksums: self.checksums() }
     }
 
-    /// What its tag says, if that is of the content, and the CRC-32 that the store has computed.
+    /// Returns the MD5 in its tag, if tags depend on the content, and the CRC-32 that the store has
+    /// computed.
     fn checksums(&self) -> Checksums {
         Checksums { crc32: self.checksum, ..Checksums::of_tag(Some(&self.etag)) }
     }
@@ -43,48 +44,48 @@ impl Object {
 #[derive(Debug)]
 pub(super) struct Upload {
     pub(super) key: String,
-    /// In seconds since 1970.
+    /// Time in seconds since 1970.
     pub(super) begun: i64,
     mark: Option<String>,
     /// Bytes, tag and checksum of each part.
     pub(super) parts: BTreeMap<u32, (Bytes, String, u32)>,
 }
 
-/// Everything in a store. Keys are whole URLs.
+/// The content of a store. Keys are full URLs.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
     pub(super) objects: BTreeMap<String, Object>,
     pub(super) uploads: BTreeMap<String, Upload>,
-    /// What is still seen at a key, and how often.
+    /// The old object that is still seen at a key, and how many more times.
     old: HashMap<String, (Option<Object>, u32)>,
-    /// Counts all changes.
+    /// Number of changes so far.
     clock: i64,
-    /// How often each thing was asked for.
+    /// Number of times that each request was made.
     attempts: HashMap<u64, u32>,
 }
 
-/// How a new object is tagged.
+/// How a new object is tagged and seen.
 #[derive(Clone, Copy)]
 pub(super) struct Style {
     pub(super) has_opaque_tags: bool,
     pub(super) keeps_marks: bool,
-    /// A bit is flipped when parts are put together.
+    /// If set, a bit is flipped when parts are put together.
     pub(super) flips_whole: bool,
-    /// How often the one before is still seen.
+    /// How many more times the old object is seen.
     pub(super) stale_looks: u32,
-    /// Which checksum is said: none, of all bytes, of the parts.
+    /// The checksum that is returned: 0 none, 1 over all bytes, 2 over the parts.
     pub(super) checksum: u64,
 }
 
 impl Objects {
-    /// How often this was asked for before.
+    /// Returns how many times this request was made before.
     pub(super) fn attempt(&mut self, place: u64) -> u32 {
         let attempts = self.attempts.entry(place).or_default();
         *attempts += 1;
         *attempts - 1
     }
 
-    /// The object as a look sees it, which may be the one before.
+    /// Returns the object as seen by a request; it may be the old one.
     pub(super) fn seen(&mut self, key: &str) -> Option<Object> {
         if let Some((old, left)) = self.old.get_mut(key)
             && *left > 0
@@ -154,7 +155,7 @@ impl Objects {
         Ok(Receipt { etag: Some(etag), checksums })
     }
 
-    /// The parts of an upload; `says_crcs`: with their checksums.
+    /// Lists the parts of an upload; with `says_crcs`, including their checksums.
     pub(super) fn list_parts(
         &self,
         upload: &str,
@@ -170,7 +171,7 @@ impl Objects {
         Ok(listed.collect())
     }
 
-    /// Puts the parts together as S3 does; `is_lenient`: those that are there.
+    /// Puts the parts together like S3. With `is_lenient`, uses only the existing parts.
     pub(super) fn complete(
         &mut self,
         number: &str,

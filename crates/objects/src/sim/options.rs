@@ -4,55 +4,55 @@ use crate::failure::Reason;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-/// What is asked of a store.
+/// The kinds of requests to a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StoreCall {
-    /// Length and version of an object.
+    /// Requests length and version of an object.
     Head,
-    /// A range of one.
+    /// Reads a range of an object.
     GetRange,
-    /// A whole object is sent.
+    /// Sends a whole object.
     Put,
-    /// An upload begins.
+    /// Begins an upload.
     CreateMultipart,
-    /// A part is sent.
+    /// Sends a part.
     PutPart,
-    /// The parts of an upload are listed.
+    /// Lists the parts of an upload.
     ListParts,
-    /// An upload ends.
+    /// Completes an upload.
     Complete,
-    /// An upload is given up.
+    /// Aborts an upload.
     Abort,
-    /// An object is removed.
+    /// Removes an object.
     Remove,
-    /// Objects or uploads are listed.
+    /// Lists objects or uploads.
     List,
 }
 
-/// Calls that fail for good.
+/// Requests that fail permanently.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StoreFault {
-    /// Which.
+    /// The kind of request.
     pub call: StoreCall,
-    /// Why. A passing reason fails each attempt.
+    /// The reason. A passing reason fails every attempt.
     pub reason: Reason,
-    /// Share of the objects, parts or ranges that it meets (0 to 1).
+    /// Share of the objects, parts or ranges that are affected (0 to 1).
     pub chance: f64,
 }
 
-/// How a store lies.
+/// How a store misbehaves without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreTrouble {
-    /// It takes a part and loses it: it says so when the parts are put together.
+    /// It loses a part that it has taken, and reports that when the parts are put together.
     LosePart,
-    /// It loses a part, and puts the others together without a word.
+    /// It loses a part, and silently puts the others together.
     CompleteWithoutPart,
-    /// It keeps other bytes than it was sent, and computes no checksum. Its tags show it. Where
-    /// they say nothing of the content, only a reader of the bytes can notice it.
+    /// It stores other bytes than it was sent, and computes no checksum. Its tags reveal it. If
+    /// tags don't depend on the content, only reading the bytes reveals it.
     FlipBit,
-    /// The same when it puts parts together.
+    /// It stores other bytes when it puts parts together.
     FlipWhole,
-    /// It announces half an object's length.
+    /// It reports half of an object's length.
     ShortLength,
 }
 
@@ -62,25 +62,24 @@ pub struct StoreOptions {
     /// Decides everything that is random.
     pub seed: u64,
     /// Share of requests (0 to 0.9) that fail for a passing reason: errors of the store, requests
-    /// for patience, no connection, no answer. Of those that change something, half are done all
-    /// the same.
+    /// to wait, no connection, no answer. Half of those that change something are carried out
+    /// nevertheless.
     pub passing: f64,
-    /// Share of answers (0 to 0.9) with fewer bytes than were asked for, or more, or whose
-    /// connection ends.
+    /// Share of answers (0 to 0.9) with too few or too many bytes, or whose connection ends early.
     pub bad_bodies: f64,
-    /// An object that was just written is seen only when it has been asked for a few times.
+    /// If set, a new object is seen only after a few requests for it.
     pub is_stale: bool,
-    /// Tags say nothing of the content.
+    /// If set, tags don't depend on the content.
     pub has_opaque_tags: bool,
-    /// What an object is marked with is kept.
+    /// If set, the marks of objects are kept.
     pub keeps_marks: bool,
-    /// Longest time that a request takes.
+    /// Maximum time that a request takes.
     pub delay_max: Duration,
-    /// What fails for good.
+    /// Permanent failures.
     pub faults: Vec<StoreFault>,
-    /// How it lies.
+    /// How the store misbehaves without an error.
     pub trouble: Option<StoreTrouble>,
-    /// Least bytes of a part that isn't the last one.
+    /// Minimum size in bytes of a part, except for the last one.
     pub part_bytes_min: u64,
 }
 
@@ -102,7 +101,7 @@ impl Default for StoreOptions {
 }
 
 impl StoreOptions {
-    /// Ordinary adversity that every caller must cope with.
+    /// Returns options with ordinary failures that every caller must handle.
     pub fn rough(seed: u64) -> StoreOptions {
         StoreOptions {
             seed,
@@ -110,13 +109,15 @@ impl StoreOptions {
             bad_bodies: 0.25,
             is_stale: seed & 1 == 0,
             has_opaque_tags: seed & 2 == 0,
-            // Without either nobody can know whose object it is.
+            // Without either it can't be known who wrote an object.
             keeps_marks: seed & 6 != 6,
             delay_max: Duration::from_micros(200),
             ..StoreOptions::default()
         }
     }
 
+    /// Checks the options.
+    ///
     /// # Panics
     /// If a share is out of its range.
     pub(super) fn check(&self) {
@@ -125,7 +126,7 @@ impl StoreOptions {
         }
     }
 
-    /// The reason for which a call fails, and whether it is done all the same.
+    /// Returns the reason for which a call fails, and whether it is carried out nevertheless.
     pub(super) fn failure(
         &self,
         call: StoreCall,
@@ -142,7 +143,7 @@ impl StoreOptions {
         if share(dice) >= self.passing {
             return None;
         }
-        // Without a connection nothing is done.
+        // Without a connection it isn't carried out.
         Some(match dice % 5 {
             0 => (Reason::Unreachable, false),
             1 => (Reason::Unavailable, false),
@@ -156,7 +157,7 @@ impl StoreOptions {
         self.delay_max.mul_f64(share(self.hash(&(0xde, call, place, attempt))))
     }
 
-    /// A number from the seed and the words.
+    /// Returns a hash of the seed and `words`.
     pub(super) fn hash(&self, words: &impl Hash) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.seed, words).hash(&mut hasher);
@@ -164,7 +165,7 @@ impl StoreOptions {
     }
 }
 
-/// A hash as a number from 0 to 1.
+/// Converts a hash to a number from 0 to 1.
 pub(super) fn share(hash: u64) -> f64 {
     (hash >> 11) as f64 / (1u64 << 53) as f64
 }

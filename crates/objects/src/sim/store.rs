@@ -17,10 +17,10 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-/// Few, so that lists have several pages.
+/// A small number, so that lists have several pages.
 const PAGE_OBJECTS: usize = 2;
 
-/// A store in memory, in which things go wrong as its options say. All buckets exist in it.
+/// A store in memory that fails as its options say. All buckets exist in it.
 #[derive(Debug)]
 pub struct SimStore {
     options: StoreOptions,
@@ -29,7 +29,7 @@ pub struct SimStore {
 }
 
 impl SimStore {
-    /// An empty store.
+    /// Creates an empty store.
     ///
     /// # Panics
     /// If a share in the options is out of its range.
@@ -38,7 +38,7 @@ impl SimStore {
         SimStore { options, objects: Mutex::default(), requests: Mutex::default() }
     }
 
-    /// Creates or replaces an object, as another program might; everybody sees it at once.
+    /// Creates or replaces an object, as another program might. It is visible at once.
     pub fn put_object(&self, url: &str, bytes: impl Into<Vec<u8>>) {
         let style = Style { stale_looks: 0, ..self.style(0) };
         self.objects.lock().put(url, Bytes::from(bytes.into()), None, style);
@@ -49,22 +49,22 @@ impl SimStore {
         self.objects.lock().objects.remove(url);
     }
 
-    /// The bytes of an object, if there is one.
+    /// Returns the bytes of an object, if it exists.
     pub fn object(&self, url: &str) -> Option<Bytes> {
         self.objects.lock().objects.get(url).map(|object| object.bytes.clone())
     }
 
-    /// How often this was asked for so far.
+    /// Returns the number of requests of this kind so far.
     pub fn requests(&self, call: StoreCall) -> u64 {
         self.requests.lock().get(&call).copied().unwrap_or_default()
     }
 
-    /// The URLs of all objects, sorted.
+    /// Returns the URLs of all objects, sorted.
     pub fn urls(&self) -> Vec<PathBuf> {
         self.objects.lock().objects.keys().map(PathBuf::from).collect()
     }
 
-    /// Has `change` do something to the parts of all uploads to this URL, as another program might.
+    /// Lets `change` modify the parts of all uploads to this URL, as another program might.
     pub fn change_parts(&self, url: &str, mut change: impl FnMut(&mut BTreeMap<u32, Bytes>)) {
         let mut objects = self.objects.lock();
         let uploads = objects.uploads.iter().filter(|(_, upload)| upload.key == url);
@@ -96,19 +96,19 @@ impl SimStore {
         self.objects.lock().uploads.retain(|_, upload| upload.key != url);
     }
 
-    /// How many uploads are under way.
+    /// Returns the number of uploads under way.
     pub fn uploads(&self) -> usize {
         self.objects.lock().uploads.len()
     }
 
-    /// Bytes of parts whose uploads are under way: what is paid for and seen by nobody.
+    /// Returns the bytes of parts whose uploads are under way: they cost money and are invisible.
     pub fn upload_bytes(&self) -> u64 {
         let objects = self.objects.lock();
         let parts = objects.uploads.values().flat_map(|upload| upload.parts.values());
         parts.map(|(bytes, _, _)| bytes.len() as u64).sum()
     }
 
-    /// How a new object is tagged and seen.
+    /// Returns how a new object is tagged and seen.
     fn style(&self, place: u64) -> Style {
         let dice = self.options.hash(&(0x57, place));
         let stale_looks = if self.options.is_stale { (dice % 4) as u32 } else { 0 };
@@ -123,12 +123,12 @@ impl SimStore {
         }
     }
 
-    /// What is asked for, as a number.
+    /// Returns a number for an object and one of its parts or ranges.
     fn place(&self, object: &Location, number: u64) -> u64 {
         self.options.hash(&(object, number))
     }
 
-    /// One request: fails as the options say, before it is done or after.
+    /// Makes one request. It fails as the options say, before or after it was carried out.
     fn request<T>(
         &self,
         call: StoreCall,
@@ -152,14 +152,14 @@ impl SimStore {
         }
     }
 
-    /// Whether the store loses this part.
+    /// Returns whether the store loses this part.
     fn loses(&self, place: u64) -> bool {
         use StoreTrouble::{CompleteWithoutPart, LosePart};
         matches!(self.options.trouble, Some(LosePart | CompleteWithoutPart))
             && self.options.hash(&(0x105e, place)).is_multiple_of(2)
     }
 
-    /// Takes bytes as a store does: a copy, if their checksum is right.
+    /// Takes bytes as a store does: returns a copy if their checksum is right.
     fn take(&self, payload: &Payload) -> Result<Bytes, Failure> {
         if crc32fast::hash(&payload.bytes) != payload.crc {
             return Err(Failure::new(Reason::Cut, "400 BadDigest"));
@@ -296,7 +296,7 @@ impl Client for SimStore {
         self.request(StoreCall::Remove, self.place(object, 0), |objects, _| {
             let key = object.text();
             match objects.objects.get(&key) {
-                // As S3, which removes what isn't there.
+                // Like S3, which reports success for a missing object.
                 None => Ok(()),
                 Some(there) if there.info().version.agrees_with(version) => {
                     objects.objects.remove(&key);
@@ -363,7 +363,7 @@ fn no_object() -> Failure {
     Failure::new(Reason::NoObject, "404 NoSuchKey")
 }
 
-/// An answer that comes in pieces, and may be none.
+/// An answer that arrives in pieces, and may be bad.
 struct SimBody {
     pieces: VecDeque<Bytes>,
     is_cut: bool,

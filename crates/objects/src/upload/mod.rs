@@ -1,4 +1,4 @@
-//! An output: an object that appears under its key whole and at once, or not at all.
+//! An output: an object that appears under its key complete and at once, or not at all.
 //!
 //! ```text
 //!  submit, in any order     parts in memory          on the way            in the store
@@ -8,29 +8,29 @@
 //!            ─ publish ───> | 5: the last, cut | ─────────> put part 5 ──> part 5 ┘
 //! ```
 //!
-//! A write is copied to the part where it belongs, and completed at once: what goes wrong with a
-//! part later fails the writes that come then, or `publish`. A part is sent when all of its pages
-//! are there and a later part has begun: so the last one, which `publish` cuts to the exact length,
-//! is never sent too early.
+//! A write is copied to its part and completed at once. A later failure of the part fails later
+//! writes, or `publish`. A part is sent when all of its pages are there and a later part has begun.
+//! So the last part, which `publish` cuts to the exact length, is never sent too early.
 //!
 //! **No writer waits for ever.** A write waits only if all memory is taken by parts that wait, too,
-//! or are on the way; what is on the way becomes free. A part that waits has a page and lacks one.
-//! The page that it lacks is in no write that was submitted, for a write whose part is open never
-//! waits. So it belongs to a range that a writer is still filling, by ascending offsets, or to the
-//! page that such a range shares with a neighbour, or to a range that nobody has begun. Of a range
-//! that is being filled that can be three parts: the one where it begins, the one where its writer
-//! stands, and the one where it ends (inside, nothing behind the writer is missing and nothing
-//! before him is there). Beyond all ranges it is one, and one more is the last part, which is not
-//! sent though it is full. That makes at most `3 * writers + 2`, and there is memory for one more.
+//! or are being sent; parts being sent become free. A waiting part has at least one page and lacks
+//! at least one. No submitted write has the missing page, because a write whose part is open never
+//! waits. So the missing page belongs to a range that a writer is still filling, by ascending
+//! offsets, or to a page that such a range shares with a neighbour, or to a range that no writer
+//! has begun. A range that is being filled can account for three waiting parts: the part where it
+//! begins, the part where its writer is, and the part where it ends (between these, no page up to
+//! the writer is missing and no page after it is there). All other ranges account for one. One more
+//! is the last part, which is not sent although it is full. That is at most `3 * writers + 2`, and
+//! there is memory for one more.
 //!
-//! A persistent output (`resume`) begins its upload at once and leaves it as it is when the process
-//! ends. A later process that goes on with it fills the part in which it begins only from there on,
-//! which is less to wait for.
+//! A persistent output (`resume`) begins its upload at once and leaves it in the store when the
+//! process ends. A later process that continues it fills its first part only from its starting
+//! offset, so fewer pages can be missing.
 //!
-//! Whether the store has what was sent is compared with what it says of each part and of the object
-//! (`checksums`), and by reading the object back where that is asked for (`read_back`).
+//! The store's content is checked by comparing the sent data with the store's checksums of each
+//! part and of the object (`checksums`), and by reading the object back if requested (`read_back`).
 //!
-//! Not a file: what was written can't be read, or written again once its part was sent.
+//! Unlike a file, it can't be read, and a part can't be written again once it was sent.
 
 mod abandon;
 mod part;

@@ -1,21 +1,21 @@
-//! A part of an output while it is filled: its memory, and which of its pages are there.
+//! A part of an output while it is filled: its memory, and which of its pages have arrived.
 
 use bytes::Bytes;
 use std::ops::Range;
 use xsort_disk::{ALIGNMENT, Lease};
 
-/// The bytes of a write that go to one part.
+/// The bytes of a write that belong to one part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// The part, from 0 on.
+    /// The number of the part, from 0.
     pub(super) part: u64,
-    /// Where in the part.
+    /// The offset in the part, in bytes.
     pub(super) start: usize,
-    /// Which bytes of the write.
+    /// The range of the write's bytes.
     pub(super) bytes: Range<usize>,
 }
 
-/// Cuts a write where parts meet.
+/// Divides a write at the boundaries of parts.
 pub(super) fn pieces(part_bytes: u64, offset: u64, bytes: usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut done = 0;
@@ -30,25 +30,25 @@ pub(super) fn pieces(part_bytes: u64, offset: u64, bytes: usize) -> Vec<Piece> {
     pieces
 }
 
-/// A part that isn't sent yet.
+/// A part that has not been sent yet.
 pub(super) struct PartBuffer {
     memory: Lease,
-    /// A bit for each page that is there.
+    /// One bit for each page that has arrived.
     pages: Vec<u64>,
-    /// How many pages aren't.
+    /// Number of missing pages.
     missing: usize,
-    /// The first page that is expected: those before are in the store, and not here.
+    /// The first expected page: earlier pages are in the store, and not here.
     first: usize,
 }
 
 impl PartBuffer {
-    /// `start`: where in the part the first byte is that will come.
+    /// Creates a buffer. `start` is the offset in the part of the first byte that will arrive.
     pub(super) fn new(memory: Lease, part_bytes: usize, start: usize) -> PartBuffer {
         let (pages, first) = (part_bytes / ALIGNMENT, start / ALIGNMENT);
         PartBuffer { memory, pages: vec![0; pages.div_ceil(64)], missing: pages - first, first }
     }
 
-    /// Takes whole pages.
+    /// Copies whole pages.
     pub(super) fn fill(&mut self, start: usize, bytes: &[u8]) {
         self.memory[start..start + bytes.len()].copy_from_slice(bytes);
         for page in start / ALIGNMENT..(start + bytes.len()) / ALIGNMENT {
@@ -62,20 +62,20 @@ impl PartBuffer {
         self.missing == 0
     }
 
-    /// The first of the pages that hold the first `bytes` bytes that isn't there.
+    /// Returns the first missing page of the first `bytes` bytes.
     pub(super) fn first_missing(&self, bytes: usize) -> Option<usize> {
         let pages = self.first..bytes.div_ceil(ALIGNMENT);
         pages.into_iter().find(|page| self.pages[page / 64] & (1 << (page % 64)) == 0)
     }
 
-    /// The first `bytes` bytes. Once nobody has them any more, the memory returns to its pool, and
-    /// `when_free` is called.
+    /// Returns the first `bytes` bytes. When the last reference to them is dropped, the memory
+    /// returns to its pool, and `when_free` is called.
     pub(super) fn into_bytes(self, bytes: usize, when_free: WhenFree) -> Bytes {
         Bytes::from_owner(Sent { memory: Some(self.memory), bytes, when_free })
     }
 }
 
-/// What is done when the memory of a part is free again, on whichever thread lets go of it.
+/// Called when a part's memory is free again, on the thread that drops it.
 pub(super) type WhenFree = Box<dyn Fn() + Send + Sync>;
 
 /// Memory that is being sent.

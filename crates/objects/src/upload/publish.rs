@@ -1,4 +1,4 @@
-//! The end of an output: all parts become the object, or none is left.
+//! The end of an output: all parts become the object, or none remains.
 
 use super::state::{State, UploadNumber};
 use super::under_way::Upload;
@@ -12,26 +12,26 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use xsort_disk::{ALIGNMENT, Error, Operation};
 
-/// How often the store is asked to complete an upload while what answers says nothing of it.
+/// How often the store is asked to complete an upload while the answers are unclear.
 const UNCLEAR_MAX: u32 = 3;
-/// How often it is looked whether the object is there.
+/// How often to check whether the object exists.
 const LOOKS_MAX: u32 = 6;
-/// How long an upload that is given up waits for parts on the way: what arrives after the upload
-/// was aborted may stay.
+/// How long an abandoned upload waits for parts under way: a part that arrives after the upload was
+/// aborted may remain in the store.
 const PARTS_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// The last part, and what was sent before.
+/// The part that is left to send on publishing.
 enum Rest {
-    /// The object is sent in one request.
+    /// The whole object, sent in one request.
     Whole(Bytes),
-    /// It is a part like all others.
+    /// The last part, sent like all others.
     Part(u64, Bytes),
-    /// It was sent.
+    /// Nothing: all parts were sent.
     Nothing,
 }
 
 impl Upload {
-    /// Makes the object, of the first `bytes` bytes. If that fails, nothing is left of it.
+    /// Publishes the object with the first `bytes` bytes. If that fails, nothing of it remains.
     pub(crate) fn publish(self: &Arc<Self>, bytes: u64) -> Result<(), Error> {
         let published = self.finish(bytes);
         if published.is_err() {
@@ -50,7 +50,7 @@ impl Upload {
         let parts = self.await_parts(bytes)?;
         let number = self.number().map_err(fail)?;
         let receipt = match self.complete(&number, &parts) {
-            // A process before this one may have completed it, and died.
+            // An earlier process may have completed it, and died.
             Err(gave_up) if self.has_become_the_object(&gave_up, bytes, &parts) => None,
             completed => completed.map_err(fail)?,
         };
@@ -61,8 +61,8 @@ impl Upload {
         checked.map_err(fail)
     }
 
-    /// Whether what a store says of its bytes is enough to call them others than were sent: not
-    /// where they are read back.
+    /// Returns a failed comparison with the store's checksums as an error, unless the object is
+    /// read back, which then decides.
     fn is_other(&self, compared: Result<(), Failure>) -> Result<(), GaveUp> {
         match compared {
             Err(failure) if !self.verifies => Err(mismatch(&failure.detail)),
@@ -100,7 +100,7 @@ impl Upload {
         Ok(if is_whole { Rest::Whole(rest) } else { Rest::Part(last, rest) })
     }
 
-    /// Waits until all parts were sent. Returns them if they make up an object of so many bytes.
+    /// Waits until all parts were sent. Returns them if they form an object of `bytes` bytes.
     fn await_parts(&self, bytes: u64) -> Result<Vec<Part>, Error> {
         let mut state = self.state.lock();
         while state.sending > 0 && state.failure.is_none() {
@@ -127,13 +127,13 @@ impl Upload {
         Err(self.incomplete(end + (pages * ALIGNMENT) as u64))
     }
 
-    /// The caller has not written what he publishes.
+    /// Returns the error for publishing bytes that the caller has not written.
     fn incomplete(&self, offset: u64) -> Error {
         let gave_up = GaveUp::at_once(Reason::Unusable, "the output was never written here");
         gave_up.at_offset(Operation::Write, &self.location, offset)
     }
 
-    /// A small object, in one request.
+    /// Sends a small object in one request.
     fn put_whole(self: &Arc<Self>, bytes: Bytes) -> Result<(), GaveUp> {
         self.caller.pass(bytes.len() as u64);
         let payload = Payload::new(bytes);
@@ -146,11 +146,11 @@ impl Upload {
             let answer = answer.and_then(|it| self.believe(it, &payload, tries.attempts));
             match answer {
                 Ok(receipt) => break Some(receipt),
-                // It is there, and can't be sent again.
+                // The object exists, and can't be sent again.
                 Err(failure) if failure.reason == Reason::Damaged && self.is_new => {
                     return Err(mismatch(&failure.detail));
                 }
-                // An answer may have been lost: then the object is ours.
+                // An earlier answer may have been lost: then the object is ours.
                 Err(failure) if failure.reason == Reason::Exists && tries.attempts > 1 => {
                     break None;
                 }
@@ -167,12 +167,13 @@ impl Upload {
         let there = self.check_there(bytes, receipt.as_ref(), Some(&expected), &compare)?;
         let whole = Part { number: 1, bytes, etag: expected, crc };
         self.read_back(there.as_ref(), &[whole])?;
-        // It may have begun only to find out whether that is allowed, or to have a tag.
+        // The upload may have begun only to check permissions, or to get a tag.
         self.drop_parts();
         Ok(())
     }
 
-    /// Has the parts put together. `None`: it isn't known that it was this that did it.
+    /// Lets the store put the parts together. Returns `None` if it is not certain that this call
+    /// did it.
     fn complete(&self, number: &str, parts: &[Part]) -> Result<Option<Receipt>, GaveUp> {
         let mut tries = self.caller.tries();
         let mut unclear = 0;
@@ -181,14 +182,15 @@ impl Upload {
                 tries.attempt(|client| client.complete(&self.location, number, parts, self.is_new));
             match answer {
                 Ok(receipt) => return Ok(Some(receipt)),
-                // An answer may have been lost: then the upload is over, and the object there.
+                // An earlier answer may have been lost: then the upload is over, and the object
+                // exists.
                 Err(failure)
                     if tries.attempts > 1
                         && matches!(failure.reason, Reason::NoUpload | Reason::Exists) =>
                 {
                     return Ok(None);
                 }
-                // What answered says nothing of the upload: the store may answer the next time.
+                // The answer doesn't tell about the upload: the store may answer the next time.
                 Err(failure) if failure.reason == Reason::Unclear && unclear + 1 < UNCLEAR_MAX => {
                     unclear += 1;
                     tries.pause(Failure::new(Reason::Cut, failure.detail), &self.stop)?;
@@ -198,8 +200,8 @@ impl Upload {
         }
     }
 
-    /// Whether an upload that wasn't completed now is the object already: a persistent one that is
-    /// gone, or any of whose completion nothing was said.
+    /// Returns whether an upload that this call didn't complete has already become the object: a
+    /// persistent upload that is gone, or one whose completion got an unclear answer.
     fn has_become_the_object(&self, gave_up: &GaveUp, bytes: u64, parts: &[Part]) -> bool {
         match gave_up.failure.reason {
             Reason::NoUpload if self.is_persistent => {}
@@ -213,7 +215,7 @@ impl Upload {
         })
     }
 
-    /// Compares what the store has put together with what was sent.
+    /// Compares the object that the store has put together with the sent parts.
     fn check(
         self: &Arc<Self>,
         bytes: u64,
@@ -230,9 +232,9 @@ impl Upload {
         self.read_back(there.as_ref(), parts)
     }
 
-    /// Looks for the object until it is there. `expected`: the tag that it has where tags are of
-    /// the content; `compare`: what the store says of its bytes. If the store doesn't allow to
-    /// look, what it has said must be enough, and `None` is returned.
+    /// Requests the object's information until it exists. `expected` is its tag if tags depend on
+    /// the content, and `compare` checks the store's checksums. If the store doesn't allow the
+    /// request, its earlier answer must be sufficient, and `None` is returned.
     fn check_there(
         &self,
         bytes: u64,
@@ -274,20 +276,21 @@ impl Upload {
         }
     }
 
-    /// Whether an object is this output: by its mark, or by its tag in a store that keeps none.
+    /// Returns whether an object is this output: by its mark, or by its tag in a store without
+    /// marks.
     fn is_ours(&self, there: &ObjectInfo, said: Option<&str>, expected: Option<&str>) -> bool {
         let etag = there.version.etag.as_deref();
         match (&there.mark, said) {
             (Some(mark), _) => *mark == self.mark,
             (None, Some(said)) => etag == Some(said),
-            // Its answer was lost.
+            // The answer with the tag was lost.
             (None, None) => etag.is_some() && etag == expected,
         }
     }
 
-    /// Gives the output up, if it is not in place: nothing of it stays in the store, as far as the
-    /// store can be reached within seconds, unless it is persistent. Of several threads that do
-    /// this all wait until it is done: the process may end with any of them.
+    /// Abandons the output if it is not published. Unless it is persistent, nothing of it remains
+    /// in the store, if the store can be reached within seconds. If several threads call this, all
+    /// wait until it is done, because the process may end with any of them.
     pub(crate) fn give_up(self: &Arc<Self>) {
         if self.is_persistent {
             self.fail(GaveUp::at_once(Reason::Stopped, ""), 0);
@@ -297,7 +300,7 @@ impl Upload {
         }
     }
 
-    /// Nothing of what was sent stays in the store, as far as it can be reached within seconds.
+    /// Removes everything that was sent from the store, if it can be reached within seconds.
     fn drop_parts(self: &Arc<Self>) {
         if let Some(number) = self.end_sending() {
             self.abort(&number);
@@ -305,8 +308,8 @@ impl Upload {
         }
     }
 
-    /// Sends nothing more. Returns the number of the upload if there is one: then the caller aborts
-    /// it, and says so.
+    /// Stops sending. Returns the upload's number if there is an upload: then the caller must abort
+    /// it, and call [`has_aborted`](Upload::has_aborted).
     pub(super) fn end_sending(self: &Arc<Self>) -> Option<String> {
         self.fail(GaveUp::at_once(Reason::Stopped, ""), 0);
         let mut state = self.state.lock();
@@ -320,13 +323,13 @@ impl Upload {
         }
     }
 
-    /// The upload is over.
+    /// Records that the upload was aborted.
     pub(super) fn has_aborted(&self) {
         self.state.lock().is_aborting = false;
         self.changed.notify_all();
     }
 
-    /// Waits for what is on its way, and lets go of what isn't.
+    /// Waits for parts under way, and drops the others.
     fn await_requests(&self, state: &mut MutexGuard<'_, State>) {
         while state.sending > 0 || state.number == UploadNumber::Asked || state.is_aborting {
             if self.changed.wait_for(state, PARTS_TIME_MAX).timed_out() {
@@ -337,12 +340,12 @@ impl Upload {
     }
 }
 
-/// What a store said of an object that arrived damaged.
+/// Returns the store's message about an object that arrived damaged.
 fn damaged(failure: &Failure) -> Option<String> {
     (failure.reason == Reason::Damaged).then(|| failure.detail.clone())
 }
 
-/// What arrived damaged in one request is an object, whatever failed afterwards.
+/// If an object arrived damaged in one request, it exists, so that failure outweighs later ones.
 fn with_damage(gave_up: GaveUp, damage: Option<String>) -> GaveUp {
     match damage {
         Some(detail) => GaveUp { failure: Failure { reason: Reason::Mismatch, detail }, ..gave_up },

@@ -1,5 +1,5 @@
-//! An object that is read back once it is there: each part's bytes are compared with what was sent
-//! by their CRC-32, as many parts at once as there are connections.
+//! Reads a published object back: compares the CRC-32 of each part's bytes with that of the sent
+//! bytes, for as many parts at once as there are connections.
 
 use super::publish::mismatch;
 use super::under_way::Upload;
@@ -9,11 +9,11 @@ use crossbeam_channel::unbounded;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes of one answer at most: a store gives each request one machine.
+/// Maximum number of bytes of one answer: a store serves each request with one machine.
 pub(crate) const READ_BACK_BYTES: u64 = 16 << 20;
 
 impl Upload {
-    /// Reads the object of these parts, if that is asked for. `there`: which one it is.
+    /// Reads back the object with these parts, if requested. `there` identifies its version.
     pub(super) fn read_back(
         self: &Arc<Self>,
         there: Option<&ObjectInfo>,
@@ -41,7 +41,7 @@ impl Upload {
         results.iter().collect()
     }
 
-    /// Reads a range of the object, and fails if it has another CRC-32.
+    /// Reads a range of the object, and fails if its CRC-32 differs.
     fn compare(&self, there: &ObjectInfo, range: Range<u64>, crc: u32) -> Result<(), GaveUp> {
         let mut read = Read { hasher: crc32fast::Hasher::new(), offset: range.start };
         let mut tries = self.caller.tries();
@@ -65,15 +65,15 @@ impl Upload {
     }
 }
 
-/// What was read of a range.
+/// Progress of reading a range.
 struct Read {
     hasher: crc32fast::Hasher,
-    /// The next byte of the object.
+    /// The offset of the next byte.
     offset: u64,
 }
 
 impl Read {
-    /// Takes one answer, up to `end`.
+    /// Receives one answer, up to `end`.
     fn receive(
         &mut self,
         upload: &Upload,
@@ -86,7 +86,7 @@ impl Read {
         let mut body = client.get_range(&upload.location, &there.version, asked, &upload.stop)?;
         while let Some(bytes) = body.next(&upload.stop)? {
             if bytes.len() as u64 > end - self.offset {
-                // What it has too many may as well have come first.
+                // The surplus bytes may as well have come first.
                 (self.hasher, self.offset) = begun;
                 return Err(Failure::new(Reason::Cut, "an answer with more bytes than asked for"));
             }

@@ -1,16 +1,17 @@
 //! An output that outlives the process, and what an earlier process has sent of it.
 //!
 //! ```text
-//!            0       1       2       3        parts that the store has, and that are believed
-//!        |-------|-------|-------|-------|
-//!        |  not written again |  written again, compared, and not sent if they are equal
-//!                             ^ the caller goes on here, in a part that he can't write whole
+//!           0       1       2       3        verified parts in the store
+//!       |-------|-------|-------|-------|
+//!       |  not written again |  written again, compared, and sent only if they differ
+//!                            ^ the caller continues here, in a part that it can't write whole
 //! ```
 //!
-//! A part is believed if the store still has it as the caller's journal says: number, length, tag,
-//! and CRC-32 where the store knows that. What is written again has to have this CRC-32, too, or is
-//! sent once more. Of the part in which the caller goes on, whoever wants to know whether the store
-//! has it right knows the CRC-32s of its beginning, from that of everything before, and of its end.
+//! A part is accepted if the store still has it as the caller's journal says: number, length, tag,
+//! and CRC-32 if the store has that. Data written again must have this CRC-32, too; otherwise the
+//! part is sent again. For the part in which the caller continues, the CRC-32 of its beginning
+//! follows from the CRC-32 of all earlier bytes, and that of its end is computed, so the whole part
+//! can be checked.
 
 use super::state::{BegunPart, UploadNumber};
 use super::under_way::{NewUpload, Upload, look, new_mark};
@@ -25,11 +26,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use xsort_disk::{ALIGNMENT, Error, Operation, StoredPart};
 
-/// Digits of the mark in a tag; the upload's number follows.
+/// Number of digits of the mark in a tag; the upload's number follows.
 const MARK_DIGITS: usize = 32;
 
 impl Upload {
-    /// Begins an upload that stays until it is published or removed. Returns also its tag.
+    /// Begins an upload that stays until it is published or removed. Also returns its tag.
     pub(crate) fn create_persistent(
         caller: &Arc<Caller>,
         queue: Queue,
@@ -45,10 +46,10 @@ impl Upload {
         Ok((upload, tag))
     }
 
-    /// Goes on with the upload of this tag, of which an earlier process has `recorded` parts.
+    /// Continues the upload with this tag. An earlier process has `recorded` its parts.
     ///
     /// # Errors
-    /// `NotFound` if it is over.
+    /// `NotFound` if the upload is over.
     pub(crate) fn reopen(
         caller: &Arc<Caller>,
         queue: Queue,
@@ -64,7 +65,7 @@ impl Upload {
         let listed = caller.call(&Stop::default(), |client| client.list_parts(&location, number));
         let listed = match listed {
             Ok(listed) => listed,
-            // Who may write may not be allowed to look: then nothing can be believed.
+            // A user who may write may not be allowed to list: then no part is accepted.
             Err(gave_up) if gave_up.failure.reason == Reason::Denied => Vec::new(),
             Err(gave_up) => return Err(gave_up.at(Operation::Persist, &location)),
         };
@@ -77,8 +78,8 @@ impl Upload {
         Ok(upload)
     }
 
-    /// The parts that are in the store without a gap from the first one on, less the first `known`.
-    /// `None` if nobody can go on with it.
+    /// Returns the parts in the store, without a gap from the first one, but without the first
+    /// `known`. `None` if the upload can't be continued.
     pub(crate) fn stored_parts(&self, known: usize) -> Option<Vec<StoredPart>> {
         let state = self.state.lock();
         let stored = (known as u64..).map_while(|number| {
@@ -89,8 +90,8 @@ impl Upload {
         self.is_persistent.then(|| stored.collect())
     }
 
-    /// Whether the store has so many bytes of this CRC-32 from the beginning on. Then they need not
-    /// come again, and can't.
+    /// Returns whether the store has the first `bytes` bytes with this CRC-32. Then the caller need
+    /// not write them again, and must not.
     pub(crate) fn begins_with(&self, bytes: u64, crc: u32) -> Option<bool> {
         let mut state = self.state.lock();
         let (whole, rest) = (bytes / self.part_bytes, (bytes % self.part_bytes) as usize);
@@ -101,7 +102,8 @@ impl Upload {
             };
             before.combine(&crc32fast::Hasher::new_with_initial_len(*crc, *bytes));
         }
-        // What the CRC-32 of bytes behind others adds to that of the others.
+        // Combining with a CRC-32 of 0 shifts `before` over the rest. The CRC-32 of all bytes is
+        // that, XOR the CRC-32 of the rest.
         before.combine(&crc32fast::Hasher::new_with_initial_len(0, rest as u64));
         let begun = BegunPart { part: whole, bytes: rest, crc: crc ^ before.finalize() };
         let is_there = match rest {
@@ -117,10 +119,10 @@ impl Upload {
         self.is_persistent.then_some(is_there)
     }
 
-    /// The part as the store has it from an earlier process, if it is the same.
+    /// Returns the part that an earlier process has sent, if it is the same.
     ///
     /// # Errors
-    /// If it is another one, and only the store has its beginning.
+    /// If it differs, and only the store has its beginning.
     pub(super) fn stored_before(
         &self,
         part: u64,
@@ -145,7 +147,7 @@ impl Upload {
         }
     }
 
-    /// Has the store drop all that was sent.
+    /// Makes the store drop everything that was sent.
     pub(crate) fn remove(self: &Arc<Self>) -> Result<(), Error> {
         let Some(number) = self.end_sending() else { return Ok(()) };
         let aborted = self
@@ -158,7 +160,7 @@ impl Upload {
 }
 
 impl BegunPart {
-    /// The CRC-32 of the whole part, of which `bytes` holds the end in its place.
+    /// Returns the CRC-32 of the whole part. `bytes` holds only the part's end, at its offset.
     fn crc_with(&self, bytes: &[u8]) -> u32 {
         let end = bytes.get(self.bytes..).unwrap_or_default();
         let mut whole = crc32fast::Hasher::new_with_initial(self.crc);
@@ -168,8 +170,8 @@ impl BegunPart {
     }
 }
 
-/// The parts that the store has as they were recorded. Without a tag and a CRC-32 none can be
-/// distinguished from another one.
+/// Returns the parts that the store has as they were recorded. Parts without a tag and a CRC-32
+/// can't be distinguished from others and are left out.
 fn believed(
     recorded: &[StoredPart],
     listed: Vec<ListedPart>,

@@ -1,4 +1,4 @@
-//! Parts on their way to the store, and the upload that they belong to.
+//! Sends parts to the store, and begins and aborts the upload to which they belong.
 
 use super::abandon::{UploadUnderWay, leave};
 use super::part::PartBuffer;
@@ -11,11 +11,11 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// So often bytes are sent again that the store says are others, if they will be read back.
+/// How often bytes are sent again because the store's checksums differ, if they will be read back.
 const DOUBTS_MAX: u32 = 4;
 
 impl Upload {
-    /// Puts the parts that are full in the queue.
+    /// Puts the full parts in the queue.
     pub(super) fn send_full_parts(self: &Arc<Self>) {
         for (part, buffer) in self.state.lock().take_full() {
             let bytes = self.share(buffer, self.part_bytes as usize);
@@ -24,8 +24,8 @@ impl Upload {
         }
     }
 
-    /// The first bytes of a part, whose memory is free again when the last copy of this is gone:
-    /// that may be on a thread of the HTTP client, some time after its answer.
+    /// Returns the first bytes of a part. Its memory is free again when the last copy of them is
+    /// dropped, possibly on a thread of the HTTP client some time after its answer.
     pub(super) fn share(self: &Arc<Self>, buffer: PartBuffer, bytes: usize) -> Bytes {
         let (upload, queue) = (Arc::downgrade(self), self.queue.clone());
         let when_free = move || {
@@ -39,7 +39,7 @@ impl Upload {
         buffer.into_bytes(bytes, Box::new(when_free))
     }
 
-    /// Sends a part, now. What comes of it is in the state.
+    /// Sends a part now, and records the result in the state.
     pub(super) fn send(self: &Arc<Self>, part: u64, bytes: Bytes) {
         let length = bytes.len() as u64;
         let payload = Payload::new(bytes);
@@ -71,8 +71,8 @@ impl Upload {
         self.has_sent(part, sent);
     }
 
-    /// What a store says of bytes that it was sent, if they arrived. Where they will be read back,
-    /// it may be wrong about them several times.
+    /// Checks the store's checksums of sent bytes. If the object will be read back, they may differ
+    /// several times.
     pub(super) fn believe(
         &self,
         receipt: Receipt,
@@ -85,7 +85,7 @@ impl Upload {
         }
     }
 
-    /// Notes what came of a part.
+    /// Records the result of sending a part.
     fn has_sent(self: &Arc<Self>, part: u64, sent: Result<Part, GaveUp>) {
         let mut state = self.state.lock();
         state.sending -= 1;
@@ -102,7 +102,7 @@ impl Upload {
         }
     }
 
-    /// The number of the upload, which begins with the first part.
+    /// Returns the number of the upload, which begins with the first part.
     pub(super) fn number(&self) -> Result<String, GaveUp> {
         let stopped = || GaveUp::at_once(Reason::Stopped, "");
         {
@@ -137,7 +137,7 @@ impl Upload {
         begun
     }
 
-    /// Has the store drop all parts. If it doesn't within seconds, they stay.
+    /// Makes the store drop all parts. If that isn't possible within seconds, they remain.
     pub(super) fn abort(&self, number: &str) {
         let stop = Stop::default();
         let hurried = self.caller.hurried();

@@ -1,4 +1,4 @@
-//! What is known of an upload under way: its parts, and the writes that wait for memory.
+//! The state of an upload: its parts, and the writes that wait for memory.
 
 use super::part::{PartBuffer, Piece};
 use crate::client::Part;
@@ -17,7 +17,7 @@ pub(super) struct OpenPart {
 }
 
 impl OpenPart {
-    /// Copies pages; `false` if the part has been sent.
+    /// Copies pages. Returns `false` if the part has been sent.
     pub(super) fn fill(&self, start: usize, bytes: &[u8]) -> bool {
         let mut buffer = self.buffer.lock();
         let Some(buffer) = buffer.as_mut() else { return false };
@@ -30,7 +30,8 @@ impl OpenPart {
 }
 
 impl OpenPart {
-    /// The first page of the first `bytes` bytes that isn't there; behind them if all are.
+    /// Returns the first missing page of the first `bytes` bytes, or the page after them if none is
+    /// missing.
     pub(super) fn first_missing_page(&self, bytes: usize) -> usize {
         let buffer = self.buffer.lock();
         let missing = buffer.as_ref().and_then(|buffer| buffer.first_missing(bytes));
@@ -38,18 +39,18 @@ impl OpenPart {
     }
 }
 
-/// A write of which pieces are still to be copied.
+/// A write with pieces that are still to be copied.
 pub(super) struct WaitingWrite {
     pub(super) request: Request,
     pub(super) pieces: Vec<Piece>,
 }
 
-/// The number that the store gave the upload.
+/// The store's identifier of the upload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum UploadNumber {
     /// It has not begun.
     None,
-    /// A thread is asking for it.
+    /// A thread is requesting it.
     Asked,
     Known(String),
     /// It is over: completed or aborted.
@@ -61,39 +62,39 @@ pub(super) struct State {
     pub(super) number: UploadNumber,
     /// Parts that are being filled.
     pub(super) open: BTreeMap<u64, Arc<OpenPart>>,
-    /// The last part of which a page has come.
+    /// The last part that has a page.
     pub(super) last: Option<u64>,
     pub(super) waiting: Vec<WaitingWrite>,
-    /// How many parts are in the queue or on the way.
+    /// Number of parts in the queue or being sent.
     pub(super) sending: usize,
-    /// A thread has the store drop all parts.
+    /// True while a thread makes the store drop all parts.
     pub(super) is_aborting: bool,
-    /// The parts that left memory, and what the store has taken of them.
+    /// The parts that left memory, and the store's answers for them.
     pub(super) sent: BTreeMap<u64, Option<Part>>,
-    /// What an earlier process has sent, and the store has as it was sent. Not sent again if the
-    /// same bytes come.
+    /// Parts that an earlier process has sent and the store has unchanged. They are not sent again
+    /// if the same bytes are written.
     pub(super) stored: BTreeMap<u64, Part>,
     /// The part whose first bytes only the store has.
     pub(super) begun: Option<BegunPart>,
-    /// The first failure, and where in the object.
+    /// The first failure, and its offset in the object.
     pub(super) failure: Option<(GaveUp, u64)>,
 }
 
-/// A part that is in the store, and of which only the end will come once more.
+/// A part in the store of which only the end will be written again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BegunPart {
     pub(super) part: u64,
-    /// How many of its first bytes don't come.
+    /// Number of its first bytes that will not be written.
     pub(super) bytes: usize,
-    /// What their CRC-32 has to be.
+    /// Their expected CRC-32.
     pub(super) crc: u32,
 }
 
-/// Where a piece of a write goes.
+/// Where a piece of a write belongs.
 pub(super) enum Place {
-    /// To this part: the piece is the n-th.
+    /// To this open part; the number is the piece's index.
     Open(usize, Arc<OpenPart>),
-    /// The part of the n-th piece was sent.
+    /// The part of the piece with this index was sent.
     Sent(usize),
     /// There is no memory for a new part.
     NoMemory,
@@ -115,7 +116,7 @@ impl State {
         }
     }
 
-    /// A piece that can be copied now: first of all to a part that is open.
+    /// Returns a piece that can be copied now, preferably to an open part.
     pub(super) fn place(
         &mut self,
         pieces: &[Piece],
@@ -142,7 +143,7 @@ impl State {
         Place::Open(0, opened)
     }
 
-    /// Takes the parts that can be sent: full, and not the last one.
+    /// Takes the parts that can be sent: all full ones except the last one.
     pub(super) fn take_full(&mut self) -> Vec<(u64, PartBuffer)> {
         let Some(last) = self.last else { return Vec::new() };
         let full: Vec<u64> = self
@@ -154,7 +155,7 @@ impl State {
         full.into_iter().filter_map(|number| Some((number, self.take(number)?))).collect()
     }
 
-    /// Takes the memory of a part that is open, to send it.
+    /// Takes the memory of an open part, to send it.
     pub(super) fn take(&mut self, part: u64) -> Option<PartBuffer> {
         let buffer = self.open.remove(&part)?.buffer.lock().take()?;
         self.sent.insert(part, None);

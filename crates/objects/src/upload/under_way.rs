@@ -1,4 +1,4 @@
-//! An output from its creation on: writes become parts.
+//! An output from its creation on: writes are divided into parts.
 
 use super::abandon::{Abandon, UploadUnderWay, register};
 use super::part::pieces;
@@ -16,36 +16,37 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use xsort_disk::{BlockPool, Error, Operation, Request};
 
-/// An output that is not in place yet.
+/// An unpublished output.
 pub(crate) struct Upload {
     pub(super) location: Location,
     pub(super) caller: Arc<Caller>,
     pub(super) queue: Queue,
     pub(super) part_bytes: u64,
-    /// There must be no object already.
+    /// If set, there must be no object yet.
     pub(super) is_new: bool,
-    /// What the object is marked with, so that it is known again whatever answers were lost.
+    /// The object's mark, by which it is recognised even if answers were lost.
     pub(super) mark: String,
-    /// What was sent stays in the store until the object is there or the upload is removed.
+    /// If set, the sent parts stay in the store until the object is published or the upload is
+    /// removed.
     pub(super) is_persistent: bool,
-    /// The object that was there before, if one was and it could be looked at.
+    /// The version of the old object, if there was one and it could be inspected.
     pub(super) before: Option<Version>,
-    /// The object is read back once it is there.
+    /// If set, the object is read back after it was published.
     pub(super) verifies: bool,
-    /// The tags of all parts sent so far are the MD5s of what was sent.
+    /// True while the tags of all sent parts are the MD5s of their bytes.
     pub(super) tags_are_md5s: AtomicBool,
     memory: Arc<BlockPool>,
     output_bytes_max: u64,
-    /// Set when it fails or is given up: what is under way is of no use.
+    /// Set on failure or when the output is abandoned: requests under way are no longer needed.
     pub(super) stop: Stop,
     pub(super) state: Mutex<State>,
-    /// A part was sent, or the number came.
+    /// Signalled when a part was sent, or the upload's number has arrived.
     pub(super) changed: Condvar,
 }
 
 impl Upload {
-    /// Nothing is sent yet, but the store is asked: for what has no bucket, and for credentials
-    /// that are none.
+    /// Creates an output. Sends no data yet, but makes a request, which detects a missing bucket
+    /// and invalid credentials.
     pub(crate) fn create(
         caller: &Arc<Caller>,
         queue: Queue,
@@ -56,14 +57,14 @@ impl Upload {
         let new = NewUpload { mark: new_mark(), is_persistent: false, before };
         let upload = Upload::new(caller, queue, location, settings, new)?;
         if !is_allowed {
-            // Then the beginning of the upload tells.
+            // Then beginning the upload checks the permissions.
             let begun = upload.number();
             begun.map_err(|gave_up| gave_up.at(Operation::Create, &upload.location))?;
         }
         Ok(upload)
     }
 
-    /// An upload of which nothing was sent yet.
+    /// Creates an upload for which no data was sent yet.
     pub(super) fn new(
         caller: &Arc<Caller>,
         queue: Queue,
@@ -94,12 +95,12 @@ impl Upload {
         Ok(upload)
     }
 
-    /// Where it is to appear.
+    /// Returns the location of the output.
     pub(crate) fn location(&self) -> &Location {
         &self.location
     }
 
-    /// Refuses a length that has too many parts.
+    /// Fails if a length needs too many parts.
     pub(crate) fn check_length(&self, operation: Operation, bytes: u64) -> Result<(), Error> {
         if bytes <= self.output_bytes_max {
             return Ok(());
@@ -112,7 +113,7 @@ impl Upload {
         Err(Failure::new(Reason::Unusable, text).at(operation, &self.location))
     }
 
-    /// Does a write that was submitted: completes it now if there is memory, else when there is.
+    /// Carries out a submitted write: completes it now if there is memory, otherwise when there is.
     pub(crate) fn write(self: &Arc<Self>, request: Request) {
         let end = request.offset + request.bytes as u64;
         if let Err(error) = self.check_length(Operation::Write, end) {
@@ -122,7 +123,7 @@ impl Upload {
         self.place(WaitingWrite { request, pieces });
     }
 
-    /// Copies what can be copied of a write, and completes it or lets it wait.
+    /// Copies as much of a write as possible, and completes it or lets it wait.
     fn place(self: &Arc<Self>, mut write: WaitingWrite) {
         while !write.pieces.is_empty() {
             let mut state = self.state.lock();
@@ -144,19 +145,19 @@ impl Upload {
                 let error = self.refuse_again(piece.part);
                 return write.request.complete(Err(error));
             }
-            // This one, or the one before, which is the last one no more.
+            // This part, or the previous one, which is no longer the last.
             self.send_full_parts();
         }
         write.request.complete(Ok(()));
     }
 
-    /// The error of everything after the first failure.
+    /// Returns the error for everything after the first failure.
     pub(super) fn failed(&self, state: &State) -> Option<Error> {
         let (gave_up, offset) = state.failure.as_ref()?;
         Some(gave_up.at_offset(Operation::Write, &self.location, *offset))
     }
 
-    /// There may be memory again: tries all writes that wait.
+    /// Tries all waiting writes, because there may be memory again.
     pub(super) fn place_waiting(self: &Arc<Self>) {
         let mut waiting = std::mem::take(&mut self.state.lock().waiting);
         waiting.sort_by_key(|write| write.request.offset);
@@ -165,7 +166,7 @@ impl Upload {
         }
     }
 
-    /// Bytes came for a part that is in the store already.
+    /// Returns the error for bytes of a part that was already sent.
     fn refuse_again(self: &Arc<Self>, part: u64) -> Error {
         let text = "bytes came again that were sent already; an object can't be written twice";
         let gave_up = GaveUp::at_once(Reason::Unusable, text);
@@ -175,7 +176,7 @@ impl Upload {
         error
     }
 
-    /// Fails all writes from now on, and cuts short what is under way.
+    /// Fails all later writes, and cancels requests under way.
     pub(super) fn fail(self: &Arc<Self>, gave_up: GaveUp, offset: u64) {
         let waiting = {
             let mut state = self.state.lock();
@@ -190,22 +191,22 @@ impl Upload {
     }
 }
 
-/// What distinguishes an upload from others.
+/// The properties that distinguish an upload from others.
 pub(super) struct NewUpload {
     pub(super) mark: String,
     pub(super) is_persistent: bool,
     pub(super) before: Option<Version>,
 }
 
-/// What a look at an output's place has shown.
+/// The result of inspecting an output's location.
 pub(super) struct Looked {
-    /// Whether looking is allowed.
+    /// Whether inspecting it is allowed.
     is_allowed: bool,
-    /// The object that is there.
+    /// The version of the object there.
     pub(super) before: Option<Version>,
 }
 
-/// Looks at what is there: fails if nothing can be written there, or must not be.
+/// Inspects a location. Fails if no object can be written there, or must not be.
 pub(super) fn look(
     caller: &Caller,
     location: &Location,
@@ -224,7 +225,7 @@ pub(super) fn look(
         Err(gave_up) if gave_up.failure.reason == Reason::NoObject => {
             Ok(Looked { is_allowed: true, before: None })
         }
-        // Who may write may not be allowed to look.
+        // A user who may write may not be allowed to read.
         Err(gave_up) if gave_up.failure.reason == Reason::Denied => {
             Ok(Looked { is_allowed: false, before: None })
         }
@@ -232,7 +233,7 @@ pub(super) fn look(
     }
 }
 
-/// A number that nobody else has, in hexadecimal digits.
+/// Returns a unique random number in hexadecimal digits.
 pub(super) fn new_mark() -> String {
     let half = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", half(), half())

@@ -1,4 +1,4 @@
-//! Where splitters lie in sorted data, by binary search over its bytes.
+//! Finds the positions of splitters in sorted data, by binary search over its bytes.
 
 use crate::cutting::{Ranges, sum_ranges};
 use crate::error::Error;
@@ -15,7 +15,7 @@ use xsort_disk::Operation;
 use xsort_extsort::LinesReport;
 use xsort_extsort::variable::LineKernels;
 
-/// Bytes that are read at once.
+/// Number of bytes per read.
 const LOOK_BYTES: usize = 4 << 10;
 
 /// Sorted data, whose records end with `end`.
@@ -25,7 +25,7 @@ struct Data {
     end: u8,
 }
 
-/// Finds the splitters in a sorted slice, and sums what lies between them.
+/// Finds the splitters in a sorted slice, and sums the ranges between them.
 pub(crate) fn cut_data(
     (job, splitters): (&Job, &Splitters),
     slice: &Slice,
@@ -41,7 +41,7 @@ pub(crate) fn cut_data(
     sum_ranges(data, Framing::End(end), &cuts, job.parts, means)
 }
 
-/// Compares what was sorted with what was read back.
+/// Compares the sorted records with those read back.
 pub(crate) fn check_written(report: &LinesReport, cut: &Ranges, data: &Path) -> Result<(), Error> {
     let sorted = (report.lines, report.checksum.unwrap_or(cut.hash));
     let read = (cut.checksum.records(), cut.hash);
@@ -60,7 +60,7 @@ pub(crate) fn check_written(report: &LinesReport, cut: &Ranges, data: &Path) -> 
 }
 
 impl Data {
-    /// Where the records begin that don't lie below a splitter.
+    /// Returns the offset of the first record that doesn't lie below a splitter.
     fn cut(&self, splitter: &Splitter, slice: &Slice, order: &dyn LineKernels) -> io::Result<u64> {
         let below = self.bound(order, &splitter.key.0, Ordering::is_lt)?;
         let up_to = self.bound(order, &splitter.key.0, Ordering::is_le)?;
@@ -68,7 +68,7 @@ impl Data {
         self.record_begin(wanted)
     }
 
-    /// Where the records begin that aren't before `key`, as `is_before` has it.
+    /// Returns the offset of the first record that isn't before `key`, according to `is_before`.
     fn bound(
         &self,
         order: &dyn LineKernels,
@@ -76,7 +76,8 @@ impl Data {
         is_before: fn(Ordering) -> bool,
     ) -> io::Result<u64> {
         let mut comparer = order.comparer();
-        // A record begins at `low`, and all before it are; none that begins from `high` on is.
+        // A record begins at `low`, and all records in front of it are before the key; no record
+        // that begins at or after `high` is.
         let (mut low, mut high) = (0, self.bytes);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -94,7 +95,8 @@ impl Data {
         Ok(low)
     }
 
-    /// The first offset from `at` on at which a record begins; the data's length if there is none.
+    /// Returns the first offset from `at` on at which a record begins; the data's length if there
+    /// is none.
     fn record_begin(&self, at: u64) -> io::Result<u64> {
         if at == 0 || at >= self.bytes {
             return Ok(at);
@@ -113,7 +115,7 @@ impl Data {
         }
     }
 
-    /// The record at `begin`, without the byte that ends it.
+    /// Returns the record at `begin`, without the byte that ends it.
     fn record(&self, begin: u64) -> io::Result<Vec<u8>> {
         let mut record = Vec::new();
         let mut look = [0; LOOK_BYTES];

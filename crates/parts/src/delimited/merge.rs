@@ -1,9 +1,9 @@
-//! Merging ranges of sorted data by the engine of lines. What comes of each range, and what goes
-//! out, is counted and summed.
+//! Merges ranges of sorted data with the engine of lines. The input from each range and the output
+//! are counted and summed.
 //!
-//! Of each range that is being merged some blocks are read ahead. Where the budget has no room for
-//! those of all ranges, the engine merges neighbours to scratch first, and a range is opened when
-//! its turn comes.
+//! For each range that is being merged some blocks are read ahead. If the budget has no room for
+//! the blocks of all ranges, the engine first merges neighbouring ranges to scratch, and each range
+//! is opened when its turn comes.
 
 use crate::error::Error;
 use crate::means::Means;
@@ -21,30 +21,30 @@ use xsort_extsort::variable::{
 use xsort_extsort::{LinesOptions, merge_lines};
 use xsort_records::Checksum;
 
-/// From so many bytes on all threads merge.
+/// From this many bytes on all threads merge.
 const SEQUENTIAL_BYTES_MAX: u64 = 64 << 20;
-/// Blocks that are read ahead of a range.
+/// Number of blocks that are read ahead of a range.
 const BLOCKS: usize = 2;
-/// The largest and the smallest of them.
+/// The maximum and minimum size of a block.
 const BLOCK_BYTES_MAX: u64 = 512 << 10;
 const BLOCK_BYTES_MIN: u64 = 16 << 10;
-/// These take so much of the memory, the rest is for merging.
+/// Blocks take one in `READ_SHARE` bytes of the memory; the rest is for merging.
 const READ_SHARE: u64 = 4;
-/// What the engine needs at least for a block, and for all else.
+/// Minimum memory of the engine for a block, and for everything else.
 const ENGINE_BYTES_MIN: u64 = 8 << 10;
 const MERGE_BYTES_MIN: u64 = 4 << 20;
-/// What it takes at most for a range that it merges, and has for one whose turn will come.
+/// Maximum memory of the engine for a range being merged, and its memory for a waiting range.
 const ENGINE_BYTES_MAX: u64 = 64 << 10;
 const WAITING_BYTES: u64 = 1 << 10;
-/// Steps in which the least budget is looked for.
+/// Step by which the minimum budget is searched.
 const MEMORY_STEP: u64 = 1 << 20;
-/// Bytes of the first record and the last that are kept, as of a key in a sample.
+/// Maximum number of bytes that are kept of the first and last record, and of a key in a sample.
 pub(crate) const KEPT_BYTES: usize = 64 << 10;
 
-/// The first error of a range: what the engine makes of it says less.
+/// The first error of a range. The engine's own error would say less.
 type Fault = Arc<Mutex<Option<Error>>>;
 
-/// A range, opened by its first read and compared with its entry at its end.
+/// A range that is opened by its first read and compared with its entry at its end.
 struct CheckedRead {
     disk: Arc<dyn Disk>,
     range: MergeRange,
@@ -57,12 +57,12 @@ struct CheckedRead {
 enum State {
     Waiting,
     Open(Box<RangeRead>),
-    /// All of it has come. It takes no memory any more.
+    /// The range was read completely and takes no more memory.
     Over,
 }
 
 impl CheckedRead {
-    /// Opens it before its first read.
+    /// Opens the range before its first read.
     fn open(&mut self) -> Result<(), Error> {
         let place = (self.range.entry.offset, self.range.entry.bytes);
         let blocks = (BLOCKS, self.block_bytes);
@@ -99,7 +99,7 @@ impl Read for CheckedRead {
     }
 }
 
-/// An output that counts and sums what it takes.
+/// An output that counts and sums the records written to it.
 struct SummedWrite<'w> {
     to: &'w mut (dyn Write + Send),
     sum: RecordSum,
@@ -117,24 +117,25 @@ impl Write for SummedWrite<'_> {
     }
 }
 
-/// What was merged.
+/// The result of merging.
 pub(crate) struct MergedRecords {
     pub(crate) checksum: Checksum,
     /// The beginnings of the first record and the last.
     pub(crate) ends: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// How ranges are merged.
+/// The parameters of a merge.
 struct MergePlan {
     options: LinesOptions,
-    /// Bytes of a block that is read ahead.
+    /// Size in bytes of a block that is read ahead.
     block_bytes: u64,
     /// Whether all ranges are merged at once.
     is_one_pass: bool,
 }
 
 impl MergePlan {
-    /// For `count` ranges in the budget; `None` if it is too small for so many.
+    /// Plans a merge of `count` ranges within the budget. Returns `None` if the budget is too
+    /// small.
     fn new(
         budget_bytes: u64,
         count: usize,
@@ -156,7 +157,8 @@ impl MergePlan {
         {
             return Some(all);
         }
-        // So many blocks that the engine, with what is left, can't merge more ranges at once.
+        // With this number of blocks, the remaining memory doesn't allow the engine to merge more
+        // ranges at once.
         let waiting_bytes = count as u64 * WAITING_BYTES;
         let shared_bytes = usable_bytes.checked_sub(waiting_bytes)? + MERGE_BYTES_MIN;
         let read_bytes = BLOCKS as u64 * BLOCK_BYTES_MIN;
@@ -194,7 +196,7 @@ pub(crate) fn merge_ranges(
             fault: Arc::clone(&fault),
         };
         if is_one_pass {
-            // So that all of them are on their way.
+            // All ranges are opened now, so that their blocks are read ahead.
             read.open()?;
         }
         let content = Content::Stream(Box::new(read));

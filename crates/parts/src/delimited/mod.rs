@@ -1,12 +1,12 @@
-//! What sorted slices of lines and of rows have in common: records that end with a byte, which is
+//! Shared code for sorted slices of lines and rows: their records end with a byte that occurs
 //! nowhere else in them.
 //!
 //! | file | idea |
 //! |---|---|
-//! | `cuts` | where splitters lie in sorted data |
-//! | `merge` | merging ranges of it |
+//! | `cuts` | the positions of splitters in sorted data |
+//! | `merge` | merges ranges of sorted data |
 //! | `slice_inputs` | the ranges of a slice as inputs of the engine |
-//! | `verify` | reading outputs and inputs again |
+//! | `verify` | reads outputs and inputs again |
 
 mod cuts;
 mod merge;

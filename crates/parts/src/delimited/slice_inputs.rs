@@ -9,15 +9,16 @@ use std::path::Path;
 use xsort_extsort::variable::{Content, LinesInput, RangeRead, Recognised, recognise, unreadable};
 use xsort_records::Compression;
 
-/// Blocks with which a range is read, and bytes of each: as those of a file at a URL.
+/// Number of blocks with which a range is read, and the size of each in bytes: the same as for a
+/// file at a URL.
 const BLOCKS: (usize, usize) = (8, 512 << 10);
-/// Bytes in which the end of a line is looked for, at first.
+/// Number of bytes in which the end of a line is first searched.
 const LOOK_BYTES: u64 = 64 << 10;
-/// Bytes of a file's beginning that say whether it is compressed.
+/// Number of bytes at a file's beginning that show whether it is compressed.
 const HEAD_BYTES: u64 = 64;
 
-/// The inputs of a slice, decompressed where they are compressed, and the bytes of the budget that
-/// this takes.
+/// Returns the inputs of a slice, decompressed if necessary, and the bytes of the budget that this
+/// takes.
 pub(crate) fn slice_inputs(
     slice: &Slice,
     means: &Means<'_>,
@@ -36,7 +37,7 @@ pub(crate) fn slice_inputs(
     for input in &slice.inputs {
         let opened = open(input)?;
         if !input.whole {
-            // The middle of a file is no beginning of a compressed one.
+            // Only a file's beginning can show that it is compressed.
             inputs.push(opened);
             continue;
         }
@@ -49,7 +50,7 @@ pub(crate) fn slice_inputs(
     Ok((inputs, taken))
 }
 
-/// Whether a file is compressed, and so has no lines to cut it at.
+/// Returns whether a file is compressed, so that it can't be cut at lines.
 pub(crate) fn is_compressed(path: &Path, means: &Means<'_>) -> Result<bool, Error> {
     let mut is_compressed = false;
     read_places(&*means.disk, path, &[0], HEAD_BYTES, |_, head| {
@@ -58,8 +59,8 @@ pub(crate) fn is_compressed(path: &Path, means: &Means<'_>) -> Result<bool, Erro
     Ok(is_compressed)
 }
 
-/// The least offset from `at` (more than 0) on at which a line of a file begins; the file's length
-/// if there is none.
+/// Returns the first offset from `at` (which must be more than 0) on at which a line begins; the
+/// file's length if there is none.
 pub(crate) fn line_begin(
     input: &JobInput,
     at: u64,

@@ -1,4 +1,4 @@
-//! Reading outputs and inputs again: the order of records, their count and checksum.
+//! Reads outputs and inputs again, and checks the order, count and checksum of their records.
 
 use super::slice_inputs;
 use crate::error::Error;
@@ -13,22 +13,22 @@ use std::path::Path;
 use xsort_extsort::variable::LinesInput;
 use xsort_records::Checksum;
 
-/// Bytes that are read at once.
+/// Number of bytes per read.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// How records are read again.
 pub(crate) struct Reading<C, R> {
-    /// What a record is called in errors.
+    /// The word for a record in errors.
     pub(crate) record: &'static str,
-    /// The byte that ends each.
+    /// The byte that ends each record.
     pub(crate) end: u8,
-    /// Their order, without the byte that ends them.
+    /// Compares two records without the bytes that end them.
     pub(crate) compare: C,
-    /// The records of inputs, for whose decompression so many bytes of the budget are taken.
+    /// Returns the records of inputs, whose decompression takes the given bytes of the budget.
     pub(crate) records_of: R,
 }
 
-/// Reads all outputs, which have to be in order, and all inputs; both have to have what was merged.
+/// Reads all outputs, which must be in order, and all inputs. Both must have the merged records.
 pub(crate) fn verify_records<C, R>(
     reading: Reading<C, R>,
     job: &Job,
@@ -72,7 +72,8 @@ where
     check_read("inputs", inputs.checksum(), validated)
 }
 
-/// Passes each record to `take`, with its end, which the last one of an input may lack.
+/// Passes each record to `take`, including the byte that ends it, which is added if an input's last
+/// record lacks it.
 fn each(
     inputs: Vec<LinesInput>,
     end: u8,

@@ -1,4 +1,5 @@
-//! Lines of a slice at evenly spaced places: those that begin behind them.
+//! Samples the lines of a slice at evenly spaced places: at each place the next line that begins
+//! after it.
 
 use super::Lines;
 use crate::delimited::slice_inputs;
@@ -12,13 +13,13 @@ use crate::sample::{SampledKey, SliceSample};
 use std::io::Read;
 use std::path::Path;
 
-/// Bytes that are read at each place. A line that is longer behind it counts by its beginning.
+/// Number of bytes read at each place. A line that is longer counts by its beginning.
 const PLACE_BYTES: u64 = 16 << 10;
-/// What can be read only from its beginning is sampled there.
+/// Maximum number of bytes read of an input that can only be read from its beginning.
 const BEGINNING_BYTES: u64 = 4 << 20;
 
-/// About `keys` lines of a slice with the places before them, by those of its inputs that can be
-/// read anywhere, or from the beginning of the slice. All of `is_plain` inputs can.
+/// Returns about `keys` lines of a slice with their places. Inputs for which `is_plain` returns
+/// true are sampled at any place, the others only at their beginning.
 pub(crate) fn sample_lines(
     slice: &Slice,
     keys: u64,
@@ -49,7 +50,8 @@ pub(crate) fn sample_lines(
     Ok(found)
 }
 
-/// The lines behind these places of the slice, which lie in `input`, which begins at `begin`.
+/// Samples the lines after these places of the slice, all of which lie in `input`, which begins at
+/// `begin`.
 fn sample_places(
     input: &SliceInput,
     begin: u64,
@@ -73,7 +75,7 @@ fn sample_places(
     read_places(&*means.disk, Path::new(&input.path), &offsets, PLACE_BYTES, take)
 }
 
-/// Lines of the beginning of an input that is compressed, as if they were from all of it.
+/// Samples lines at the beginning of a compressed input as if they were from all of it.
 fn sample_beginning(
     input: &SliceInput,
     begin: u64,

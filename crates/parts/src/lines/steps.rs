@@ -1,4 +1,4 @@
-//! Slices and parts of lines, by the engine of lines.
+//! Slices and parts of lines, with the engine of lines.
 
 use super::Lines;
 use crate::delimited::{

@@ -1,5 +1,5 @@
-//! The process that reads and writes Parquet: a request on its standard input, data on its standard
-//! output, and as the last line on standard error an answer.
+//! The process that reads and writes Parquet. It receives a request on its standard input, returns
+//! data on its standard output, and an answer as the last line on standard error.
 
 use crate::error::Error;
 use crate::means::Means;
@@ -15,23 +15,23 @@ use std::time::Duration;
 
 /// The package's module.
 const MODULE: &str = "xsort._parquet";
-/// How often it is looked whether the step was cancelled.
+/// How often to check whether the step was cancelled.
 const LOOK: Duration = Duration::from_millis(50);
-/// Bytes of the pipe that are read at once.
+/// Number of bytes per read of the pipe.
 const PIPE_BYTES: usize = 256 << 10;
-/// Bytes of standard error that are kept, its end.
+/// Maximum number of bytes that are kept from the end of standard error.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
-/// How it is started.
+/// How to start the process.
 #[derive(Clone, Debug)]
 pub(super) struct Helper {
     pub(super) python: PathBuf,
 }
 
-/// Why there is no result.
+/// The reason why there is no result.
 #[derive(Debug)]
 pub(super) struct Refusal {
-    /// The range that is lost or damaged, by its place in the request.
+    /// The lost or damaged range, by its index in the request.
     pub(super) range: Option<usize>,
     pub(super) is_damage: bool,
     pub(super) text: String,
@@ -51,13 +51,13 @@ impl Refusal {
         Refusal { range: None, is_damage: false, text: text.into() }
     }
 
-    /// The step was cancelled.
+    /// Returns the refusal of a cancelled step.
     fn cancelled() -> Refusal {
         Refusal::of("")
     }
 }
 
-/// The last line: an answer, or why there is none.
+/// The last line: an answer, or the reason why there is none.
 #[derive(Deserialize)]
 struct Said {
     answer: Option<Value>,
@@ -67,7 +67,7 @@ struct Said {
 }
 
 impl Helper {
-    /// Sends a request; what comes on standard output goes to `data`.
+    /// Sends a request, and writes the data from standard output to `data`.
     pub(super) fn run<T: for<'de> Deserialize<'de>>(
         &self,
         request: &Value,
@@ -101,7 +101,7 @@ impl Helper {
                     }
                 }
             });
-            // One that ends at once says why.
+            // A process that ends at once says why on standard error.
             let _ = { stdin }.write_all(request.to_string().as_bytes());
             let moved = move_all(stdout, data);
             if moved.is_err() {
@@ -137,7 +137,7 @@ fn answer<T: for<'de> Deserialize<'de>>(
     serde_json::from_value(answer).map_err(|error| Refusal::of(format!("{MODULE}: {error}")))
 }
 
-/// Moves all that comes.
+/// Copies all data.
 fn move_all(mut from: impl Read, to: &mut dyn Write) -> io::Result<()> {
     let mut memory = vec![0; PIPE_BYTES];
     loop {
@@ -150,7 +150,7 @@ fn move_all(mut from: impl Read, to: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// The last line that comes.
+/// Returns the last line of standard error.
 fn last_line(mut from: ChildStderr) -> String {
     let (mut all, mut memory) = (Vec::new(), vec![0; 64 << 10]);
     while let Ok(bytes @ 1..) = from.read(&mut memory) {

@@ -1,12 +1,13 @@
-//! The steps for rows of Parquet, by a program that reads and writes it: the Python package, with
+//! The steps for rows of Parquet, with a program that reads and writes it: the Python package, with
 //! pyarrow.
 //!
 //! A slice is any range of bytes, as in other systems: it has the row groups that begin in it. Its
-//! sorted data are messages of Arrow's, of which each range has a number. Keys are what the package
-//! makes of rows, and compare as bytes.
+//! sorted data are Arrow messages, some number of them in each range. The package builds the keys
+//! of rows, which compare as bytes.
 //!
-//! The package gets what it needs as an object of JSON, and answers with one. What a part has comes
-//! through a pipe, so that it appears whole or not at all, wherever it lies, as everything else.
+//! The package receives its parameters as a JSON object, and answers with one. A part's data
+//! arrives through a pipe, so that the part appears completely or not at all, wherever its output
+//! is.
 
 mod helper;
 
@@ -31,20 +32,20 @@ use xsort_extsort::scratch_directories;
 use xsort_extsort::variable::FileOutput;
 use xsort_records::Checksum;
 
-/// Rows of Parquet, in the order of columns.
+/// Rows of Parquet, in the order of some columns.
 #[derive(Clone, Debug)]
 pub struct Parquet {
     by: Vec<String>,
     helper: Helper,
 }
 
-/// Keys of a slice.
+/// The keys of a slice.
 #[derive(Deserialize)]
 struct Sampled {
     keys: Vec<SampledKey>,
 }
 
-/// What a slice's data has of each part.
+/// The ranges of a slice's data.
 #[derive(Deserialize)]
 struct Sorted {
     parts: Vec<PartRange>,
@@ -64,7 +65,7 @@ impl Rows {
     }
 }
 
-/// The rows of a part.
+/// The rows of a written part.
 #[derive(Deserialize)]
 struct Written {
     #[serde(flatten)]
@@ -73,24 +74,24 @@ struct Written {
     last: Option<Hex>,
 }
 
-/// What was read again.
+/// The result of reading again.
 #[derive(Deserialize)]
 struct ReadAgain {
     outputs: Rows,
     inputs: Rows,
-    /// The first thing that is out of order.
+    /// The first row out of order.
     disorder: Option<String>,
 }
 
 impl Parquet {
-    /// Rows by these columns, as the package's `sorted_batches` has them: `NAME[:desc]` and so on.
-    /// `python` is an interpreter that has the package, and pyarrow.
+    /// Creates the order of rows by these columns, as in the package's `sorted_batches`:
+    /// `NAME[:desc]` and so on. `python` is an interpreter that has the package, and pyarrow.
     #[must_use]
     pub fn new(by: Vec<String>, python: PathBuf) -> Parquet {
         Parquet { by, helper: Helper { python } }
     }
 
-    /// What all steps need.
+    /// Returns a request with the parameters that all steps need.
     fn request(&self, step: &str, first: &str, means: &Means<'_>, of_step: Value) -> Value {
         json!({
             "step": step,
@@ -111,7 +112,7 @@ impl Parquet {
     }
 }
 
-/// The input whose columns all others must have.
+/// Returns the input whose columns all others must have.
 fn first(job: &Job) -> &str {
     job.inputs().next().unwrap_or_default()
 }
@@ -121,8 +122,8 @@ fn scratch(means: &Means<'_>, output: &Path) -> Vec<PathBuf> {
 }
 
 impl Steps for Parquet {
-    /// Parts have none of their own. The first input's columns are looked at, so that a wrong one
-    /// is found before anything is done.
+    /// Returns `None`: parts have no header of their own. Inspects the columns of the first input,
+    /// so that a wrong column is found before any work.
     fn header(&self, inputs: &[JobInput], means: &Means<'_>) -> Result<Option<Hex>, Error> {
         let Some(JobInput { path, .. }) = inputs.first() else {
             return Err(Error::settings("there is no input, which says what the columns are"));

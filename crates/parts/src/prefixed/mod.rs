@@ -1,7 +1,8 @@
 //! The steps for records that begin with their length.
 //!
-//! Where a record ends is known only from the beginning of its file, so slices are whole files, and
-//! to sample one it is read. Sorted data are records behind their keys, as those of tables.
+//! The end of a record is known only if its file is read from the beginning. So slices are whole
+//! files, and a slice is read completely to sample it. Sorted data are keyed records, as for
+//! tables.
 
 mod sample;
 mod verify;
@@ -25,7 +26,7 @@ use xsort_extsort::prefixed::{
 use xsort_extsort::variable::LineOrder;
 use xsort_records::Checksum;
 
-/// What ends a keyed record is decided where its key is made.
+/// The delimiter isn't used: the code that builds keys decides where a keyed record ends.
 const NO_DELIMITER: u8 = 0;
 
 /// Records that begin with their length.
@@ -36,7 +37,7 @@ pub struct Prefixed {
 }
 
 impl Prefixed {
-    /// The records of a slice, with their keys.
+    /// Returns the records of a slice, with their keys.
     fn keyed(
         &self,
         slice: &Slice,

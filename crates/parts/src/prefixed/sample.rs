@@ -1,4 +1,4 @@
-//! Keys of records at even distances, found by reading all of them.
+//! Samples the keys of evenly spaced records, by reading all records.
 
 use super::Prefixed;
 use crate::error::Error;
@@ -13,7 +13,7 @@ use xsort_extsort::Error::{Cancelled, Disk};
 use xsort_extsort::keyed::RECORD_END;
 use xsort_extsort::prefixed::of_records_read;
 
-/// Bytes that are read at once.
+/// Number of bytes per read.
 const BUFFER_BYTES: usize = 1 << 20;
 
 impl Prefixed {
@@ -27,7 +27,7 @@ impl Prefixed {
             check_unchanged(&*means.disk, Path::new(&input.path), &input.tag)?;
         }
         let mut found = Vec::new();
-        // Every so many records one is kept. How many there are isn't known before.
+        // One in `step` records is kept. The total number is not known in advance.
         let (mut records, mut step) = (0_u64, 1);
         let mut record = Vec::new();
         for input in self.keyed(slice, Path::new("."), means)?.inputs {

@@ -1,5 +1,6 @@
-//! Reading outputs and inputs again, by the verifier, which makes no keyed records: what the other
-//! steps have summed is compared with it by count, and inputs and outputs with one another.
+//! Reads outputs and inputs again, with the verifier, which builds no keyed records. So the other
+//! steps' sums are compared with it only by count, and inputs and outputs are compared with each
+//! other.
 
 use super::Prefixed;
 use crate::error::Error;

@@ -1,8 +1,8 @@
-//! Sorting a slice and cutting it at the splitters.
+//! Sorts a slice and cuts it at the splitters.
 //!
-//! The slice is sorted by the ordinary sort to one file, which is read again to find the cuts and
-//! to count and sum what lies between them: what the manifest promises is what the drive has given
-//! back.
+//! The ordinary sort sorts the slice to one file. The file is read again to find the cuts and to
+//! count and sum the ranges between them: the manifest describes the data that the drive has
+//! returned.
 
 use super::Records;
 use crate::cutting::{Ranges, sum_ranges};
@@ -53,7 +53,7 @@ impl Records {
         Ok(ranges)
     }
 
-    /// The ordinary sort, of ranges.
+    /// Sorts the ranges of a slice with the ordinary sort.
     fn sort_slice(
         &self,
         slice: &Slice,
@@ -89,7 +89,7 @@ impl Records {
         Ok(sort(&options, &disk, means.observer)?)
     }
 
-    /// How many of the sorted records lie below each splitter.
+    /// Returns the number of sorted records below each splitter.
     fn cuts(&self, slice: &Slice, splitters: &Splitters, data: &Path) -> Result<Vec<u64>, Error> {
         let fail = |operation| {
             move |error: io::Error| Error::from(xsort_disk::Error::new(operation, data, error))

@@ -1,11 +1,11 @@
-//! Merging what all slices have of a part.
+//! Merges the ranges of all slices for a part.
 //!
-//! Each range has a window in memory. What can be merged is what comes before the least of the last
-//! records of all windows: behind that there may be smaller ones that haven't come. Then windows
-//! that are half empty read on.
+//! Each range has a window in memory. All records up to the smallest of the windows' last records
+//! can be merged: after it, smaller records may follow that are not in memory yet. Then windows
+//! that are half empty read more.
 //!
-//! Every range is counted and summed as it comes, and the output is judged by the verifier as it
-//! goes: order, count and checksum.
+//! Every range is counted and summed as it is read, and the verifier checks the output as it is
+//! written: order, count and checksum.
 
 use super::Records;
 use super::window::{BLOCKS, Window};
@@ -23,14 +23,14 @@ use xsort_extsort::variable::FileOutput;
 use xsort_kernels::{Merge, Node, Run, bound_in_block};
 use xsort_records::{Key, KeyRule, VerifySummary};
 
-/// Bytes that are merged at once.
+/// Number of bytes that are merged at once.
 const OUTPUT_BYTES: usize = 1 << 20;
-/// A range's blocks are of so many bytes at most: more make no drive faster.
+/// Maximum size of a range's blocks: larger ones don't make any drive faster.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
-/// And of so many at least.
+/// Minimum size of a range's blocks.
 const BLOCK_BYTES_MIN: usize = 16 << 10;
 
-/// A range of a sorted slice, as it is merged.
+/// A range of a sorted slice while it is merged.
 struct Source<'r> {
     range: &'r MergeRange,
     window: Window,
@@ -101,11 +101,11 @@ impl Records {
         ranges.iter().map(open).collect()
     }
 
-    /// Bytes of the blocks in which so many ranges are read.
+    /// Returns the size in bytes of the blocks with which `ranges` ranges are read.
     fn block_bytes(&self, ranges: usize, budget_bytes: u64) -> Result<usize, Error> {
         let record_bytes = self.layout.record_bytes();
         let output = FileOutput::MEMORY_BYTES + OUTPUT_BYTES.max(record_bytes) as u64;
-        // As much again for the window, which has a record at least.
+        // The same amount again for the window, which has room for at least one record.
         let taken = |block_bytes: usize| {
             let window = (BLOCKS * block_bytes).max(record_bytes);
             output + ranges as u64 * (BLOCKS * block_bytes + window) as u64
@@ -123,7 +123,7 @@ impl Records {
         }
     }
 
-    /// Merges all windows to the output; returns what went there.
+    /// Merges all windows to the output. Returns the verifier's summary of the output.
     fn merge_to<K: Key>(
         &self,
         key: K,
@@ -169,7 +169,7 @@ impl Records {
     }
 }
 
-/// Bytes of each window that come before everything that is not in memory yet.
+/// Returns the bytes of each window that precede all records not in memory yet.
 fn ready<K: Key>(key: K, record_bytes: usize, sources: &[Source<'_>]) -> Vec<usize> {
     let last = |source: &Source<'_>| {
         let records = source.window.records();
@@ -179,7 +179,7 @@ fn ready<K: Key>(key: K, record_bytes: usize, sources: &[Source<'_>]) -> Vec<usi
         encoded
     };
     let open = sources.iter().enumerate().filter(|(_, source)| !source.window.is_last());
-    // Of equal ones the first: what follows it comes before its equals in later ranges.
+    // The first of equal ones: the records that follow it precede equal records in later ranges.
     let Some((bound, owner)) = open.map(|(index, source)| (last(source), index)).min() else {
         return sources.iter().map(|source| source.window.records().len()).collect();
     };

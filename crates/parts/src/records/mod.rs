@@ -1,8 +1,8 @@
 //! The steps for records of one size.
 //!
-//! A slice begins and ends at multiples of the record and of what direct I/O is aligned to, so that
-//! the ordinary sort reads its ranges as files. Its sorted data is one file without gaps, and a
-//! part of it lies between two records.
+//! A slice begins and ends at a multiple of the record's size and of direct I/O's alignment, so
+//! that the ordinary sort can read its ranges as files. Its sorted data is one file without gaps,
+//! and a part begins and ends between two records.
 
 mod map;
 mod merge;
@@ -29,7 +29,8 @@ use xsort_records::{Checksum, Layout};
 pub struct Records {
     /// Their size and key.
     pub layout: Layout,
-    /// Nobody has named a format: inputs that look like something else are refused.
+    /// True if the user has not named a format: then inputs that look like another format are
+    /// rejected.
     pub format_is_assumed: bool,
 }
 
@@ -107,7 +108,7 @@ impl Steps for Records {
     }
 }
 
-/// Of a record's size and the alignment: below 2^37.
+/// Returns the least common multiple of a record's size and the alignment: below 2^37.
 fn least_common_multiple(a: u64, b: u64) -> u64 {
     let (mut greater, mut less) = (a, b);
     while less > 0 {

@@ -1,4 +1,4 @@
-//! Keys of a slice at evenly spaced places, by as many small reads.
+//! Samples the keys of a slice at evenly spaced places, with one small read each.
 
 use super::Records;
 use crate::error::Error;
@@ -12,8 +12,8 @@ use std::path::Path;
 use xsort_records::Key;
 
 impl Records {
-    /// The keys of `keys` records of a slice, or of all it has if that is less: each from the
-    /// middle of one of so many equal stretches.
+    /// Returns the keys of `keys` records of a slice, or of all its records if there are fewer:
+    /// each from the middle of one of `keys` equal stretches.
     pub(super) fn sample_slice(
         &self,
         slice: &Slice,
@@ -39,7 +39,8 @@ impl Records {
         Ok(SliceSample { slice: slice.index, bytes: slice.bytes, keys: found })
     }
 
-    /// The keys at these places of the slice, which lie in `input`, which begins at `begin`.
+    /// Samples the keys at these places of the slice, all of which lie in `input`, which begins at
+    /// `begin`.
     fn sample_input(
         &self,
         input: &SliceInput,
@@ -61,7 +62,7 @@ impl Records {
         Ok(())
     }
 
-    /// The normalised key of a record.
+    /// Returns the normalised key of a record.
     pub(super) fn key(&self, record: &[u8]) -> Vec<u8> {
         let rule = self.layout.rule();
         let mut key = vec![0; rule.bytes()];

@@ -1,4 +1,4 @@
-//! Reading inputs and outputs again, by the verifier.
+//! Reads inputs and outputs again, with the verifier.
 
 use super::Records;
 use crate::error::Error;
@@ -32,7 +32,7 @@ impl Records {
         check_read("outputs", whole.checksum(), validated)?;
         let mut found = Checksum::default();
         let inputs = job.slices.iter().flat_map(|slice| &slice.inputs);
-        // A file in two slices is read once; one that was given twice, twice.
+        // A file in two slices is read once; a file that was given twice is read twice.
         for input in inputs.filter(|input| input.offset == 0) {
             found.merge(self.read(vec![(&input.path).into()], false, means)?.checksum);
         }

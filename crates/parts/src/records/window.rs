@@ -1,4 +1,4 @@
-//! A stretch of a sorted range that is in memory: whole records, counted and summed as they come.
+//! The part of a sorted range that is in memory: whole records, counted and summed as they arrive.
 
 use crate::error::Error;
 use crate::means::Means;
@@ -7,7 +7,7 @@ use std::path::Path;
 use xsort_extsort::variable::RangeRead;
 use xsort_records::Checksum;
 
-/// Blocks that are read ahead of a window.
+/// Number of blocks that are read ahead of a window.
 pub(super) const BLOCKS: usize = 2;
 
 /// A range that is read from its beginning to its end.
@@ -17,16 +17,16 @@ pub(super) struct Window {
     /// Bytes of the range that are not in memory yet.
     left: u64,
     memory: Vec<u8>,
-    /// What of it holds records that aren't taken yet.
+    /// The bytes of `memory` whose records have not been taken yet.
     begin: usize,
     end: usize,
-    /// Records that have come.
+    /// Count and sum of the records read so far.
     sum: Checksum,
 }
 
 impl Window {
-    /// Opens `bytes` bytes at `offset` of the file at `path`, with blocks of `block_bytes` bytes,
-    /// of which the window has as many as are read ahead.
+    /// Opens `bytes` bytes at `offset` of the file at `path`, with blocks of `block_bytes` bytes.
+    /// The window is as large as the blocks that are read ahead.
     pub(super) fn open(
         means: &Means<'_>,
         path: &Path,
@@ -48,28 +48,28 @@ impl Window {
         })
     }
 
-    /// The records that are in memory.
+    /// Returns the records in memory.
     pub(super) fn records(&self) -> &[u8] {
         &self.memory[self.begin..self.end]
     }
 
-    /// Whether all of the range has come.
+    /// Returns whether all of the range has been read.
     pub(super) fn is_last(&self) -> bool {
         self.left == 0
     }
 
-    /// Count and sum of all records that have come.
+    /// Returns count and sum of all records read so far.
     pub(super) fn sum(&self) -> Checksum {
         self.sum
     }
 
-    /// Takes the first `bytes` bytes of what is in memory.
+    /// Takes the first `bytes` bytes in memory.
     pub(super) fn take(&mut self, bytes: usize) {
         assert!(bytes <= self.end - self.begin, "only what is there can be taken");
         self.begin += bytes;
     }
 
-    /// Reads on if half of the window is free.
+    /// Reads more if half of the window is free.
     pub(super) fn fill(&mut self) -> io::Result<()> {
         if self.is_last() || (self.end - self.begin) * 2 > self.memory.len() {
             return Ok(());
@@ -84,7 +84,7 @@ impl Window {
         self.end += bytes;
         self.left -= bytes as u64;
         if self.is_last() {
-            // At its end a range says whether it was changed.
+            // At its end a range reports whether it was changed.
             assert_eq!(self.read.read(&mut [0])?, 0, "a range has as many bytes as were asked for");
         }
         Ok(())

@@ -1,17 +1,17 @@
-//! What a request gets.
+//! Answers to requests.
 
 use super::request::{Asked, range_of};
 use super::resource::Resource;
 use super::served::Served;
 
-/// A status, and what is sent with it.
+/// A status, and the content sent with it.
 pub(super) struct Answer {
     pub(super) status: u16,
-    /// Lines of the head, but the length.
+    /// Header lines, without the length.
     pub(super) headers: Vec<String>,
-    /// What is sent, and which bytes of it; with HEAD only their number is said.
+    /// The content, and the range of its bytes to send. For HEAD only the length is sent.
     pub(super) body: Option<(Resource, u64, u64)>,
-    /// Nothing more is read from this connection.
+    /// True if nothing more is read from this connection.
     pub(super) is_last: bool,
 }
 
@@ -24,7 +24,7 @@ impl Answer {
 impl Served {
     pub(super) fn answer(&self, asked: &Asked) -> Answer {
         if asked.has_body {
-            // What it is would have to be skipped.
+            // The body would have to be skipped.
             return Answer { is_last: true, ..Answer::refusal(413) };
         }
         if asked.method != "GET" && asked.method != "HEAD" {

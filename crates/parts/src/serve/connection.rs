@@ -11,10 +11,10 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// Bytes that the kernel sends in one call.
+/// Maximum number of bytes that the kernel sends in one call.
 const SEND_BYTES: u64 = 1 << 20;
 
-/// What a client sends, until a moment: however it spreads its bytes, its time is over then.
+/// A client's input up to a deadline, however it spreads its bytes.
 struct Timed<'s> {
     stream: &'s TcpStream,
     until: Instant,
@@ -38,10 +38,10 @@ impl Read for Timed<'_> {
     }
 }
 
-/// Serves a connection until it ends. Whatever is wrong with it is the client's to find out.
+/// Serves a connection until it ends. Errors are left for the client to notice.
 pub(super) fn serve_connection(stream: &TcpStream, mut guest: Guest, served: &Served) {
     let limits = *guest.limits();
-    // A stranger's time isn't renewed by requests.
+    // Requests don't extend a stranger's time.
     let until = Instant::now() + limits.head_time;
     let mut reader = BufReader::new(Timed { stream, until });
     loop {
@@ -95,7 +95,7 @@ fn send_file(stream: &TcpStream, file: &File, begin: u64, end: u64) -> io::Resul
     while offset < end {
         let bytes = (end - offset).min(SEND_BYTES) as usize;
         match sendfile(stream, file, Some(&mut offset), bytes) {
-            // The file became shorter: the client sees that bytes are missing.
+            // The file became shorter: the client notices the missing bytes.
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),

@@ -1,24 +1,25 @@
-//! Who is connected. Whoever has not sent the token yet is a stranger: strangers have little time,
-//! and no place that a guest could need. A new connection takes the place of the oldest stranger of
-//! its address, or of the address with the most strangers, so that no number of silent connections
-//! keeps a client out, which says its token at once.
+//! The connections. A client that has not sent the token yet is a stranger: strangers have little
+//! time, and don't keep a place that another client needs. A new connection takes the place of the
+//! oldest stranger of its address, or of the address with the most strangers. So no number of
+//! silent connections can keep out a client, which sends its token at once.
 
 use parking_lot::Mutex;
 use std::net::{IpAddr, Ipv6Addr, Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many connections there may be, and how long they may take.
+/// Limits on the number of connections and their times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Connections at once: a client has 16 of them, and each is a thread.
+    /// Maximum number of connections: a client has 16 of them, and each is a thread.
     pub(super) connections: usize,
-    /// Strangers of one address at once.
+    /// Maximum number of strangers per address.
     pub(super) strangers: usize,
-    /// How long a stranger may take to send the token, and anyone to send the head of a request,
-    /// whatever the pauses between its bytes.
+    /// Time limit for a stranger to send the token, and for any client to send the head of a
+    /// request, whatever the pauses between its bytes.
     pub(super) head_time: Duration,
-    /// A connection that is silent between requests, or takes no bytes, for so long is closed.
+    /// Time after which a connection is closed that is silent between requests, or accepts no
+    /// bytes.
     pub(super) silence: Duration,
 }
 
@@ -38,11 +39,11 @@ pub(super) struct Guests {
 
 #[derive(Debug, Default)]
 struct Places {
-    /// Connections that have sent the token.
+    /// Number of connections that have sent the token.
     known: usize,
-    /// The others, the oldest one first.
+    /// The other connections, the oldest first.
     strangers: Vec<Stranger>,
-    /// The number of the next one.
+    /// The number of the next connection.
     next: u64,
 }
 
@@ -53,7 +54,7 @@ struct Stranger {
     stream: Arc<TcpStream>,
 }
 
-/// The place of a connection, until it is dropped.
+/// A connection's place, which is freed on drop.
 #[derive(Debug)]
 pub(super) struct Guest {
     guests: Arc<Guests>,
@@ -70,7 +71,8 @@ impl Guests {
         &self.limits
     }
 
-    /// A place for a new connection; none if all are taken by clients that know the token.
+    /// Returns a place for a new connection; `None` if all are taken by clients that have sent the
+    /// token.
     pub(super) fn admit(
         self: &Arc<Guests>,
         stream: &Arc<TcpStream>,
@@ -97,13 +99,13 @@ impl Places {
         self.strangers.iter().filter(|stranger| stranger.address == address).count()
     }
 
-    /// The address with the most strangers.
+    /// Returns the address with the most strangers.
     fn largest_crowd(&self) -> Option<IpAddr> {
         let addresses = self.strangers.iter().map(|stranger| stranger.address);
         addresses.max_by_key(|&address| self.strangers_of(address))
     }
 
-    /// Closes the oldest stranger's connection. Its thread ends a moment later.
+    /// Closes the connection of the address's oldest stranger. Its thread ends a moment later.
     fn close_oldest(&mut self, address: IpAddr) {
         let oldest = self.strangers.iter().position(|stranger| stranger.address == address);
         if let Some(oldest) = oldest {
@@ -118,7 +120,7 @@ impl Places {
 }
 
 impl Guest {
-    /// Whether it has sent the token.
+    /// Returns whether it has sent the token.
     pub(super) fn is_known(&self) -> bool {
         self.is_known
     }
@@ -127,7 +129,7 @@ impl Guest {
         self.guests.limits()
     }
 
-    /// It has sent the token. False if another connection has taken its place before.
+    /// Records that it has sent the token. Returns false if another connection has taken its place.
     pub(super) fn introduce(&mut self) -> bool {
         if self.is_known {
             return true;
@@ -150,7 +152,7 @@ impl Drop for Guest {
     }
 }
 
-/// What shares the places of an address: of IPv6, all that one host can have.
+/// Returns the address that stands for a host: for IPv6, the network that one host can have.
 fn share_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

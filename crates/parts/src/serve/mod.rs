@@ -1,16 +1,17 @@
-//! A small HTTP/1.1 server of the sorted slices in a directory, for the merge tasks of other nodes.
+//! A small HTTP/1.1 server for the sorted slices in a directory, for the merge tasks of other
+//! nodes.
 //!
 //! ```text
 //!  /TOKEN/slice-I.data    GET, HEAD: a slice's data, with Range, ETag and If-Match; by sendfile
 //!  /TOKEN/slice-I.json    its manifest
-//!  /TOKEN/parts/J         what all slices here have of part J: a list of entries
+//!  /TOKEN/parts/J         all slices' entries for part J, as a list
 //!  anything else          404
 //! ```
 //!
-//! The token is a secret: whoever has it may read the slices, and nothing else is answered. There
-//! is no TLS: the network between the nodes is trusted with the data, as it is by shuffles of other
-//! systems. A connection is a thread. Those that don't say the token have ten seconds, and no place
-//! that another one needs (`guests`).
+//! The token is a secret: a client that has it may read the slices, and no other requests are
+//! answered. There is no TLS: the network between the nodes is trusted with the data, as in
+//! shuffles of other systems. A connection is a thread. Clients that don't send the token have ten
+//! seconds, and don't keep a place that another client needs (`guests`).
 
 mod answer;
 mod connection;
@@ -33,10 +34,10 @@ use std::thread;
 use std::time::Duration;
 use xsort_disk::{Operation, block_sigpipe};
 
-/// Letters and digits of a token at least.
+/// Minimum number of letters and digits of a token.
 const TOKEN_BYTES_MIN: usize = 16;
 
-/// A server that listens.
+/// A listening server.
 pub struct Server {
     listener: TcpListener,
     served: Arc<Served>,
@@ -44,12 +45,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at an address, of which the port may be 0, for readers of the slices in a directory
-    /// who know the token.
+    /// Listens at an address, whose port may be 0. Serves the slices in a directory to clients with
+    /// the token.
     ///
     /// # Errors
-    /// If the directory isn't there, the token is too short or not of letters, digits, `-` and `_`,
-    /// or the address can't be listened at.
+    /// If the directory doesn't exist, if the token is too short or has characters other than ASCII
+    /// letters, digits, `-` and `_`, or if it can't listen at the address.
     pub fn bind(directory: &Path, address: SocketAddr, token: String) -> Result<Server, Error> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         if token.len() < TOKEN_BYTES_MIN || !token.bytes().all(is_plain) {
@@ -68,18 +69,18 @@ impl Server {
         Ok(Server { listener, served, guests: Arc::new(Guests::new(Limits::default())) })
     }
 
-    /// Where it listens.
+    /// Returns the address at which it listens.
     ///
     /// # Errors
-    /// If the system doesn't say.
+    /// If the system doesn't return it.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Answers until `is_over` says so, which is asked several times a second.
+    /// Answers requests until `is_over` returns true. That is called several times a second.
     ///
     /// # Errors
-    /// If the system doesn't let it wait for connections any more.
+    /// If the system can't wait for connections any more.
     pub fn run(&self, mut is_over: impl FnMut() -> bool) -> io::Result<()> {
         let pause = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
         while !is_over() {
@@ -90,20 +91,22 @@ impl Server {
             }
             match self.listener.accept() {
                 Ok((stream, peer)) => self.take(stream, peer.ip()),
-                // The client is gone again, or there are no more files: others may end.
+                // The client is gone again, or there are no more descriptors: other connections may
+                // end.
                 Err(_) => thread::sleep(Duration::from_millis(10)),
             }
         }
         Ok(())
     }
 
-    /// Serves a connection by a thread of its own. One too many is closed: the client comes again.
+    /// Serves a connection in its own thread. A connection above the limit is closed: the client
+    /// tries again.
     fn take(&self, stream: TcpStream, peer: IpAddr) {
         let stream = Arc::new(stream);
         let Some(guest) = self.guests.admit(&stream, peer) else { return };
         let served = Arc::clone(&self.served);
         let _ = thread::Builder::new().name("serve".into()).spawn(move || {
-            // A client that goes away ends its connection, and not the server.
+            // A client that goes away ends its connection, but not the server.
             block_sigpipe();
             let is_set_up = stream.set_nonblocking(false).is_ok()
                 && stream.set_write_timeout(Some(guest.limits().silence)).is_ok()
@@ -127,7 +130,7 @@ mod tests {
         Server::bind(directory, "127.0.0.1:0".parse().unwrap(), token.to_owned())
     }
 
-    /// Sends requests over one connection, and returns all that comes.
+    /// Sends requests over one connection, and returns all answers.
     fn ask(address: SocketAddr, requests: &str) -> String {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(requests.as_bytes()).unwrap();
@@ -195,7 +198,7 @@ mod tests {
         server(&folder.path().join("none"), TOKEN).err().unwrap();
     }
 
-    /// Runs a server with these limits while `test` does something with it.
+    /// Runs a server with these limits during `test`.
     fn with_server(limits: Limits, test: impl FnOnce(SocketAddr)) {
         let folder = tempfile::tempdir().unwrap();
         let mut server = server(folder.path(), TOKEN).unwrap();
@@ -262,7 +265,7 @@ mod tests {
                 client
             };
             let mut clients: Vec<TcpStream> = (0..4).map(client).collect();
-            // All places are taken: one more is closed, and those stay.
+            // All places are taken: a further connection is closed, and the others stay.
             assert_eq!(ask(address, ""), "");
             clients.iter_mut().for_each(once);
         });
@@ -273,7 +276,7 @@ mod tests {
         let limits = Limits { head_time: Duration::from_millis(200), ..Limits::default() };
         with_server(limits, |address| {
             let drip = |stream: &mut TcpStream| {
-                // 120 s, if nobody ends it.
+                // 120 s, unless the connection is closed.
                 let is_over = (0..12_000).any(|_| {
                     thread::sleep(Duration::from_millis(10));
                     stream.write_all(b"a").is_err()
@@ -281,8 +284,8 @@ mod tests {
                 assert!(is_over);
             };
             drip(&mut TcpStream::connect(address).unwrap());
-            // Requests without the token give no further time, and neither does one with it for
-            // the head of the next.
+            // Requests without the token don't extend the time, and a request with the token
+            // doesn't extend it for the head of the next one.
             for begin in ["GET /x HTTP/1.1\r\n\r\n".to_owned(), with_token("")] {
                 let mut stream = TcpStream::connect(address).unwrap();
                 stream.write_all(begin.as_bytes()).unwrap();

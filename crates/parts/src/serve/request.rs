@@ -1,26 +1,26 @@
-//! The head of a request, as far as it matters here.
+//! The head of a request, as far as the server needs it.
 
 use std::io::{self, BufRead, Read};
 
-/// Longest head, in bytes.
+/// Maximum length of a head in bytes.
 const HEAD_BYTES_MAX: u64 = 16 << 10;
 
-/// What a request asks for.
+/// The content of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) method: String,
-    /// The path with its query, as it came.
+    /// The path with its query, unchanged.
     pub(super) target: String,
     pub(super) range: Option<String>,
     pub(super) if_match: Option<String>,
-    /// The client sends no further request on this connection.
+    /// True if the client sends no further request on this connection.
     pub(super) is_last: bool,
-    /// There are bytes behind the head.
+    /// True if bytes follow the head.
     pub(super) has_body: bool,
 }
 
 impl Asked {
-    /// Reads the next one; none if the connection ends before it.
+    /// Reads the next request; `None` if the connection ends first.
     pub(super) fn read(reader: &mut impl BufRead) -> io::Result<Option<Asked>> {
         let mut lines = reader.take(HEAD_BYTES_MAX).lines();
         let Some(first) = lines.next().transpose()? else { return Ok(None) };
@@ -52,8 +52,9 @@ impl Asked {
     }
 }
 
-/// The range of `bytes` bytes that a header asks for: its first byte and the one behind its last.
-/// `None` if it says nothing that counts, an error if there are no such bytes.
+/// Returns the range of `bytes` bytes that a header requests: the offset of its first byte and the
+/// offset after its last. `None` if the header doesn't request a supported range, an error if there
+/// are no such bytes.
 pub(super) fn range_of(header: Option<&str>, bytes: u64) -> Result<Option<(u64, u64)>, ()> {
     let Some((first, last)) = header
         .and_then(|text| text.strip_prefix("bytes="))

@@ -1,4 +1,4 @@
-//! What is at a path: the directory's slices and lists of parts, and nothing else.
+//! Finds the resource at a path: the directory's slices and lists of parts, and nothing else.
 
 use super::served::Served;
 use crate::coverage::slices_in;
@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Something that can be read.
+/// A readable resource.
 pub(super) enum Resource {
     File { file: File, bytes: u64, tag: String },
     Text { text: Vec<u8>, tag: String },
@@ -32,7 +32,7 @@ impl Resource {
     }
 }
 
-/// What a path names, without its token.
+/// The resource that a path names, without the token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Name {
     Data(usize),
@@ -40,7 +40,7 @@ enum Name {
     Part(usize),
 }
 
-/// A number as it is written: no sign, no zeros before it.
+/// Parses a number without a sign or leading zeros.
 fn number(text: &str) -> Option<usize> {
     let number: usize = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
@@ -58,25 +58,25 @@ fn name_of(path: &str) -> Option<Name> {
     }
 }
 
-/// Whether two texts are the same, in a time that doesn't say where they differ.
+/// Returns whether two texts are equal, in a time that doesn't depend on where they differ.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     let difference = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
     a.len() == b.len() && difference == 0
 }
 
 impl Served {
-    /// Whether who asks for this target knows the token.
+    /// Returns whether a target contains the right token.
     pub(super) fn is_known(&self, target: &str) -> bool {
         self.path(target).is_some()
     }
 
-    /// What follows the token.
+    /// Returns the path after the token.
     fn path<'t>(&self, target: &'t str) -> Option<&'t str> {
         let (token, path) = target.strip_prefix('/')?.split_once('/')?;
         is_same(token.as_bytes(), self.token.as_bytes()).then_some(path)
     }
 
-    /// What is at a target such as `/TOKEN/parts/3`.
+    /// Returns the resource at a target such as `/TOKEN/parts/3`.
     pub(super) fn find(&self, target: &str) -> Option<Resource> {
         match name_of(self.path(target)?)? {
             Name::Data(slice) => file(&SliceFiles::of(&self.directory, slice).data),
@@ -85,8 +85,8 @@ impl Served {
         }
     }
 
-    /// The entries of a part in all slices that are complete. One whose index isn't right is
-    /// missing.
+    /// Returns the entries of a part in all complete slices. A slice with an invalid index is left
+    /// out.
     fn part(&self, part: usize) -> Resource {
         let entry = |slice| read_entry(&self.directory, slice, part).ok().flatten();
         let slices = slices_in(&self.directory).unwrap_or_default();
@@ -97,7 +97,7 @@ impl Served {
     }
 }
 
-/// A regular file, which no symbolic link leads to.
+/// Opens a regular file, but follows no symbolic link.
 fn file(path: &Path) -> Option<Resource> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = File::from(open(path, flags, Mode::empty()).ok()?);
@@ -105,7 +105,7 @@ fn file(path: &Path) -> Option<Resource> {
     Some(Resource::File { bytes: metadata.len(), tag: tag_of(&metadata), file })
 }
 
-/// What tells a file's content from any that was there before.
+/// Returns a tag that differs for any other content of the file.
 fn tag_of(metadata: &Metadata) -> String {
     format!(
         "\"{:x}-{:x}-{:x}.{:x}\"",

@@ -1,8 +1,8 @@
-//! What is served: a directory of sorted slices, to those who know the token.
+//! The directory of sorted slices that is served to clients with the token.
 
 use std::path::PathBuf;
 
-/// What is served.
+/// The served directory and its token.
 pub(super) struct Served {
     pub(super) directory: PathBuf,
     pub(super) token: String,

@@ -1,8 +1,8 @@
-//! The steps for rows of tables: of CSV and TSV by whole files, of NDJSON by lines.
+//! The steps for rows of tables: CSV and TSV are divided by whole files, NDJSON by lines.
 //!
-//! Sorted data are rows behind their keys, as the engine of tables sorts them, so that a merge
-//! parses nothing. A key in samples and splitters is such a key. Each part begins with the header,
-//! which the job has from its first input, and which every other input must have.
+//! Sorted data are keyed records, as the engine of tables sorts them, so that a merge parses
+//! nothing. A key in samples and splitters is such a key. Each part begins with the header, which
+//! the job takes from its first input, and which every other input must have.
 
 mod sample;
 mod steps;
@@ -16,7 +16,7 @@ use std::path::Path;
 use xsort_extsort::variable::{Content, LinesInput, Recognised, recognise, unreadable};
 use xsort_table::{KeyedRows, RowFormat, TableOptions, keyed_rows};
 
-/// What ends a record is decided where its key is made.
+/// The delimiter isn't used: the code that builds keys decides where a record ends.
 const NO_DELIMITER: u8 = 0;
 
 /// Rows, in the order of their columns.
@@ -25,7 +25,7 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Rows as these options order them. They want all rows, and no random order.
+    /// Creates the order of rows by these options, which must select all rows and no random order.
     #[must_use]
     pub fn new(options: TableOptions) -> Tables {
         let TableOptions { unique, shuffle, rows_max, compression, .. } = &options;
@@ -34,12 +34,12 @@ impl Tables {
         Tables { options }
     }
 
-    /// Whether a row is a line, so that a file may be cut at any.
+    /// Returns whether a row is a line, so that a file may be cut at any line.
     fn has_lines(&self) -> bool {
         self.options.format == RowFormat::Ndjson
     }
 
-    /// The header of an input, which must have the columns to sort by.
+    /// Returns the header of an input, which must have the columns to sort by.
     fn header_of(&self, path: &Path, means: &Means<'_>) -> Result<Vec<u8>, Error> {
         let input = LinesInput::on(&means.disk, path)?;
         let Recognised { inputs, taken_bytes, .. } =
@@ -50,7 +50,7 @@ impl Tables {
         Ok(rows.header)
     }
 
-    /// The rows of inputs behind the job's header, with their keys.
+    /// Returns the rows of inputs, preceded by the job's header, with their keys.
     fn keyed(
         &self,
         job: &Job,

@@ -1,7 +1,7 @@
-//! Keys of rows at evenly spaced places.
+//! Samples the keys of rows at evenly spaced places.
 //!
-//! A line is taken for a row. Where it is none, because a field has line ends or a file isn't
-//! compressed as a whole, its key is missing or strange, which makes parts uneven and nothing else.
+//! A line is treated as a row. If it isn't one, because a field has line ends or a file is only
+//! partly compressed, its key is missing or wrong, which only makes parts uneven.
 
 use super::Tables;
 use crate::error::Error;
@@ -46,10 +46,10 @@ impl Tables {
         Ok(SliceSample { slice: slice.index, bytes: slice.bytes, keys })
     }
 
-    /// The key of a row, if it is one.
+    /// Returns the key of a row, if it is a valid row.
     fn key_of(&self, job: &Job, row: Vec<u8>, means: &Means<'_>) -> Option<Vec<u8>> {
         let Hex(header) = job.header.clone().unwrap_or_default();
-        // As a file of this row: behind the header where there is one.
+        // In the form of a file with this row, after the header if there is one.
         let text =
             if self.options.has_header { [header, row, b"\n".to_vec()].concat() } else { row };
         let row = LinesInput {

@@ -1,4 +1,4 @@
-//! Slices and parts of rows, by the engine of keyed records.
+//! Slices and parts of rows, with the engine of keyed records.
 
 use super::Tables;
 use crate::delimited::{Reading, is_compressed, line_begin, slice_inputs, verify_records};
@@ -27,10 +27,10 @@ impl Steps for Tables {
                 "there is no input, whose header says what the columns are",
             ));
         }
-        // Without a header, the first row says whether the columns are there.
+        // Without a header, the first row shows whether the columns exist.
         for JobInput { path, .. } in inputs.iter().filter(|input| input.bytes > 0) {
             let header = self.header_of(Path::new(path), means)?;
-            // What is empty once it is decompressed has none.
+            // A file that is empty after decompression has no header.
             if !header.is_empty() || !self.options.has_header {
                 return Ok(Some(Hex(header)));
             }

@@ -1,12 +1,12 @@
-//! The protocol under every interleaving and every stale value that the memory model allows, by
-//! loom. And the test of the test: each step left out and each ordering weakened makes a scenario
-//! fail.
+//! Checks the protocol with loom, under every interleaving and every stale value that the memory
+//! model allows. It also tests the test: leaving out any step or weakening any ordering makes a
+//! scenario fail.
 //!
 //! The scenarios (`scenarios.rs`) run the functions of `protocol`, with their orderings, on the
-//! words of `words.rs`. A buffer is a cell whose every access loom checks, so that a writer that
-//! touches what a reader may still read is caught at once, not by a torn value.
+//! words of `words.rs`. A buffer is a cell whose every access loom checks. So a writer that
+//! accesses what a reader may still read is caught at once, not by a torn value.
 //!
-//! `cargo test` explores up to two preemptions; `make loom` lifts the bound
+//! `cargo test` explores up to two preemptions; `make loom` removes the limit
 //! (`LOOM_MAX_PREEMPTIONS`).
 #![allow(unsafe_code, reason = "accesses cells that the model checker watches")]
 
@@ -110,7 +110,7 @@ fn without_a_number_left_out_a_dead_writers_version_is_read() {
 /// A scenario that detects a weaker ordering.
 type Scenario = fn(Weakened);
 
-/// Every access that orders anything, and a scenario that fails if it is weaker.
+/// Every access that orders anything, with a scenario that fails if the access is weaker.
 const DETECTED_BY: &[(Access, Scenario)] = &[
     (PIN, one_reader::<All>),
     (PIN_RECHECK, one_reader::<All>),
@@ -143,8 +143,8 @@ const DETECTED_BY: &[(Access, Scenario)] = &[
     (ACQUIRE_LOAD, one_header),
 ];
 
-/// No access can be weaker than in production: each weakening is detected. Prints the outcomes as a
-/// table.
+/// No access can be weaker than in production, because each weakening is detected. Prints the
+/// outcomes as a table.
 #[test]
 #[allow(clippy::print_stdout, reason = "the table, with `-- --nocapture`")]
 fn every_ordering_is_needed() {

@@ -1,5 +1,5 @@
-//! The protocol on real atomics between real threads, with plain memory in between: what Miri can
-//! look at, and a stress for the processor.
+//! The protocol on real atomics between real threads, with plain memory in between: a test for Miri
+//! and a stress test for the processor.
 #![allow(unsafe_code, reason = "the promise of the protocol, put to the test")]
 
 use super::{
@@ -14,10 +14,10 @@ const READERS: usize = 3;
 const VERSIONS: u64 = if cfg!(miri) { 60 } else { 100_000 };
 const WORDS: usize = 16;
 
-/// Bytes that the protocol alone protects.
+/// Bytes that are protected only by the protocol.
 struct Buffer(UnsafeCell<[u64; WORDS]>);
 
-// SAFETY: what the tests show: the writer writes only buffers that nobody holds.
+// SAFETY: this is what the test shows: the writer writes only to buffers without holders.
 unsafe impl Sync for Buffer {}
 
 #[test]
@@ -37,7 +37,7 @@ fn no_version_is_torn_between_threads() {
                         assert!(sequence_of(word) >= sequence_of(held));
                         held = word;
                     }
-                    // SAFETY: it is pinned.
+                    // SAFETY: the buffer is pinned.
                     let bytes = unsafe { *buffers[buffer_of(held)].0.get() };
                     assert_eq!(bytes, [sequence_of(held); WORDS]);
                 }
@@ -54,7 +54,7 @@ fn no_version_is_torn_between_threads() {
             let buffer = (0..buffers.len())
                 .find(|buffer| !is_held(buffer))
                 .expect("readers + 2 buffers are enough");
-            // SAFETY: nobody holds it, and nobody can before it is published.
+            // SAFETY: the buffer has no holders, and no reader can pin it before it is published.
             unsafe { *buffers[buffer].0.get() = [sequence; WORDS] };
             word = version_word(buffer, sequence);
             publish(&current, &ticket, word);

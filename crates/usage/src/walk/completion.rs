@@ -1,4 +1,4 @@
-//! Sums go from complete directories to their parents, and to the visitor.
+//! Passes the sums of complete directories to their parents and to the visitor.
 
 use super::state::Walk;
 use crate::directory::{Directory, Sums};
@@ -22,13 +22,13 @@ impl Walk<'_> {
         self.complete(directory, directory.add(own, pushed, finished));
     }
 
-    /// Adds a subdirectory that is complete.
+    /// Adds a complete subdirectory to its parent.
     pub(super) fn add_subdirectory(&self, parent: &Arc<Directory>, total: Usage) {
         self.complete(parent, parent.add_subdirectory(total));
     }
 
-    /// Reports a directory if it is complete, which it is if there are `sums`, and adds it to its
-    /// parent, which may be complete then.
+    /// Reports a directory and adds it to its parent, if it is complete, that is if there are
+    /// `sums`. Then does this for the parent, which may now be complete.
     fn complete(&self, directory: &Arc<Directory>, sums: Option<Sums>) {
         let (mut directory, mut sums) = (directory, sums);
         while let Some(complete) = sums {
@@ -41,8 +41,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The name of a complete directory. As GNU's walk has it, an argument that contains nothing
-    /// loses its slash where links are followed.
+    /// Returns the name of a complete directory. As in GNU's walk, an empty argument loses its
+    /// slash if all links are followed.
     fn shown_name<'d>(&self, directory: &'d Directory) -> &'d [u8] {
         let is_empty = directory.listed().is_some_and(|listed| listed.entries == 0);
         match &*directory.name {
@@ -55,7 +55,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether the visitor wants the files of a directory.
+    /// Returns whether the visitor wants the files of a directory.
     pub(super) fn reports_files_in(&self, directory: &Directory) -> bool {
         self.options.detail == Detail::Files && directory.depth < self.options.depth_max
     }

@@ -1,4 +1,4 @@
-//! Files with hard links: collected during the walk, charged to one of their names at its end.
+//! Files with hard links: collected during the walk, and charged to one of their names at its end.
 
 use super::state::Walk;
 use crate::directory::{Directory, Sums};

@@ -1,4 +1,4 @@
-//! List: a directory's entries are listed, ordered and made into Stat tasks.
+//! The List task: lists and sorts a directory's entries and divides them into Stat tasks.
 
 use super::state::Walk;
 use super::task::{Task, ThreadBuffers};
@@ -11,16 +11,17 @@ use crate::worker_pool::Worker;
 use std::mem;
 use std::sync::Arc;
 
-/// Entries that are listed before any is statted. More of them can be sorted better.
+/// Number of entries that are listed before the first stat call. Larger batches can be sorted
+/// better.
 const BATCH_ENTRIES: usize = 16 << 10;
 
-/// Entries of a large batch that are one Stat task: half a millisecond, if the kernel has them
-/// cached.
+/// Number of entries of a large batch in one Stat task: half a millisecond of work if the kernel
+/// has them cached.
 const TASK_ENTRIES: usize = 512;
 
 impl Walk<'_> {
-    /// Lists a directory, or more of it, and begins to stat what was listed. `rest` is listed
-    /// already and comes first.
+    /// Lists a directory, or more of it, and begins to stat the listed entries. `rest` was listed
+    /// earlier and comes first.
     pub(super) fn list(
         &self,
         worker: &Worker<'_, Task>,
@@ -74,7 +75,7 @@ impl Walk<'_> {
         let batch = Arc::new(batch);
         if self.is_in_order || entries <= 2 * TASK_ENTRIES {
             self.stat_range(worker, buffers, opened, &batch, 0..entries);
-            // Its memory is used again, unless a task needs the rest of the batch.
+            // Its memory is reused, unless a task needs the rest of the batch.
             buffers.batch = Arc::into_inner(batch).unwrap_or_default();
             return;
         }

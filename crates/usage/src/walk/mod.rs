@@ -2,11 +2,11 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `state` | what all threads share, and what is decided once per walk |
-//! | `task` | what a thread does at a time, and the memory it does it with |
+//! | `state` | the state shared by all threads, and decisions that are made once per walk |
+//! | `task` | the tasks, and the memory that a thread uses for them |
 //! | `threads` | the threads after the first; which function performs which task |
 //! | `open` | Open: a subdirectory is opened, or opened again |
-//! | `list` | List: a directory's entries are listed and made into tasks |
+//! | `list` | List: a directory's entries are listed and divided into tasks |
 //! | `stat_entries` | Stat: files are counted, subdirectories pushed |
 //! | `links` | files with hard links, which are counted at the end of an argument |
 //! | `completion` | sums go from complete directories to their parents, and to the visitor |
@@ -37,14 +37,14 @@ use task::{Task, ThreadBuffers};
 use threads::{EndGuard, ThreadSpawner};
 
 /// Walks one argument after the other; each is taken from the iterator when its turn comes. Every
-/// inode counts once over all arguments (but for [`Links::Each`](crate::Links::Each)). Returns the
-/// sum over all arguments.
+/// inode counts once over all arguments (except with [`Links::Each`](crate::Links::Each)). Returns
+/// the sum over all arguments.
 ///
-/// Memory grows with open directories (a batch of entries for each level) and with files of several
-/// names, not with the number of files.
+/// Memory grows with open directories (a batch of entries for each level) and with files that have
+/// several names, not with the number of files.
 ///
 /// # Panics
-/// If the visitor does.
+/// If the visitor panics.
 pub fn walk(
     options: &Options,
     arguments: &mut dyn Iterator<Item = Vec<u8>>,
@@ -68,7 +68,7 @@ pub fn walk(
 }
 
 impl Walk<'_> {
-    /// Walks an argument to its end, and returns what it adds to the sum.
+    /// Walks an argument to its end, and returns its contribution to the sum.
     fn walk_argument(
         &self,
         argument: &[u8],
@@ -108,7 +108,7 @@ impl Walk<'_> {
     }
 
     fn stat_argument(&self, name: &[u8]) -> Result<(CString, FileStatus), Errno> {
-        // No file has a name with a zero byte.
+        // No file name contains a zero byte.
         let path = CString::new(name).map_err(|_| Errno::NOENT)?;
         let status = self.stat_request.stat_argument(&path)?;
         Ok((path, status))
@@ -133,7 +133,7 @@ impl Walk<'_> {
     }
 }
 
-/// The argument less all slashes at its end but one.
+/// Returns the argument with at most one slash at its end.
 fn without_trailing_slashes(argument: &[u8]) -> &[u8] {
     let mut name = argument;
     while let [before @ .., b'/'] = name

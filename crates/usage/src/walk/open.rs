@@ -1,4 +1,4 @@
-//! Open: a subdirectory is opened, or one that closed early is opened again.
+//! The Open task: opens a subdirectory, or reopens one that closed early.
 
 use super::state::Walk;
 use super::task::{ParentDirectory, Task, ThreadBuffers};
@@ -17,7 +17,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 impl Walk<'_> {
-    /// The directory for a task that is pushed: closed until then if descriptors are scarce.
+    /// Returns the directory for a pushed task: closed until the task begins if descriptors are
+    /// scarce.
     pub(super) fn parent_for_task(&self, opened: &Arc<OpenDirectory>) -> ParentDirectory {
         if self.descriptors.is_exhausted() {
             ParentDirectory::Closed(Arc::clone(&opened.directory))
@@ -26,7 +27,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The directory of a task that begins.
+    /// Returns the open directory of a task that begins.
     pub(super) fn opened(
         &self,
         parent: ParentDirectory,
@@ -68,7 +69,7 @@ impl Walk<'_> {
             Ok(file) if status.is_directory() => file,
             Ok(_) => return self.count_unlisted(above, name, &status),
             Err(errno) => {
-                // Only now: a directory that was counted before isn't reported again.
+                // Only here: a directory that was counted before isn't reported again.
                 if status.is_directory() {
                     self.fail(Operation::Open, above.path_of(name.to_bytes()), errno);
                 }
@@ -83,15 +84,15 @@ impl Walk<'_> {
         self.list(worker, buffers, &opened, EntryBatch::default());
     }
 
-    /// Whether a directory contains itself. Only a mount, or a symbolic link that was followed,
-    /// makes an undamaged tree do so; anything else is reported.
+    /// Returns whether a directory contains itself. In an undamaged tree only a mount, or a
+    /// followed symbolic link, can cause that; any other case is reported.
     fn is_cycle(&self, parent: &Directory, name: &CStr, status: &FileStatus) -> bool {
         let is_followed = self.options.follow == Follow::Always;
         let is_below_mount = parent.is_below_mount || status.is_mount != Some(false);
         let is_cycle = status.is_directory()
             && parent.is_within(status.identity, is_below_mount || is_followed);
         if is_cycle && !is_followed {
-            // The mount may be of any directory on the way back, not of this one itself.
+            // The mount may be any directory on the way back, not only this one.
             let identity = status.identity;
             let between = parent.ancestors().map(|above| above.identity);
             let between = between.take_while(|&above| above != identity);
@@ -114,9 +115,9 @@ impl Walk<'_> {
         }
     }
 
-    /// Opens an entry and stats what was opened. An entry that can't be opened is only statted, and
-    /// so is one on a file system that doesn't count: opening it may set off an automount, or wait
-    /// for a server.
+    /// Opens an entry and stats the opened file. An entry that can't be opened is only statted. So
+    /// is an entry on a file system that isn't counted, because opening it may trigger an
+    /// automount, or wait for a server.
     fn open_and_stat(
         &self,
         parent: &ParentDirectory,
@@ -155,7 +156,7 @@ impl Walk<'_> {
         let argument = argument.expect("an argument is open while it is walked");
         let file = open_directories::reopen(&argument, directory)?;
         let is_same = self.stat_request.stat_open(&file)?.identity == directory.identity;
-        // Otherwise its name, or that of an ancestor, leads elsewhere by now.
+        // Otherwise its name, or an ancestor's name, leads elsewhere now.
         if is_same { Ok(file) } else { Err(Errno::NOENT) }
     }
 }

@@ -1,4 +1,4 @@
-//! Stat: files are counted, subdirectories pushed as Open tasks.
+//! The Stat task: counts files and pushes subdirectories as Open tasks.
 
 use super::state::Walk;
 use super::task::{EntryCounts, Task, ThreadBuffers};
@@ -29,7 +29,7 @@ impl Walk<'_> {
         for (index, entry) in batch.entries[range.clone()].iter().enumerate() {
             self.stat_entry(opened, batch, entry, counts);
             if self.is_in_order && !counts.subdirectories.is_empty() {
-                // The subdirectory comes before the entries after it.
+                // The subdirectory precedes the entries listed after it.
                 let next = range.start + index + 1;
                 let rest = Task::Stat {
                     parent: self.parent_for_task(opened),
@@ -85,11 +85,11 @@ impl Walk<'_> {
         self.report_file(directory, name, &status);
     }
 
-    /// Whether the kernel follows fewer links than are on the way to a file from the working
-    /// directory: 40. From an open directory it follows as many again, and so a walk would follow
-    /// a chain of any length.
+    /// Returns whether the way from the working directory to a file has more links than the kernel
+    /// follows, which is 40. From an open directory it would follow 40 more, and so a walk would
+    /// follow a chain of any length.
     fn has_too_many_links(&self, path: &[u8]) -> bool {
-        // A path that is too long for the kernel is followed as far as it goes.
+        // The links of a path that is too long for the kernel are not checked.
         self.options.follow == Follow::Always
             && CString::new(path).is_ok_and(|path| {
                 self.stat_request.stat_argument(&path).is_err_and(|errno| errno == Errno::LOOP)

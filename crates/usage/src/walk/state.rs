@@ -1,4 +1,4 @@
-//! What all threads of a walk share, and what is decided once per walk.
+//! The state shared by all threads of a walk, and decisions that are made once per walk.
 
 use super::task::Task;
 use crate::directory::Directory;
@@ -13,25 +13,25 @@ use parking_lot::Mutex;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-/// Threads at most, whatever the device can serve.
+/// Maximum number of threads, whatever the device can serve.
 const THREADS_MAX: usize = 256;
 
-/// What all threads share.
+/// The state shared by all threads.
 pub(super) struct Walk<'a> {
     pub(super) options: &'a Options,
     pub(super) visitor: &'a dyn Visitor,
     pub(super) stat_request: StatRequest,
-    /// `None`: as many as the machine and the device can use.
+    /// `None`: as many threads as the machine and the device can use.
     pub(super) threads: Option<NonZeroUsize>,
     /// Whether entries are visited strictly in GNU's order, subdirectories as they come. Otherwise
-    /// by inode, subdirectories after files.
+    /// they are visited by inode, subdirectories after files.
     pub(super) is_in_order: bool,
     /// Whether files with hard links are collected until the argument is walked.
     pub(super) defers_links: bool,
     pub(super) remembers_all: bool,
     pub(super) worker_pool: WorkerPool<Task>,
     pub(super) descriptors: Arc<DescriptorCount>,
-    /// Files that were counted, of those that may be met again.
+    /// Counted files that the walk may meet again.
     pub(super) counted: InodeSet,
     pub(super) hard_links: Mutex<HardLinks>,
     /// The directory of the argument that is being walked.
@@ -40,7 +40,7 @@ pub(super) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     pub(super) fn new(options: &'a Options, visitor: &'a dyn Visitor) -> Walk<'a> {
-        // The order can't be restored afterwards if all symbolic links are followed: whole trees
+        // If all symbolic links are followed, the order can't be restored afterwards: whole trees
         // would have to move to the first link that leads to them.
         let must_be_in_order = options.follow == Follow::Always && options.detail != Detail::Total;
         let threads = if must_be_in_order { NonZeroUsize::new(1) } else { options.threads };
@@ -65,25 +65,25 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether there may be file systems that don't count.
+    /// Returns whether some file systems may not be counted.
     pub(super) fn skips_devices(&self) -> bool {
         self.options.one_file_system || !self.options.skipped_devices.is_empty()
     }
 
-    /// Whether a file is on a file system that counts. Its directory is: below an argument the walk
-    /// enters no other.
+    /// Returns whether a file is on a counted file system. Its directory is, because below an
+    /// argument the walk enters no other.
     pub(super) fn is_on_counted_device(&self, parent: &Directory, status: &FileStatus) -> bool {
         let device = status.identity.device;
         device == parent.identity.device
             || !(self.options.one_file_system || self.options.skipped_devices.contains(&device))
     }
 
-    /// Whether a file may be met again under another name.
+    /// Returns whether the walk may meet a file again under another name.
     pub(super) fn must_remember(&self, status: &FileStatus) -> bool {
         self.options.links == Links::Once && (self.remembers_all || status.has_links)
     }
 
-    /// Whether a file wasn't counted before; if so, it is from now on.
+    /// Returns whether a file wasn't counted before, and marks it as counted.
     pub(super) fn is_new(&self, status: &FileStatus) -> bool {
         !self.must_remember(status) || self.counted.insert(status.identity)
     }

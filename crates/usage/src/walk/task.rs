@@ -1,4 +1,4 @@
-//! What a thread does at a time, and the memory it does it with.
+//! The tasks, and the memory that a thread uses for them.
 
 use crate::directory::Directory;
 use crate::directory_entries::{BUFFER_BYTES, DirectoryEntry, EntryBatch, ListPosition};
@@ -10,18 +10,18 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a thread does at a time.
+/// A unit of a thread's work.
 #[derive(Debug)]
 pub(super) enum Task {
     /// Open a subdirectory.
     Open { parent: ParentDirectory, name: Box<CStr>, position: ListPosition },
-    /// List more of an open directory, after `rest`, which is listed already.
+    /// List more of an open directory, after `rest`, which was listed earlier.
     List { opened: Arc<OpenDirectory>, rest: EntryBatch },
-    /// Stat some of the entries that were listed.
+    /// Stat some of the listed entries.
     Stat { parent: ParentDirectory, batch: Arc<EntryBatch>, range: Range<usize> },
 }
 
-/// The directory of the entries that a task is about.
+/// The directory of a task's entries.
 #[derive(Debug)]
 pub(super) enum ParentDirectory {
     Open(Arc<OpenDirectory>),
@@ -38,9 +38,9 @@ impl ParentDirectory {
     }
 }
 
-/// Memory that a thread uses again for each task.
+/// Memory that a thread reuses for each task.
 pub(super) struct ThreadBuffers {
-    /// What the kernel fills with entries.
+    /// The buffer that the kernel fills with entries.
     pub(super) listing: Box<[MaybeUninit<u8>]>,
     pub(super) batch: EntryBatch,
     pub(super) counts: EntryCounts,
@@ -56,10 +56,10 @@ impl Default for ThreadBuffers {
     }
 }
 
-/// What was learned about some of a directory's entries.
+/// Results for some of a directory's entries.
 #[derive(Default)]
 pub(super) struct EntryCounts {
-    /// Files that are counted.
+    /// The usage of counted files.
     pub(super) own: Usage,
     /// Files that count once, and may have been counted under another name.
     pub(super) remembered: Vec<(FileStatus, DirectoryEntry)>,

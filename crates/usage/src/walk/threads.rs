@@ -10,10 +10,10 @@ use std::mem;
 use std::num::NonZeroUsize;
 use std::thread::{self, Builder, Scope};
 
-/// Bytes of a thread's stack. Nothing recurses, and the buffer for listings is on the heap.
+/// Size of a thread's stack in bytes. Nothing recurses, and the buffer for listings is on the heap.
 const STACK_BYTES: usize = 256 << 10;
 
-/// Has all workers return, also when there was a panic.
+/// Makes all workers return, also after a panic.
 pub(super) struct EndGuard<'a>(pub(super) &'a WorkerPool<Task>);
 
 impl Drop for EndGuard<'_> {
@@ -41,7 +41,7 @@ impl Spawner for ThreadSpawner<'_, '_> {
         ThreadLimits { busy: processors, waiting: medium.threads_max(processors) }
     }
 
-    /// If the system refuses a thread, the walk goes on with those that there are.
+    /// Starts a thread. If the system refuses, the walk continues with the existing threads.
     fn start(&self, threads_max: usize) {
         let &ThreadSpawner { walk, scope } = self;
         let Some(mut worker) = walk.worker_pool.join(threads_max) else { return };

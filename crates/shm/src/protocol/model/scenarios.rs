@@ -1,5 +1,5 @@
-//! What the model checker runs: readers and a writer on the functions of `protocol`, and what must
-//! hold in every execution.
+//! The scenarios of the model checker: readers and a writer on the functions of `protocol`, and the
+//! conditions that must hold in every execution.
 
 #![allow(unsafe_code, reason = "accesses cells that the model checker watches")]
 
@@ -10,7 +10,7 @@ use loom::sync::{Arc, Mutex, MutexGuard};
 use loom::thread;
 use std::sync::atomic::AtomicU64;
 
-/// One access weaker than it ships, or none.
+/// One access with less than its production ordering, or none.
 pub(super) type Weakened = Option<(Access, Weakening)>;
 
 pub(super) struct WithoutRecheck;
@@ -33,24 +33,24 @@ impl Steps for WithoutSkippedNumber {
     const SKIP_NUMBER: bool = false;
 }
 
-/// Explores with at most two preemptions, or as many as `LOOM_MAX_PREEMPTIONS` says.
+/// Explores with at most two preemptions, or with `LOOM_MAX_PREEMPTIONS` if that is set.
 pub(super) fn explore(weakened: Weakened, body: impl Fn(&Model) + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound.get_or_insert(2);
     builder.check(move || body(&Model::new(weakened)));
 }
 
-/// What processes share: `READERS` slots, and two buffers more than that. A buffer's bytes are the
-/// number of its version. (Stamp and ticket are left out here: the stamp is seen where the bytes
-/// are, for the same reason.)
+/// The shared state of the processes: `READERS` slots and `READERS + 2` buffers. A buffer's bytes
+/// are the number of its version. (Stamp and ticket are left out: the stamp is visible whenever the
+/// bytes are, for the same reason.)
 struct Shared<const READERS: usize> {
     current: ModelWord,
-    /// Whether the writer checks only the slots that are marked as taken; else it checks all.
+    /// Whether the writer checks only slots marked as taken; otherwise it checks all.
     has_marks: bool,
     groups: ModelWord,
     taken: ModelWord,
     slots: Vec<ModelWord>,
-    /// The kernel's locks of the slots: whoever has one owns the slot, until it dies.
+    /// The kernel's locks of the slots. The holder of a lock owns the slot until it dies.
     locks: Vec<Mutex<()>>,
     buffers: Vec<UnsafeCell<u64>>,
 }
@@ -61,7 +61,7 @@ impl<const READERS: usize> Shared<READERS> {
         Arc::new(Shared { has_marks: false, ..Shared::parts(model, 0, 0) })
     }
 
-    /// The same, where readers come and go; with the marks at the beginning.
+    /// Version 1 in buffer 0, and readers that come and go, with these marks at the beginning.
     fn with_arrivals(model: &Model, groups: u64, taken: u64) -> Arc<Self> {
         Arc::new(Shared::parts(model, groups, taken))
     }
@@ -80,7 +80,7 @@ impl<const READERS: usize> Shared<READERS> {
         }
     }
 
-    /// The slots that the writer checks.
+    /// Returns the slots that the writer checks.
     fn slots_to_check<S: Steps>(&self) -> Vec<usize> {
         if !self.has_marks {
             return (0..READERS).collect();
@@ -92,7 +92,7 @@ impl<const READERS: usize> Shared<READERS> {
         (0..READERS).filter(|slot| taken >> slot & 1 == 1).collect()
     }
 
-    /// Publishes version `sequence` after `current`. There is always a buffer that nobody holds.
+    /// Publishes version `sequence` after `current`. There is always a buffer without holders.
     fn write<S: Steps>(&self, current: u64, sequence: u64) -> u64 {
         let mut is_busy = vec![false; self.buffers.len()];
         is_busy[buffer_of(current)] = true;
@@ -103,7 +103,7 @@ impl<const READERS: usize> Shared<READERS> {
             }
         }
         let buffer = is_busy.iter().position(|is_busy| !is_busy).expect("readers + 2 are enough");
-        // SAFETY: loom checks that nobody else is in the cell.
+        // SAFETY: loom checks that no other thread accesses the cell.
         self.buffers[buffer].with_mut(|bytes| unsafe { *bytes = sequence });
         let word = version_word(buffer, sequence);
         publish(&self.current, &AtomicU64::new(0), word);
@@ -115,8 +115,8 @@ impl<const READERS: usize> Shared<READERS> {
         (2..=last).fold(version_word(0, 1), |current, sequence| self.write::<S>(current, sequence));
     }
 
-    /// Reads the version that is pinned in `slot`, or a newer one, twice: a held version does not
-    /// change, and no version is older than the one before.
+    /// Reads the version pinned in `slot`, or a newer one, twice. A held version must not change,
+    /// and no version may be older than the previous one.
     fn read<S: Steps>(&self, slot: usize, held: u64) -> u64 {
         let mut word = held;
         if !is_current(&self.current, held) {
@@ -124,7 +124,7 @@ impl<const READERS: usize> Shared<READERS> {
             assert!(sequence_of(word) >= sequence_of(held), "an older version");
         }
         for _ in 0..2 {
-            // SAFETY: loom checks that nobody writes to the cell.
+            // SAFETY: loom checks that no thread writes to the cell.
             let bytes = self.buffers[buffer_of(word)].with(|bytes| unsafe { *bytes });
             assert_eq!(bytes, sequence_of(word));
         }
@@ -136,14 +136,14 @@ impl<const READERS: usize> Shared<READERS> {
         unpin(&self.slots[slot]);
     }
 
-    /// Takes `slot`, if nobody has it, and marks it.
+    /// Takes `slot` if it is free, and marks it.
     fn take_slot(&self, slot: usize) -> Option<MutexGuard<'_, ()>> {
         let lock = self.locks[slot].try_lock().ok()?;
         join(&self.groups, &self.taken, &self.slots[slot], slot);
         Some(lock)
     }
 
-    /// Frees the slots whose owners are dead.
+    /// Frees the slots of dead owners.
     fn reap(&self) {
         for slot in self.slots_to_check::<All>() {
             if let Ok(_lock) = self.locks[slot].try_lock() {
@@ -171,8 +171,8 @@ pub(super) fn one_reader<S: Steps + 'static>(weakened: Weakened) {
     });
 }
 
-/// A reader that unpins, and later pins in the same slot again, while the writer may have reused
-/// the buffer.
+/// A reader unpins, and later pins in the same slot again, while the writer may have reused the
+/// buffer.
 pub(super) fn reader_that_unpins(weakened: Weakened) {
     explore(weakened, |model| {
         let shared = Shared::<1>::new(model);
@@ -224,8 +224,8 @@ pub(super) fn reader_of_a_cleared_group<S: Steps + 'static>(weakened: Weakened) 
     arriving_reader::<S, 1>(weakened, 1, 0);
 }
 
-/// A reader dies with a pin in its slot; the writer frees the slot, and another reader takes it,
-/// before or after.
+/// A reader dies with a pin in its slot. The writer frees the slot, and another reader takes it,
+/// before or after that.
 pub(super) fn reader_that_dies(weakened: Weakened) {
     explore(weakened, |model| {
         let shared = Shared::<1>::with_arrivals(model, 0, 0);
@@ -246,7 +246,7 @@ pub(super) fn reader_that_dies(weakened: Weakened) {
 }
 
 /// No reader sleeps through the publication of the version that it waits for. The kernel checks the
-/// ticket and puts to sleep, or wakes, under one lock.
+/// ticket and puts the reader to sleep, or wakes it, under one lock.
 pub(super) fn one_sleeper(weakened: Weakened) {
     explore(weakened, |model| {
         let (current, ticket, waiters) =
@@ -271,7 +271,7 @@ pub(super) fn one_sleeper(weakened: Weakened) {
     });
 }
 
-/// The writer dies right after it has published, and the next one does the rest.
+/// The writer dies right after it has published, and the next writer completes its work.
 pub(super) fn one_sleeper_at_a_takeover(renews_ticket: bool) {
     explore(None, move |model| {
         let (current, ticket, waiters) =
@@ -306,7 +306,8 @@ pub(super) fn one_copy(weakened: Weakened) {
             let word = load_for_copy(current);
             let [stamp, one, two] = &buffers[buffer_of(word)];
             if !is_stamped(stamp, word) {
-                // It was written again; if the version were still current, that would be damage.
+                // The buffer was written again. If the version were still current, that would be
+                // damage.
                 assert!(!is_current(current, word), "another version's buffer");
                 return;
             }
@@ -329,7 +330,7 @@ pub(super) fn one_copy(weakened: Weakened) {
     });
 }
 
-/// Whoever sees a header's last word sees all of it.
+/// A reader that sees a header's last word sees all of it.
 pub(super) fn one_header(weakened: Weakened) {
     explore(weakened, |model| {
         let shared = Arc::new([0; 2].map(|word| model.word(word)));
@@ -342,9 +343,9 @@ pub(super) fn one_header(weakened: Weakened) {
     });
 }
 
-/// A writer fills and stamps version 2, and dies before it publishes it. The next one creates its
-/// own files, one under the same name. A reader that has the dead one's file mapped checks the
-/// stamp.
+/// A writer fills and stamps version 2, and dies before it publishes it. The next writer creates
+/// its own files, one of them under the same name. A reader that has mapped the dead writer's file
+/// checks the stamp.
 pub(super) fn one_takeover<S: Steps + 'static>() {
     explore(None, |model| {
         let new = || [NONE, 0].map(|word| model.word(word));

@@ -1,13 +1,13 @@
-//! Words for the model checker, with the orderings of production code, or one of them weaker.
+//! Words for the model checker, with the orderings of production code, or with one of them weaker.
 //!
-//! loom treats sequentially consistent accesses as acquire and release only. It knows sequentially
-//! consistent fences, but these order more than such accesses do: a protocol that holds with fences
-//! may fail with the accesses of production code. So the single order S of the sequentially
-//! consistent accesses is kept here, as the standard has it: one such access is before another in S
-//! if it happens before it, or comes before it in the order of the word that both are of (a load
-//! comes before the stores that are newer than what it got). A load refuses a value that would make
-//! a circle in S. Weaker accesses have no place in S, so weakening an access takes away exactly
-//! what its ordering gave.
+//! loom treats sequentially consistent accesses as acquire and release only. It supports
+//! sequentially consistent fences, but these order more than such accesses do: a protocol that
+//! holds with fences may fail with the accesses of production code. So this file keeps the single
+//! order S of the sequentially consistent accesses, as the standard defines it. One such access
+//! precedes another in S if it happens before it, or if it precedes it in the modification order of
+//! their common word (a load precedes the stores newer than its value). A load rejects a value that
+//! would create a cycle in S. Weaker accesses have no place in S, so weakening an access removes
+//! exactly what its ordering provided.
 
 use crate::protocol::{Access, Word};
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
@@ -15,18 +15,19 @@ use loom::thread::{self, ThreadId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// What an access, or a fence, loses.
+/// The part of its ordering that an access or a fence loses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weakening {
-    /// Its place in the single order; acquire and release stay.
+    /// Its place in the single order. Acquire and release stay.
     Order,
-    /// Seeing what went before the store that it reads.
+    /// Acquire: seeing what preceded the store that it reads.
     Acquire,
-    /// Showing what went before it.
+    /// Release: showing what preceded it.
     Release,
 }
 
-/// The smallest steps down from an ordering: what fails without one of them fails without more.
+/// Returns the smallest steps down from an ordering: a scenario that fails without one of them also
+/// fails without more.
 pub(super) fn weakenings(ordering: Ordering) -> &'static [Weakening] {
     match ordering {
         Ordering::SeqCst => &[Weakening::Order],
@@ -37,7 +38,7 @@ pub(super) fn weakenings(ordering: Ordering) -> &'static [Weakening] {
     }
 }
 
-/// What the words of one run have in common.
+/// State shared by the words of one run.
 #[derive(Clone)]
 pub(super) struct Model {
     weakened: Option<(Access, Weakening)>,
@@ -59,7 +60,7 @@ impl Model {
         self.weakened != Some((access, weakening))
     }
 
-    /// What is left of an access after the weakening.
+    /// Returns the strength that an access has after the weakening.
     fn strength(&self, access: Access) -> Strength {
         let Access { ordering, .. } = access;
         let is_ordered = ordering == Ordering::SeqCst;
@@ -85,7 +86,7 @@ struct Strength {
 }
 
 impl Strength {
-    /// The ordering to give loom for a load, a store, or both.
+    /// Returns the ordering to give to loom for a load, a store, or both.
     fn of(self, reads: bool, writes: bool) -> Ordering {
         match (reads && self.acquires, writes && self.releases) {
             (true, true) => Ordering::AcqRel,
@@ -102,9 +103,9 @@ type Set = u64;
 /// The single order, as far as it is known.
 #[derive(Default)]
 struct Order {
-    /// For each access those before it, and those before them.
+    /// For each access all accesses that precede it, directly or indirectly.
     before: Vec<Set>,
-    /// For each thread those that happen before whatever it does next.
+    /// For each thread the accesses that happen before its next access.
     threads: HashMap<ThreadId, Set>,
 }
 
@@ -113,12 +114,12 @@ impl Order {
         self.threads.entry(thread::current().id()).or_default()
     }
 
-    /// The set with all that are before its members.
+    /// Returns the set together with all predecessors of its members.
     fn closed(&self, set: Set) -> Set {
         members(set).fold(set, |closed, access| closed | self.before[access])
     }
 
-    /// Gives an access its place, after `earlier` and before `later`.
+    /// Adds an access after `earlier` and before `later`. Returns its number.
     fn add(&mut self, earlier: Set, later: Set) -> usize {
         let new = self.before.len();
         assert!(new < Set::BITS as usize, "more accesses than a set has room for");
@@ -142,16 +143,17 @@ fn members(set: Set) -> impl Iterator<Item = usize> {
 struct Store {
     serial: u64,
     value: u64,
-    /// The ordered accesses that happen before whatever acquires it.
+    /// The ordered accesses that happen before any access that acquires this value.
     released: Set,
 }
 
-/// All that happened to a word.
+/// The history of a word.
 struct History {
-    /// In the order of the word.
+    /// In modification order.
     stores: Vec<Store>,
     next: u64,
-    /// Ordered accesses: the place in `stores` that they read or made, and which of the two.
+    /// Ordered accesses: the index in `stores` that they read or wrote, whether they wrote, and
+    /// their number.
     placed: Vec<(usize, bool, usize)>,
 }
 
@@ -167,7 +169,7 @@ impl History {
         *self.stores.last().expect("there is a first one")
     }
 
-    /// The ordered accesses before and after a load of what is at `place`.
+    /// Returns the ordered accesses before and after a load of the value at `place`.
     fn around(&self, place: usize) -> (Set, Set) {
         let (mut earlier, mut later) = (0, 0);
         for (other, is_store, access) in &self.placed {
@@ -200,7 +202,7 @@ impl ModelWord {
         history.next - 1
     }
 
-    /// Whether a sequentially consistent load may get what is at `place`.
+    /// Returns whether a sequentially consistent load may get the value at `place`.
     fn admits(&self, place: usize) -> bool {
         let (earlier, later) = self.history().around(place);
         let mut order = self.model.order();
@@ -208,7 +210,7 @@ impl ModelWord {
         order.closed(earlier | here) & later == 0
     }
 
-    /// Records a load, and returns the value.
+    /// Records a load, and returns its value.
     fn record_load(&self, serial: u64, strength: Strength) -> u64 {
         let mut history = self.history();
         let mut order = self.model.order();
@@ -226,7 +228,7 @@ impl ModelWord {
         history.stores[place].value
     }
 
-    /// Records a store, after the one that was `read`, if it was a read-modify-write.
+    /// Records a store. For a read-modify-write, `read` is the value that it read.
     fn record_store(&self, read: Option<u64>, serial: u64, value: u64, strength: Strength) {
         let mut history = self.history();
         let mut order = self.model.order();
@@ -267,7 +269,7 @@ impl Word for ModelWord {
         let mut serial = self.serial.load(strength.of(true, false));
         let place = self.history().place(serial);
         if strength.is_ordered && !self.admits(place) {
-            // There is no such execution. The newest value is always admitted, in another branch.
+            // No such execution exists. The newest value is always admitted, in another branch.
             loom::skip_branch();
             serial = self.serial.fetch_or(0, strength.of(true, false));
         }
