@@ -60,7 +60,6 @@ impl From<xsort_disk::Error> for Error {
 }
 
 impl Error {
-<<<<<<< HEAD
     /// An error about the memory that objects leave, as one about all memory.
     #[must_use]
     pub fn beside_objects(self, job: &xsort::Job) -> Error {
@@ -70,10 +69,7 @@ impl Error {
         }
     }
 
-    /// A file that isn't what it should be.
-=======
     /// Returns the error for a file with unexpected content.
->>>>>>> wt-e3
     pub(crate) fn input(path: &std::path::Path, reason: impl Into<String>) -> Error {
         let (path, reason) = (path.to_owned(), reason.into());
         Error::Engine(xsort_extsort::Error::Input { path, reason })
