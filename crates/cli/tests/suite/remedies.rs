@@ -88,6 +88,41 @@ fn a_long_line_is_sorted_with_the_memory_that_is_named() {
     assert!(refused > quick_or_long(10, 40), "{refused}");
 }
 
+/// The memory that is named is enough for what was met first, and the message says no more: it once
+/// seemed to be enough for the file, and the next trial, after hours, was refused by a longer line.
+#[test]
+fn a_message_says_that_what_is_longer_needs_more_memory_than_it_names() {
+    let sandbox = Sandbox::new();
+    let lengths = [2 * MIB / 3, 3 * MIB, 14 * MIB];
+    let lines = lengths.map(|bytes| "x".repeat(bytes));
+    sandbox.write("text", format!("b\n{}\na\n", lines.join("\n")));
+    let rows = lines.map(|line| format!("1,{line}\n")).concat();
+    sandbox.write("rows.csv", format!("a,b\n2,x\n{rows}"));
+    let record = |bytes: usize| [&(bytes as u32).to_le_bytes()[..], &vec![7; bytes]].concat();
+    sandbox.write("prefixed", lengths.map(record).concat());
+    for command in [
+        "lines text -T . -o out -S",
+        "table -q rows.csv --by a:int -o out -m",
+        "sort -q --record prefixed:u32le prefixed -o out -m",
+        "verify -q --record prefixed:u32le prefixed -m",
+    ] {
+        let mut memory = "2M".to_owned();
+        let mut refusals = 0;
+        loop {
+            let (code, said) = run(&sandbox, &format!("$xsort {command} $memory"), &memory);
+            if code == Some(0) || code == Some(1) && command.starts_with("verify") {
+                break;
+            }
+            assert!(said.contains("a longer one needs more"), "{command} {memory}: {said}");
+            let enough = named(&said).unwrap().to_owned();
+            assert!(bytes(&enough) > bytes(&memory), "{command} {memory}: {said}");
+            (memory, refusals) = (enough, refusals + 1);
+        }
+        // What was named is enough at least for the line for which it was named.
+        assert!((2..=lengths.len()).contains(&refusals), "{command}: {refusals}");
+    }
+}
+
 /// A window of Zstandard takes its share of the larger budget, too. Once that share doubled at 128
 /// MiB, so that a larger budget had less room.
 #[test]

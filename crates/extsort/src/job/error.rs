@@ -241,7 +241,9 @@ fn long_line(bytes: u64, is_whole: bool, budget_bytes: u64, needed_bytes: Option
     let least = if is_whole { "" } else { "at least " };
     let way_out = match needed_bytes {
         _ if !is_whole => "are its lines ended otherwise (-z)?".to_owned(),
-        Some(needed) => format!("-S {}M is enough for this line", needed.div_ceil(MIB)),
+        Some(needed) => {
+            format!("-S {}M is enough for this line, a longer one needs more", needed.div_ceil(MIB))
+        }
         None => "no budget is enough".to_owned(),
     };
     let budget = Bytes(budget_bytes);

@@ -96,7 +96,10 @@ pub struct MoreMemory(
 impl fmt::Display for MoreMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(bytes) => write!(f, "-m {}M is enough for it", bytes.div_ceil(MIB)),
+            Some(bytes) => {
+                let enough = bytes.div_ceil(MIB);
+                write!(f, "-m {enough}M is enough for it, a longer one needs more")
+            }
             None => f.write_str("no memory is enough for it"),
         }
     }

@@ -109,7 +109,8 @@ impl<R: Read> Walk<R> {
             let bytes_max = self.record_bytes_max;
             let way_out = match bytes {
                 ..BYTES_MAX => {
-                    format!("-m {}M is enough for it", bytes.div_ceil(MIB / RECORD_SHARE))
+                    let enough = bytes.div_ceil(MIB / RECORD_SHARE);
+                    format!("-m {enough}M is enough for it, a longer one needs more")
                 }
                 _ => "no memory is enough for it".into(),
             };

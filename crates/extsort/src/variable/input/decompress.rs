@@ -132,8 +132,8 @@ fn sniff(mut bytes: InputBytes<'static>, decoders: Decoders) -> io::Result<Input
         }
         // `read_head` refuses all others.
         _ => {
-            let counted = Counted { from: whole, bytes: 0, is_over: false };
-            Box::new(Lz4 { decoder: FrameDecoder::new(counted) })
+            let frame = Counted { ahead: Vec::new(), from: whole, bytes: 0, is_over: false };
+            Box::new(Lz4 { frame: Some(FrameDecoder::new(frame)) })
         }
     };
     Ok(Box::new(Decoder { decoder, name: compression.name(), window }))
@@ -251,22 +251,46 @@ fn byte_behind_zeros(from: &mut impl BufRead) -> io::Result<Option<u8>> {
     }
 }
 
-/// LZ4 frames, one after another. To the decoder, a frame that is cut off between two of its blocks
-/// ends like a whole one, so the cut is detected here.
+/// LZ4 frames, one after another, with a decoder for each: one that has read a frame with large
+/// blocks expects no smaller ones. To the decoder, a frame that is cut off between two of its
+/// blocks ends like a whole one, so the cut is detected here.
 struct Lz4 {
-    decoder: FrameDecoder<Counted>,
+    /// None once a frame can't be read.
+    frame: Option<FrameDecoder<Counted>>,
 }
+
+/// What LZ4 frames begin with. No block does: it would be larger than any may be.
+const LZ4_MAGIC: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
 
 /// Counts the bytes read since the last frame.
 struct Counted {
+    /// Bytes that were peeked at and not yet read.
+    ahead: Vec<u8>,
     from: Whole,
     bytes: u64,
     is_over: bool,
 }
 
+impl Counted {
+    /// Whether another frame begins here.
+    fn is_at_frame(&mut self) -> io::Result<bool> {
+        if self.ahead.is_empty() {
+            self.from.by_ref().take(LZ4_MAGIC.len() as u64).read_to_end(&mut self.ahead)?;
+        }
+        Ok(self.ahead == LZ4_MAGIC)
+    }
+}
+
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.from.read(buffer)?;
+        let ahead = self.ahead.len().min(buffer.len());
+        let bytes = if ahead > 0 {
+            buffer[..ahead].copy_from_slice(&self.ahead[..ahead]);
+            self.ahead.drain(..ahead);
+            ahead
+        } else {
+            self.from.read(buffer)?
+        };
         self.bytes += bytes as u64;
         self.is_over |= bytes == 0 && !buffer.is_empty();
         Ok(bytes)
@@ -275,12 +299,12 @@ impl Read for Counted {
 
 impl Read for Lz4 {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let bytes = self.decoder.read(buffer)?;
+        while let Some(frame) = &mut self.frame {
+            let bytes = frame.read(buffer)?;
             if bytes > 0 || buffer.is_empty() {
                 return Ok(bytes);
             }
-            let counted = self.decoder.get_mut();
+            let counted = frame.get_mut();
             if counted.is_over && counted.bytes > 0 {
                 return Err(io::Error::new(
                     ErrorKind::UnexpectedEof,
@@ -291,7 +315,12 @@ impl Read for Lz4 {
                 return Ok(0);
             }
             counted.bytes = 0;
+            // Otherwise a block of no bytes, or the end.
+            if counted.is_at_frame()? {
+                self.frame = self.frame.take().map(|over| FrameDecoder::new(over.into_inner()));
+            }
         }
+        Ok(0)
     }
 }
 
@@ -346,6 +375,40 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    /// The decoder of a frame with large blocks asserted that those of the next one are as large.
+    #[test]
+    fn frames_of_lz4_with_blocks_of_any_sizes_follow_each_other() {
+        use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
+        let mut frames = Vec::new();
+        let text: Vec<u8> = (0..100_000u32).flat_map(u32::to_le_bytes).collect();
+        for block_size in [BlockSize::Max4MB, BlockSize::Max64KB, BlockSize::Max1MB] {
+            for block_mode in [BlockMode::Linked, BlockMode::Independent] {
+                let info = FrameInfo::new().block_size(block_size).block_mode(block_mode);
+                let mut encoder = FrameEncoder::with_frame_info(info, Vec::new());
+                encoder.write_all(&text).unwrap();
+                frames.push(encoder.finish().unwrap());
+            }
+        }
+        let whole = text.repeat(frames.len());
+        let packed = frames.concat();
+        assert!(read(packed.clone()).unwrap() == whole);
+        let content = Content::Stream(Box::new(Slow(Cursor::new(packed))));
+        let input = LinesInput { path: "file".into(), bytes: None, content };
+        let (decoders, mut slow) = (Decoders::for_sort(1 << 40), Vec::new());
+        decoders.decompressed(input).into_bytes().read_to_end(&mut slow).unwrap();
+        assert!(slow == whole);
+    }
+
+    /// A pipe that gives few bytes at once.
+    struct Slow(Cursor<Vec<u8>>);
+
+    impl Read for Slow {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let bytes = buffer.len().min(3);
+            self.0.read(&mut buffer[..bytes])
         }
     }
 
