@@ -43,6 +43,7 @@ pub use job::error::Error;
 pub use job::gauges::{Compressed, Gauges, JobInfo, Reading, Spilled};
 pub use job::observer::{Observer, Unobserved};
 pub use job::process::{cpu_seconds, peak_memory_bytes};
+pub use job::reserved::{Reserved, Share};
 pub use job::stage_times::Stage;
 pub use job::units;
 pub use store::checkpoint::{Begin, Checkpoint, InterruptedSort, interrupted_sort};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort::Job;
 use xsort_disk::Disk;
-use xsort_extsort::{Caches, LinesOptions, Observer, scratch_directories};
+use xsort_extsort::{Caches, LinesOptions, Observer, Reserved, scratch_directories};
 
 /// Memory, threads, disk and scratch of a step, and its observer.
 pub struct Means<'m> {
@@ -39,13 +39,13 @@ impl<'m> Means<'m> {
     }
 
     /// Returns the settings of the engine of lines for records that end with `delimiter`, sorted or
-    /// merged to `output`. `taken_bytes` of the budget are used elsewhere.
-    pub(crate) fn engine(&self, delimiter: u8, taken_bytes: u64, output: &Path) -> LinesOptions {
+    /// merged to `output`. `reserved` are shares of the budget that are used elsewhere.
+    pub(crate) fn engine(&self, delimiter: u8, reserved: Reserved, output: &Path) -> LinesOptions {
         LinesOptions {
             delimiter,
             is_unique: false,
             budget_bytes: self.budget_bytes,
-            taken_bytes,
+            reserved,
             threads: self.threads,
             caches: self.caches,
             scratch: scratch_directories(&self.scratch, output),

@@ -68,11 +68,12 @@ impl RowRoom {
         // Keys by a language double the memory of pieces in flight.
         let keying = KeyingMemory::of_budget(budget_bytes, threads);
         let language_bytes = if self.has_language { keying.taken_bytes } else { 0 };
-        let taken_bytes = engine.taken_bytes
-            + compression_bytes
-            + language_bytes
-            + copies_bytes(budget_bytes, self.copies);
-        of_keyed(&LinesOptions { taken_bytes, ..engine.clone() })
+        let reserved = engine
+            .reserved
+            .with("compressors of the output", compression_bytes)
+            .with("keys by a language", language_bytes)
+            .with("copies of the longest row", copies_bytes(budget_bytes, self.copies));
+        of_keyed(&LinesOptions { reserved, ..engine.clone() })
     }
 
     /// The limits on the length of rows.

@@ -11,7 +11,9 @@ use xsort_disk::{Disk, DiskOptions, Found, LazyDisk, RateLimit, is_standard_outp
 use xsort_extsort::variable::{
     LinesCheckpoint, LinesInput, OutputCodec, Recognised, recognise, unreadable,
 };
-use xsort_extsort::{Caches, Checkpoint, Error, LinesOptions, Observer, scratch_directories};
+use xsort_extsort::{
+    Caches, Checkpoint, Error, LinesOptions, Observer, Reserved, scratch_directories,
+};
 
 /// What a job has: memory, threads and a disk.
 ///
@@ -31,18 +33,9 @@ pub struct Job {
     /// A line for the user, if the memory is less than was asked for.
     pub notice: Option<String>,
     /// What else than data the budget holds.
-    reserved: Vec<Share>,
+    reserved: Reserved,
     rate: Option<Arc<RateLimit>>,
     objects: Objects,
-}
-
-/// A share of a budget.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
-    /// What it is for.
-    pub name: &'static str,
-    /// Bytes.
-    pub bytes: u64,
 }
 
 impl Resources {
@@ -80,7 +73,7 @@ impl Resources {
             caches: caches(self.cache_bytes),
             disk,
             notice: budget.notice,
-            reserved: Vec::new(),
+            reserved: Reserved::default(),
             rate,
             objects,
         })
@@ -91,25 +84,18 @@ impl Job {
     /// Takes a share of the budget for something else than data, instead of an earlier one of this
     /// name.
     pub fn reserve(&mut self, name: &'static str, bytes: u64) {
-        self.reserved.retain(|share| share.name != name);
-        if bytes > 0 {
-            self.reserved.push(Share { name, bytes });
-        }
-    }
-
-    fn reserved_bytes(&self) -> u64 {
-        self.reserved.iter().map(|share| share.bytes).sum()
+        self.reserved = self.reserved.with(name, bytes);
     }
 
     /// Memory for data in bytes. If the other shares leave none it is 0, and the job ends with an
     /// error that says how much is enough.
     pub fn data_bytes(&self) -> u64 {
-        self.budget_bytes.saturating_sub(self.reserved_bytes())
+        self.budget_bytes.saturating_sub(self.reserved.bytes())
     }
 
     /// An error about the [memory for data](Job::data_bytes), as one about all memory.
     pub fn beside_all(&self, error: Error) -> Error {
-        self.beside_objects(add_bytes(error, self.reserved_bytes()))
+        self.beside_objects(add_bytes(error, self.reserved.bytes()))
     }
 
     /// An error about [`budget_bytes`](Job::budget_bytes), as one about all memory.
@@ -152,7 +138,7 @@ impl Job {
             delimiter: b'\n',
             is_unique: false,
             budget_bytes: self.budget_bytes,
-            taken_bytes: self.reserved_bytes(),
+            reserved: self.reserved.clone(),
             threads: self.threads,
             caches: self.caches,
             scratch: scratch_directories(scratch, output),

@@ -105,7 +105,7 @@ pub use cancel::Cancel;
 pub use du::{Du, TreeUsage};
 pub use generate::Generate;
 pub use gnu_order::{GnuOrder, kernels_for};
-pub use job::{Job, Share};
+pub use job::Job;
 pub use keyed_order::sort_in_order;
 pub use limited::{Limited, limited_input};
 pub use lines::Lines;
@@ -125,7 +125,7 @@ pub use verify::{Verdict, Verify};
 pub use xsort_extsort::fixed::Method;
 pub use xsort_extsort::keyed::{Counted, KeyedReport};
 pub use xsort_extsort::sorter::{KeyAndRecord, Pusher, Sorted, SorterReport, Sorting};
-pub use xsort_extsort::{Error, GenerateReport, LinesReport, SortReport};
+pub use xsort_extsort::{Error, GenerateReport, LinesReport, Share, SortReport};
 #[cfg(feature = "objects")]
 pub use xsort_objects::abandon_uploads;
 pub use xsort_records::{Checksum, Endian, Format, KeyField, KeyKind, Layout, Pattern, Prefix};

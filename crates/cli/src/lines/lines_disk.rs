@@ -62,7 +62,7 @@ impl<'l> LinesDisk<'l> {
     }
 
     /// Bytes of the memory that objects take.
-    pub(super) fn taken_bytes(&self) -> u64 {
+    pub(super) fn object_bytes(&self) -> u64 {
         let objects = self.objects.as_ref().filter(|_| self.is_url_given);
         objects.map_or(0, |objects| objects.taken_bytes)
     }

@@ -41,8 +41,8 @@ impl Outgoing {
         Outgoing { compression, header }
     }
 
-    /// Bytes of the budget that it takes.
-    pub(super) fn taken_bytes(&self) -> u64 {
+    /// Bytes of the budget for compression.
+    pub(super) fn compression_bytes(&self) -> u64 {
         self.compression.map_or(0, |(_, threads)| threads.taken_bytes)
     }
 

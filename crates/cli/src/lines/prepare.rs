@@ -6,6 +6,7 @@ use super::limits::Limits;
 use super::resources;
 use super::torn_rows::TornRows;
 use std::os::unix::ffi::OsStrExt;
+use xsort_extsort::Reserved;
 use xsort_extsort::variable::{
     Header, LinesInput, Recognised, Shuffle, recognise, take_header, total_bytes, urls_at_once,
 };
@@ -16,8 +17,8 @@ pub(super) struct Prepared {
     pub(super) inputs: Vec<LinesInput>,
     /// How many of them may be read at once.
     pub(super) inputs_max: usize,
-    /// Bytes of the budget that their names and decoders take.
-    pub(super) taken_bytes: u64,
+    /// What their names and decoders take of the budget.
+    pub(super) reserved: Reserved,
     /// Whether rows of CSV are torn.
     pub(super) torn_rows: TornRows,
 }
@@ -42,21 +43,23 @@ impl Prepared {
             true => urls_at_once(&inputs, budget_bytes),
             false => (usize::MAX, 0),
         };
-        let other_bytes = names_bytes + urls_bytes;
+        let reserved = Reserved::default()
+            .with("names of inputs", names_bytes)
+            .with("URLs that are read at once", urls_bytes);
         TornRows::refuse_before_merge(lines, &inputs)
             .map_err(|(path, error)| failure::of_read(path.as_os_str(), &error))?;
         let torn_rows = TornRows::default();
         if !lines.decompresses() {
-            let (inputs, taken_bytes) = (torn_rows.watch(lines, inputs), other_bytes);
-            return Ok(Prepared { inputs, inputs_max: urls_max, taken_bytes, torn_rows });
+            let inputs = torn_rows.watch(lines, inputs);
+            return Ok(Prepared { inputs, inputs_max: urls_max, reserved, torn_rows });
         }
         let budget_bytes = || budget_bytes().saturating_sub(urls_bytes);
         let Recognised { inputs, inputs_max, taken_bytes } =
             recognise(inputs, command.merge, budget_bytes)
                 .map_err(|(path, error)| failure::of_read(path.as_os_str(), &error))?;
         let (inputs, inputs_max) = (torn_rows.watch(lines, inputs), inputs_max.min(urls_max));
-        let taken_bytes = other_bytes + taken_bytes;
-        Ok(Prepared { inputs, inputs_max, taken_bytes, torn_rows })
+        let reserved = reserved.with("decoders", taken_bytes);
+        Ok(Prepared { inputs, inputs_max, reserved, torn_rows })
     }
 
     /// `--shuffle`: gives lines random keys. Those of a header have been taken.

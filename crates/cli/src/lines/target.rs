@@ -145,8 +145,8 @@ impl<'d> Target<'d> {
         Ok(())
     }
 
-    /// Bytes of the budget that it takes.
-    pub(super) fn taken_bytes(&self) -> u64 {
+    /// Bytes of the budget for blocks of an object.
+    pub(super) fn block_bytes(&self) -> u64 {
         match self.sink {
             Sink::Object(_) => FileOutput::MEMORY_BYTES,
             _ => 0,

@@ -108,6 +108,7 @@ impl fmt::Display for MoreMemory {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::Reserved;
     use crate::keyed::of_keyed;
     use std::path::PathBuf;
     use xsort_kernels::Caches;
@@ -119,7 +120,7 @@ pub(crate) mod tests {
                 delimiter: 0,
                 is_unique: false,
                 budget_bytes,
-                taken_bytes: copies_bytes(budget_bytes, copies),
+                reserved: Reserved::default().with("copies", copies_bytes(budget_bytes, copies)),
                 threads,
                 caches: Caches::default(),
                 scratch: vec![PathBuf::from("/scratch")],

@@ -15,13 +15,12 @@ use xsort_disk::Disk;
 /// keys and writing records.
 #[must_use]
 pub fn of_keyed(engine: &LinesOptions) -> LinesOptions {
-    LinesOptions {
-        delimiter: RECORD_END,
-        taken_bytes: engine.taken_bytes
-            + KeyingMemory::of_budget(engine.budget_bytes, engine.threads).taken_bytes
-            + FileOutput::MEMORY_BYTES,
-        ..engine.clone()
-    }
+    let keying = KeyingMemory::of_budget(engine.budget_bytes, engine.threads);
+    let reserved = engine
+        .reserved
+        .with("pieces whose keys are built", keying.taken_bytes)
+        .with("output blocks", FileOutput::MEMORY_BYTES);
+    LinesOptions { delimiter: RECORD_END, reserved, ..engine.clone() }
 }
 
 /// Plans a sort of `bytes` bytes, with settings from [`of_keyed`]. Records with their keys take

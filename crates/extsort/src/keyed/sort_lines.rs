@@ -94,7 +94,7 @@ fn sort_keyed<K: LineKeys>(
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
-    let LinesOptions { budget_bytes, threads, delimiter, taken_bytes, .. } = *options;
+    let LinesOptions { budget_bytes, threads, delimiter, .. } = *options;
     let line_bytes_max = budget_bytes / LINE_SHARE;
     let keying = Arc::new(LineKeying {
         keys: Arc::clone(keys),
@@ -104,11 +104,11 @@ fn sort_keyed<K: LineKeys>(
     });
     let memory = KeyingMemory::of_budget(budget_bytes, threads);
     let inputs = keyed(&keying, memory, inputs);
-    let engine = LinesOptions {
-        delimiter: RECORD_END,
-        taken_bytes: taken_bytes + memory.taken_bytes + LINE_COPIES * line_bytes_max,
-        ..options.clone()
-    };
+    let reserved = options
+        .reserved
+        .with("pieces whose keys are built", memory.taken_bytes)
+        .with("copies of the longest line", LINE_COPIES * line_bytes_max);
+    let engine = LinesOptions { delimiter: RECORD_END, reserved, ..options.clone() };
     let written_sum = Arc::new(AtomicU64::new(0));
     let segment = || -> Box<dyn SegmentForm> {
         let written = LineSum::new(delimiter, Arc::clone(&written_sum));

@@ -92,8 +92,9 @@ pub fn plan_prefixed(
 /// The engine's settings, with the memory for reading records, building their keys and writing
 /// them.
 fn of_records(fields: &[KeyField], engine: &LinesOptions) -> LinesOptions {
-    let taken_bytes = engine.taken_bytes + copies_bytes(engine.budget_bytes, copies(fields));
-    of_keyed(&LinesOptions { taken_bytes, ..engine.clone() })
+    let copies_bytes = copies_bytes(engine.budget_bytes, copies(fields));
+    let reserved = engine.reserved.with("copies of the longest record", copies_bytes);
+    of_keyed(&LinesOptions { reserved, ..engine.clone() })
 }
 
 /// An input as keyed records. It takes almost no memory before its first read and none after its

@@ -5,6 +5,7 @@
 //! ```
 
 use crate::job::least_budget::least_budget;
+use crate::job::reserved::Reserved;
 use crate::keyed::{ByKey, RECORD_END};
 use crate::variable::{LinesOptions, stream_line_bytes_max};
 use std::path::PathBuf;
@@ -92,7 +93,7 @@ fn engine_options(options: &SorterOptions, taken_bytes: u64) -> LinesOptions {
         delimiter: RECORD_END,
         is_unique: false,
         budget_bytes: options.budget_bytes.max(BUDGET_BYTES_MIN),
-        taken_bytes,
+        reserved: Reserved::default().with("records on their way in and out", taken_bytes),
         threads: options.threads,
         caches: options.caches,
         scratch: options.scratch.clone(),

@@ -3,6 +3,7 @@
 use super::options::LinesOptions;
 use super::plan::Plan;
 use crate::Error;
+use crate::job::reserved::Share;
 use crate::store::compression::Codec;
 use serde::Serialize;
 use xsort_kernels::lines::LineKernels;
@@ -14,6 +15,9 @@ pub struct LinesDryRun {
     pub bytes: Option<u64>,
     /// Most bytes of memory.
     pub memory_bytes: u64,
+    /// What the memory is for.
+    #[serde(rename = "memory_shares")]
+    pub shares: Vec<Share>,
     /// Most bytes on scratch; `None` if the inputs' size is unknown. The number of lines and their
     /// compression are known only when they are read.
     pub scratch_bytes: Option<u64>,
@@ -49,8 +53,11 @@ pub fn dry_run_lines(
         Some(_) => Some(0),
         None => input_bytes.map(|bytes| if stays_in_memory(bytes) { 0 } else { bytes }),
     };
-    let memory_bytes = plan.memory_bytes();
+    let context_bytes = options.codec.map_or(0, Codec::context_bytes) * plan.threads as u64;
+    let reserved = options.reserved.with("compressors of scratch", context_bytes);
+    let shares = [reserved.shares(), &plan.shares()].concat();
+    let memory_bytes = shares.iter().map(|share| share.bytes).sum();
     let compress = options.codec.map(Codec::name);
     let threads = plan.threads;
-    Ok(LinesDryRun { bytes: input_bytes, memory_bytes, scratch_bytes, compress, threads })
+    Ok(LinesDryRun { bytes: input_bytes, memory_bytes, shares, scratch_bytes, compress, threads })
 }

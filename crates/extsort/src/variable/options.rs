@@ -1,6 +1,7 @@
 //! Settings of a sort of lines.
 
 use crate::Checkpoint;
+use crate::job::reserved::Reserved;
 use crate::store::compression::Codec;
 use std::path::PathBuf;
 use xsort_kernels::Caches;
@@ -14,9 +15,8 @@ pub struct LinesOptions {
     pub is_unique: bool,
     /// Memory for text, its order, blocks and buffers, in bytes.
     pub budget_bytes: u64,
-    /// Bytes of the budget that the caller already uses, for the inputs' names and to decompress
-    /// them.
-    pub taken_bytes: u64,
+    /// Shares of the budget that the caller uses, for instance for the names of inputs.
+    pub reserved: Reserved,
     /// Threads that sort and merge.
     pub threads: usize,
     /// Sizes of the caches, which set the size of pieces for the sort in memory.

@@ -16,6 +16,7 @@ use super::block::SpilledBlock;
 use super::options::LinesOptions;
 use crate::Error;
 use crate::job::least_budget::least_budget;
+use crate::job::reserved::Share;
 use crate::store::compression::Codec;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -297,6 +298,21 @@ impl Plan {
         Ok(LinesMemory { areas, sort_buffers, write_buffers, bypass })
     }
 
+    /// The shares of the memory that the sort takes, in the order of the drawing above. Their sum is
+    /// [`memory_bytes`](Plan::memory_bytes).
+    pub(super) fn shares(&self) -> Vec<Share> {
+        let of_threads = |bytes: usize| (self.threads * bytes) as u64;
+        let all = [
+            ("write buffers", of_threads(self.write_buffer_bytes)),
+            ("sort buffers", of_threads(self.sort_buffer_bytes)),
+            ("areas of text", (self.areas * self.area_bytes) as u64),
+            ("input and output blocks", (self.bypass_blocks * self.bypass_block_bytes) as u64),
+            ("index of scratch", self.index_bytes),
+        ];
+        let shares = all.into_iter().filter(|(_, bytes)| *bytes > 0);
+        shares.map(|(name, bytes)| Share { name, bytes }).collect()
+    }
+
     /// Bytes of memory that the sort takes.
     pub fn memory_bytes(&self) -> u64 {
         self.pool_bytes() as u64 + self.index_bytes
@@ -360,7 +376,7 @@ impl Shares {
 
 /// Bytes of a budget that the caller leaves to the sort.
 pub(super) fn usable_bytes(options: &LinesOptions, budget_bytes: u64) -> u64 {
-    budget_bytes.saturating_sub(options.taken_bytes).clamp(BUDGET_BYTES_MIN, BUDGET_BYTES_MAX)
+    budget_bytes.saturating_sub(options.reserved.bytes()).clamp(BUDGET_BYTES_MIN, BUDGET_BYTES_MAX)
 }
 
 /// Number of chunks of an input that isn't large, for `threads` threads.
@@ -393,6 +409,7 @@ fn index_bytes(input_bytes: Option<u64>, budget: u64, block_bytes: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::reserved::Reserved;
     use crate::store::compression::Measure;
     use std::path::PathBuf;
     use xsort_kernels::Caches;
@@ -402,7 +419,7 @@ mod tests {
             delimiter: b'\n',
             is_unique: false,
             budget_bytes,
-            taken_bytes: 0,
+            reserved: Reserved::default(),
             threads,
             caches: Caches::default(),
             scratch: vec![PathBuf::from("/scratch")],

@@ -22,7 +22,7 @@ pub(crate) fn options(budget_bytes: u64, threads: usize, is_unique: bool) -> Lin
         delimiter: b'\n',
         is_unique,
         budget_bytes,
-        taken_bytes: 0,
+        reserved: Default::default(),
         threads,
         caches: Caches::default(),
         scratch: vec![PathBuf::from("/scratch")],

@@ -132,7 +132,7 @@ fn options(random: &mut Random, trouble: Trouble) -> LinesOptions {
     let has_file = trouble == Trouble::Canary || random.between(0, 1) == 0;
     LinesOptions {
         delimiter: b'\n',
-        taken_bytes: 0,
+        reserved: Default::default(),
         is_unique: random.between(0, 3) == 0,
         budget_bytes: random.one_of(&[2, 2, 2, 3, 5]) * MIB,
         threads: random.between(1, 3) as usize,

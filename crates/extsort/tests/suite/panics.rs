@@ -121,7 +121,7 @@ fn a_sort_of_lines_ends_whoever_compares() {
         let disk = SimDisk::new(SimOptions::default());
         let options = LinesOptions {
             delimiter: b'\n',
-            taken_bytes: 0,
+            reserved: Default::default(),
             is_unique: false,
             budget_bytes: 2 << 20,
             threads,

@@ -265,7 +265,7 @@ fn lines_options(random: &mut Random, inputs: &[PathBuf]) -> LinesOptions {
     };
     LinesOptions {
         delimiter: b'\n',
-        taken_bytes: 0,
+        reserved: Default::default(),
         is_unique: random.between(0, 2) == 0,
         budget_bytes: 2 << 20,
         threads: random.between(1, 3) as usize,

@@ -97,7 +97,7 @@ fn a_chunk_is_recorded_only_behind_those_before_it() {
     };
     let options = LinesOptions {
         delimiter: b'\n',
-        taken_bytes: 0,
+        reserved: Default::default(),
         is_unique: false,
         budget_bytes: 2 << 20,
         threads: 2,

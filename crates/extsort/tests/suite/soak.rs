@@ -63,7 +63,7 @@ fn sort_text(directory: &Path, text: &[u8]) {
         delimiter: b'\n',
         is_unique: false,
         budget_bytes: BUDGET_BYTES,
-        taken_bytes: 0,
+        reserved: Default::default(),
         threads: 3,
         caches: Caches::default(),
         scratch: vec![directory.to_owned()],

@@ -89,7 +89,7 @@ impl Trial {
         let output = PathBuf::from("/out/sorted");
         let options = LinesOptions {
             delimiter: b'\n',
-            taken_bytes: 0,
+            reserved: Default::default(),
             is_unique: false,
             budget_bytes: 2 << 20,
             threads: random.between(1, 3) as usize,

@@ -74,7 +74,7 @@ fn lines(budget_bytes: u64, threads: usize) -> LinesOptions {
         delimiter: b'\n',
         is_unique: false,
         budget_bytes,
-        taken_bytes: 0,
+        reserved: Default::default(),
         threads,
         caches: Caches::default(),
         scratch: vec!["/scratch".into()],

@@ -30,7 +30,7 @@ fn lines_of_small_objects_take_three_requests_each() {
         delimiter: b'\n',
         is_unique: false,
         budget_bytes: 4 << 20,
-        taken_bytes: 0,
+        reserved: Default::default(),
         threads: 2,
         caches: Caches::default(),
         scratch: vec!["/scratch".into()],

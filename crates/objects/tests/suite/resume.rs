@@ -59,7 +59,7 @@ impl Sorted {
             delimiter: b'\n',
             is_unique: false,
             budget_bytes: random.one_of(&[1, 2]) << 20,
-            taken_bytes: 0,
+            reserved: Default::default(),
             threads: case.options.threads,
             caches: Caches::default(),
             scratch: case.options.scratch.clone(),

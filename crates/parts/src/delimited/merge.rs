@@ -18,7 +18,7 @@ use xsort_extsort::variable::{
     Content, FileOutput, LineKernels, LinesInput, RangeRead, merge_sequential,
     sequential_inputs_max,
 };
-use xsort_extsort::{LinesOptions, merge_lines};
+use xsort_extsort::{LinesOptions, Reserved, merge_lines};
 use xsort_records::Checksum;
 
 /// From this many bytes on all threads merge.
@@ -142,8 +142,11 @@ impl MergePlan {
         (end, output): (u8, &Path),
         means: &Means<'_>,
     ) -> Option<MergePlan> {
-        let plan = |taken_bytes, block_bytes, is_one_pass| {
-            let engine = means.engine(end, FileOutput::MEMORY_BYTES + taken_bytes, output);
+        let plan = |read_bytes, block_bytes, is_one_pass| {
+            let reserved = Reserved::default()
+                .with("output blocks", FileOutput::MEMORY_BYTES)
+                .with("blocks read ahead", read_bytes);
+            let engine = means.engine(end, reserved, output);
             let options = LinesOptions { budget_bytes, ..engine };
             MergePlan { options, block_bytes, is_one_pass }
         };

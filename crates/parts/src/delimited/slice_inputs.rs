@@ -6,6 +6,7 @@ use crate::means::Means;
 use crate::places::read_places;
 use std::io::Read;
 use std::path::Path;
+use xsort_extsort::Reserved;
 use xsort_extsort::variable::{Content, LinesInput, RangeRead, Recognised, recognise, unreadable};
 use xsort_records::Compression;
 
@@ -17,12 +18,12 @@ const LOOK_BYTES: u64 = 64 << 10;
 /// Number of bytes at a file's beginning that show whether it is compressed.
 const HEAD_BYTES: u64 = 64;
 
-/// Returns the inputs of a slice, decompressed if necessary, and the bytes of the budget that this
+/// Returns the inputs of a slice, decompressed if necessary, and the share of the budget that this
 /// takes.
 pub(crate) fn slice_inputs(
     slice: &Slice,
     means: &Means<'_>,
-) -> Result<(Vec<LinesInput>, u64), Error> {
+) -> Result<(Vec<LinesInput>, Reserved), Error> {
     let open = |input: &SliceInput| -> Result<LinesInput, Error> {
         let path = Path::new(&input.path);
         if input.whole {
@@ -47,7 +48,7 @@ pub(crate) fn slice_inputs(
         taken = taken.max(taken_bytes);
         inputs.append(&mut plain);
     }
-    Ok((inputs, taken))
+    Ok((inputs, Reserved::default().with("decoders", taken)))
 }
 
 /// Returns whether a file is compressed, so that it can't be cut at lines.

@@ -13,6 +13,7 @@ use crate::job::Job;
 use crate::means::Means;
 use std::io::{Cursor, Read};
 use std::path::Path;
+use xsort_extsort::Reserved;
 use xsort_extsort::variable::{Content, LinesInput, Recognised, recognise, unreadable};
 use xsort_table::{KeyedRows, RowFormat, TableOptions, keyed_rows};
 
@@ -75,7 +76,8 @@ impl Tables {
         let Recognised { inputs, taken_bytes, .. } =
             recognise(vec![input], false, || means.budget_bytes)
                 .map_err(|(path, error)| unreadable(path, error))?;
-        let engine = means.engine(NO_DELIMITER, taken_bytes, path);
+        let reserved = Reserved::default().with("decoders", taken_bytes);
+        let engine = means.engine(NO_DELIMITER, reserved, path);
         Ok(keyed_rows(&self.options, &engine, inputs, false, means.observer)?)
     }
 
@@ -84,7 +86,7 @@ impl Tables {
         &self,
         job: &Job,
         inputs: Vec<LinesInput>,
-        (taken_bytes, output): (u64, &Path),
+        (reserved, output): (Reserved, &Path),
         means: &Means<'_>,
     ) -> Result<KeyedRows, Error> {
         let Hex(header) = job.header.clone().unwrap_or_default();
@@ -94,7 +96,7 @@ impl Tables {
             content: Content::Stream(Box::new(Cursor::new(header))),
         };
         let inputs = std::iter::once(head).chain(inputs).collect();
-        let engine = means.engine(NO_DELIMITER, taken_bytes, output);
+        let engine = means.engine(NO_DELIMITER, reserved, output);
         Ok(keyed_rows(&self.options, &engine, inputs, true, means.observer)?)
     }
 }

@@ -75,7 +75,7 @@ fn engine(budget_bytes: u64, threads: usize) -> LinesOptions {
         delimiter: 0,
         is_unique: false,
         budget_bytes,
-        taken_bytes: 0,
+        reserved: Default::default(),
         threads,
         caches: Caches::default(),
         scratch: vec!["/scratch".into()],

@@ -313,8 +313,8 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
                     None => Decoders::for_sort(budget_bytes).taken_bytes,
                 };
                 let more = decoders(budget_bytes) - decoders(options.budget_bytes);
-                let taken_bytes = options.taken_bytes + more;
-                let options = LinesOptions { budget_bytes, taken_bytes, ..options.clone() };
+                let reserved = options.reserved.with("decoders of a larger budget", more);
+                let options = LinesOptions { budget_bytes, reserved, ..options.clone() };
                 line_bytes_max(&Plan::new(&options, None, plan.entry_bytes, plan.has_bypass()))
             };
             let begun = text_bytes as u64;

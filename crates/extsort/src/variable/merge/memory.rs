@@ -223,6 +223,7 @@ fn choose_need(areas: &Areas, runs: &[Run], plan: &Plan) -> Need {
 mod tests {
     use super::super::super::options::LinesOptions;
     use super::*;
+    use crate::job::reserved::Reserved;
     use crate::store::scratch::BlockAddress;
     use std::path::PathBuf;
     use xsort_kernels::Caches;
@@ -248,7 +249,7 @@ mod tests {
             delimiter: b'\n',
             is_unique: false,
             budget_bytes: 2 << 20,
-            taken_bytes: 0,
+            reserved: Reserved::default(),
             threads: 2,
             caches: Caches::default(),
             scratch: vec![PathBuf::from("/")],
