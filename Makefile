@@ -57,19 +57,15 @@ demo-s3: build $(SERVER)
 ## Everything that must hold, in minutes: format, lints, tests, and small runs of the demo and of the benchmark. What is built is linted on the way.
 test: export RUSTC_WORKSPACE_WRAPPER = $(CURDIR)/lint/rustc
 test:
-	$(CARGO) fmt --all --check
-	$(CARGO) test --workspace --locked --no-run
-	$(CARGO) test --workspace --locked --no-run --quiet --benches
-	$(MAKE) --no-print-directory --jobs=3 --output-sync=target test-program test-crates test-python smoke XSORT=$(TESTED)
+	CARGO=$(CARGO) XSORT=$(TESTED) TEST_THREADS=$(TEST_THREADS) tests/run
 
-# The tests of the program wait for processes and drives, so those of the crates, and then the small runs, go on beside them. All of the workspace is named, so
-# that nothing is built anew.
+## Of these the program's tests, those of the crates, or the examples in their documentation.
 test-program:
-	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --quiet --test program
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --test program
 
 test-crates:
-	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --quiet --lib --bins --examples --test suite
-	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --quiet --doc
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --no-fail-fast --lib --bins --examples --test suite
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --no-fail-fast --doc
 
 ## The same with ten times the seeds, all sizes and thread counts, and the program as it ships (an hour).
 test-long: lint build
