@@ -62,9 +62,9 @@ impl From<xsort_disk::Error> for Error {
 impl Error {
     /// An error about the memory that objects leave, as one about all memory.
     #[must_use]
-    pub fn beside_objects(self, job: &xsort::Job) -> Error {
+    pub fn total_from_budget(self, job: &xsort::Job) -> Error {
         match self {
-            Error::Engine(error) => Error::Engine(job.beside_objects(error)),
+            Error::Engine(error) => Error::Engine(job.total_from_budget(error)),
             other => other,
         }
     }

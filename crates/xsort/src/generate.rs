@@ -73,7 +73,7 @@ impl Generate {
             threads: job.threads,
             sync: true,
         };
-        generate(&options, &*job.disk, &observer).map_err(|error| job.beside_all(error))
+        generate(&options, &*job.disk, &observer).map_err(|error| job.total_from_data(error))
     }
 }
 

@@ -94,12 +94,12 @@ impl Job {
     }
 
     /// An error about the [memory for data](Job::data_bytes), as one about all memory.
-    pub fn beside_all(&self, error: Error) -> Error {
-        self.beside_objects(add_bytes(error, self.reserved.bytes()))
+    pub fn total_from_data(&self, error: Error) -> Error {
+        self.total_from_budget(add_bytes(error, self.reserved.bytes()))
     }
 
     /// An error about [`budget_bytes`](Job::budget_bytes), as one about all memory.
-    pub fn beside_objects(&self, error: Error) -> Error {
+    pub fn total_from_budget(&self, error: Error) -> Error {
         add_bytes(error, self.objects.taken_bytes())
     }
 

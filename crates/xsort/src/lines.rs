@@ -142,7 +142,7 @@ impl Lines {
         let order = Order::new(&command, &locale, [0; 16]);
         let inputs = job.inputs(&self.inputs, LinesInput::at)?;
         sort_in_order(&options, &order, inputs, output, &*job.disk, &observer)
-            .map_err(|error| job.beside_objects(error))
+            .map_err(|error| job.total_from_budget(error))
     }
 
     /// What the options mean. Those that say where lines come from and go to, or with which means,

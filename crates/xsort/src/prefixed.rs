@@ -110,7 +110,7 @@ impl Prefixed {
         let checkpoint = job.checkpoint(self.checkpoint, &self.inputs, path, meaning)?;
         let engine = LinesOptions { checkpoint, ..self.engine(job, path) };
         sort_prefixed(&self.options, &engine, inputs, output, &*job.disk, observer)
-            .map_err(|error| job.beside_objects(error))
+            .map_err(|error| job.total_from_budget(error))
     }
 
     /// What the sort would use.
@@ -120,7 +120,7 @@ impl Prefixed {
     pub fn plan_in(&self, job: &Job, output: &Path) -> Result<LinesDryRun, Error> {
         let bytes = job.known_bytes(&self.inputs);
         plan_prefixed(&self.options, &self.engine(job, output), bytes)
-            .map_err(|error| job.beside_objects(error))
+            .map_err(|error| job.total_from_budget(error))
     }
 
     fn engine(&self, job: &Job, output: &Path) -> LinesOptions {

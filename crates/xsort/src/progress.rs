@@ -32,12 +32,12 @@ type OnNotice = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The closures that a builder was given.
 #[derive(Clone, Default)]
-pub(crate) struct Telling {
+pub(crate) struct Callbacks {
     pub(crate) on_progress: Option<OnProgress>,
     pub(crate) on_notice: Option<OnNotice>,
 }
 
-impl Telling {
+impl Callbacks {
     pub(crate) fn notice(&self, line: &str) {
         if let Some(tell) = &self.on_notice {
             tell(line);
@@ -45,15 +45,15 @@ impl Telling {
     }
 }
 
-impl fmt::Debug for Telling {
+impl fmt::Debug for Callbacks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Telling").finish_non_exhaustive()
+        f.debug_struct("Callbacks").finish_non_exhaustive()
     }
 }
 
 /// The observer of a builder's job: calls its closures.
 pub(crate) struct ProgressObserver {
-    telling: Telling,
+    callbacks: Callbacks,
     cancel: Cancel,
     phase: Mutex<Phase>,
     /// Bytes of the phase that are done.
@@ -74,9 +74,9 @@ struct Phase {
 }
 
 impl ProgressObserver {
-    pub(crate) fn new(telling: Telling, cancel: Cancel) -> ProgressObserver {
+    pub(crate) fn new(callbacks: Callbacks, cancel: Cancel) -> ProgressObserver {
         ProgressObserver {
-            telling,
+            callbacks,
             cancel,
             phase: Mutex::default(),
             done: AtomicU64::new(0),
@@ -85,7 +85,7 @@ impl ProgressObserver {
     }
 
     fn tell(&self) {
-        let Some(tell) = &self.telling.on_progress else { return };
+        let Some(tell) = &self.callbacks.on_progress else { return };
         let Phase { name, bytes, began, earlier_bytes, to_come } = self.phase.lock().clone();
         tell(Progress {
             phase: &name,
@@ -117,7 +117,7 @@ impl Observer for ProgressObserver {
     }
 
     fn notice(&self, line: &str) {
-        self.telling.notice(line);
+        self.callbacks.notice(line);
     }
 
     fn is_cancelled(&self) -> bool {

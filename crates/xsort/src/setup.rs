@@ -1,7 +1,7 @@
 //! What every builder has: what its job may use, and whom it tells.
 
 use crate::job::Job;
-use crate::progress::{ProgressObserver, Telling};
+use crate::progress::{Callbacks, ProgressObserver};
 use crate::resources::Resources;
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use xsort_extsort::{Error, Observer};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Setup {
     pub(crate) resources: Resources,
-    pub(crate) telling: Telling,
+    pub(crate) callbacks: Callbacks,
 }
 
 impl Setup {
@@ -25,7 +25,7 @@ impl Setup {
         output: Option<&Path>,
     ) -> Result<(Job, ProgressObserver), Error> {
         let job = self.resources.job(inputs, output)?;
-        let observer = ProgressObserver::new(self.telling.clone(), self.resources.cancel.clone());
+        let observer = ProgressObserver::new(self.callbacks.clone(), self.resources.cancel.clone());
         job.notice.iter().for_each(|line| observer.notice(line));
         Ok((job, observer))
     }
@@ -76,7 +76,7 @@ macro_rules! resource_setters {
             mut self,
             tell: impl Fn($crate::Progress<'_>) + Send + Sync + 'static,
         ) -> Self {
-            self.setup.telling.on_progress = Some(std::sync::Arc::new(tell));
+            self.setup.callbacks.on_progress = Some(std::sync::Arc::new(tell));
             self
         }
 
@@ -84,7 +84,7 @@ macro_rules! resource_setters {
         /// asked for, a feature of the kernel that is missing, an input that couldn't be removed.
         #[must_use]
         pub fn on_notice(mut self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
-            self.setup.telling.on_notice = Some(std::sync::Arc::new(tell));
+            self.setup.callbacks.on_notice = Some(std::sync::Arc::new(tell));
             self
         }
 

@@ -118,7 +118,7 @@ impl Sort {
         output: &Path,
     ) -> Result<SortReport, Error> {
         sort_streamed(&self.options(job, output), stream, &*job.disk, observer)
-            .map_err(|error| job.beside_all(error))
+            .map_err(|error| job.total_from_data(error))
     }
 
     /// What the sort would do and how long it would take, after the drive was measured.
@@ -132,7 +132,7 @@ impl Sort {
         output: &Path,
     ) -> Result<DryRun, Error> {
         let options = SortOptions { probe: true, ..self.options(job, output) };
-        dry_run(&options, &*job.disk, observer).map_err(|error| job.beside_all(error))
+        dry_run(&options, &*job.disk, observer).map_err(|error| job.total_from_data(error))
     }
 
     fn options(&self, job: &Job, output: &Path) -> SortOptions {

@@ -2,7 +2,7 @@
 
 use crate::cancel::Cancel;
 use crate::machine::{caches, threads};
-use crate::progress::{ProgressObserver, Telling};
+use crate::progress::{Callbacks, ProgressObserver};
 use xsort_extsort::{Error, InMemoryOptions, order_in_memory, sort_in_memory, sort_in_place};
 use xsort_records::Layout;
 
@@ -78,7 +78,7 @@ impl SortSlice {
     }
 
     fn observer(&self) -> ProgressObserver {
-        ProgressObserver::new(Telling::default(), self.cancel.clone())
+        ProgressObserver::new(Callbacks::default(), self.cancel.clone())
     }
 
     fn options(&self) -> InMemoryOptions {

@@ -181,7 +181,7 @@ impl Table {
         let inputs = job.decompressed(inputs, observer)?;
         let engine = LinesOptions { checkpoint, ..self.engine(job, path) };
         sort_table(&options, &engine, inputs, output, &*job.disk, observer)
-            .map_err(|error| job.beside_objects(error))
+            .map_err(|error| job.total_from_budget(error))
     }
 
     /// The first row of `input` that comes before the one in front of it, or that is equal to it if
@@ -200,7 +200,7 @@ impl Table {
         let mut inputs = job.decompressed(vec![input], observer)?;
         let input = inputs.pop().expect("as many as there were");
         check_table(&options, &self.engine(job, path), input, observer)
-            .map_err(|error| job.beside_objects(error))
+            .map_err(|error| job.total_from_budget(error))
     }
 
     /// What the sort would use.
@@ -210,7 +210,7 @@ impl Table {
     pub fn plan_in(&self, job: &Job, output: &Path) -> Result<LinesDryRun, Error> {
         let bytes = job.known_bytes(&self.inputs);
         plan_table(&self.options(output)?, &self.engine(job, output), bytes)
-            .map_err(|error| job.beside_objects(error))
+            .map_err(|error| job.total_from_budget(error))
     }
 
     /// The options for an output of this name.

@@ -172,6 +172,6 @@ impl Verify {
             threads: job.threads,
             order,
         };
-        verify(&options, &*job.disk, &observer).map_err(|error| job.beside_all(error))
+        verify(&options, &*job.disk, &observer).map_err(|error| job.total_from_data(error))
     }
 }

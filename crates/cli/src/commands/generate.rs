@@ -72,7 +72,7 @@ pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
         total: records,
     };
     let generator = Generator::new(spec).map_err(|error| Failure::Usage(error.to_string()))?;
-    let session = Session::begin(args.given(stop))?;
+    let session = Session::begin(args.session_options(stop))?;
     let job = &session.job;
     if args.dry_run {
         let plan = GenPlan::new(args, records, left_over_bytes, &*job.disk)?;
@@ -87,8 +87,8 @@ pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
         sync: !args.no_sync,
     };
     let begin = Instant::now();
-    let report =
-        generate(&options, &*job.disk, &session.console).map_err(|error| job.beside_all(error))?;
+    let report = generate(&options, &*job.disk, &session.console)
+        .map_err(|error| job.total_from_data(error))?;
     let seconds = begin.elapsed().as_secs_f64();
     let result = GenResult::new(args, &report, &*job.disk, left_over_bytes, seconds);
     session.end().print("gen", &result)

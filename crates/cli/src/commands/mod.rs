@@ -4,11 +4,11 @@
 pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod generate;
-mod given;
 mod gnu_definition;
 mod keyed_plan;
 pub(crate) mod manual;
 pub(crate) mod part;
+mod session_options;
 pub(crate) mod sort;
 mod sort_prefixed;
 mod summary_file;

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
         refuse_terminal(&args.output)?;
     }
     let layout = settings::layout(&args.records)?;
-    let mut session = Session::begin(args.given(stop))?;
+    let mut session = Session::begin(args.session_options(stop))?;
     let files = files(args, &layout, &mut session)?;
     let (inputs, stream) = stdin::replace_stdin(files, args, stop)?;
     let sort = sort(args, inputs.clone(), layout);

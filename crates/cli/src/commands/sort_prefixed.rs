@@ -19,7 +19,7 @@ pub(super) fn run(args: &SortArgs, prefix: Prefix, stop: &Stop) -> Result<(), Fa
     if !args.dry_run {
         refuse_terminal(&args.output)?;
     }
-    let mut session = Session::begin(args.given(stop))?;
+    let mut session = Session::begin(args.session_options(stop))?;
     let files = session.files(&args.inputs, args.trees())?;
     let sort = Prefixed::files(prefix, &files)
         .keys(args.records.keys.iter().cloned())

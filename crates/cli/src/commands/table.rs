@@ -27,7 +27,7 @@ const COMPRESSED: [&str; 3] = ["gz", "zst", "lz4"];
 pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     refuse_output(&args.output)?;
     refuse_checkpoint(args)?;
-    let mut session = Session::begin(args.given(stop))?;
+    let mut session = Session::begin(args.session_options(stop))?;
     if args.file_size.is_some() {
         refuse_parts(&args.output, &*session.job.disk)?;
     }

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
     let layout = settings::layout(&args.records)?;
     let begin = Instant::now();
     let Verified { part, bytes, against } = if args.summaries {
-        let job = args.given(stop).job(None)?;
+        let job = args.session_options(stop).job(None)?;
         let part = append_summaries(&args.files, &layout, &job.disk)?;
         Verified { part, bytes: 0, against: None }
     } else {
@@ -74,7 +74,7 @@ struct Verified {
 
 /// Reads the files, and those to compare with; writes the summary if one is wanted.
 fn verify_files(args: &VerifyArgs, layout: &Layout, stop: &Stop) -> Result<Verified, Failure> {
-    let mut session = Session::begin(args.given(stop))?;
+    let mut session = Session::begin(args.session_options(stop))?;
     stdin::refuse_shared([&args.files, &args.against])?;
     let files = session.files(&args.files, args.trees())?;
     let against = session.files(&args.against, args.trees())?;
@@ -124,7 +124,7 @@ fn read(
         Some(read) => verify_stream(&options, Path::new(stdin::NAME), read, &session.console),
         None => verify(&options, &*session.job.disk, &session.console),
     };
-    Ok(report.map_err(|error| session.job.beside_all(error))?)
+    Ok(report.map_err(|error| session.job.total_from_data(error))?)
 }
 
 /// Standard input, whole.

@@ -19,7 +19,7 @@ pub(super) fn run(args: &VerifyArgs, prefix: Prefix, stop: &Stop) -> Result<(), 
     refuse_options(args, prefix)?;
     refuse_shared([&args.files, &args.against])?;
     let begin = Instant::now();
-    let mut session = Session::begin(args.given(stop))?;
+    let mut session = Session::begin(args.session_options(stop))?;
     let mut inputs_of = |paths: &[PathBuf]| {
         let files = session.files(paths, args.trees())?;
         session.inputs(&files, input_file)

@@ -35,4 +35,4 @@ mod thermostat;
 
 pub(crate) use console::{Console, ConsoleOptions};
 pub(crate) use drives::JobPlaces;
-pub(crate) use session::{Given, Session};
+pub(crate) use session::{Session, SessionOptions};

@@ -26,7 +26,7 @@ use xsort_extsort::variable::{Content, LinesInput};
 
 /// What a command is given by its arguments, besides what it does.
 #[derive(Clone, Copy)]
-pub(crate) struct Given<'g> {
+pub(crate) struct SessionOptions<'g> {
     /// Its name.
     pub(crate) command: &'static str,
     pub(crate) resources: &'g Resources,
@@ -48,15 +48,15 @@ pub(crate) struct Given<'g> {
     pub(crate) stop: &'g Stop,
 }
 
-impl<'g> Given<'g> {
+impl<'g> SessionOptions<'g> {
     /// A command that reads and writes nothing yet.
     pub(crate) fn new(
         command: &'static str,
         resources: &'g Resources,
         report: &'g Report,
         stop: &'g Stop,
-    ) -> Given<'g> {
-        Given {
+    ) -> SessionOptions<'g> {
+        SessionOptions {
             command,
             resources,
             report,
@@ -115,28 +115,28 @@ pub(crate) struct Session<'g> {
     /// Names of inputs, and what is known of them.
     pub(crate) names: NamesMemory,
     pub(crate) style: ReportStyle,
-    given: Given<'g>,
+    options: SessionOptions<'g>,
 }
 
 impl<'g> Session<'g> {
     /// Begins the job, and shows and publishes it.
     ///
     /// # Errors
-    /// As [`Given::job`].
-    pub(crate) fn begin(given: Given<'g>) -> Result<Session<'g>, Failure> {
-        let style = ReportStyle::decide(given.report);
-        let limit = given.resources.temperature_limit;
+    /// As [`SessionOptions::job`].
+    pub(crate) fn begin(options: SessionOptions<'g>) -> Result<Session<'g>, Failure> {
+        let style = ReportStyle::decide(options.report);
+        let limit = options.resources.temperature_limit;
         let temperature = limit.map(|celsius| (f64::from(celsius), Arc::<Gate>::default()));
-        let job = given.job(temperature.as_ref().map(|(_, gate)| Arc::clone(gate)))?;
+        let job = options.job(temperature.as_ref().map(|(_, gate)| Arc::clone(gate)))?;
         let console = Console::new(ConsoleOptions {
-            command: given.command,
+            command: options.command,
             style,
-            places: given.places(job.bytes_per_second()),
+            places: options.places(job.bytes_per_second()),
             temperature,
-            stop: Some(given.stop),
+            stop: Some(options.stop),
         });
         job.notice.iter().for_each(|line| console.notice(line));
-        Ok(Session { job, console, names: NamesMemory::default(), style, given })
+        Ok(Session { job, console, names: NamesMemory::default(), style, options })
     }
 
     /// The files that these names stand for. The names of many are a share of the memory.
@@ -149,7 +149,7 @@ impl<'g> Session<'g> {
         trees: TreeOptions<'_>,
     ) -> Result<Vec<PathBuf>, TreeError> {
         let options = TreeOptions { budget_bytes: self.job.budget_bytes, ..trees };
-        let is_stopped = || self.given.stop.is_set();
+        let is_stopped = || self.options.stop.is_set();
         let expanded = expand(paths, options, &mut self.names, &*self.job.disk, is_stopped)?;
         Ok(self.take(expanded))
     }
@@ -163,7 +163,7 @@ impl<'g> Session<'g> {
         path: &Path,
         options: TreeOptions<'_>,
     ) -> Result<(ExpandedInputs, bool), TreeError> {
-        let is_stopped = || self.given.stop.is_set();
+        let is_stopped = || self.options.stop.is_set();
         let one = expand_one(path, options, &mut self.names, &*self.job.disk, is_stopped)?;
         self.names.check(options.budget_bytes)?;
         Ok(one)
@@ -214,7 +214,7 @@ impl<'g> Session<'g> {
     /// # Errors
     /// As [`StandardInput::open`].
     pub(crate) fn standard_input(&self) -> Result<StandardInput, Failure> {
-        StandardInput::open(self.given.stop)
+        StandardInput::open(self.options.stop)
     }
 
     /// Ends a step of a sort in parts, whose output is no data: its result goes to standard output.
@@ -233,14 +233,14 @@ impl<'g> Session<'g> {
 
     /// The command's name.
     pub(crate) fn command(&self) -> &'static str {
-        self.given.command
+        self.options.command
     }
 
     /// Ends the job: what its disk has to say is said, and nothing is drawn any more. The result is
     /// printed after that.
     pub(crate) fn end(self) -> ResultPrinter {
         self.job.disk.notices().iter().for_each(|line| self.console.notice(line));
-        match self.given.output {
+        match self.options.output {
             Some(output) => ResultPrinter::beside(output, self.style),
             None => ResultPrinter::new(self.style),
         }

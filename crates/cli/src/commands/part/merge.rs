@@ -4,7 +4,7 @@ use super::outcome::Outcome;
 use super::steps::read_job;
 use crate::args::MergeArgs;
 use crate::exit::Failure;
-use crate::job::{Given, Session};
+use crate::job::{Session, SessionOptions};
 use crate::output::ResultPrinter;
 use crate::settings::ReportStyle;
 use crate::signals::Stop;
@@ -17,15 +17,15 @@ use xsort_parts::{Error, Means, PartSource, Summary, entries_of, merge_part, wri
 
 pub(super) fn run(args: &MergeArgs, stop: &Stop) -> Result<(), Failure> {
     let begin = Instant::now();
-    let given = Given::new("part", &args.resources, &args.report, stop);
-    let (job, steps) = read_job(&args.job, given)?;
+    let options = SessionOptions::new("part", &args.resources, &args.report, stop);
+    let (job, steps) = read_job(&args.job, options)?;
     let from = sources(args)?;
-    let session = Session::begin(Given {
+    let session = Session::begin(SessionOptions {
         read: [&from, &[]],
         scratch: &args.scratch,
         output: Some(&args.output),
         patience: from.iter().any(|from| is_url(from)).then_some(args.give_up_after),
-        ..given
+        ..options
     })?;
     let (scratch, sync) = (args.scratch.clone(), !args.no_sync);
     let means = Means { scratch, sync, ..Means::new(&session.job, &session.console) };
@@ -42,7 +42,7 @@ pub(super) fn run(args: &MergeArgs, stop: &Stop) -> Result<(), Failure> {
         }
         Ok(summary)
     };
-    let merged = merge().map_err(|error| error.beside_objects(&session.job));
+    let merged = merge().map_err(|error| error.total_from_budget(&session.job));
     let style = session.style;
     let printer = session.end();
     print(&merged.map_err(|error| tell(error, style))?, printer, begin)

@@ -4,7 +4,7 @@ use super::job_words::Words;
 use super::outcome::Outcome;
 use crate::args::{MapArgs, PlanArgs, SampleArgs, SplitArgs, ValidateArgs};
 use crate::exit::Failure;
-use crate::job::{Given, Session};
+use crate::job::{Session, SessionOptions};
 use crate::output::ResultPrinter;
 use crate::settings::ReportStyle;
 use crate::signals::Stop;
@@ -23,8 +23,11 @@ use xsort_parts::{
 };
 
 /// A job, and what its words mean.
-pub(super) fn read_job(path: &PathBuf, given: Given<'_>) -> Result<(Job, Box<dyn Steps>), Failure> {
-    let disk = Given { read: [from_ref(path), &[]], ..given }.job(None)?.disk;
+pub(super) fn read_job(
+    path: &PathBuf,
+    options: SessionOptions<'_>,
+) -> Result<(Job, Box<dyn Steps>), Failure> {
+    let disk = SessionOptions { read: [from_ref(path), &[]], ..options }.job(None)?.disk;
     let job: Job = read_document(&disk, path)?;
     let files: Vec<PathBuf> = job.inputs().map(PathBuf::from).collect();
     let steps = Words::parse(&job.command)?.steps(&files, job.locale.as_deref())?;
@@ -37,13 +40,13 @@ fn read_all<D: Document>(disk: &Arc<dyn Disk>, paths: &[PathBuf]) -> Result<Vec<
 }
 
 pub(super) fn plan(args: &PlanArgs, stop: &Stop) -> Result<(), Failure> {
-    let given = Given::new("part", &args.resources, &args.report, stop);
+    let options = SessionOptions::new("part", &args.resources, &args.report, stop);
     if args.inputs.iter().any(|path| path.as_os_str() == "-") {
         return Err(Failure::Usage("standard input can't be sorted in parts".into()));
     }
     let words = Words::parse(&args.command)?;
     let (read, output) = ([&*args.inputs, &[]], Some(&*args.output));
-    let mut session = Session::begin(Given { read, output, ..given })?;
+    let mut session = Session::begin(SessionOptions { read, output, ..options })?;
     let files = words.files(&args.inputs, args.empty.allow_empty, &mut session)?;
     let locale = words.locale()?;
     let steps = words.steps(&files, locale.as_deref())?;
@@ -70,11 +73,11 @@ pub(super) fn plan(args: &PlanArgs, stop: &Stop) -> Result<(), Failure> {
 }
 
 pub(super) fn sample(args: &SampleArgs, stop: &Stop) -> Result<(), Failure> {
-    let given = Given::new("part", &args.resources, &args.report, stop);
-    let (job, steps) = read_job(&args.job, given)?;
+    let options = SessionOptions::new("part", &args.resources, &args.report, stop);
+    let (job, steps) = read_job(&args.job, options)?;
     let read: Vec<PathBuf> = job.inputs().map(PathBuf::from).collect();
     let (read, output) = ([&*read, &[]], Some(&*args.output));
-    let step = Given { read, output, ..given }.job(None)?;
+    let step = SessionOptions { read, output, ..options }.job(None)?;
     let means = Means::new(&step, &Unobserved);
     let sample = |&slice: &usize| {
         if slice >= job.slices.len() {
@@ -104,10 +107,10 @@ pub(super) fn sample(args: &SampleArgs, stop: &Stop) -> Result<(), Failure> {
 }
 
 pub(super) fn split(args: &SplitArgs, stop: &Stop) -> Result<(), Failure> {
-    let given = Given::new("part", &args.resources, &args.report, stop);
-    let (job, steps) = read_job(&args.job, given)?;
+    let options = SessionOptions::new("part", &args.resources, &args.report, stop);
+    let (job, steps) = read_job(&args.job, options)?;
     let (read, output) = ([&*args.samples, &[]], Some(&*args.output));
-    let disk = Given { read, output, ..given }.job(None)?.disk;
+    let disk = SessionOptions { read, output, ..options }.job(None)?.disk;
     let samples: Vec<Sample> = read_all(&disk, &args.samples)?;
     let splitters = quantiles(&job, &samples, |a, b| steps.compare(a, b))?;
     write_document(&disk, &args.output, &splitters, true)?;
@@ -126,24 +129,24 @@ pub(super) fn split(args: &SplitArgs, stop: &Stop) -> Result<(), Failure> {
 }
 
 pub(super) fn map(args: &MapArgs, stop: &Stop) -> Result<(), Failure> {
-    let given = Given::new("part", &args.resources, &args.report, stop);
-    let (job, steps) = read_job(&args.job, given)?;
+    let options = SessionOptions::new("part", &args.resources, &args.report, stop);
+    let (job, steps) = read_job(&args.job, options)?;
     let slice = job.slices.get(args.slice).cloned().unwrap_or_default();
     let inputs: Vec<PathBuf> = slice.inputs.iter().map(|input| (&input.path).into()).collect();
     let files = SliceFiles::of(&args.to, args.slice);
-    let session = Session::begin(Given {
+    let session = Session::begin(SessionOptions {
         read: [&inputs, from_ref(&args.splitters)],
         scratch: &args.scratch,
         output: Some(&files.data),
         read_soon_bytes: Some(slice.bytes),
-        ..given
+        ..options
     })?;
     let splitters: Splitters = read_document(&session.job.disk, &args.splitters)?;
     let begin = Instant::now();
     let (scratch, sync) = (args.scratch.clone(), args.sync);
     let means = Means { scratch, sync, ..Means::new(&session.job, &session.console) };
     let mapped = map_slice(&*steps, (&job, &splitters), args.slice, &args.to, &means)
-        .map_err(|error| error.beside_objects(&session.job))?;
+        .map_err(|error| error.total_from_budget(&session.job))?;
     let printer = session.end_step();
 
     #[derive(Serialize)]
@@ -183,14 +186,15 @@ pub(super) fn map(args: &MapArgs, stop: &Stop) -> Result<(), Failure> {
 }
 
 pub(super) fn validate(args: &ValidateArgs, stop: &Stop) -> Result<(), Failure> {
-    let given = Given::new("part", &args.resources, &args.report, stop);
-    let (job, steps) = read_job(&args.job, given)?;
-    let documents = Given { read: [&args.manifests, &args.summaries], ..given }.job(None)?.disk;
+    let options = SessionOptions::new("part", &args.resources, &args.report, stop);
+    let (job, steps) = read_job(&args.job, options)?;
+    let documents =
+        SessionOptions { read: [&args.manifests, &args.summaries], ..options }.job(None)?.disk;
     let manifests: Vec<Manifest> = read_all(&documents, &args.manifests)?;
     let summaries: Vec<Summary> = read_all(&documents, &args.summaries)?;
     let outputs = summaries.iter().map(|summary| &*summary.output);
     let read: Vec<PathBuf> = outputs.chain(job.inputs()).map(PathBuf::from).collect();
-    let session = Session::begin(Given { read: [&read, &[]], ..given })?;
+    let session = Session::begin(SessionOptions { read: [&read, &[]], ..options })?;
     let means = Means::new(&session.job, &session.console);
     let (compare, count) =
         (|a: &[u8], b: &[u8]| steps.compare(a, b), |slice| steps.count(&job, slice));

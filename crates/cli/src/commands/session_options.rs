@@ -2,30 +2,30 @@
 
 use crate::args::{GenArgs, SortArgs, TableArgs, VerifyArgs};
 use crate::inputs::tree::TreeOptions;
-use crate::job::Given;
+use crate::job::SessionOptions;
 use crate::signals::Stop;
 
 impl GenArgs {
     /// The file that is written, and with which means.
-    pub(super) fn given<'g>(&'g self, stop: &'g Stop) -> Given<'g> {
-        Given {
+    pub(super) fn session_options<'g>(&'g self, stop: &'g Stop) -> SessionOptions<'g> {
+        SessionOptions {
             output: Some(&self.file),
             no_clobber: self.no_clobber,
-            ..Given::new("gen", &self.resources, &self.report, stop)
+            ..SessionOptions::new("gen", &self.resources, &self.report, stop)
         }
     }
 }
 
 impl SortArgs {
     /// The files that are read and written, and with which means.
-    pub(super) fn given<'g>(&'g self, stop: &'g Stop) -> Given<'g> {
-        Given {
+    pub(super) fn session_options<'g>(&'g self, stop: &'g Stop) -> SessionOptions<'g> {
+        SessionOptions {
             read: [&self.inputs, &[]],
             scratch: &self.scratch,
             output: Some(&self.output),
             no_clobber: self.no_clobber,
             cache_bytes: self.cache_size,
-            ..Given::new("sort", &self.resources, &self.report, stop)
+            ..SessionOptions::new("sort", &self.resources, &self.report, stop)
         }
     }
 
@@ -41,24 +41,24 @@ impl SortArgs {
 
 impl TableArgs {
     /// The files that are read and written, and with which means.
-    pub(super) fn given<'g>(&'g self, stop: &'g Stop) -> Given<'g> {
-        Given {
+    pub(super) fn session_options<'g>(&'g self, stop: &'g Stop) -> SessionOptions<'g> {
+        SessionOptions {
             read: [&self.inputs, &[]],
             scratch: &self.scratch,
             output: Some(&self.output),
             no_clobber: self.no_clobber,
-            ..Given::new("table", &self.resources, &self.report, stop)
+            ..SessionOptions::new("table", &self.resources, &self.report, stop)
         }
     }
 }
 
 impl VerifyArgs {
     /// The files that are read, and the summary that is written, and with which means.
-    pub(super) fn given<'g>(&'g self, stop: &'g Stop) -> Given<'g> {
-        Given {
+    pub(super) fn session_options<'g>(&'g self, stop: &'g Stop) -> SessionOptions<'g> {
+        SessionOptions {
             read: [&self.files, &self.against],
             output: self.summary.as_deref(),
-            ..Given::new("verify", &self.resources, &self.report, stop)
+            ..SessionOptions::new("verify", &self.resources, &self.report, stop)
         }
     }
 
