@@ -1,4 +1,4 @@
-//! The steps but `merge` and `serve`.
+//! All steps except `merge` and `serve`.
 
 use super::job_words::Words;
 use super::outcome::Outcome;
@@ -21,7 +21,7 @@ use xsort_parts::{
     write_document,
 };
 
-/// A job, and what its words mean.
+/// Reads a job. Returns it with the steps that its words describe.
 pub(super) fn read_job(path: &PathBuf, given: Given<'_>) -> Result<(Job, Box<dyn Steps>), Failure> {
     let disk = Given { read: [from_ref(path), &[]], ..given }.job(None)?.disk;
     let job: Job = read_document(&disk, path)?;
