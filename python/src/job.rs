@@ -150,7 +150,7 @@ pub(crate) fn caught<T, E: Into<Failure>>(
     }
 }
 
-/// Waits a moment for a job that was told to stop, then lets it end by itself.
+/// Waits a moment for a job that must stop, then lets it end by itself.
 pub(crate) fn leave(py: Python<'_>, thread: JoinHandle<()>) {
     let patient_until = Instant::now() + PATIENCE;
     py.detach(|| {
