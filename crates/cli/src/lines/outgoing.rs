@@ -54,8 +54,8 @@ impl Outgoing {
         !is_filtered && self.compression.is_none()
     }
 
-    /// A writer that filters lines and passes them to the target. The engine sorts in the order
-    /// `by`, built from `order`.
+    /// A writer that filters lines and passes them to the target. The lines arrive in the order
+    /// `order`, whose kernels for the engine are `by`.
     pub(super) fn to<'o>(
         self,
         target: &'o mut Target<'_>,

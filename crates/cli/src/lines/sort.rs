@@ -24,7 +24,7 @@ use xsort_gnu::sort::{Command, Order};
 /// Inputs of at least this size are merged by all threads, which assumes that they are in order.
 const SEQUENTIAL_BYTES_MAX: u64 = 64 << 20;
 
-/// Sorts or merges `inputs` in the order `by`, which the engine builds from `order`.
+/// Sorts or merges `inputs` in the order `order`, whose kernels for the engine are `by`.
 pub(super) fn sort_or_merge(
     lines: &LinesCommand<'_>,
     by: &dyn LineKernels,

@@ -368,8 +368,8 @@ fn where_nobody_may_write_nothing_is_begun() {
         assert_eq!(sandbox.names(), before, "{line}");
         assert_eq!(sandbox.read("kept"), b"old", "{line}");
     }
-    // The file belongs to another user by its old owner, and to this user once replaced: a replaced
-    // file keeps its mode, and its owner if the system allows it.
+    // A replaced file keeps its mode, and its owner if the system allows it. Here it doesn't, so the
+    // new file belongs to the user who sorts.
     let ended = run_as_nobody(&sandbox, "sort -q in -o own/out").unwrap();
     assert_eq!((ended.code, &ended.stderr[..]), (Some(0), ""));
     assert_eq!(fs::metadata(sandbox.path().join("own/out")).unwrap().uid(), 65534);
@@ -401,8 +401,8 @@ fn a_directory_that_is_swapped_meanwhile_misleads_nobody() {
             assert!(job.try_wait().unwrap().is_none(), "{line} was over before it was seen");
             std::thread::sleep(Duration::from_millis(1));
         }
-        // Both at once, so that the name always exists: a job that looks for it at another moment
-        // would fail.
+        // Exchanged in one step: a job that looks for the name at a moment when it is missing would
+        // fail.
         let moved = sandbox.path().join("moved");
         symlink("trap", &moved).unwrap();
         renameat_with(CWD, &place, CWD, &moved, RenameFlags::EXCHANGE).unwrap();

@@ -683,7 +683,7 @@ fn clear_traced(watched: &Watched, words: &[&str]) -> Option<(Ended, String)> {
     Some((ended, fs::read_to_string(&log).unwrap()))
 }
 
-/// Kills a job, and copies its status under other numbers.
+/// Kills a job, and copies its status under other process IDs, as of other killed jobs.
 fn kill_many(watched: &Watched, count: u32) {
     let mut killed = watched.start_sort("out");
     watched.wait_for(&mut killed, |_| true);
