@@ -1,5 +1,5 @@
-//! Hints for options that the commands of records don't have: options of GNU sort and of `xsort
-//! lines`.
+//! Hints for options that the commands of records don't have: options of GNU sort and of
+//! `xsort lines`.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};

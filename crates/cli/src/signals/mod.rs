@@ -10,9 +10,9 @@
 //!
 //! Once a command has begun, SIGPIPE kills as everywhere else. Earlier, a closed pipe doesn't
 //! change the status of a usage error. Threads that write to sockets block SIGPIPE: a store that
-//! breaks a connection doesn't kill the process (`sigpipe` of the crate `disk`). SIGXFSZ (`ulimit
-//! -f`) doesn't kill, so that the write which exceeds the limit fails with a message. Called as
-//! `sort`, the program dies of it, as GNU sort does.
+//! breaks a connection doesn't kill the process (`sigpipe` of the crate `disk`). SIGXFSZ
+//! (`ulimit -f`) doesn't kill, so that the write which exceeds the limit fails with a message.
+//! Called as `sort`, the program dies of it, as GNU sort does.
 //!
 //! | file | idea |
 //! |---|---|

@@ -368,8 +368,8 @@ fn where_nobody_may_write_nothing_is_begun() {
         assert_eq!(sandbox.names(), before, "{line}");
         assert_eq!(sandbox.read("kept"), b"old", "{line}");
     }
-    // A replaced file keeps its mode, and its owner if the system allows it. Here it doesn't, so the
-    // new file belongs to the user who sorts.
+    // A replaced file keeps its mode, and its owner if the system allows it. Here it doesn't, so
+    // the new file belongs to the user who sorts.
     let ended = run_as_nobody(&sandbox, "sort -q in -o own/out").unwrap();
     assert_eq!((ended.code, &ended.stderr[..]), (Some(0), ""));
     assert_eq!(fs::metadata(sandbox.path().join("own/out")).unwrap().uid(), 65534);

@@ -8,12 +8,12 @@
 //!  watcher   status   status --clear   status --json   ...     in parallel, all the time
 //! ```
 //!
-//! These must hold. A job that isn't killed succeeds, and its output is that of an oracle (`verify
-//! --against` for records, GNU sort for lines, GNU du). The output of a killed sort of records is
-//! the old one, or complete. Inputs that a killed sort was to remove exist, unless the output does.
-//! A sort that is killed and resumed ends like one that isn't killed. After all kills, nothing is
-//! left in scratch, next to the outputs or in shared memory, and this process has no more files
-//! open than before.
+//! These must hold. A job that isn't killed succeeds, and its output is that of an oracle
+//! (`verify --against` for records, GNU sort for lines, GNU du). The output of a killed sort of
+//! records is the old one, or complete. Inputs that a killed sort was to remove exist, unless the
+//! output does. A sort that is killed and resumed ends like one that isn't killed. After all kills,
+//! nothing is left in scratch, next to the outputs or in shared memory, and this process has no
+//! more files open than before.
 //!
 //! A client's jobs follow from the seed. A kill comes within the time that the client's latest jobs
 //! have taken, so that it meets every phase on any machine. `make soak` sets
