@@ -1,5 +1,5 @@
-//! Python's numbers as the library's: sizes, threads, rows. One that is out of range is an error
-//! that names the argument, what it may be, and what it was.
+//! Converts Python's numbers for the library: sizes, threads, rows. A number that is out of range
+//! is an error that names the argument, the range and the number.
 
 use crate::errors::Failure;
 use pyo3::exceptions::PyTypeError;
@@ -8,19 +8,19 @@ use pyo3::types::{PyBool, PyInt, PyString};
 use std::num::NonZeroU64;
 use xsort::{Memory, size};
 
-/// Most threads of a job, as the program has it.
+/// The maximum number of threads of a job, as in the program.
 const THREADS_MAX: u64 = 1024;
 
-/// A whole number that may be out of range, which only the one who asked for it can tell.
+/// A whole number that may be out of range. Only the argument that takes it knows its range.
 #[derive(Clone)]
 pub(crate) enum Whole {
     Number(u64),
-    /// Negative, or of more than 64 bits: how Python writes it.
+    /// A negative number, or one of more than 64 bits, as Python prints it.
     Outside(String),
 }
 
 impl Whole {
-    /// The number, if it is one of these; `argument` and `wanted` are for the error.
+    /// The number, if it is within `range`. `argument` and `wanted` are for the error.
     fn within(
         &self,
         range: std::ops::RangeInclusive<u64>,
@@ -40,7 +40,7 @@ impl<'py> FromPyObject<'_, 'py> for Whole {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Whole> {
-        // NumPy's whole numbers aren't Python's, and say that they stand for one.
+        // NumPy's whole numbers aren't Python's, but they have `__index__`.
         let is_whole = object.is_instance_of::<PyInt>() || object.hasattr("__index__")?;
         if !is_whole || object.is_instance_of::<PyBool>() {
             let kind = object.get_type().name()?;
@@ -53,7 +53,7 @@ impl<'py> FromPyObject<'_, 'py> for Whole {
     }
 }
 
-/// How many threads a job has: `None` if as many as there are processors.
+/// The number of threads of a job; `None` for as many as there are processors.
 pub(crate) fn threads(threads: Option<Whole>) -> Result<Option<usize>, Failure> {
     let wanted = "0 to 1024, 0 or None for one a processor";
     let number = |threads: Whole| threads.within(0..=THREADS_MAX, "threads", wanted);
@@ -61,13 +61,13 @@ pub(crate) fn threads(threads: Option<Whole>) -> Result<Option<usize>, Failure> 
     Ok(threads.filter(|&threads| threads > 0).map(|threads| threads as usize))
 }
 
-/// How many rows a batch has at most.
+/// The maximum number of rows of a batch.
 pub(crate) fn batch_rows(rows: &Whole) -> Result<usize, Failure> {
     let wanted = "the most rows of a batch, 1 or more";
     Ok(rows.within(1..=u64::MAX, "batch_rows", wanted)? as usize)
 }
 
-/// Bytes, or text such as `"1G"`.
+/// A number of bytes, or text such as `"1G"`.
 pub(crate) enum Size {
     Bytes(Whole),
     Text(String),
@@ -93,7 +93,7 @@ impl<'py> FromPyObject<'_, 'py> for Size {
 }
 
 impl Size {
-    /// Memory, of which text may also be a percentage.
+    /// The size as an amount of memory. Text may also be a percentage.
     pub(crate) fn memory(&self) -> Result<Memory, Failure> {
         let wanted = "a number of bytes from 1 on, or text such as '1G' or '50%' (of what is \
                       available, which None takes)";
@@ -109,7 +109,7 @@ impl Size {
         }
     }
 
-    /// A rate of bytes a second.
+    /// The size as a rate in bytes per second.
     pub(crate) fn rate(&self) -> Result<NonZeroU64, Failure> {
         let wanted = "a number of bytes a second from 1 on, or text such as '200MB'";
         let bytes = match self {

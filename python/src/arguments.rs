@@ -1,4 +1,4 @@
-//! Python's values as the library's: paths, words, keys.
+//! Converts Python's values for the library: paths, words, keys.
 
 use crate::errors::Failure;
 use pyo3::exceptions::PyTypeError;
@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use xsort::{Format, KeyField, KeyKind, Layout};
 
-/// A path: text, bytes or an `os.PathLike`; of a file object, the file that it has open.
+/// A path from text, bytes or an `os.PathLike`. For a file object, the path of its descriptor.
 pub(crate) fn path(value: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     if !is_path(value)? {
         if let Some(number) = descriptor(value)? {
@@ -24,27 +24,27 @@ pub(crate) fn path(value: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     Ok(OsString::from_vec(bytes.as_bytes().to_vec()).into())
 }
 
-/// Whether it is a path by itself.
+/// True if the value itself is a path.
 fn is_path(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(value.is_instance_of::<PyString>()
         || value.is_instance_of::<PyBytes>()
         || value.hasattr("__fspath__")?)
 }
 
-/// The descriptor of an open file, if it is one with a descriptor.
+/// The descriptor of a file object, if it has one.
 pub(crate) fn descriptor(value: &Bound<'_, PyAny>) -> PyResult<Option<i32>> {
     if is_path(value)? || !value.hasattr("fileno")? {
         return Ok(None);
     }
     match value.call_method0("fileno") {
         Ok(number) => number.extract().map(Some),
-        // Objects of the io module that are in memory only.
+        // Objects of the io module that exist only in memory.
         Err(error) if error.is_instance_of::<pyo3::exceptions::PyOSError>(value.py()) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// One path, or an iterable of them.
+/// One path, or the paths of an iterable.
 pub(crate) fn paths(value: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
     if is_path(value)? || value.hasattr("fileno")? {
         return Ok(vec![path(value)?]);
@@ -52,12 +52,12 @@ pub(crate) fn paths(value: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
     value.try_iter()?.map(|item| path(&item?)).collect()
 }
 
-/// Optional paths.
+/// Paths; empty for `None`.
 pub(crate) fn optional_paths(value: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PathBuf>> {
     value.map_or_else(|| Ok(Vec::new()), paths)
 }
 
-/// Text, or an iterable of texts.
+/// One text, or the texts of an iterable.
 pub(crate) fn texts(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     if value.is_instance_of::<PyString>() {
         return Ok(vec![value.extract()?]);
@@ -65,7 +65,7 @@ pub(crate) fn texts(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     value.try_iter()?.map(|item| item?.extract()).collect()
 }
 
-/// Words as a shell would have them, or an iterable of words.
+/// Splits a text into words as a shell does, or returns the words of an iterable.
 pub(crate) fn words(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     if value.is_instance_of::<PyString>() {
         return value.py().import("shlex")?.call_method1("split", (value,))?.extract();
@@ -73,12 +73,12 @@ pub(crate) fn words(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     texts(value)
 }
 
-/// A value of a type that has names.
+/// Parses a value of a type whose values have names.
 pub(crate) fn named<T: std::str::FromStr<Err: ToString>>(name: &str) -> Result<T, Failure> {
     name.parse().map_err(Failure::of_argument)
 }
 
-/// How records are cut: all of one size in bytes, or by a prefix (`"prefixed:u32le"`).
+/// How records are divided: all of one size in bytes, or by a prefix (`"prefixed:u32le"`).
 #[derive(FromPyObject)]
 pub(crate) enum Record {
     #[pyo3(transparent)]
@@ -87,14 +87,14 @@ pub(crate) enum Record {
     Prefixed(String),
 }
 
-/// The fields of a key: text, or an iterable of texts.
+/// The fields of a key, from a text or an iterable of texts.
 pub(crate) fn key_fields(key: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<KeyField>> {
     let keys = key.map_or_else(|| Ok(Vec::new()), texts)?;
     Ok(keys.iter().map(|key| named(key)).collect::<Result<_, _>>()?)
 }
 
-/// The layout of records, if any of the three says something of it. Without keys all of a record is
-/// compared.
+/// The layout of records, if any of the three arguments describes it. Without keys, whole records
+/// are compared.
 pub(crate) fn layout(
     format: Option<&str>,
     record: Option<usize>,

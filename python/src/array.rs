@@ -11,7 +11,7 @@ use pyo3::types::{PyByteArray, PyTuple};
 use std::thread::available_parallelism;
 use xsort::{Cancel, Error, SortSlice};
 
-/// Fewer bytes are sorted at once; a thread would take longer to start.
+/// Fewer bytes are sorted on the calling thread: starting another would take longer.
 const SMALL_BYTES: usize = 64 << 10;
 
 /// Sorts the elements of a NumPy array of one dimension, or of anything with a buffer, stably and
@@ -81,17 +81,17 @@ pub(crate) fn sort_array<'py>(
     Ok(out)
 }
 
-/// How bytes are copied that other threads may write to.
+/// How to copy bytes to which other threads may write meanwhile.
 struct Copying {
     threads: usize,
     cancel: Cancel,
 }
 
-/// Whose bytes are sorted, and where they go.
+/// The bytes to sort, and the place for the result.
 struct Work {
     from: Exported,
     to: WritableBytes,
-    /// Whether the output was made for this, so that no other code has it yet.
+    /// True if this call created the output, so that no other code has it yet.
     is_new: bool,
     argsort: bool,
 }
@@ -115,7 +115,7 @@ impl Work {
         if self.argsort {
             order(&mut self.to, self.is_new, sort, bytes, threads)?;
         } else if self.is_new {
-            // SAFETY: `sort_array` has made it, and returns it after this.
+            // SAFETY: `sort_array` created the output, and returns it only after this.
             sort.to(bytes, unsafe { self.to.exclusive() })?;
         } else {
             if bytes.len() != self.to.len() {
@@ -126,7 +126,7 @@ impl Work {
                 None => self.from.copied(threads, cancel)?,
             };
             sort.in_place(&mut sorted)?;
-            // From here on it goes to its end, or some elements would be there twice.
+            // From here on the write isn't interrupted: otherwise some elements would occur twice.
             if cancel.is_cancelled() {
                 return Err(Error::Cancelled.into());
             }
@@ -136,7 +136,7 @@ impl Work {
     }
 }
 
-/// Writes the numbers of the elements in order to an output, which was made for that or not.
+/// Writes the numbers of the elements in order to an output. `is_new`: this call created it.
 fn order(
     to: &mut WritableBytes,
     is_new: bool,
@@ -162,7 +162,8 @@ fn unfit(room: usize, bytes: usize) -> Failure {
     Failure::of_argument(text)
 }
 
-/// Lends the bytes of an array. NumPy lends those of dates as bytes only.
+/// Borrows the bytes of an array through the buffer protocol. NumPy lends those of dates only as
+/// bytes.
 fn exported(array: &Bound<'_, PyAny>, what: &str) -> PyResult<Exported> {
     if !array_layout::is_numpy(array)? {
         return Exported::new(array, what);
@@ -184,7 +185,7 @@ fn exported(array: &Bound<'_, PyAny>, what: &str) -> PyResult<Exported> {
     Exported::new(&viewed.unwrap_or(plain), what)
 }
 
-/// An array like another one, with any content.
+/// A new array with the type and length of `array`, and any content.
 fn new_like<'py>(
     array: &Bound<'py, PyAny>,
     is_numpy: bool,
@@ -200,7 +201,7 @@ fn new_like<'py>(
     PyByteArray::new_with(py, bytes, |_| Ok(())).map(Bound::into_any)
 }
 
-/// An array of so many numbers.
+/// A new array of `count` numbers.
 fn new_order<'py>(py: Python<'py>, is_numpy: bool, count: usize) -> PyResult<Bound<'py, PyAny>> {
     if is_numpy {
         return py.import("numpy")?.call_method1("empty", (count, "int64"));

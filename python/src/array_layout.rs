@@ -1,5 +1,5 @@
-//! What the elements of an array are, as a layout of records: of NumPy's arrays by their dtype, of
-//! others by the format of their buffer.
+//! The layout of an array's elements as records: from the dtype of NumPy's arrays, and from the
+//! buffer format of others.
 
 use crate::arguments::{layout, texts};
 use crate::errors::Failure;
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use xsort::{Endian, KeyField, KeyKind, Layout};
 
-/// The layout of an array's elements, by `keys`; by all of an element without.
+/// The layout of an array's elements, compared by `keys`; without keys, by the whole element.
 pub(crate) fn array_layout(
     array: &Bound<'_, PyAny>,
     is_numpy: bool,
@@ -35,7 +35,7 @@ pub(crate) fn array_layout(
     Ok(Layout::new(item_bytes, fields).map_err(Failure::of_argument)?)
 }
 
-/// A key without its direction, and whether it falls.
+/// Splits a key into its name and its direction, which is true for descending.
 fn direction(key: &str) -> (&str, bool) {
     match (key.strip_suffix(":desc"), key.strip_suffix(":asc")) {
         (Some(name), _) => (name, true),
@@ -52,8 +52,8 @@ fn no_field(name: &str) -> PyErr {
     Failure::of_argument(text).into()
 }
 
-/// Appends the fields of a key, which names one of a dtype: "name", "outer.inner", or all of it
-/// without a name.
+/// Appends the fields of a key, which names a part of a dtype: "name" or "outer.inner". An empty
+/// name is the whole dtype.
 fn push_key(dtype: &Bound<'_, PyAny>, key: &str, fields: &mut Vec<KeyField>) -> PyResult<()> {
     for (name, descending) in [(key, false), direction(key)] {
         if let Some((dtype, offset)) = find(dtype, name, 0)? {
@@ -63,7 +63,7 @@ fn push_key(dtype: &Bound<'_, PyAny>, key: &str, fields: &mut Vec<KeyField>) -> 
     Err(no_field(direction(key).0))
 }
 
-/// A dtype within another one, and where it begins.
+/// A dtype within another one, and its offset in bytes.
 type Place<'py> = (Bound<'py, PyAny>, usize);
 
 fn find<'py>(dtype: &Bound<'py, PyAny>, name: &str, at: usize) -> PyResult<Option<Place<'py>>> {
@@ -91,13 +91,13 @@ fn find<'py>(dtype: &Bound<'py, PyAny>, name: &str, at: usize) -> PyResult<Optio
     Ok(None)
 }
 
-/// What a dtype says of a field: a tuple of its dtype, its offset, and perhaps a title.
+/// The dtype and the offset of a field, from a dtype's tuple: dtype, offset, and perhaps a title.
 fn dtype_and_offset<'py>(field: &Bound<'py, PyAny>) -> PyResult<Place<'py>> {
     let field = field.cast::<PyTuple>()?;
     Ok((field.get_item(0)?, field.get_item(1)?.extract()?))
 }
 
-/// Appends all that a dtype has, in its order.
+/// Appends all fields of a dtype, in its order.
 fn push(
     dtype: &Bound<'_, PyAny>,
     offset: usize,
@@ -128,10 +128,11 @@ fn push(
     Ok(())
 }
 
-/// A dtype and the shape of arrays of it.
+/// A dtype, and the shape of arrays of it.
 type Elements<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
-/// How many numbers or strings an element is, and what they are, by NumPy's letters.
+/// How many numbers or strings an element has, their kind and their length, from NumPy's kind
+/// character.
 fn parts(kind: char, endian: Endian, bytes: usize) -> Option<(usize, KeyKind, usize)> {
     match (kind, bytes) {
         (_, 0) => Some((0, KeyKind::Bytes, 0)),
@@ -141,7 +142,7 @@ fn parts(kind: char, endian: Endian, bytes: usize) -> Option<(usize, KeyKind, us
         ('c', 8 | 16) => Some((2, KeyKind::Number(endian), bytes / 2)),
         ('m' | 'M', 8) => Some((1, KeyKind::Time(endian), bytes)),
         ('S' | 'V', _) => Some((1, KeyKind::Bytes, bytes)),
-        // Four bytes a character.
+        // Four bytes per character.
         ('U', _) => Some((bytes / 4, KeyKind::Unsigned(endian), 4)),
         _ => None,
     }
@@ -155,7 +156,7 @@ fn unordered(kind: &str) -> PyErr {
     Failure::of_argument(text).into()
 }
 
-/// The byte order that a letter of NumPy or of the struct module stands for.
+/// The byte order that a character of NumPy or of the struct module stands for.
 fn endian(letter: char) -> Endian {
     match letter {
         '>' | '!' => Endian::Big,
@@ -165,8 +166,8 @@ fn endian(letter: char) -> Endian {
     }
 }
 
-/// The values that a buffer has, by a format of the struct module: one letter, and perhaps a byte
-/// order before it.
+/// The kind of a buffer's values, from a format of the struct module: one character, perhaps after
+/// a byte order.
 fn of_format(format: &str, bytes: usize) -> PyResult<KeyField> {
     let order = format.chars().next().filter(|letter| "@=<>!".contains(*letter));
     let letters = order.map_or(format, |_| &format[1..]);
@@ -185,8 +186,8 @@ fn of_format(format: &str, bytes: usize) -> PyResult<KeyField> {
 /// An object, and the bytes that it lends.
 type Lent<'a, 'py> = (&'a Bound<'py, PyAny>, &'a Exported);
 
-/// Refuses an output whose elements aren't what is written there: those of the array, or with
-/// `argsort` whole numbers. Bytes without a type take any elements, and any bytes may be records.
+/// Refuses an output whose elements don't fit what is written there: elements of the array, or with
+/// `argsort` whole numbers. Bytes without a type accept any elements, and any bytes may be records.
 pub(crate) fn check_output(
     (array, from): Lent<'_, '_>,
     (out, to): Lent<'_, '_>,
@@ -215,12 +216,13 @@ pub(crate) fn check_output(
     Err(Failure::of_argument(text).into())
 }
 
-/// What the elements of an array or an output are.
+/// The type of the elements of an array or an output.
 struct ElementType<'py> {
     name: String,
-    /// NumPy's type.
+    /// NumPy's dtype, if it is an array of NumPy.
     dtype: Option<Bound<'py, PyAny>>,
-    /// The values that each is, as [`parts`] has them; `None` for structures and unknown ones.
+    /// The values of an element, as [`parts`] returns them; `None` for structures and unknown
+    /// types.
     value: Option<(usize, KeyKind, usize)>,
 }
 
@@ -249,13 +251,13 @@ impl<'py> ElementType<'py> {
         }
     }
 
-    /// Whether it is a byte, as those of buffers without a type.
+    /// True if an element is one byte, as in buffers without a type.
     fn is_byte(&self) -> bool {
         use KeyKind::{Bytes, Signed, Unsigned};
         matches!(self.value, Some((1, Unsigned(_) | Signed(_) | Bytes, 1)))
     }
 
-    /// Whether it can be the number of an element.
+    /// True if an element can hold the number of an element.
     fn is_number_of_element(&self) -> bool {
         let native = endian('=');
         let kinds = [KeyKind::Unsigned(native), KeyKind::Signed(native)];
@@ -265,7 +267,7 @@ impl<'py> ElementType<'py> {
     }
 }
 
-/// Whether it is an array of NumPy, which is there if it was imported.
+/// True if the object is an array of NumPy. If NumPy wasn't imported, it can't be one.
 pub(crate) fn is_numpy(array: &Bound<'_, PyAny>) -> PyResult<bool> {
     let modules = array.py().import("sys")?.getattr("modules")?;
     let numpy = modules.cast::<PyDict>()?.get_item("numpy")?;

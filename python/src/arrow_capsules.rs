@@ -1,5 +1,5 @@
-//! Arrow's C interfaces, as Python passes them: capsules with a stream, an array or a schema in
-//! them, whose content moves to whoever takes it.
+//! Arrow's C interfaces, as Python passes them: capsules with a stream, an array or a schema, whose
+//! content moves to the reader.
 #![allow(unsafe_code, reason = "what is in a capsule of Arrow's is known by its name")]
 
 use crate::arrow_shape::{check_array, check_schema};
@@ -19,12 +19,12 @@ const STREAM: &CStr = c"arrow_array_stream";
 const ARRAY: &CStr = c"arrow_array";
 const SCHEMA: &CStr = c"arrow_schema";
 
-/// What the library says of data that isn't as Arrow has it.
+/// The failure for data that Arrow's library can't read.
 pub(crate) fn unsuitable(error: &ArrowError) -> Failure {
     Failure::of_argument(format!("Arrow data that can't be read: {error}"))
 }
 
-/// A stream of batches that another library makes.
+/// A stream of batches from another library.
 pub(crate) struct StreamReader {
     stream: FFI_ArrowArrayStream,
     schema: SchemaRef,
@@ -40,7 +40,8 @@ impl StreamReader {
         }
         let mut schema = FFI_ArrowSchema::empty();
         let status = match stream.get_schema() {
-            // SAFETY: a stream's own function, with the stream and a place for a schema.
+            // SAFETY: it is the stream's own function, called with the stream and a place for a
+            // schema.
             Some(get_schema) => unsafe { get_schema(&raw mut stream, &raw mut schema) },
             None => -1,
         };
@@ -56,11 +57,12 @@ impl StreamReader {
         Arc::clone(&self.schema)
     }
 
-    /// The next batch, which is valid; `None` behind the last one.
+    /// The next batch, validated; `None` after the last one.
     pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>, Failure> {
         let mut array = FFI_ArrowArray::empty();
         let status = match self.stream.get_next() {
-            // SAFETY: a stream's own function, with the stream and a place for an array.
+            // SAFETY: it is the stream's own function, called with the stream and a place for an
+            // array.
             Some(get_next) => unsafe { get_next(&raw mut self.stream, &raw mut array) },
             None => -1,
         };
@@ -77,10 +79,10 @@ impl StreamReader {
     }
 }
 
-/// What a stream says of its end.
+/// The failure that a stream reports.
 fn failed(status: i32, stream: &mut FFI_ArrowArrayStream) -> Failure {
-    // SAFETY: a stream's own function, with the stream. What it returns is null, or a text that
-    // ends with a zero and stays there until the next call.
+    // SAFETY: it is the stream's own function, called with the stream. It returns null, or a text
+    // that ends with a zero and stays valid until the next call.
     let said = stream.get_last_error().and_then(|get_last_error| unsafe {
         let text = get_last_error(stream);
         (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
@@ -100,20 +102,20 @@ fn invalid(what: &str, error: &ArrowError) -> Failure {
     ))
 }
 
-/// The stream of an object that has one.
+/// The stream of an object, if it has one.
 pub(crate) fn stream_of(object: &Bound<'_, PyAny>) -> PyResult<Option<StreamReader>> {
     if !object.hasattr("__arrow_c_stream__")? {
         return Ok(None);
     }
     let capsule = object.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
     let pointer: NonNull<FFI_ArrowArrayStream> = capsule.pointer_checked(Some(STREAM))?.cast();
-    // SAFETY: a capsule of this name has such a stream in it, which it owns; the stream moves out,
-    // and leaves one behind that is marked as released.
+    // SAFETY: a capsule of this name owns such a stream. The stream moves out, and one that is
+    // marked as released takes its place.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
     Ok(Some(StreamReader::new(stream)?))
 }
 
-/// The batch of an object that has one. It is valid.
+/// The batch of an object, validated, if it has one.
 pub(crate) fn batch_of(object: &Bound<'_, PyAny>) -> PyResult<Option<RecordBatch>> {
     if !object.hasattr("__arrow_c_array__")? {
         return Ok(None);
@@ -123,8 +125,8 @@ pub(crate) fn batch_of(object: &Bound<'_, PyAny>) -> PyResult<Option<RecordBatch
     let array = pair.get_item(1)?.cast_into::<PyCapsule>()?;
     let schema: NonNull<FFI_ArrowSchema> = schema.pointer_checked(Some(SCHEMA))?.cast();
     let array: NonNull<FFI_ArrowArray> = array.pointer_checked(Some(ARRAY))?.cast();
-    // SAFETY: capsules of these names have a schema and an array in them, which they own; both move
-    // out, and leave ones behind that are marked as released.
+    // SAFETY: capsules of these names own a schema and an array. Both move out, and ones that are
+    // marked as released take their places.
     let (schema, array) = unsafe {
         (FFI_ArrowSchema::from_raw(schema.as_ptr()), FFI_ArrowArray::from_raw(array.as_ptr()))
     };
@@ -151,11 +153,11 @@ fn import(
     let data_type = DataType::Struct(schema.fields().clone());
     check_array(&array, &data_type)?;
     if array.is_empty() {
-        // Buffers of no values may be anywhere.
+        // Buffers without values may have any address.
         return Ok(RecordBatch::new_empty(Arc::clone(schema)));
     }
-    // SAFETY: an array is what its schema says, by the interface: what can be looked at before was,
-    // and what is in the buffers is before it is used.
+    // SAFETY: by the interface, an array is what its schema says. All that can be checked in
+    // advance was checked, and the content of the buffers is checked before it is used.
     let data = unsafe { from_ffi_and_data_type(array, data_type) }?;
     let fields = schema.fields().iter().map(|field| &**field);
     let rows = StructArray::from(validator.valid(data, fields)?);
@@ -167,7 +169,7 @@ fn import(
     RecordBatch::try_new_with_options(Arc::clone(schema), rows.columns().to_vec(), &options)
 }
 
-/// A schema in a capsule.
+/// Puts a schema into a capsule.
 pub(crate) fn schema_capsule<'py>(
     py: Python<'py>,
     schema: &Schema,
@@ -176,7 +178,7 @@ pub(crate) fn schema_capsule<'py>(
     PyCapsule::new_with_value(py, schema, SCHEMA)
 }
 
-/// A batch in capsules of its schema and its columns.
+/// Puts the schema and the columns of a batch into two capsules.
 pub(crate) fn batch_capsules<'py>(
     py: Python<'py>,
     batch: &RecordBatch,
@@ -186,7 +188,7 @@ pub(crate) fn batch_capsules<'py>(
     Ok((schema_capsule(py, &batch.schema())?, array))
 }
 
-/// A stream in a capsule.
+/// Puts a stream into a capsule.
 pub(crate) fn stream_capsule<'py>(
     py: Python<'py>,
     reader: impl RecordBatchReader + Send + 'static,

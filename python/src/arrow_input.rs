@@ -1,4 +1,4 @@
-//! Batches that come in: from a stream, a batch, or an iterable of these.
+//! Reads input batches from a stream, a batch, or an iterable of streams and batches.
 
 use crate::arrow_capsules::{StreamReader, batch_of, stream_of};
 use crate::errors::Failure;
@@ -8,10 +8,10 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 
-/// Batches of one schema.
+/// Input batches of one schema.
 pub(crate) struct ArrowInput {
     pub(crate) schema: SchemaRef,
-    /// What comes before the rest of the iterable.
+    /// The item to read before the rest of the iterable.
     next: Option<Item>,
     rest: Option<Py<PyIterator>>,
 }
@@ -38,9 +38,9 @@ impl Item {
 }
 
 impl ArrowInput {
-    /// The batches of an object. Of an iterable, the first item is taken.
+    /// Opens the batches of an object. Of an iterable, this takes the first item.
     pub(crate) fn new(object: &Bound<'_, PyAny>) -> PyResult<ArrowInput> {
-        // A table is a stream and an iterable of columns.
+        // A table is both a stream and an iterable of columns. The stream is wanted.
         if let Some(item) = Item::new(object)? {
             return Ok(ArrowInput { schema: item.schema(), next: Some(item), rest: None });
         }
@@ -53,7 +53,8 @@ impl ArrowInput {
         Ok(ArrowInput { schema: item.schema(), next: Some(item), rest: Some(rest.unbind()) })
     }
 
-    /// The next batch. Python's code runs with the interpreter, streams take it themselves.
+    /// The next batch. Attaches to the interpreter only for an iterable's next item; streams attach
+    /// themselves.
     pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>, Failure> {
         loop {
             match &mut self.next {

@@ -1,8 +1,8 @@
-//! What the structs of Arrow's C interface say of themselves, looked at before anything follows
-//! their pointers: counts that are negative or don't fit the type, and pointers to nothing.
+//! Checks the structs of Arrow's C interface before their pointers are followed: negative counts,
+//! counts that don't fit the type, and null pointers.
 //!
-//! How long a buffer is, only its producer knows: the interface doesn't say it. What is in the
-//! buffers is for `arrow_valid`.
+//! Only the producer knows how long a buffer is: the interface doesn't say. `arrow_valid` checks
+//! the content of the buffers.
 #![allow(unsafe_code, reason = "reads the structs of the C interface")]
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
@@ -12,7 +12,7 @@ use arrow_schema::{ArrowError, DataType};
 use std::ffi::{CStr, c_char, c_void};
 use std::{ptr, slice};
 
-/// Types in types, as deep as other programs read them.
+/// The maximum depth of nested types, as other programs have it.
 const DEPTH_MAX: usize = 64;
 
 /// `ArrowSchema`, as the interface lays it out.
@@ -51,7 +51,7 @@ fn invalid<T>(text: impl Into<String>) -> Result<T, ArrowError> {
     Err(ArrowError::InvalidArgumentError(text.into()))
 }
 
-/// An error with the name of the column that it is about.
+/// Adds the name of a column to its error.
 pub(crate) fn in_column(name: &str, error: &ArrowError) -> ArrowError {
     let error = match error {
         ArrowError::InvalidArgumentError(text) => text.clone(),
@@ -62,7 +62,7 @@ pub(crate) fn in_column(name: &str, error: &ArrowError) -> ArrowError {
 
 /// Refuses a schema that can't be read.
 pub(crate) fn check_schema(schema: &FFI_ArrowSchema) -> Result<(), ArrowError> {
-    // SAFETY: both structs are the interface's, whose layout never changes.
+    // SAFETY: both structs have the interface's layout, which never changes.
     let schema = unsafe { &*ptr::from_ref(schema).cast::<CSchema>() };
     if schema.release.is_null() {
         return invalid("the schema was released, or taken by another reader");
@@ -79,13 +79,13 @@ impl CSchema {
             return invalid("a type has no format");
         }
         for text in [self.format, self.name].into_iter().filter(|text| !text.is_null()) {
-            // SAFETY: the interface has texts that end with a zero there.
+            // SAFETY: by the interface, each is a text that ends with a zero.
             if unsafe { CStr::from_ptr(text) }.to_str().is_err() {
                 return invalid("a format or a name isn't UTF-8");
             }
         }
-        // SAFETY: the interface has so many pointers to schemas there, all of which live as long
-        // as this one.
+        // SAFETY: by the interface, `children` has `n_children` pointers to schemas, which live as
+        // long as this one.
         let children = unsafe { pointers(self.children, self.n_children, "children of a type") }?;
         for child in children {
             // SAFETY: as above.
@@ -94,7 +94,7 @@ impl CSchema {
             };
             child.check(depth + 1)?;
         }
-        // SAFETY: null, or a schema that lives as long as this one.
+        // SAFETY: it is null, or a schema that lives as long as this one.
         match unsafe { self.dictionary.as_ref() } {
             Some(values) => values.check(depth + 1),
             None => Ok(()),
@@ -102,10 +102,10 @@ impl CSchema {
     }
 }
 
-/// The pointers of an array of them.
+/// The slice of the `count` pointers at `begin`.
 ///
 /// # Safety
-/// Unless it is null, there are so many.
+/// Unless `begin` is null, it points to `count` pointers.
 unsafe fn pointers<'a, T>(
     begin: *const *const T,
     count: i64,
@@ -114,16 +114,16 @@ unsafe fn pointers<'a, T>(
     match usize::try_from(count) {
         Ok(0) => Ok(&[]),
         Ok(count) if !begin.is_null() && begin.is_aligned() => {
-            // SAFETY: the caller says that there are so many.
+            // SAFETY: the caller promises that there are `count` pointers.
             Ok(unsafe { slice::from_raw_parts(begin, count) })
         }
         _ => invalid(format!("{count} {what}, which aren't there")),
     }
 }
 
-/// Refuses an array that can't be one of this type.
+/// Refuses an array whose struct doesn't fit this type.
 pub(crate) fn check_array(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), ArrowError> {
-    // SAFETY: both structs are the interface's, whose layout never changes.
+    // SAFETY: both structs have the interface's layout, which never changes.
     let array = unsafe { &*ptr::from_ref(array).cast::<CArray>() };
     if array.release.is_null() {
         return invalid("the array was released, or taken by another reader");
@@ -134,14 +134,14 @@ pub(crate) fn check_array(array: &FFI_ArrowArray, data_type: &DataType) -> Resul
 impl CArray {
     fn check(&self, data_type: &DataType) -> Result<(), ArrowError> {
         let values = self.check_length(data_type)?;
-        // SAFETY: the interface has so many pointers to buffers there.
+        // SAFETY: by the interface, `buffers` has `n_buffers` pointers.
         let buffers = unsafe { pointers(self.buffers, self.n_buffers, "buffers") }?;
         let fits = layout(data_type);
         let has_mask = usize::from(fits.can_contain_null_mask);
         let wanted = fits.buffers.len() + has_mask;
         let found = buffers.len();
-        // Views have any number, and their lengths behind them. What has no values has no buffers,
-        // and some producers leave the bitmap out, too.
+        // Views have any number of data buffers, followed by a buffer of their lengths. A type
+        // without values has no buffers, and some producers leave the bitmap out, too.
         let enough = match fits.variadic {
             true => found > wanted,
             false => found == wanted || (fits.buffers.is_empty() && found == 0),
@@ -156,7 +156,7 @@ impl CArray {
         self.check_children(data_type)
     }
 
-    /// The number of values, and of those before them.
+    /// The number of values, including those skipped by the offset.
     fn check_length(&self, data_type: &DataType) -> Result<usize, ArrowError> {
         let width = match data_type {
             DataType::FixedSizeBinary(bytes) | DataType::FixedSizeList(_, bytes) if *bytes < 0 => {
@@ -169,7 +169,7 @@ impl CArray {
             .length
             .checked_add(self.offset)
             .filter(|_| self.length >= 0 && self.offset >= 0 && self.null_count >= -1);
-        // The importer counts bits, and one offset more than values.
+        // The importer counts in bits, and one offset more than there are values.
         let bits = all.and_then(|all| all.checked_add(1)?.checked_mul(width.max(1) * 8));
         match (all, bits) {
             (Some(all), Some(_)) => Ok(all as usize),
@@ -180,8 +180,8 @@ impl CArray {
         }
     }
 
-    /// Refuses a number of nulls that isn't that of the bitmap: a reader that believes it would
-    /// take values that are none.
+    /// Refuses a number of nulls that differs from the bitmap's: a reader that relies on it would
+    /// use invalid values.
     fn check_nulls(&self, bitmap: *const c_void) -> Result<(), ArrowError> {
         if self.null_count < 0 || self.length == 0 {
             return Ok(());
@@ -190,7 +190,7 @@ impl CArray {
         let found = if bitmap.is_null() {
             0
         } else {
-            // SAFETY: a bitmap has a bit for each value, and for those before them.
+            // SAFETY: a bitmap has a bit for each value, and for each one skipped by the offset.
             let bytes = unsafe {
                 slice::from_raw_parts(bitmap.cast::<u8>(), (offset + length).div_ceil(8))
             };
@@ -202,8 +202,8 @@ impl CArray {
         invalid(format!("{} nulls by number, and {found} in the bitmap", self.null_count))
     }
 
-    /// Refuses pointers to nothing, and lengths that are negative, where they are read to learn how
-    /// long other buffers are.
+    /// Refuses null pointers and negative lengths in the buffers from which the importer learns the
+    /// lengths of other buffers.
     fn check_buffers(
         &self,
         data_type: &DataType,
@@ -218,7 +218,8 @@ impl CArray {
                     return missing();
                 }
                 let large = matches!(data_type, T::LargeUtf8 | T::LargeBinary);
-                // SAFETY: the interface has an offset more than values there. Any address will do.
+                // SAFETY: by the interface, there is one offset more than values. Any address is
+                // allowed.
                 let last = unsafe {
                     match large {
                         true => buffers[1].cast::<i64>().add(values).read_unaligned(),
@@ -236,7 +237,7 @@ impl CArray {
                     return missing();
                 }
                 for (number, buffer) in data.iter().enumerate() {
-                    // SAFETY: the interface has a length for each buffer there.
+                    // SAFETY: by the interface, there is a length for each buffer.
                     let length = unsafe { lengths.cast::<i64>().add(number).read_unaligned() };
                     if length < 0 || (length > 0 && buffer.is_null()) {
                         return invalid(format!("a buffer of views with {length} bytes"));
@@ -262,8 +263,8 @@ impl CArray {
             T::RunEndEncoded(ends, values) => vec![ends.data_type(), values.data_type()],
             _ => Vec::new(),
         };
-        // SAFETY: the interface has so many pointers to arrays there, all of which live as long as
-        // this one.
+        // SAFETY: by the interface, `children` has `n_children` pointers to arrays, which live as
+        // long as this one.
         let children = unsafe { pointers(self.children, self.n_children, "children") }?;
         if children.len() != types.len() {
             let (found, wanted) = (children.len(), types.len());
@@ -284,7 +285,7 @@ impl CArray {
                 return invalid(format!("{} lists of {size} values", self.length));
             }
         }
-        // SAFETY: null, or an array that lives as long as this one.
+        // SAFETY: it is null, or an array that lives as long as this one.
         match (data_type, unsafe { self.dictionary.as_ref() }) {
             (T::Dictionary(_, values), Some(dictionary)) => dictionary.check(values),
             (T::Dictionary(..), None) => invalid("a dictionary's values are missing"),

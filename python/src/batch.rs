@@ -1,13 +1,14 @@
-//! Records with their keys, many at once: what passes between Python's thread and that of a sort.
+//! Batches of records with their keys, for channels between Python's thread and the thread of a
+//! sort.
 
-/// Bytes from which on a batch is full.
+/// A batch of at least this number of bytes is full.
 const BATCH_BYTES: usize = 128 << 10;
 
-/// Records with their keys, one behind the other.
+/// Keys and records, one after the other: key, record, key, record.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     bytes: Vec<u8>,
-    /// Bytes of each key and each record.
+    /// The lengths in bytes of each key and each record.
     lengths: Vec<(usize, usize)>,
 }
 
@@ -26,7 +27,7 @@ impl Batch {
         self.lengths.is_empty()
     }
 
-    /// Whether a record with its key fills a batch by itself.
+    /// True if a record with its key fills a batch alone.
     pub(crate) fn is_long(key: &[u8], record: &[u8]) -> bool {
         key.len() + record.len() >= BATCH_BYTES
     }
@@ -42,11 +43,11 @@ impl Batch {
     }
 }
 
-/// A batch that is taken record by record.
+/// Reads a batch record by record.
 #[derive(Debug, Default)]
 pub(crate) struct BatchReader {
     batch: Batch,
-    /// Records that were taken, and their bytes.
+    /// The number of records read. The next field is the offset in bytes.
     taken: usize,
     at: usize,
 }
@@ -56,7 +57,7 @@ impl BatchReader {
         BatchReader { batch, taken: 0, at: 0 }
     }
 
-    /// The key and the record that come next.
+    /// The next key and record.
     pub(crate) fn next_record(&mut self) -> Option<(&[u8], &[u8])> {
         let &(key, record) = self.batch.lengths.get(self.taken)?;
         let (begin, key_end) = (self.at, self.at + key);

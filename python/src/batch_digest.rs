@@ -1,4 +1,4 @@
-//! `BatchDigester`: what sorts on many machines know of batches.
+//! `BatchDigester`: keys and sums of batches for sorts on many machines.
 
 use crate::arguments::texts;
 use crate::arrow_capsules::batch_of;

@@ -1,5 +1,5 @@
-//! The thread of a sort of batches: it reads the input, and gives sorted batches to Python's
-//! threads. So nobody who has to heed signals ever waits inside the library.
+//! The thread of a sort of batches: it reads the input, and hands sorted batches to Python's
+//! threads. So a thread that must handle signals never waits inside the library.
 
 use crate::arrow_input::ArrowInput;
 use crate::errors::Failure;
@@ -13,12 +13,12 @@ use std::thread::{self, JoinHandle};
 use xsort::{Cancel, Error};
 use xsort_arrow::{BatchReport, BatchSorting};
 
-/// How a sort has ended.
+/// The result of a sort, once it has ended.
 type Outcome = Arc<Mutex<Option<Result<BatchReport, Failure>>>>;
 
-/// Python's end of a sort.
+/// Python's side of a sort.
 pub(crate) struct BatchPump {
-    /// `None` behind the last batch.
+    /// `None` after the last batch.
     from: Option<Receiver<RecordBatch>>,
     outcome: Outcome,
     report: Option<BatchReport>,
@@ -29,7 +29,7 @@ pub(crate) struct BatchPump {
 }
 
 impl BatchPump {
-    /// Sorts `input`. Returns when all was read.
+    /// Starts the sort of `input`. Returns once all input is read.
     pub(crate) fn start(
         py: Python<'_>,
         input: ArrowInput,
@@ -37,7 +37,7 @@ impl BatchPump {
         job: Job,
     ) -> PyResult<BatchPump> {
         let (all_read, read) = bounded(1);
-        // A batch more is being made, and one waits at Python's side.
+        // One batch waits in the channel while the thread builds the next one.
         let (to, from) = bounded(1);
         let outcome = Outcome::default();
         let ended = Arc::clone(&outcome);
@@ -47,7 +47,7 @@ impl BatchPump {
                 work(input, sorting, &all_read, &to)
             });
             *ended.lock() = Some(result);
-            // The channels close after the outcome is known.
+            // The channels close only after the outcome is set.
             drop((all_read, to));
         };
         let thread = thread::Builder::new().name("xsort-batches".into()).spawn(work)?;
@@ -68,7 +68,7 @@ impl BatchPump {
         }
     }
 
-    /// The next batch; `None` behind the last one.
+    /// The next batch; `None` after the last one.
     pub(crate) fn next(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
         if self.process != std::process::id() {
             let text = "this sort belongs to the process that began it: a forked one has none of \
@@ -87,12 +87,12 @@ impl BatchPump {
         self.end(py).map(|()| None)
     }
 
-    /// What was done, behind the last batch.
+    /// The report, available after the last batch.
     pub(crate) fn report(&self) -> Option<&BatchReport> {
         self.report.as_ref()
     }
 
-    /// What a user should know.
+    /// Notices for the user.
     pub(crate) fn notices(&self) -> Vec<String> {
         self.job.notices()
     }
@@ -101,14 +101,14 @@ impl BatchPump {
         self.job.receive(py, from).inspect_err(|_| self.give_up(py))
     }
 
-    /// How the sort has ended.
+    /// Joins the thread and stores the report, or returns the failure.
     fn end(&mut self, py: Python<'_>) -> PyResult<()> {
         self.from = None;
         if let Some(thread) = self.thread.take() {
             py.detach(|| thread.join()).ok();
         }
         let outcome = self.outcome.lock().take();
-        // A short sort may have reported nothing yet.
+        // A short sort may not have reported any progress yet.
         let last = if let Some(Ok(_)) = &outcome { self.job.tell(py) } else { Ok(()) };
         self.job.close(py);
         match outcome {
@@ -119,7 +119,7 @@ impl BatchPump {
         last
     }
 
-    /// Gives the sort up: its memory and scratch are gone at once or in a moment.
+    /// Cancels the sort. Its memory and scratch are released at once or within a moment.
     pub(crate) fn give_up(&mut self, py: Python<'_>) {
         self.cancel.cancel();
         self.from = None;
@@ -135,13 +135,13 @@ impl Drop for BatchPump {
         if self.process == std::process::id() {
             Python::attach(|py| self.give_up(py));
         } else {
-            // Its locks may be held by threads that there are not.
+            // Its locks may be held by threads that don't exist in this process.
             std::mem::forget((self.from.take(), self.thread.take()));
         }
     }
 }
 
-/// The thread's work.
+/// The work of the thread: reads the input, sorts it and sends the batches.
 fn work(
     mut input: ArrowInput,
     mut sorting: BatchSorting,
@@ -153,7 +153,7 @@ fn work(
     }
     Python::attach(|_| drop(input));
     let mut sorted = sorting.finish()?;
-    // Nobody waits if the call was interrupted: the next sends end it.
+    // If the call was interrupted, there is no receiver: the sends below end the work.
     all_read.send(()).ok();
     while let Some(batch) = sorted.next().transpose()? {
         if to.send(batch).is_err() {

@@ -1,14 +1,14 @@
-//! Waiting for another thread with the interpreter released, and with signals heeded.
+//! Waits for another thread with the interpreter released, and handles signals meanwhile.
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use pyo3::prelude::*;
 use std::time::Duration;
 
-/// How often signals are looked for.
+/// The interval at which signals are checked.
 pub(crate) const SIGNAL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What a thread sends next; `None` if it has ended. Meanwhile Python's handlers of signals run,
-/// and then `meanwhile`; what either raises ends the waiting.
+/// The next value that a thread sends; `None` if the thread has ended. While waiting, runs Python's
+/// signal handlers and then `meanwhile`. An exception from either ends the wait.
 pub(crate) fn receive<T: Send>(
     py: Python<'_>,
     from: &Receiver<T>,

@@ -1,5 +1,5 @@
-//! The library's errors as exceptions, which `xsort/_errors.py` defines: there Python's own classes
-//! can be bases. The text is the program's.
+//! Converts the library's errors to exceptions. `xsort/_errors.py` defines them, because there
+//! Python's own classes can be bases. The texts are the program's.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -8,28 +8,28 @@ use std::io;
 use std::path::{Path, PathBuf};
 use xsort::Error;
 
-/// An exception that is made when somebody has the interpreter.
+/// An error that becomes an exception once a thread is attached to the interpreter.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// What arguments or inputs can't be.
+    /// An argument or an input is unsuitable.
     Unsuitable { text: String, path: Option<PathBuf> },
-    /// Of the library.
+    /// An error of the library.
     Job(Box<Error>),
-    /// Of shared memory.
+    /// An error of shared memory.
     Shared(Box<xsort_shm::Error>),
-    /// Of Python's code, which the library has called.
+    /// An exception from Python code that the library called.
     Python(PyErr),
-    /// A thread panicked: a fault of xsort.
+    /// A thread panicked: a bug of xsort.
     Panicked(String),
 }
 
 impl Failure {
-    /// What an argument can't be.
+    /// The failure for an unsuitable argument.
     pub(crate) fn of_argument(reason: impl ToString) -> Failure {
         Failure::Unsuitable { text: reason.to_string(), path: None }
     }
 
-    /// A thread has ended and said nothing.
+    /// The failure of a thread that ended without a result.
     pub(crate) fn lost_thread() -> Failure {
         Failure::Panicked("a thread ended without a result".into())
     }
@@ -94,7 +94,7 @@ fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     Ok(class.cast_into::<PyType>()?.into_any())
 }
 
-/// The exception for an error. What surrounds a cause is in the text.
+/// The exception for an error. The text includes the errors that wrap its cause.
 fn of_job<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
     let text = error.to_string();
     match cause(error) {
@@ -136,7 +136,7 @@ fn of_shared<'py>(py: Python<'py>, error: &xsort_shm::Error) -> PyResult<Bound<'
 /// `ENOSPC`.
 const STORAGE_FULL: i32 = 28;
 
-/// What an error that says more of another one is about.
+/// The innermost cause of an error that wraps another one.
 fn cause(error: &Error) -> &Error {
     match error {
         Error::InputsRemoved { cause: inner }
@@ -147,7 +147,7 @@ fn cause(error: &Error) -> &Error {
     }
 }
 
-/// The exception for an error of the system, of which Python has classes.
+/// The exception for a system error, of one of Python's classes.
 fn of_file<'py>(
     py: Python<'py>,
     text: String,

@@ -1,10 +1,10 @@
-//! Work beside the interpreter: on a thread of its own, while the calling one waits with the
-//! interpreter released, heeds Python's signals, and calls the progress callable.
+//! Runs a job on a thread of its own. Meanwhile the calling thread waits with the interpreter
+//! released, handles Python's signals, and calls the progress callable.
 //!
-//! Python's handlers of signals stay as they are, and run on the thread that calls. What they raise
-//! (KeyboardInterrupt) stops the job, and leaves at once or a moment later: a job that takes longer
-//! to clean up ends by itself. It puts no output in place any more, and the next job waits for it,
-//! as does the interpreter's end.
+//! Python's signal handlers stay as they are, and run on the calling thread. An exception from them
+//! (KeyboardInterrupt) stops the job, and the call returns at once or a moment later: a job that
+//! takes longer to clean up ends by itself. It puts no output in place any more. The next job waits
+//! for it, and so does the interpreter's end.
 
 use crate::channel;
 use crate::errors::Failure;
@@ -19,27 +19,27 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use xsort::Cancel;
 
-/// How often the progress callable is called.
+/// The interval at which the progress callable is called.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
-/// How long an interrupted call waits for its job: with [`channel::SIGNAL_INTERVAL`] less than a
-/// tenth of a second.
+/// How long an interrupted call waits for its job. Together with [`channel::SIGNAL_INTERVAL`] it is
+/// less than a tenth of a second.
 const PATIENCE: Duration = Duration::from_millis(60);
 
-/// Threads of jobs that were interrupted, and the process that they are in.
+/// The threads of interrupted jobs, each with the ID of its process.
 static INTERRUPTED: Mutex<Vec<(u32, JoinHandle<()>)>> = Mutex::new(Vec::new());
 
-/// A job that is set up, and what it tells.
+/// A job's flag to stop, notices and progress.
 pub(crate) struct Job {
     cancel: Cancel,
     notices: Arc<Mutex<Vec<String>>>,
     latest: Option<Arc<Latest>>,
     watcher: Option<Watcher>,
-    /// When progress was last reported.
+    /// The time of the last progress report.
     shown: Instant,
 }
 
 impl Job {
-    /// A job that tells `progress` how far it is: a callable, true for a bar, or nothing.
+    /// A job that reports progress to `progress`: a callable, or a bar for `True`.
     pub(crate) fn new(progress: Option<Bound<'_, PyAny>>) -> PyResult<Job> {
         let watcher = progress.map(Watcher::new).transpose()?.flatten();
         let latest = watcher.is_some().then(Arc::default);
@@ -47,23 +47,23 @@ impl Job {
         Ok(Job { cancel, notices, latest, watcher, shown: Instant::now() })
     }
 
-    /// The flag that stops it.
+    /// The flag that stops the job.
     pub(crate) fn cancel(&self) -> &Cancel {
         &self.cancel
     }
 
-    /// What takes lines that a user should see.
+    /// A function that stores notices for the user.
     pub(crate) fn on_notice(&self) -> impl Fn(&str) + Send + Sync + 'static {
         let notices = Arc::clone(&self.notices);
         move |line| notices.lock().push(line.to_owned())
     }
 
-    /// Lines that a user should see, so far.
+    /// The notices for the user so far.
     pub(crate) fn notices(&self) -> Vec<String> {
         self.notices.lock().clone()
     }
 
-    /// What takes progress, if somebody wants it.
+    /// A function that stores progress, if the caller asked for it.
     pub(crate) fn on_progress(
         &self,
     ) -> Option<impl Fn(xsort::Progress<'_>) + Send + Sync + 'static> {
@@ -71,7 +71,7 @@ impl Job {
         Some(move |progress: xsort::Progress<'_>| latest.set(&progress))
     }
 
-    /// Does `work`. Returns its result and what a user should see.
+    /// Runs `work` on a new thread. Returns its result and the notices for the user.
     pub(crate) fn run<T: Send + 'static, E: Into<Failure> + Send + 'static>(
         mut self,
         py: Python<'_>,
@@ -80,7 +80,7 @@ impl Job {
         let (to, from) = bounded(1);
         let work = move || {
             wait_for_interrupted();
-            // Nobody receives it if the call was interrupted.
+            // If the call was interrupted, there is no receiver.
             drop(to.send(caught(work)));
         };
         let thread = thread::Builder::new().name("xsort".into()).spawn(work)?;
@@ -101,20 +101,20 @@ impl Job {
         Ok((result, std::mem::take(&mut *self.notices.lock())))
     }
 
-    /// What a thread of this job sends next; `None` if it has ended. Progress is reported
-    /// meanwhile.
+    /// The next value that a thread of this job sends; `None` if the thread has ended. Reports
+    /// progress while waiting.
     pub(crate) fn receive<T: Send>(
         &mut self,
         py: Python<'_>,
         from: &Receiver<T>,
     ) -> PyResult<Option<T>> {
         let received = channel::receive(py, from, || self.tell_in_time(py))?;
-        // Also where nothing has to be waited for.
+        // Also if there was no wait.
         self.tell_in_time(py)?;
         Ok(received)
     }
 
-    /// Reports progress if the last time was long enough ago.
+    /// Reports progress if the interval has passed since the last report.
     fn tell_in_time(&mut self, py: Python<'_>) -> PyResult<()> {
         if self.shown.elapsed() < PROGRESS_INTERVAL {
             return Ok(());
@@ -123,7 +123,7 @@ impl Job {
         self.tell(py)
     }
 
-    /// Calls the progress callable, if there is one and something to say.
+    /// Calls the progress callable, if there is one and progress to report.
     pub(crate) fn tell(&mut self, py: Python<'_>) -> PyResult<()> {
         let Some((watcher, latest)) = self.watcher.as_mut().zip(self.latest.as_ref()) else {
             return Ok(());
@@ -131,7 +131,7 @@ impl Job {
         latest.get().map_or(Ok(()), |progress| watcher.tell(py, progress))
     }
 
-    /// Closes a bar.
+    /// Closes the bar, if there is one.
     pub(crate) fn close(&mut self, py: Python<'_>) {
         if let Some(watcher) = self.watcher.take() {
             watcher.close(py);
@@ -139,7 +139,7 @@ impl Job {
     }
 }
 
-/// The result of `work`; of one that panics, an error.
+/// Runs `work`, and returns its result. A panic becomes an error.
 pub(crate) fn caught<T, E: Into<Failure>>(
     work: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, Failure> {
@@ -150,7 +150,7 @@ pub(crate) fn caught<T, E: Into<Failure>>(
     }
 }
 
-/// Waits a moment for a job that is to stop, then leaves it to itself.
+/// Waits a moment for a job that must stop, then lets it end by itself.
 pub(crate) fn leave(py: Python<'_>, thread: JoinHandle<()>) {
     let patient_until = Instant::now() + PATIENCE;
     py.detach(|| {
@@ -165,7 +165,7 @@ pub(crate) fn leave(py: Python<'_>, thread: JoinHandle<()>) {
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 fn reason(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
@@ -182,7 +182,7 @@ pub(crate) fn wait_for_interrupted_jobs(py: Python<'_>) {
 pub(crate) fn wait_for_interrupted() {
     let threads = std::mem::take(&mut *INTERRUPTED.lock());
     for (process, thread) in threads {
-        // A process that was forked has none of its parent's threads.
+        // A forked process has none of its parent's threads.
         if process == std::process::id() {
             thread.join().ok();
         } else {

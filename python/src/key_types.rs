@@ -1,5 +1,5 @@
-//! Which types a key has. Keys are bytes that compare only among keys of the same types: a whole
-//! number beside a floating-point one, or a tuple with a field more, would sort wrongly in silence.
+//! The types of a key. Keys are bytes that compare only with keys of the same types: a whole number
+//! next to a floating-point one, or a tuple with one field more, would silently sort wrongly.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -13,13 +13,13 @@ pub(crate) enum FieldType {
     Float,
 }
 
-/// A field of a key: its type, and whether it falls.
+/// A field of a key: its type, and whether it is descending.
 pub(crate) type Field = (FieldType, bool);
 
 /// The types of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KeyTypes {
-    /// Bytes that are compared as they are.
+    /// Bytes that are compared directly.
     Raw,
     /// One field that isn't in a tuple.
     One(Field),
@@ -27,7 +27,7 @@ pub(crate) enum KeyTypes {
 }
 
 impl KeyTypes {
-    /// How Python's code has made it.
+    /// The types as Python code would write them.
     fn name(&self) -> String {
         let field = |&(field, falls): &Field| {
             let name = match field {
@@ -49,12 +49,13 @@ impl KeyTypes {
     }
 }
 
-/// The types of the keys so far: none before the first one.
+/// The types of all keys so far; `None` before the first key.
 #[derive(Debug, Default)]
 pub(crate) struct SharedTypes(Option<KeyTypes>);
 
 impl SharedTypes {
-    /// Refuses a key of other types than those before, and notes those of the first one.
+    /// Refuses a key whose types differ from those of the first key, and stores the types of the
+    /// first.
     ///
     /// Raises TypeError.
     pub(crate) fn check(&mut self, types: &KeyTypes) -> PyResult<()> {

@@ -1,31 +1,31 @@
 //! The Python package `xsort`: its native module, which Python's files import as `xsort._xsort`.
 //!
-//! It contains no logic. Python's arguments become settings of a builder of the library, the
-//! builder runs on a thread of its own with the interpreter released, and its report or error
-//! becomes a Python object.
+//! It contains no logic. Python's arguments become settings of a builder of the library. The
+//! builder runs on its own thread with the interpreter released, and its report or error becomes a
+//! Python object.
 //!
 //! | file | idea |
 //! |---|---|
-//! | `arguments`, `amounts` | Python's values as the library's; its numbers |
+//! | `arguments`, `amounts` | Python's values and numbers, converted for the library |
 //! | `exported` | the bytes that an object lends |
-//! | `array`, `array_layout` | arrays that are sorted where they are, and what their elements are |
+//! | `array`, `array_layout` | arrays that are sorted in place, and the layout of their elements |
 //! | `shared` | versions in shared memory |
-//! | `interpreter` | the one that has the module |
-//! | `resources` | the arguments that all calls have |
-//! | `job` | work beside the interpreter, which Ctrl-C ends |
-//! | `progress` | how far a job is, as Python's callable gets it |
+//! | `interpreter` | restricts the module to one interpreter |
+//! | `resources` | the arguments that all calls share |
+//! | `job` | runs a job on its own thread, which Ctrl-C ends |
+//! | `progress` | the progress of a job, passed to Python's callable |
 //! | `errors` | the library's errors as exceptions |
-//! | `reports` | what was done, as objects |
-//! | `sorter` | records that are pushed, and come out in order |
-//! | `pump`, `batch` | the thread that has the library's end of that, and what it gets and gives |
-//! | `sort_key`, `key_types` | Python's values as keys of bytes; which types keys have |
-//! | `sorted_batches` | batches of Arrow, sorted |
-//! | `batch_pump`, `arrow_input` | the thread for that, and what it reads |
-//! | `arrow_capsules` | the C interfaces by which they come and go |
-//! | `arrow_shape`, `arrow_valid` | whether what comes by them is what it says |
+//! | `reports` | reports as Python objects |
+//! | `sorter` | sorts records that are pushed |
+//! | `pump`, `batch` | the thread that runs that sort, and the batches that it receives and sends |
+//! | `sort_key`, `key_types` | Python's values as keys of bytes; the types of keys |
+//! | `sorted_batches` | sorts batches of Arrow |
+//! | `batch_pump`, `arrow_input` | the thread that runs that sort, and its input |
+//! | `arrow_capsules` | the C interfaces by which batches are passed |
+//! | `arrow_shape`, `arrow_valid` | check data from these interfaces |
 //! | `batch_digest` | keys and sums of batches |
-//! | `merge` | iterables that are in order, as one |
-//! | `output` | a file of a name, or a file object |
+//! | `merge` | merges iterables that are in order |
+//! | `output` | the output: a path or a file object |
 //! | `sort`, `lines`, `table`, `verify`, `generate`, `du`, `jobs` | the calls |
 // Denied by the workspace, and allowed in files that name it: `array`, `arrow_capsules`,
 // `arrow_shape`, `arrow_valid`, `exported`, `shared` and `interpreter`.

@@ -1,4 +1,4 @@
-//! `xsort.merge`: iterables that are in order, as one.
+//! `xsort.merge`: merges iterables that are in order.
 
 use crate::key_types::SharedTypes;
 use crate::sort_key::key_bytes;
@@ -8,7 +8,7 @@ use pyo3::types::PyIterator;
 use std::sync::Arc;
 use xsort::MergeSorted;
 
-/// What an iterator, a key or the function that makes it has raised.
+/// The exception that an iterator, a key or the key function has raised.
 type Raised = Arc<Mutex<Option<PyErr>>>;
 
 /// The items of several iterables in order: what `merge` returns.
@@ -18,7 +18,7 @@ pub(crate) struct Merged {
     raised: Raised,
 }
 
-/// An iterable.
+/// An input of a merge.
 struct Input {
     iterator: Py<PyIterator>,
     key: Option<Arc<Py<PyAny>>>,
@@ -42,7 +42,7 @@ impl Input {
 impl Iterator for Input {
     type Item = (Vec<u8>, Py<PyAny>);
 
-    /// Ends with an error, which whoever asked looks for.
+    /// The next item. Stores an exception in `raised` and ends; the caller raises it.
     fn next(&mut self) -> Option<(Vec<u8>, Py<PyAny>)> {
         let next = Python::attach(|py| self.next_item(py));
         next.unwrap_or_else(|error| {

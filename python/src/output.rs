@@ -1,4 +1,4 @@
-//! Where sorted text goes: a file of a name, or a file object.
+//! Outputs for sorted text: a path or a file object.
 
 use crate::arguments::{descriptor, path};
 use pyo3::prelude::*;
@@ -13,10 +13,10 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// A path, or anything that has `write` and takes bytes.
+    /// An output from a path, or from an object with a `write` method that takes bytes.
     pub(crate) fn new(value: &Bound<'_, PyAny>) -> PyResult<Output> {
         if value.hasattr("write")? {
-            // What is buffered comes first.
+            // Bytes in the file object's buffer must be written first.
             if descriptor(value)?.is_some() {
                 value.call_method0("flush")?;
             }
@@ -33,7 +33,7 @@ impl Write for ObjectWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Python::attach(|py| {
             let written = self.0.call_method1(py, "write", (PyBytes::new(py, bytes),))?;
-            // Those of text and of some libraries return nothing.
+            // The `write` of text files and of some libraries returns nothing.
             let count = written.extract::<Option<usize>>(py)?.unwrap_or(bytes.len());
             Ok(count)
         })

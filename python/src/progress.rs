@@ -1,5 +1,5 @@
-//! How far a job is, as Python's callable gets it: on the thread that called, ten times a second.
-//! The library's threads only leave their latest figures.
+//! The progress of a job, passed to Python's callable on the calling thread, ten times a second.
+//! The library's threads only store their latest figures.
 
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -71,15 +71,15 @@ impl Latest {
     }
 }
 
-/// Python's callable.
+/// Python's progress callable.
 pub(crate) struct Watcher {
     callable: Py<PyAny>,
-    /// Whether it is a bar of ours, which has to be closed.
+    /// True if it is xsort's own bar, which must be closed.
     is_bar: bool,
 }
 
 impl Watcher {
-    /// The callable, or a bar for `True`; nothing for `False` and `None`.
+    /// Takes the callable, or creates a bar for `True`. Returns `None` for `False` and `None`.
     pub(crate) fn new(progress: Bound<'_, PyAny>) -> PyResult<Option<Watcher>> {
         let is_bar = progress.extract::<bool>().ok();
         if progress.is_none() || is_bar == Some(false) {

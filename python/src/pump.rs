@@ -1,5 +1,5 @@
-//! The thread of a pushed sort: it takes batches from Python's threads, and gives sorted ones back.
-//! So nobody who has to heed signals ever waits inside the library.
+//! The thread of a sort of pushed records: it takes batches from Python's threads, and returns
+//! sorted ones. So a thread that must handle signals never waits inside the library.
 //!
 //! ```text
 //! push --> batch --> channel --> pump: Sorting, then Sorted --> channel --> batch --> next
@@ -16,23 +16,23 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use xsort::{Cancel, Error, Sorter, SorterReport, Sorting};
 
-/// Batches that wait, each way.
+/// The capacity in batches of the channel in each direction.
 const BATCHES: usize = 2;
 
-/// What Python's threads send.
+/// A message from Python's threads.
 enum Message {
     Batch(Batch),
-    /// A batch of a long record, of which is to be said at once whether it was taken.
+    /// A batch with a long record. The pump answers at once whether it was accepted.
     Long(Batch, Sender<Result<(), Error>>),
     End,
 }
 
-/// How a sort has ended.
+/// The result of a sort, once it has ended.
 type Outcome = Arc<Mutex<Option<Result<SorterReport, Failure>>>>;
 
-/// Python's end of both channels.
+/// Python's ends of both channels.
 pub(crate) struct Pump {
-    /// `None` once all was pushed, or the sort was given up.
+    /// `None` once all records were pushed, or the sort was cancelled.
     to: Option<Sender<Message>>,
     from: Option<Receiver<Batch>>,
     outcome: Outcome,
@@ -51,7 +51,7 @@ impl Pump {
         let work = move || {
             let result = job::caught(|| pump(&sorter, &pushed, &sorted));
             *ended.lock() = Some(result);
-            // The channels close after the outcome is known.
+            // The channels close only after the outcome is set.
         };
         let thread = thread::Builder::new().name("xsort-pump".into()).spawn(work)?;
         let process = std::process::id();
@@ -59,7 +59,7 @@ impl Pump {
         Ok(Pump { to, from, outcome, cancel, thread, process })
     }
 
-    /// Refuses to work in a forked process, which has none of the sort's threads.
+    /// Returns an error in a forked process, which has none of the sort's threads.
     pub(crate) fn check_process(&self) -> Result<(), Failure> {
         if self.process == std::process::id() {
             return Ok(());
@@ -74,7 +74,7 @@ impl Pump {
         self.send_message(py, Message::Batch(batch))
     }
 
-    /// Sends a batch of a long record, and waits until it was taken.
+    /// Sends a batch with a long record, and waits until it is accepted.
     pub(crate) fn send_long(&mut self, py: Python<'_>, batch: Batch) -> PyResult<()> {
         let (to, from) = bounded(1);
         self.send_message(py, Message::Long(batch, to))?;
@@ -84,14 +84,14 @@ impl Pump {
         }
     }
 
-    /// Says that all was pushed.
+    /// Tells the pump that all records were pushed.
     pub(crate) fn finish(&mut self, py: Python<'_>) -> PyResult<()> {
         self.send_message(py, Message::End)?;
         self.to = None;
         Ok(())
     }
 
-    /// The next sorted batch; the report behind the last one.
+    /// The next sorted batch; `Err` with the report after the last one.
     pub(crate) fn next(&mut self, py: Python<'_>) -> PyResult<Result<Batch, SorterReport>> {
         self.check_process()?;
         let Some(from) = self.from.clone() else { return Err(self.end(py)) };
@@ -127,7 +127,7 @@ impl Pump {
         channel::receive(py, from, || Ok(())).inspect_err(|_| self.give_up(py))
     }
 
-    /// Why a sort takes or gives no more.
+    /// The error of a sort that accepts or returns no more records.
     fn end(&mut self, py: Python<'_>) -> PyErr {
         self.join(py);
         match self.outcome.lock().take() {
@@ -143,7 +143,7 @@ impl Pump {
         }
     }
 
-    /// Gives the sort up: its memory and scratch are gone at once or in a moment.
+    /// Cancels the sort. Its memory and scratch are released at once or within a moment.
     pub(crate) fn give_up(&mut self, py: Python<'_>) {
         self.cancel.cancel();
         (self.to, self.from) = (None, None);
@@ -158,13 +158,13 @@ impl Drop for Pump {
         if self.process == std::process::id() {
             Python::attach(|py| self.give_up(py));
         } else {
-            // Its locks may be held by threads that there are not.
+            // Its locks may be held by threads that don't exist in this process.
             std::mem::forget((self.to.take(), self.from.take(), self.thread.take()));
         }
     }
 }
 
-/// The thread's work.
+/// The work of the thread: sorts what is pushed, then sends it.
 fn pump(
     sorter: &Sorter,
     pushed: &Receiver<Message>,
@@ -175,7 +175,7 @@ fn pump(
         match pushed.recv() {
             Ok(Message::Batch(batch)) => push(&mut sorting, &batch)?,
             Ok(Message::Long(batch, taken)) => {
-                // The pusher may have been interrupted meanwhile.
+                // The thread that pushes may have been interrupted meanwhile.
                 taken.send(push(&mut sorting, &batch)).ok();
             }
             Ok(Message::End) => break,

@@ -1,10 +1,11 @@
-//! What was done, as objects. Their fields have the names and units of the program's `--json`.
+//! Reports as Python objects. Their fields have the names and units of the program's `--json`.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
 
-/// A class of reports: immutable, with all fields for Python, as text and as a dictionary.
+/// Defines a class of reports: immutable, with all fields readable from Python, a `repr`, and a
+/// dictionary.
 macro_rules! report {
     (
         $(#[$about:meta])*
@@ -80,13 +81,13 @@ impl SortReport {
         }
     }
 
-    /// Of records that begin with their length.
+    /// The report of a sort of prefixed records.
     pub(crate) fn of_prefixed(report: xsort::KeyedReport, notices: Vec<String>) -> SortReport {
         let json = serde_json::to_string(&report).unwrap_or_default();
         SortReport {
             records: report.counted.count(),
             bytes: report.bytes,
-            // It is missing only where a checkpoint was resumed.
+            // The checksum is missing only after a resumed checkpoint.
             checksum: report.checksum.unwrap_or_default(),
             seconds: report.seconds,
             bytes_per_second: report.bytes_per_second,

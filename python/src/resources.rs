@@ -1,11 +1,11 @@
-//! The arguments that all calls have.
+//! The arguments that all calls share.
 
 use crate::amounts::{self, Size, Whole};
 use crate::errors::Failure;
 use std::num::NonZeroU64;
 use xsort::Memory;
 
-/// What a job may use.
+/// The limits of a job.
 pub(crate) struct Resources {
     pub(crate) memory: Option<Memory>,
     pub(crate) threads: Option<usize>,
@@ -26,8 +26,8 @@ impl Resources {
     }
 }
 
-/// A builder of the library with what the job may use, and how it tells and is stopped. (The
-/// builders share no trait.)
+/// Sets the limits, the notices, the progress and the flag to stop of a builder of the library. (A
+/// macro, because the builders share no trait.)
 macro_rules! with_resources {
     ($builder:expr, $resources:expr, $job:expr) => {{
         let mut builder = $builder.cancel($job.cancel()).on_notice($job.on_notice());

@@ -1,5 +1,5 @@
-//! `xsort.shm`: versions in shared memory. What is read is a memoryview on the version itself, by
-//! way of an object that holds it.
+//! `xsort.shm`: versions in shared memory. A reader gets a memoryview of the version itself,
+//! through an object that holds the version.
 #![allow(unsafe_code, reason = "lends the bytes of versions by the buffer protocol")]
 
 use crate::arguments::path;
@@ -14,7 +14,7 @@ use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use xsort_shm::{Error, HeldVersion, WriterOptions};
 
-/// From so many bytes on the interpreter is released while they are copied.
+/// Copies of at least this number of bytes release the interpreter.
 const LONG_BYTES: usize = 64 << 10;
 
 /// The only writer of versions under a path, the beginning of the names of its files (best in
@@ -26,7 +26,7 @@ const LONG_BYTES: usize = 64 << 10;
 /// Raises xsort.Error if there is another writer.
 #[pyclass(frozen, name = "Writer", module = "xsort.shm")]
 pub(crate) struct Writer {
-    /// `None` once it has ended.
+    /// `None` once the writer has ended.
     writer: Mutex<Option<xsort_shm::Writer>>,
 }
 
@@ -174,14 +174,14 @@ impl Reader {
     }
 }
 
-/// When so many seconds are over.
+/// The time at which `seconds` seconds will have passed.
 fn deadline(seconds: f64) -> PyResult<Instant> {
     let length = Duration::try_from_secs_f64(seconds).ok();
     let until = length.and_then(|length| Instant::now().checked_add(length));
     until.ok_or_else(|| Failure::of_argument("a timeout is a number of seconds").into())
 }
 
-/// How long to wait until signals are looked for.
+/// The time to wait before signals are checked again.
 fn left(until: Instant) -> Duration {
     until.saturating_duration_since(Instant::now()).min(SIGNAL_INTERVAL)
 }
@@ -203,8 +203,8 @@ impl Version {
     ) -> PyResult<()> {
         let bytes: &[u8] = &slf.get().version;
         let (begin, length) = (bytes.as_ptr().cast_mut().cast(), bytes.len() as ffi::Py_ssize_t);
-        // SAFETY: the view keeps the object, and this the bytes, which don't change meanwhile. It
-        // is filled for reading only.
+        // SAFETY: the view keeps the object alive, and the object its bytes, which don't change
+        // meanwhile. The view is filled as read-only.
         let filled = unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), begin, length, 1, flags) };
         if filled == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
     }

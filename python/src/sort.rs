@@ -90,7 +90,7 @@ pub(crate) fn sort(
     Ok(SortReport::new(&report, notices))
 }
 
-/// The same of records that begin with their length.
+/// Sorts prefixed records.
 fn sort_prefixed(
     py: Python<'_>,
     prefixed: Prefixed,

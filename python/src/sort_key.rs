@@ -1,4 +1,4 @@
-//! Keys of Python's values: bytes that compare as these do.
+//! Converts Python's values to keys: bytes that compare as the values do.
 
 use crate::errors::Failure;
 use crate::key_types::{Field, FieldType, KeyTypes};
@@ -43,7 +43,7 @@ pub(crate) fn key<'py>(fields: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyBy
     Ok(PyBytes::new(fields.py(), key.as_ref()))
 }
 
-/// The bytes of a key: those that it is, or of its fields; and its types.
+/// The bytes and the types of a key. A key is bytes itself, or has fields.
 pub(crate) fn key_bytes(value: &Bound<'_, PyAny>) -> PyResult<(Vec<u8>, KeyTypes)> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
         return Ok((bytes.as_bytes().to_vec(), KeyTypes::Raw));
@@ -62,7 +62,8 @@ pub(crate) fn key_bytes(value: &Bound<'_, PyAny>) -> PyResult<(Vec<u8>, KeyTypes
     Ok((key.as_ref().to_vec(), types))
 }
 
-/// Appends a field, which falls or not. Returns what it is.
+/// Appends a field to a key. `falls` is true for descending. Returns the field's type and
+/// direction.
 fn push(key: &mut SortKey, field: &Bound<'_, PyAny>, falls: bool) -> PyResult<Field> {
     if let Ok(falling) = field.cast::<Descending>() {
         key.descending();
@@ -94,11 +95,11 @@ fn push(key: &mut SortKey, field: &Bound<'_, PyAny>, falls: bool) -> PyResult<Fi
     Ok((own, falls))
 }
 
-/// A number with one zero and one NaN, as `sort_array` and `sorted_batches` compare them.
+/// A number with only one zero and one NaN, as `sort_array` and `sorted_batches` compare them.
 fn comparable(number: f64) -> f64 {
     match number {
         number if number.is_nan() => f64::NAN.copysign(1.0),
-        // Also that with a sign.
+        // Also matches -0.0.
         0.0 => 0.0,
         number => number,
     }

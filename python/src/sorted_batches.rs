@@ -91,7 +91,7 @@ impl SortedBatches {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The interface leaves it open whether this is heeded.
+        // The interface allows this request to be ignored.
         drop(requested_schema);
         let (schema, pump) = (Arc::clone(&self.schema), Arc::clone(&self.pump));
         stream_capsule(py, Stream { schema, pump })
@@ -177,7 +177,7 @@ impl Batch {
     }
 }
 
-/// The batches that are left, for whoever reads them without Python.
+/// The remaining batches, for readers that don't use Python.
 struct Stream {
     schema: SchemaRef,
     pump: Arc<Mutex<BatchPump>>,
@@ -191,8 +191,8 @@ impl Iterator for Stream {
             let batch = next(py, &self.pump).map_err(|error| {
                 let text = error.value(py).to_string();
                 if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-                    // The reader makes an error of its own of what follows: so it is interrupted
-                    // again, where Python's code goes on.
+                    // The reader turns this into its own error. So Python is interrupted again,
+                    // once its code runs on.
                     if let Ok(thread) = py.import("_thread") {
                         drop(thread.call_method0("interrupt_main"));
                     }

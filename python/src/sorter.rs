@@ -32,15 +32,15 @@ pub(crate) struct Sorter {
     state: Arc<Mutex<State>>,
 }
 
-/// Both halves of a sort have it. It is locked with the interpreter attached only for moments, or
-/// by the one thread that pushes or takes.
+/// The state that both halves of a sort share. With the interpreter attached, it is locked only for
+/// moments, or by the only thread that pushes or takes.
 struct State {
     pump: Pump,
-    /// Records that are to be sent.
+    /// Records that are not sent yet.
     batch: Batch,
-    /// What all keys are.
+    /// The types of all keys.
     types: SharedTypes,
-    /// Whether `finish` was called.
+    /// True once `finish` was called.
     is_finished: bool,
 }
 
@@ -73,8 +73,8 @@ impl State {
     }
 }
 
-/// The state, for one thread at a time. Whoever waits for another one does so without the
-/// interpreter, which that one may need.
+/// Locks the state. If another thread has it, this one waits with the interpreter released, because
+/// the other may need the interpreter.
 fn locked<'s>(py: Python<'_>, state: &'s Mutex<State>) -> parking_lot::MutexGuard<'s, State> {
     loop {
         if let Some(guard) = state.try_lock() {

@@ -74,7 +74,7 @@ pub(crate) fn sort_table(
     Ok(TableReport::new(report, notices))
 }
 
-/// A table of this format, or of that which the first input's name has.
+/// A table in this format, or in the format that the first input's name shows.
 fn of_format(
     inputs: Vec<PathBuf>,
     format: Option<&str>,
@@ -97,7 +97,7 @@ fn of_format(
     }
 }
 
-/// The format that a name ends in, behind that of a compression; CSV if it says nothing.
+/// The format that a name ends in, after removing the ending of a compression; CSV by default.
 fn format_of(input: Option<&PathBuf>) -> &'static str {
     let Some(name) = input.and_then(|path| path.file_name()) else { return "csv" };
     let mut name = Path::new(name);

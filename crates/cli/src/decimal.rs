@@ -1,4 +1,4 @@
-//! Durations, and amounts of data, as people read them: decimal units, as drives are sold.
+//! Formats durations and amounts of data for people, in decimal units as drives are sold.
 //!
 //! Memory is shown in binary units, by `xsort_extsort::units::Bytes`.
 

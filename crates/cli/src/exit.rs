@@ -14,9 +14,9 @@ const INPUT: u8 = 3;
 pub(crate) const SPACE: u8 = 4;
 const TRANSFER: u8 = 5;
 const CORRUPT: u8 = 6;
-/// As after SIGPIPE.
+/// The status after SIGPIPE: 128 plus 13.
 const CLOSED_PIPE: u8 = 141;
-/// The status after a panic in the main thread, too.
+/// The status after a panic, including one in the main thread.
 const BUG: u8 = 101;
 
 /// Why a command did not succeed.
@@ -46,7 +46,7 @@ pub(crate) enum Failure {
     /// A signal ended a command that has no output file.
     #[error("stopped on request{so_far}")]
     Stopped {
-        /// What is done so far, as the end of the sentence.
+        /// What is done so far, worded as the end of the sentence.
         so_far: &'static str,
     },
 
@@ -62,7 +62,7 @@ impl From<xsort_disk::Error> for Failure {
 }
 
 impl Failure {
-    /// Whether nobody reads standard output any more, as SIGPIPE says it.
+    /// True if standard output is a pipe that its reader has closed.
     fn is_closed_pipe(&self) -> bool {
         let Failure::Job(Error::Streamed { cause }) = self else { return false };
         let Error::Disk(error) = &**cause else { return false };
@@ -102,7 +102,7 @@ fn job_code(error: &Error, stopped: u8) -> u8 {
         Error::Memory { .. } | Error::Space { .. } | Error::ScratchFull { .. } => SPACE,
         Error::Corrupt { .. } | Error::Lost { .. } => CORRUPT,
         Error::Panicked => BUG,
-        // A request to a store was given up because a signal came.
+        // A request to a store was abandoned because a signal came.
         Error::Disk(error) if error.source.kind() == io::ErrorKind::ConnectionAborted => stopped,
         Error::Disk(error) => system_code(&error.source, Some(error.operation)),
         Error::InputsRemoved { cause }
@@ -124,8 +124,8 @@ fn part_code(error: &xsort_parts::Error, stopped: u8) -> u8 {
     }
 }
 
-/// The status for an error of the system. It depends on the operation: a file that doesn't exist is
-/// a bad input when it is opened, and a bad setting when it is to be created. What could be begun
+/// The status for an error of the system. It depends on the operation: a missing file is a bad
+/// input when it is opened, and a bad setting when it is to be created. An operation that begins
 /// and fails later is the drive's fault.
 fn system_code(source: &io::Error, operation: Option<Operation>) -> u8 {
     use io::ErrorKind as Kind;
@@ -137,12 +137,12 @@ fn system_code(source: &io::Error, operation: Option<Operation>) -> u8 {
         // For any operation: the drive fails, or too few files may be open.
         _ if errno == Some(Errno::IO) => TRANSFER,
         _ if matches!(errno, Some(Errno::MFILE | Errno::NFILE)) => USAGE,
-        // A store that can't answer now, or is out of reach.
+        // The store can't answer now, or can't be reached.
         (
             Kind::ResourceBusy | Kind::HostUnreachable | Kind::TimedOut | Kind::ConnectionReset,
             _,
         ) if errno.is_none() => TRANSFER,
-        // Not the system's reason: the program has no such thing.
+        // The program itself lacks the feature; the system was not asked.
         (Kind::Unsupported, _) if errno.is_none() => USAGE,
         (_, Some(Operation::Map)) => SPACE,
         // A thread's stack needs addresses.
@@ -155,12 +155,12 @@ fn system_code(source: &io::Error, operation: Option<Operation>) -> u8 {
             Kind::NotFound | Kind::PermissionDenied | Kind::NotADirectory,
             Some(Operation::Inspect),
         ) => USAGE,
-        // Somebody created a directory of that name meanwhile, or withdrew permissions.
+        // Meanwhile another process created a directory of that name, or withdrew permissions.
         (
             Kind::PermissionDenied | Kind::IsADirectory,
             Some(Operation::Rename | Operation::Remove),
         ) => USAGE,
-        // What could be created at the beginning, and is gone or can't be written to now.
+        // The file could be created at the beginning; now it is gone or can't be written to.
         (_, Some(_)) => TRANSFER,
         (
             Kind::NotFound | Kind::PermissionDenied | Kind::NotADirectory | Kind::IsADirectory,
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!((failing(Operation::Open), failing(Operation::Create)), (TRANSFER, TRANSFER));
         let refused = xsort_disk::Error::new(Operation::Open, "file", Errno::MFILE);
         assert_eq!(Failure::from(refused).code(130), USAGE);
-        // A URL that no store is for.
+        // A URL that no store serves.
         for operation in [Operation::Open, Operation::Create, Operation::Inspect] {
             assert_eq!(disk(operation, io::ErrorKind::Unsupported), USAGE);
         }

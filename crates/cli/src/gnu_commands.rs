@@ -1,4 +1,4 @@
-//! What `lines` and `du` share: they behave as GNU programs do. They are also called by the names
+//! What `lines` and `du` share: both behave as the GNU programs do. They also run under the names
 //! `sort` and `du`, parse their own arguments, and exit with a failure status if a message couldn't
 //! be written.
 
@@ -20,7 +20,7 @@ pub(crate) enum GnuCommand {
 }
 
 impl GnuCommand {
-    /// The status of any failure.
+    /// The exit status of any failure.
     pub(crate) fn trouble(self) -> u8 {
         match self {
             GnuCommand::Lines => 2,
@@ -29,14 +29,14 @@ impl GnuCommand {
     }
 }
 
-/// The command, the name to use in messages, and the arguments, if the command line is for one of
-/// these: `xsort lines ...`, `xsort du ...`, or anything if the program was called as `sort`,
-/// `lines` or `du`.
+/// The command, the program's name for messages, and the arguments. `None` if the command line is
+/// for another command. Accepts `xsort lines ...`, `xsort du ...`, and any arguments if the program
+/// was called as `sort`, `lines` or `du`.
 pub(crate) fn gnu_command(
     mut words: impl Iterator<Item = OsString>,
 ) -> Option<(GnuCommand, String, Vec<OsString>)> {
     let program = words.next()?;
-    // In messages GNU programs use the whole path by which they were called.
+    // In messages, GNU programs use the whole path by which they were called.
     let whole = || program.to_string_lossy().into_owned();
     let (command, name) = match Path::new(&program).file_name().and_then(OsStr::to_str) {
         Some("sort" | "lines") => (GnuCommand::Lines, whole()),
@@ -50,8 +50,8 @@ pub(crate) fn gnu_command(
     Some((command, name, words.collect()))
 }
 
-/// Whether the program was called by the name of GNU's. Then it does nothing that GNU's doesn't do,
-/// unless an option asks for it.
+/// True if the program was called by the name of the GNU program. Then it does only what the GNU
+/// program does, except where an option asks for more.
 pub(crate) fn is_called_as_gnu(program: &str) -> bool {
     matches!(base_name(program), "sort" | "du")
 }
@@ -61,28 +61,28 @@ pub(crate) fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// Whether a message couldn't be written.
+/// True once a message couldn't be written.
 static IS_MESSAGE_LOST: AtomicBool = AtomicBool::new(false);
 
-/// Writes a message to standard error, as it is.
+/// Writes a message to standard error, unchanged.
 pub(crate) fn say(text: &[u8]) {
     let is_written = inherited().is_open[2] && write_all(io::stderr(), text).is_ok();
     IS_MESSAGE_LOST.fetch_or(!is_written && !text.is_empty(), Relaxed);
 }
 
-/// Says what may have been meant, below a message, unless the program was called by GNU's name.
+/// Prints a hint below a message, except where the program was called by the GNU name.
 pub(crate) fn say_hint(program: &str, hint: Option<&str>) {
     if let Some(hint) = hint.filter(|_| !is_called_as_gnu(program)) {
         say(format!("{program}: hint: {hint}\n").as_bytes());
     }
 }
 
-/// Whether a message couldn't be written.
+/// True if a message couldn't be written.
 pub(crate) fn is_message_lost() -> bool {
     IS_MESSAGE_LOST.load(Relaxed)
 }
 
-/// The process's locale, loaded when it is first needed.
+/// The process's locale, loaded at the first call.
 pub(crate) fn locale() -> &'static Locale {
     static LOCALE: LazyLock<Locale> =
         LazyLock::new(|| Locale::from_environment().unwrap_or_else(Locale::c));
@@ -95,7 +95,7 @@ pub(crate) fn reason(error: &io::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-/// Writes without the standard library's buffers.
+/// Writes all bytes, bypassing the standard library's buffers.
 pub(crate) fn write_all(to: impl std::os::fd::AsFd, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match rustix::io::write(&to, bytes) {

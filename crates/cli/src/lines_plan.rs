@@ -8,22 +8,22 @@ use xsort_extsort::Share;
 use xsort_extsort::units::{Bytes, Count, Decimal};
 use xsort_extsort::variable::LinesDryRun;
 
-/// What would be done.
+/// The plan that `--dry-run` prints.
 #[derive(Serialize)]
 pub(crate) struct LinesPlan {
-    /// How many inputs.
+    /// The number of inputs.
     pub(crate) inputs: usize,
     /// The file that would be written; `None` for standard output.
     pub(crate) output: Option<String>,
     #[serde(flatten)]
     pub(crate) figures: LinesDryRun,
-    /// Directories; none if nothing goes there.
+    /// Directories for scratch; empty if the sort needs none.
     #[serde(serialize_with = "crate::output::lossy_all")]
     pub(crate) scratch: Vec<PathBuf>,
 }
 
 impl LinesPlan {
-    /// Those of these directories that are used.
+    /// Returns `directories` if the sort uses scratch, otherwise none.
     pub(crate) fn scratch_of(figures: &LinesDryRun, directories: Vec<PathBuf>) -> Vec<PathBuf> {
         if figures.scratch_bytes == Some(0) { Vec::new() } else { directories }
     }

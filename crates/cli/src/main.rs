@@ -76,7 +76,7 @@ fn run_program() -> u8 {
         }
         Err(error) if error.use_stderr() => return fail(&args::usage_line(&error), exit::USAGE),
         Err(help) => {
-            // Help or version. If standard output is closed, nobody reads an error either.
+            // Help or version. A closed standard output is no error here.
             let _ = help.print();
             return exit::SUCCESS;
         }
@@ -111,7 +111,7 @@ fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
     }
 }
 
-/// Prints the one line on standard error that every failure has; returns its exit status.
+/// Prints the line on standard error that every failure has; returns the failure's exit status.
 fn fail(line: &str, code: u8) -> u8 {
     output::write_stderr(&with_outer_limit(format!("error: {line}")));
     code

@@ -1,5 +1,4 @@
-//! Results on standard output, as text for people or as one JSON object; and lines on standard
-//! error.
+//! Results on standard output, as text for people or as one JSON object. Lines on standard error.
 
 use crate::exit::Failure;
 use crate::settings::ReportStyle;
@@ -17,13 +16,13 @@ use xsort_objects::Requests;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResultPrinter {
     style: ReportStyle,
-    /// Whether standard output is for data. Then the result goes to standard error, and is printed
-    /// only if it is asked for.
+    /// True if standard output carries data. Then the result goes to standard error, and only on
+    /// request.
     is_beside_data: bool,
     is_dry_run: bool,
 }
 
-/// The version of the results as JSON; it changes when a field goes or means something else.
+/// The version of the JSON results. It changes when a field is removed or changes its meaning.
 pub(crate) const JSON_VERSION: u32 = 1;
 
 impl ResultPrinter {
@@ -31,18 +30,18 @@ impl ResultPrinter {
         ResultPrinter { style, is_beside_data: false, is_dry_run: false }
     }
 
-    /// Of a command that writes data to `output`.
+    /// A printer for a command that writes data to `output`.
     pub(crate) fn beside(output: &Path, style: ReportStyle) -> ResultPrinter {
         let is_beside_data = is_standard_output(output);
         ResultPrinter { is_beside_data, ..ResultPrinter::new(style) }
     }
 
-    /// Of a job that is only planned.
+    /// A printer for a job that is only planned.
     pub(crate) fn of_dry_run(style: ReportStyle) -> ResultPrinter {
         ResultPrinter { is_dry_run: true, ..ResultPrinter::new(style) }
     }
 
-    /// Prints what a job would do, and what it would ask object stores for.
+    /// Prints what a job would do, and the requests that it would send to object stores.
     pub(crate) fn print_plan<T: Display + Serialize>(
         self,
         command: &str,
@@ -56,7 +55,7 @@ impl ResultPrinter {
         self.print(command, &Planned { plan, requests })
     }
 
-    /// Prints a result; JSON also if quiet, since --json requests it explicitly.
+    /// Prints a result. JSON is printed even if quiet, since `--json` requests it explicitly.
     pub(crate) fn print<T: Display + Serialize>(
         self,
         command: &str,
@@ -77,7 +76,7 @@ impl ResultPrinter {
         self.write(text)
     }
 
-    /// Prints tables for people, if they are asked for (-vv). They are no part of JSON.
+    /// Prints tables for people, if `-vv` asks for them. JSON results contain no tables.
     pub(crate) fn print_tables(self, tables: &impl Display) -> Result<(), Failure> {
         let ReportStyle { json: is_json, verbosity, .. } = self.style;
         if is_json || verbosity < 2 { Ok(()) } else { self.write(tables.to_string()) }
@@ -93,7 +92,7 @@ impl ResultPrinter {
     }
 }
 
-/// A result as JSON, with what all results have.
+/// A result as JSON, with the fields that all results have.
 #[derive(Serialize)]
 struct JsonResult<'a, T> {
     command: &'a str,
@@ -138,7 +137,7 @@ pub(crate) fn result_json<T: Serialize>(command: &str, result: &T) -> Result<Str
     json(&JsonResult { command, version: JSON_VERSION, dry_run: false, result })
 }
 
-/// One object, without a line end.
+/// A result as one JSON object, without a line end.
 pub(crate) fn json<T: Serialize>(result: &T) -> Result<String, Failure> {
     serde_json::to_string(result).map_err(|error| Failure::File {
         what: "writing the result as JSON".into(),
@@ -146,13 +145,13 @@ pub(crate) fn json<T: Serialize>(result: &T) -> Result<String, Failure> {
     })
 }
 
-/// A path for JSON, which can't represent all bytes: what is not UTF-8 becomes U+FFFD. Secrets of
-/// URLs are left out.
+/// Serializes a path for JSON, which can't represent all bytes: bytes that are not UTF-8 become
+/// U+FFFD. Secrets in URLs are left out.
 pub(crate) fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&public_path(path).display())
 }
 
-/// Paths, as [`lossy`] writes one.
+/// Serializes each path as [`lossy`] does.
 pub(crate) fn lossy_all<S: Serializer>(
     paths: &[PathBuf],
     serializer: S,
@@ -160,18 +159,18 @@ pub(crate) fn lossy_all<S: Serializer>(
     serializer.collect_seq(paths.iter().map(|path| public_path(path).display().to_string()))
 }
 
-/// Writes a line to standard error, without control characters and secrets that names in it may
+/// Writes a line to standard error, without the control characters and secrets that names in it may
 /// contain. A failure is ignored: the job and its status matter more.
 pub(crate) fn write_stderr(line: &str) {
-    // With the program's name before it no line is a URL itself.
+    // With the program's name first, `DisplayPath` doesn't take the whole line for a URL.
     let line = format!("xsort: {}", public_text(line));
     let _ = io::stderr().write_all(format!("{}\n", DisplayPath(line)).as_bytes());
 }
 
-/// Prints all failures but the last one, which the caller prints.
+/// Prints all failures except the last, which the caller prints.
 ///
 /// # Errors
-/// The last one, if there is any.
+/// The last failure, if there is any.
 pub(crate) fn all_but_last(mut failures: Vec<Failure>) -> Result<(), Failure> {
     let last = failures.pop();
     failures
@@ -190,10 +189,10 @@ pub(crate) fn write_stdout(text: &[u8]) -> Result<(), Failure> {
     if text.ends_with(b"\n") { Ok(()) } else { write_data_to_stdout(b"\n") }
 }
 
-/// Writes data to standard output, as it is.
+/// Writes data to standard output, unchanged.
 ///
 /// # Errors
-/// As [`write_stdout`].
+/// If not all of it could be written.
 pub(crate) fn write_data_to_stdout(data: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout
@@ -202,10 +201,10 @@ pub(crate) fn write_data_to_stdout(data: &[u8]) -> Result<(), Failure> {
         .map_err(|source| Failure::File { what: "standard output".into(), source })
 }
 
-/// What `--color` says; the environment decides if it is unset.
+/// The value of `--color`. If unset, the environment decides.
 static COLOUR: OnceLock<bool> = OnceLock::new();
 
-/// Sets whether colours are used, before anything is printed.
+/// Sets whether colours are used. Call it before anything is printed.
 pub(crate) fn choose_colour(when: When) {
     if when != When::Auto {
         let _ = COLOUR.set(when == When::Always);
@@ -222,7 +221,7 @@ pub(crate) fn refuse_terminal(output: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What an output that is a stream has in the errors of all commands.
+/// The error of a sort whose output is a stream, worded as all commands word it.
 pub(crate) fn of_stream(error: Error) -> Error {
     match error {
         Error::Output(_) => {
@@ -238,7 +237,7 @@ pub(crate) fn allows_colour() -> bool {
     COLOUR.get().copied().unwrap_or_else(environment)
 }
 
-/// Whether colours are used where output is a terminal or isn't.
+/// True if output to a terminal, or to something else, uses colours.
 pub(crate) fn uses_colour(is_terminal: bool) -> bool {
     COLOUR.get().copied().unwrap_or_else(|| is_terminal && allows_colour())
 }

@@ -1,29 +1,30 @@
-//! Judging a sequence of files at the speed of the drive: order, duplicates, records, checksum.
+//! Verifies a sequence of files at the speed of the drive: order, duplicates, records, checksum.
 //!
 //! ```text
 //! feeder (the caller): take memory, submit the next read    in the order of the files
-//! workers:             judge a section that has been read   in any order
+//! workers:             check a section that has been read   in any order
 //! ledger:              append its result to the whole       in the order of the files again
 //! ```
 //!
-//! A section is judged without its neighbours. Where two sections meet is judged when their results
-//! are appended: the last record of one against the first of the next, exactly as between the files
-//! of a sequence. So the verdict doesn't depend on threads or memory.
+//! A section is checked without its neighbours. The boundary of two sections is checked when their
+//! results are appended: the last record of one is compared with the first of the next, exactly as
+//! between the files of a sequence. So the verdict doesn't depend on threads or memory.
 //!
-//! Sections begin and end at records. Where some multiple of the record is also a multiple of the
-//! page (102,400 bytes for records of 100), sections are multiples of that, and no byte is read
-//! twice. For odd records a read begins at the page below, so two reads get the page between them.
+//! Sections begin and end at records. If a small multiple of the record size is also a multiple of
+//! the page (102,400 bytes for records of 100), section sizes are multiples of that, and no byte is
+//! read twice. For other record sizes a read begins at the start of the section's first page, so
+//! two reads share the page at their boundary.
 //!
-//! What "in order" means is not here but in `xsort_records`. The verifier shares no code with the
-//! sort that it judges.
+//! `xsort_records` defines what "in order" means. The verifier shares no code with the sort that it
+//! checks.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `options` | what to verify, and the verdict |
-//! | `memory` | how the budget is divided |
+//! | `memory` | the division of the budget |
 //! | `sequence` | the files as one sequence of sections |
 //! | `ledger` | the results of sections, in order |
-//! | `stream` | what can be read only once |
+//! | `stream` | streams, which can be read only once |
 //! | `prefixed` | records that begin with their length |
 
 mod ledger;
@@ -48,14 +49,14 @@ use std::sync::Arc;
 use std::thread;
 use xsort_disk::{BlockPool, Completion, Direction, Disk, Lease, Request, align_down, align_up};
 
-/// Reads all files and judges them.
+/// Reads all files and checks their order, duplicates and checksum.
 ///
-/// Disorder is a verdict, not an error.
+/// Records out of order are a verdict, not an error.
 ///
 /// # Errors
-/// [`Error::Input`] if a file's size is no multiple of the record, [`Error::Memory`] if the budget
-/// can't hold a record's pages, [`Error::Disk`] if a file can't be opened or read,
-/// [`Error::Cancelled`] if the observer says so.
+/// [`Error::Input`] if a file's size is no multiple of the record size, [`Error::Memory`] if the
+/// budget can't hold a record's pages, [`Error::Disk`] if a file can't be opened or read,
+/// [`Error::Cancelled`] if the observer cancels.
 pub fn verify(
     options: &VerifyOptions,
     disk: &dyn Disk,
@@ -99,7 +100,7 @@ pub fn verify(
     Ok(VerifyReport { records, bytes: sequence.bytes(), checksum, part })
 }
 
-/// One verification, which the feeder and the workers share.
+/// A verification, shared by the feeder and the workers.
 struct Verification<'a> {
     options: &'a VerifyOptions,
     sequence: &'a Sequence,
@@ -111,7 +112,7 @@ struct Verification<'a> {
 }
 
 impl Verification<'_> {
-    /// Reads and judges everything. Returns once no read is in flight, whatever happens.
+    /// Reads and checks all files. Returns once no read is in flight, even after a failure.
     fn run(self, threads: usize) -> Result<Tally, Error> {
         let (reply, completions) = crossbeam_channel::unbounded();
         let mut open = OpenSequence::new(self.disk);
@@ -138,7 +139,7 @@ impl Verification<'_> {
     }
 
     /// Submits the reads of all sections, each as soon as there is memory for it. The workers end
-    /// when `reply` and its copies are gone.
+    /// when `reply` and its clones are dropped.
     fn feed(&self, reply: Sender<Completion>, open: &mut OpenSequence<'_>) -> Result<(), Error> {
         for input in &self.sequence.files {
             let file = open.open(input, self.sequence)?;
@@ -169,7 +170,7 @@ impl Verification<'_> {
         Ok(())
     }
 
-    /// A worker: judges sections until none is left. After a failure it only drops them.
+    /// A worker's loop: checks sections until none is left. After a failure it only drops them.
     fn work(&self, completions: &Receiver<Completion>) {
         let record_bytes = self.options.layout.record_bytes();
         let Gauges { stage_times, traffic, .. } = &self.gauges;
@@ -195,7 +196,7 @@ impl Verification<'_> {
         }
     }
 
-    /// Refuses the first section of a file if it doesn't look like records.
+    /// Refuses a file whose first section doesn't look like records.
     fn check_content(&self, number: u64, section: Section, records: &[u8]) -> Result<(), Error> {
         if !self.options.format_is_assumed || section.start > 0 {
             return Ok(());
@@ -204,7 +205,7 @@ impl Verification<'_> {
         check_content(&input.path, records, input.bytes)
     }
 
-    /// Remembers the first error, and stops the feeder.
+    /// Stores the first error, and stops the feeder.
     fn fail(&self, error: Error) {
         self.ledger.lock().failure.get_or_insert(error);
         self.block_pool.close();

@@ -1,4 +1,4 @@
-//! What a sort of tables is asked for.
+//! The options of a sort of tables, and its outputs.
 
 use crate::format::RowFormat;
 use crate::key::Keys;
@@ -9,33 +9,35 @@ use xsort_extsort::keyed::Keep;
 use xsort_extsort::variable::OutputCodec;
 use xsort_gnu::Collator;
 
-/// What is asked for.
+/// The options of a sort of tables.
 #[derive(Clone, Debug)]
 pub struct TableOptions {
-    /// What rows are.
+    /// The format of rows.
     pub format: RowFormat,
-    /// Whether the first row of each input names the columns; rows of JSON have no columns.
+    /// True if the first row of each input names the columns. JSON rows have no columns.
     pub has_header: bool,
-    /// What to sort by; nothing for a random order.
+    /// The keys to sort by; empty for a random order.
     pub keys: Keys,
-    /// How text of the type `locale` is ordered; [`collator`](crate::collator) knows.
+    /// The order of text of the type `locale`; see [`collator`](crate::collator).
     pub collator: Collator,
-    /// What becomes of values that aren't of their column's type.
+    /// What to do with values that are not of their column's type.
     pub on_bad: OnBad,
-    /// Of rows with equal keys only this one is written.
+    /// Which one of the rows with equal keys is written; `None` to write all.
     pub unique: Option<Keep>,
-    /// It is written with how many there were: in a first column, or in an object of JSON.
+    /// Writes the number of rows with equal keys with each row: in a new first column, or in a JSON
+    /// object around the row.
     pub counts: bool,
-    /// Rows come in the random order of this number, whatever they are.
+    /// Puts the rows in a random order, which this seed determines.
     pub shuffle: Option<u64>,
-    /// Only so many rows are written.
+    /// Writes at most this number of rows.
     pub rows_max: Option<u64>,
-    /// How the output is compressed, if at all.
+    /// The compression of the output, if any.
     pub compression: Option<OutputCodec>,
 }
 
 impl TableOptions {
-    /// Rows of this format by these keys, all of them, with a header where the format has one.
+    /// Options for all rows in this format, sorted by these keys, with a header if the format has
+    /// one.
     pub fn new(format: RowFormat, keys: Keys) -> TableOptions {
         TableOptions {
             format,
@@ -52,24 +54,24 @@ impl TableOptions {
     }
 }
 
-/// Where rows go.
+/// The destination of the rows.
 pub enum TableOutput<'o> {
-    /// A new file, which appears whole or not at all.
+    /// A new file, which appears complete or not at all.
     File {
-        /// Where it will be.
+        /// The path of the file.
         path: &'o Path,
-        /// Whether to wait until it is safe against a power cut.
+        /// True to wait until the file is safe against a power cut.
         sync: bool,
     },
-    /// Files that appear when all are written, one after the other.
+    /// Several files, which appear one after the other once all are written.
     Parts {
-        /// What they are named after, as [`PartNames`](crate::PartNames) has it.
+        /// The path from which their names are derived; see [`PartNames`](crate::PartNames).
         path: &'o Path,
-        /// Bytes of each before they are compressed.
+        /// The size of each file in bytes, before compression.
         part_bytes: u64,
-        /// Whether to wait until all are safe against a power cut.
+        /// True to wait until all files are safe against a power cut.
         sync: bool,
     },
-    /// Anything that can be written to.
+    /// Any writer.
     Stream(&'o mut (dyn Write + Send)),
 }

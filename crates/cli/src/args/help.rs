@@ -1,6 +1,6 @@
-//! Texts that several help pages share.
+//! Texts shared by several help pages.
 
-/// Help in the order in which it is needed: what, examples, usage, options.
+/// The order of a help page: what the command does, examples, usage, options.
 pub(super) const TEMPLATE: &str =
     "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
 
@@ -8,7 +8,7 @@ pub(super) const SIZES: &str = "\
 Sizes: 512M, 16GiB, 1.5G, 8GB. K, M, G, T are powers of 1024 as for GNU sort; \
 KB, MB, GB, TB are powers of 1000.";
 
-/// The statuses without a failure: of most commands, of verify, and of either.
+/// The statuses without a failure: of most commands, of verify, of validate, and of all together.
 pub(super) const DONE: &str = "0    success";
 pub(super) const VERDICT: &str = "\
 0    in order, and as expected
@@ -36,12 +36,13 @@ Environment:
   XSORT_STATUS      if it is off, a job doesn't publish its status
   XSORT_STATUS_DIR  where jobs publish their status, and where xsort status looks";
 
-/// Environment and exit statuses.
+/// The help text on environment and exit statuses. `success` describes the statuses without a
+/// failure.
 pub(super) fn environment_and_exit_status(success: &str) -> String {
     format!("{ENVIRONMENT}\n\nExit status:\n  {success}\n  {FAILURE}")
 }
 
-/// Sizes, environment and exit statuses.
+/// The help text on sizes, environment and exit statuses.
 pub(super) fn sizes_environment_and_exit_status(success: &str) -> String {
     format!("{SIZES}\n\n{}", environment_and_exit_status(success))
 }

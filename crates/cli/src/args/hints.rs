@@ -1,5 +1,5 @@
-//! What may have been meant by options that the commands of records don't have: GNU sort's, and
-//! those of `xsort lines`.
+//! Hints for options that the commands of records don't have: options of GNU sort and of
+//! `xsort lines`.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
@@ -13,10 +13,11 @@ const OTHER_NAMES: [(&[&str], &str); 4] = [
     (&["--version"], "'xsort --version' prints the version"),
 ];
 
-/// Characters of a long option, with its dashes, from which on it is recognised.
+/// The least number of characters, with the dashes, by which an abbreviated long option is
+/// recognised.
 const ABBREVIATION_MIN: usize = 5;
 
-/// What may have been meant by a command line that the parser of `program` refuses.
+/// A hint for a command line that the parser of `program` refuses, if there is one.
 pub(super) fn hint(error: &Error, command: &str, program: &Command) -> Option<String> {
     if error.kind() == ErrorKind::MissingRequiredArgument && command == "sort" {
         let is_output_missing = matches!(
@@ -41,7 +42,8 @@ pub(super) fn hint(error: &Error, command: &str, program: &Command) -> Option<St
     Some(format!("'xsort lines' sorts text, and has {option}"))
 }
 
-/// The option of `xsort lines` that `name` is, or is short for, unless `xsort sort` has it, too.
+/// The option of `xsort lines` that `name` is or abbreviates. Options that `xsort sort` also has
+/// don't count.
 fn option_of_lines(name: &str, program: &Command) -> Option<String> {
     let sort = program.find_subcommand("sort").expect("it is a command");
     let is_shared = |long: &str| {

@@ -1,7 +1,7 @@
-//! The command line as it is written: names, help texts and the form of each value.
+//! The command line: names, help texts and the form of each value.
 //!
 //! One definition serves the parser, both helps, the completions and the man pages. Nothing is
-//! decided here; `settings` turns these arguments into what the pipelines take.
+//! decided here; `settings` turns these arguments into settings of the pipelines.
 
 mod generate;
 mod help;
@@ -110,7 +110,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether colours are used.
+    /// When to use colours.
     pub(crate) fn color(&self) -> When {
         match self {
             Command::Gen(args) => args.report.color.color,
@@ -124,9 +124,9 @@ impl Command {
     }
 }
 
-/// Understands the words of a command line, the program's name first. `--progress always` is
-/// `--progress=always`: the value may be left out, but one of the three that are possible is none
-/// of the files.
+/// Parses a command line, which begins with the program's name. Reads `--progress always` as
+/// `--progress=always`: the option's value is optional, but `auto`, `always` and `never` after it
+/// are never file names.
 pub(crate) fn parse(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut joined: Vec<OsString> = Vec::new();
     for word in words {
@@ -144,13 +144,12 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::
     Cli::try_parse_from(joined)
 }
 
-/// The whole definition, for completions and man pages.
+/// The definition of the whole command line, for completions and man pages.
 pub(crate) fn command() -> clap::Command {
     Cli::command()
 }
 
-/// What the parser says about a wrong command line, in one line: its message, what may have been
-/// meant, and where to read on.
+/// The parser's refusal of a command line in one line: its message, a hint, and where to read more.
 pub(crate) fn usage_line(error: &clap::Error) -> String {
     let text = public_text(&error.render().to_string()).into_owned();
     let body = text.split("\n\nUsage:").next().unwrap_or_default();
@@ -158,7 +157,7 @@ pub(crate) fn usage_line(error: &clap::Error) -> String {
     let mut paragraphs = body.split("\n\n").map(one_line);
     let message = paragraphs.next().unwrap_or_default();
     let message = message.trim_start_matches("error: ").to_owned();
-    // Nobody who misspells an option means a file of that name.
+    // A tip to pass a misspelled option as a file name doesn't help.
     let tips = paragraphs.filter(|tip| !tip.contains("as a value"));
     let tips = tips.map(|tip| tip.replace("tip: ", "hint: "));
     let name = std::env::args().nth(1).unwrap_or_default();

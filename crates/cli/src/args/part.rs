@@ -49,7 +49,7 @@ pub(crate) enum PartStep {
 }
 
 impl PartStep {
-    /// Whether colours are used.
+    /// When to use colours.
     pub(crate) fn color(&self) -> When {
         let report = match self {
             PartStep::Serve(_) => return When::Never,
@@ -308,7 +308,7 @@ pub(crate) struct ValidateArgs {
     pub(crate) report: Report,
 }
 
-/// How many parts.
+/// Parses the number of parts.
 fn parts(text: &str) -> Result<usize, String> {
     match whole::<usize>(text)? {
         parts @ 1..=1_000_000 => Ok(parts),

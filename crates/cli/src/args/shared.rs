@@ -1,4 +1,4 @@
-//! Arguments that several commands share.
+//! Arguments shared by several commands.
 
 use super::values::{degrees, formats, io_engines, threads, when, whole};
 use clap::{ArgAction, Args};
@@ -43,12 +43,12 @@ pub(crate) struct Records {
     pub(crate) keys: Vec<KeyField>,
 }
 
-/// How long records are.
+/// The length of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecordForm {
-    /// All have so many bytes.
+    /// All records have this number of bytes.
     Bytes(usize),
-    /// Each begins with its length.
+    /// Each record begins with its length.
     Prefixed(Prefix),
 }
 
@@ -153,7 +153,7 @@ pub(crate) struct ObjectArguments {
 }
 
 impl ObjectArguments {
-    /// What was given, with `--no-clobber`.
+    /// The limits that were given, with that of `--no-clobber`.
     pub(crate) fn given(self, no_clobber: bool) -> GivenLimits {
         let ObjectArguments {
             s3_part_size: part_bytes,
@@ -164,7 +164,7 @@ impl ObjectArguments {
     }
 }
 
-/// Requests at once.
+/// Parses the number of concurrent requests.
 pub(crate) fn connections(text: &str) -> Result<u16, String> {
     match whole::<u64>(text)? {
         connections @ 1..=1024 => Ok(connections as u16),
@@ -172,7 +172,7 @@ pub(crate) fn connections(text: &str) -> Result<u16, String> {
     }
 }
 
-/// Bytes of a part.
+/// Parses the size of a part in bytes.
 pub(crate) fn part_size(text: &str) -> Result<u64, String> {
     let bytes = size::bytes(text).map_err(|error| error.to_string())?;
     match (5 << 20..=5 << 30).contains(&bytes) {

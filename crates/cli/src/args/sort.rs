@@ -173,7 +173,7 @@ pub(crate) struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// The checkpoint that these options choose, if any.
+    /// The checkpoint that the options ask for, if any.
     pub(crate) fn checkpoint(&self) -> Option<Checkpoint> {
         let begin = match self {
             Checkpoints { resume: true, .. } => Begin::Resume,

@@ -177,8 +177,8 @@ fn byte(text: &str) -> Result<u8, String> {
     }
 }
 
-/// The byte around quoted fields, if there is one. Not an `Option`, of which clap would take the
-/// inside for the option's value.
+/// The byte around quoted fields, if any. Not an `Option`, because clap would take its content for
+/// the option's value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quote(pub(crate) Option<u8>);
 

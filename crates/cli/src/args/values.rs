@@ -11,8 +11,8 @@ use xsort_gnu::When;
 use xsort_records::{Format, Pattern};
 use xsort_table::RowFormat;
 
-/// A number in digits. The standard library's parsers have messages for programmers ("invalid digit
-/// found in string").
+/// Parses a number in digits. The messages of the standard library's parsers are for programmers
+/// ("invalid digit found in string").
 pub(super) fn whole<T: FromStr>(text: &str) -> Result<T, String> {
     let digits = text.strip_prefix('+').unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -26,7 +26,7 @@ pub(super) fn whole<T: FromStr>(text: &str) -> Result<T, String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slices(pub(crate) Vec<usize>);
 
-/// Numbers of slices: `0,2` or `4-7`.
+/// Parses numbers of slices: `0,2` or `4-7`.
 pub(super) fn slices(text: &str) -> Result<Slices, String> {
     let mut all = Vec::new();
     for range in text.split(',') {
@@ -70,7 +70,7 @@ pub(super) fn methods() -> impl TypedValueParser<Value = Method> {
     ])
 }
 
-/// Formats of tables.
+/// Parses the format of a table.
 pub(super) fn table_formats() -> impl TypedValueParser<Value = RowFormat> {
     named([
         ("csv", "comma-separated values (RFC 4180)"),
@@ -87,10 +87,10 @@ pub(super) fn io_engines() -> impl TypedValueParser<Value = IoChoice> {
     ])
 }
 
-/// How scratch is compressed, if it is. By this name, clap takes it for one value.
+/// The compression of scratch, if any. Under this alias, clap takes it for a single value.
 pub(crate) type ScratchCodec = Option<Codec>;
 
-/// Compressions of scratch.
+/// Parses the compression of scratch.
 pub(super) fn codecs() -> impl TypedValueParser<Value = ScratchCodec> {
     let values = [
         ("none", "nothing is compressed"),
@@ -107,14 +107,14 @@ pub(super) fn codecs() -> impl TypedValueParser<Value = ScratchCodec> {
     })
 }
 
-/// A file to be written; `-` is standard output.
+/// Parses the name of an output; `-` is standard output.
 pub(super) fn output() -> impl TypedValueParser<Value = PathBuf> {
     let is_stream = |path: &PathBuf| path.as_os_str() == "-";
     PathBufValueParser::new()
         .map(move |path| if is_stream(&path) { STANDARD_OUTPUT.into() } else { path })
 }
 
-/// Whether to show something.
+/// Parses `auto`, `always` or `never`.
 pub(super) fn when() -> impl TypedValueParser<Value = When> {
     PossibleValuesParser::new(["auto", "always", "never"]).map(|word| match &*word {
         "always" => When::Always,
@@ -123,7 +123,7 @@ pub(super) fn when() -> impl TypedValueParser<Value = When> {
     })
 }
 
-/// Values that are chosen by name, with a line of help for each. Completions know them too.
+/// Parses values with fixed names, each with a line of help. Completions list them too.
 fn named<T>(
     values: impl IntoIterator<Item = (&'static str, &'static str)>,
 ) -> impl TypedValueParser<Value = T>
@@ -134,7 +134,7 @@ where
     PossibleValuesParser::new(values).try_map(|name| name.parse::<T>())
 }
 
-/// A whole number of seconds, minutes, hours or days: `90m`.
+/// Parses a whole number of seconds, minutes, hours or days: `90m`.
 pub(super) fn age(text: &str) -> Result<Duration, String> {
     let unit = text.chars().next_back().and_then(|unit| {
         let seconds = [('s', 1), ('m', 60), ('h', 3600), ('d', 86400)];
@@ -146,7 +146,7 @@ pub(super) fn age(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(seconds))
 }
 
-/// A time in seconds, with a fraction or without.
+/// Parses a time in seconds, which may have a fraction.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| format!("'{text}' is no number of seconds"))?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())

@@ -1,5 +1,5 @@
-//! `xsort cluster`: the command line of the Python package's `xsort.ray`, which replaces this
-//! process. Ray is driven from Python; the steps on the nodes are this program's again.
+//! `xsort cluster`: runs the command line of the Python package `xsort.ray`, which replaces this
+//! process. The package drives Ray from Python, and the nodes run this program's steps.
 
 use crate::exit::Failure;
 use std::env;
@@ -8,12 +8,12 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Names the Python that has the package.
+/// The variable that names the Python that has the package.
 const PYTHON: &str = "XSORT_PYTHON";
-/// Names this program to the package.
+/// The variable that names this program to the package.
 const PROGRAM: &str = "XSORT_PROGRAM";
 
-/// Hands the words over, or says what is missing.
+/// The Python program that passes on the arguments, or prints what is missing.
 const MAIN: &str = r#"
 import sys
 try:
@@ -25,7 +25,7 @@ except ImportError as error:
 sys.exit(main(sys.argv[1:]))
 "#;
 
-/// Becomes the package's command line. Returns only if that fails.
+/// Replaces the process by the package's command line. Returns only if that fails.
 pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
     let program = env::current_exe().ok();
     let python = package_python();
@@ -40,14 +40,14 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
     Err(Failure::File { what, source })
 }
 
-/// The Python that has the package, as far as that is known.
+/// The Python that should have the package.
 pub(crate) fn package_python() -> PathBuf {
     let program = env::current_exe().ok();
     python(env::var_os(PYTHON), program.as_deref().and_then(|path| path.parent()))
 }
 
-/// The Python that was named; else that of the environment in which the program is installed; else
-/// the first one on the path.
+/// The Python that the variable names; otherwise that of the environment in which the program is
+/// installed; otherwise the first one on the path.
 fn python(named: Option<OsString>, directory: Option<&std::path::Path>) -> PathBuf {
     let own = || directory.map(|directory| directory.join("python3")).filter(|path| path.exists());
     let named = named.filter(|name| !name.is_empty()).map(PathBuf::from);

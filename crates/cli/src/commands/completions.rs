@@ -1,8 +1,8 @@
-//! `xsort completions`: the command line's definition as a shell's script.
+//! `xsort completions`: turns the definition of the command line into a shell's script.
 //!
-//! clap writes the scripts. What is added here is what they don't know: that the argument of some
-//! options has to be joined to them (`--check=quiet`), that bash takes `--sort=month` for three
-//! words, and that files are wanted more often than options.
+//! clap writes the scripts. This module adds what clap doesn't know: the argument of some options
+//! must be joined to them (`--check=quiet`), bash splits `--sort=month` into three words, and users
+//! want files more often than options.
 
 use super::gnu_definition;
 use crate::args;
@@ -28,13 +28,13 @@ pub(crate) fn print(shell: Shell) -> Result<(), Failure> {
     write_stdout(script.as_bytes())
 }
 
-/// The long options whose argument has to be joined.
+/// The long options whose argument must be joined to them.
 fn joined_options(program: &Command) -> Vec<&str> {
     let options = program.get_subcommands().flat_map(Command::get_arguments);
     options.filter(|option| option.is_require_equals_set()).filter_map(Arg::get_long).collect()
 }
 
-/// A function around clap's, which is called in its place.
+/// A bash function that wraps clap's function and is called in its place.
 fn bash_words(program: &Command) -> String {
     let joined: String = joined_options(program).iter().map(|name| format!(" --{name}")).collect();
     format!(
@@ -70,7 +70,7 @@ fn joined_in_zsh(script: String, joined: &[&str]) -> String {
     })
 }
 
-/// Without `-r`, fish expects no separate argument.
+/// Removes `-r` from the joined options: without it, fish expects no separate argument.
 fn joined_in_fish(script: &str, joined: &[&str]) -> String {
     let is_joined = |line: &str| joined.iter().any(|name| line.contains(&format!(" -l {name} ")));
     let lines = script.split_inclusive('\n').map(|line| match is_joined(line) {
@@ -80,7 +80,7 @@ fn joined_in_fish(script: &str, joined: &[&str]) -> String {
     lines.collect()
 }
 
-/// Operands that are one of a few words, which clap's script leaves out.
+/// Completions for operands with a fixed set of values, which clap's script leaves out.
 fn operands_in_fish(program: &Command) -> String {
     let mut script = String::new();
     for command in program.get_subcommands() {

@@ -1,4 +1,4 @@
-//! `xsort gen`: makes a file of records.
+//! `xsort gen`: generates a file of records.
 
 use crate::args::GenArgs;
 use crate::decimal::Decimal;
@@ -17,7 +17,7 @@ use xsort_extsort::units::{Bytes, Count};
 use xsort_extsort::{GenerateOptions, GenerateReport, generate};
 use xsort_records::{GenerateSpec, Generator};
 
-/// The result.
+/// The result that the command prints.
 #[derive(Debug, Serialize)]
 struct GenResult<'a> {
     #[serde(serialize_with = "output::lossy")]
@@ -29,7 +29,7 @@ struct GenResult<'a> {
     seed: u64,
     records: u64,
     bytes: u64,
-    /// Bytes of the requested size that are no whole record.
+    /// Bytes of the requested size beyond the last whole record.
     left_over_bytes: u64,
     checksum: String,
     seconds: f64,
@@ -39,7 +39,7 @@ struct GenResult<'a> {
     io: String,
 }
 
-/// What would be made.
+/// The plan that `--dry-run` prints.
 #[derive(Debug, Serialize)]
 struct GenPlan<'a> {
     #[serde(serialize_with = "output::lossy")]
@@ -48,7 +48,7 @@ struct GenPlan<'a> {
     records: u64,
     bytes: u64,
     left_over_bytes: u64,
-    /// Free bytes of the file's drive; `None` for standard output, and at a URL.
+    /// Free bytes of the file's drive; `None` for standard output and URLs.
     free_bytes: Option<u64>,
 }
 

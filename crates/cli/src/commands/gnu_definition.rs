@@ -1,10 +1,10 @@
-//! `lines` and `du` as definitions of clap, for completions and manual pages. Their parser is
-//! another one (`xsort_gnu`), and their help text is the source of everything here.
+//! `lines` and `du` as definitions of clap, for completions and manual pages. Another parser reads
+//! their arguments (`xsort_gnu`), and its help text is the source of everything here.
 
 use clap::{Arg, ArgAction, Command, ValueHint};
 use xsort_gnu::{HelpArgument, HelpOption, HelpPage, Note, du, sort};
 
-/// The definition of the program in which these two commands have their options.
+/// The definition of the program in which `lines` and `du` have their options.
 pub(super) fn with_options(program: Command) -> Command {
     program.mut_subcommands(|command| match command.get_name() {
         "lines" => defined(&command, sort::help_page("xsort lines")),
@@ -45,7 +45,7 @@ fn shown(note: &Note) -> String {
     }
 }
 
-/// An option. Any may be repeated.
+/// The definition of an option. Any option may be repeated.
 fn argument(option: &HelpOption) -> Arg {
     let HelpOption { letters, name, argument, text } = option;
     let (letter, further) = match letters.split_first() {

@@ -8,7 +8,7 @@ use xsort_disk::{is_standard_output, public_path};
 use xsort_extsort::scratch_directories;
 use xsort_extsort::variable::LinesDryRun;
 
-/// `--dry-run`: prints what the sort of so many inputs would use.
+/// `--dry-run`: prints what the sort of `inputs` inputs would use.
 pub(super) fn print_plan(
     session: Session<'_>,
     figures: LinesDryRun,

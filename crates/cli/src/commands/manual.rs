@@ -1,7 +1,8 @@
-//! `xsort man`: the command line's definition as manual pages, with the sections of man-pages(7).
+//! `xsort man`: turns the definition of the command line into manual pages, with the sections of
+//! man-pages(7).
 //!
-//! Help texts before and after the options consist of blocks with a title ("Examples:", "Exit
-//! status:"), which become sections, and of paragraphs, which follow the options.
+//! A help text before or after the options consists of blocks. Those with a title ("Examples:",
+//! "Exit status:") become sections; paragraphs follow the options.
 
 use super::gnu_definition;
 use crate::args;
@@ -14,11 +15,11 @@ use std::io;
 use std::path::Path;
 use xsort_disk::DisplayPath;
 
-/// The day of this version's texts: a page must have one.
+/// The date of the pages, which man requires: when this version's texts were written.
 const DATE: &str = "2026-11-22";
-/// Columns of the pages' source.
+/// The width of the pages' source in columns.
 const SOURCE_COLUMNS: usize = 70;
-/// Lines of a block that begin in this column or later continue the line before.
+/// Lines of a block that are indented by this number of columns or more continue the previous line.
 const CONTINUED_COLUMN: usize = 10;
 
 /// Prints xsort.1, or writes the pages of the program and of each command to a directory.
@@ -48,7 +49,7 @@ fn page_name(command: &Command) -> &str {
     command.get_display_name().unwrap_or(command.get_name())
 }
 
-/// One page.
+/// The page of one command.
 fn page(command: &Command, program: &Command) -> Roff {
     let name = page_name(command);
     let source = format!("xsort {}", env!("CARGO_PKG_VERSION"));
@@ -56,7 +57,7 @@ fn page(command: &Command, program: &Command) -> Roff {
     let notes = Notes::of(command);
     let mut page = Roff::new();
     page.control("TH", [&*name.to_uppercase(), "1", DATE, &source, "User Commands"]);
-    // Neither hyphenated nor justified: what it names is copied.
+    // Neither hyphenated nor justified: readers copy names from the page.
     page.control("nh", []);
     page.control("ad", ["l"]);
     page.control("SH", ["NAME"]);
@@ -65,7 +66,7 @@ fn page(command: &Command, program: &Command) -> Roff {
     page.control("SH", ["DESCRIPTION"]);
     let sentence = format!("{}.", about.trim_end_matches('.'));
     let description = match command.get_long_about().map(StyledStr::to_string) {
-        // Its first paragraph is the title.
+        // The first paragraph repeats the title.
         Some(long) if long.starts_with(&*about) => long.replacen(&*about, &sentence, 1),
         long => long.unwrap_or(sentence),
     };
@@ -91,10 +92,10 @@ fn page(command: &Command, program: &Command) -> Roff {
     page
 }
 
-/// What a help says before and after the options.
+/// The help text before and after the options.
 struct Notes {
     paragraphs: Vec<String>,
-    /// Titles and lines.
+    /// The title and the lines of each section.
     sections: Vec<(String, String)>,
 }
 
@@ -138,7 +139,7 @@ fn write_commands(page: &mut Roff, command: &Command) {
     }
 }
 
-/// Options without a heading come first, operands last.
+/// Writes the options: first those without a heading, then the others, then the operands.
 fn write_options(page: &mut Roff, command: &Command) {
     page.control("SH", ["OPTIONS"]);
     let (operands, options): (Vec<&Arg>, Vec<&Arg>) = command
@@ -159,7 +160,7 @@ fn write_options(page: &mut Roff, command: &Command) {
     }
 }
 
-/// `-o, --output=FILE`
+/// An argument's names: `-o, --output=FILE`.
 fn names(arg: &Arg) -> Vec<Inline> {
     let letters = arg.get_short_and_visible_aliases().unwrap_or_default();
     let short = letters.into_iter().map(|letter| bold(format!("-{letter}")));
@@ -210,8 +211,8 @@ fn write_values(page: &mut Roff, arg: &Arg) {
     page.control("RE", []);
 }
 
-/// A section of lines like `  name   text`; the text may continue further right in lines that
-/// follow.
+/// Writes a section of lines like `  name   text`. A text may continue in lines that are indented
+/// further.
 fn write_list(page: &mut Roff, title: &str, body: &str) {
     let mut items: Vec<(String, String)> = Vec::new();
     for line in body.lines() {
@@ -248,7 +249,7 @@ fn write_see_also(page: &mut Roff, command: &Command, program: &Command) {
     write_filled(page, &names.join(", "));
 }
 
-/// Paragraphs, with a macro between them.
+/// Writes paragraphs, with a macro between them.
 fn write_paragraphs(page: &mut Roff, text: &str, between: &str) {
     for (number, paragraph) in text.split("\n\n").enumerate() {
         if number > 0 {
@@ -258,7 +259,7 @@ fn write_paragraphs(page: &mut Roff, text: &str, between: &str) {
     }
 }
 
-/// A text in lines of the source.
+/// Writes a text, broken into lines of the source.
 fn write_filled(page: &mut Roff, text: &str) {
     let mut line = String::new();
     for word in text.split_whitespace() {

@@ -1,5 +1,5 @@
-//! Commands that are little more than a call of their pipeline. `status`, `lines` and `du` have
-//! folders of their own.
+//! Commands that do little more than call their pipeline. `status`, `lines` and `du` have their own
+//! folders.
 
 pub(crate) mod cluster;
 pub(crate) mod completions;

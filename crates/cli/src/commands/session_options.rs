@@ -1,4 +1,4 @@
-//! What the arguments of each command give to its session.
+//! Passes the arguments of each command to its session.
 
 use crate::args::{GenArgs, SortArgs, TableArgs, VerifyArgs};
 use crate::inputs::tree::TreeOptions;
@@ -6,7 +6,7 @@ use crate::job::SessionOptions;
 use crate::signals::Stop;
 
 impl GenArgs {
-    /// The file that is written, and with which means.
+    /// The session's arguments for `xsort gen`: the file to write, and the resources.
     pub(super) fn session_options<'g>(&'g self, stop: &'g Stop) -> SessionOptions<'g> {
         SessionOptions {
             output: Some(&self.file),
@@ -17,7 +17,7 @@ impl GenArgs {
 }
 
 impl SortArgs {
-    /// The files that are read and written, and with which means.
+    /// The session's arguments for `xsort sort`: the files to read and write, and the resources.
     pub(super) fn session_options<'g>(&'g self, stop: &'g Stop) -> SessionOptions<'g> {
         SessionOptions {
             read: [&self.inputs, &[]],
@@ -40,7 +40,7 @@ impl SortArgs {
 }
 
 impl TableArgs {
-    /// The files that are read and written, and with which means.
+    /// The session's arguments for `xsort table`: the files to read and write, and the resources.
     pub(super) fn session_options<'g>(&'g self, stop: &'g Stop) -> SessionOptions<'g> {
         SessionOptions {
             read: [&self.inputs, &[]],
@@ -53,7 +53,8 @@ impl TableArgs {
 }
 
 impl VerifyArgs {
-    /// The files that are read, and the summary that is written, and with which means.
+    /// The session's arguments for `xsort verify`: the files to read, the summary to write, and the
+    /// resources.
     pub(super) fn session_options<'g>(&'g self, stop: &'g Stop) -> SessionOptions<'g> {
         SessionOptions {
             read: [&self.files, &self.against],

@@ -54,7 +54,7 @@ fn sort(args: &SortArgs, inputs: Vec<PathBuf>, layout: Layout) -> Sort {
         .checkpoint_as(args.checkpoints.checkpoint())
 }
 
-/// The requests that a sort makes, if there are objects among its files.
+/// The requests that a sort sends, if there are objects among its files.
 fn requests(
     args: &SortArgs,
     inputs: &[PathBuf],
@@ -87,8 +87,8 @@ fn files(
     }
 }
 
-/// Bytes that a sort of these files needs at least, besides their names; the requested budget if
-/// that is enough.
+/// The least bytes of data that a sort of these files needs, besides their names. Returns the
+/// requested budget if that is enough.
 fn data_bytes_min(args: &SortArgs, layout: &Layout, session: &Session<'_>) -> u64 {
     let budget_bytes = session.job.budget_bytes;
     let facts = Facts {

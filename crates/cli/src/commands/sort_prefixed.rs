@@ -44,7 +44,7 @@ pub(super) fn run(args: &SortArgs, prefix: Prefix, stop: &Stop) -> Result<(), Fa
     session.end().print("sort", &report)
 }
 
-/// Refuses what only sorts of records of one size have.
+/// Refuses options that only sorts of records of one size support.
 fn refuse_options(args: &SortArgs, prefix: Prefix) -> Result<(), Failure> {
     let unsuitable = [
         (args.remove_input, "--remove-input", "remove the inputs once the sort is done"),

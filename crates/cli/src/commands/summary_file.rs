@@ -1,8 +1,8 @@
-//! The file for verify's summary: it appears whole or not at all, and is never one of the files
+//! The file for verify's summary. It appears complete or not at all, and is never one of the files
 //! that are read.
 //!
-//! It is created before the data is read, so that an hour of reading doesn't end in "permission
-//! denied". A pipe or a device is written directly, since it can't be replaced.
+//! It is created before the data is read, so that a "permission denied" doesn't appear after an
+//! hour of reading. A pipe or a device is written directly, since it can't be replaced.
 
 use crate::exit::Failure;
 use crate::output::write_data_to_stdout;
@@ -16,11 +16,11 @@ use xsort_disk::{
 };
 use xsort_extsort::Error;
 
-/// A file for a summary. If it is dropped before it is written, nothing is left.
+/// A file for a summary. If it is dropped before it is written, no file remains.
 pub(super) struct SummaryFile<'a> {
     disk: &'a dyn Disk,
     path: &'a Path,
-    /// The new file, which has no name yet; none for a pipe or a device.
+    /// The new file, which has no name yet; `None` for a pipe or a device.
     file: Option<FileId>,
 }
 
@@ -28,8 +28,7 @@ impl<'a> SummaryFile<'a> {
     /// Creates the file for `path`, without a name.
     ///
     /// # Errors
-    /// If the path leads to one of the files that will be `read`, or if no file can be created
-    /// there.
+    /// If the path leads to one of the files in `read`, or if no file can be created there.
     pub(super) fn create<'r>(
         path: &'a Path,
         read: impl IntoIterator<Item = &'r PathBuf>,
@@ -57,7 +56,7 @@ impl<'a> SummaryFile<'a> {
         Ok(SummaryFile { disk, path, file })
     }
 
-    /// Writes the summary and gives it its name.
+    /// Writes the summary, then gives the file its name.
     pub(super) fn write(mut self, summary: &[u8]) -> Result<(), Failure> {
         if is_standard_output(self.path) {
             return write_data_to_stdout(summary);
@@ -100,7 +99,7 @@ impl Drop for SummaryFile<'_> {
     }
 }
 
-/// Whether the path `other` leads to the file of `one`.
+/// True if the path `other` leads to the file with the metadata `one`.
 fn is_same(one: &Metadata, other: &Path) -> bool {
     fs::metadata(other).is_ok_and(|other| (one.dev(), one.ino()) == (other.dev(), other.ino()))
 }

@@ -21,7 +21,7 @@ use xsort_extsort::units::Count;
 use xsort_extsort::variable::{LinesInput, OutputCodec};
 use xsort_table::{Dialect, Keys, PartNames, RowFormat, TableOptions, TableOutput};
 
-/// Suffixes of compressed inputs, in front of which is that of the format.
+/// Suffixes of compressed inputs. The suffix of the format precedes them.
 const COMPRESSED: [&str; 3] = ["gz", "zst", "lz4"];
 
 pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     session.end().print("table", &report)
 }
 
-/// What the arguments say of tables in these files.
+/// The options of the table that the arguments describe.
 fn options(args: &TableArgs, files: &[PathBuf]) -> Result<TableOptions, Failure> {
     let shuffle = match (args.shuffle, args.seed) {
         (true, None) => Some(random_seed()?),
@@ -77,12 +77,12 @@ fn options(args: &TableArgs, files: &[PathBuf]) -> Result<TableOptions, Failure>
     })
 }
 
-/// What to sort by.
+/// The keys to sort by.
 pub(super) fn keys(args: &TableArgs) -> Keys {
     Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect())
 }
 
-/// Refuses options beside which a sort can't be resumed.
+/// Refuses options that don't allow a sort to be resumed.
 fn refuse_checkpoint(args: &TableArgs) -> Result<(), Failure> {
     let refusal = |what| Err(Failure::Usage(format!("a sort that can be resumed {what}")));
     match args.checkpoints.checkpoint() {
@@ -92,7 +92,7 @@ fn refuse_checkpoint(args: &TableArgs) -> Result<(), Failure> {
     }
 }
 
-/// Refuses a name that stands for a compression that isn't written here.
+/// Refuses an output whose name ends like that of a compression that xsort can't write.
 fn refuse_output(output: &Path) -> Result<(), Failure> {
     let Some(command) = OutputCodec::foreign_command(output) else { return Ok(()) };
     Err(Failure::Usage(format!(
@@ -102,7 +102,8 @@ fn refuse_output(output: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// `--file-size`: refuses parts of an earlier output, which could be taken for those of this one.
+/// `--file-size`: refuses to write next to parts of an earlier output, which could be taken for new
+/// ones.
 fn refuse_parts(output: &Path, disk: &dyn Disk) -> Result<(), Failure> {
     if is_standard_output(output) {
         return Err(Failure::Usage("--file-size is for files: name one with -o".into()));
@@ -121,7 +122,7 @@ fn refuse_parts(output: &Path, disk: &dyn Disk) -> Result<(), Failure> {
     }
 }
 
-/// A part in the directory of an output.
+/// Finds a part in the directory of the output.
 fn part_beside(output: &Path, names: &PartNames) -> Result<Option<PathBuf>, xsort_disk::Error> {
     let directory = directory_of(output);
     let entries = fs::read_dir(&directory)
@@ -130,7 +131,7 @@ fn part_beside(output: &Path, names: &PartNames) -> Result<Option<PathBuf>, xsor
     Ok(found.find(|path| names.is_part(path)))
 }
 
-/// A part of an output at a URL.
+/// Finds a part of an output at a URL.
 fn part_at_url(names: &PartNames, disk: &dyn Disk) -> Result<Option<PathBuf>, xsort_disk::Error> {
     let mut found = None;
     disk.list(&names.prefix(), &mut |file: ListedFile| {
@@ -140,7 +141,7 @@ fn part_at_url(names: &PartNames, disk: &dyn Disk) -> Result<Option<PathBuf>, xs
     Ok(found)
 }
 
-/// `--check`: of a single input.
+/// `--check`: checks a single input.
 fn check(
     args: &TableArgs,
     table: &Table,
@@ -162,14 +163,15 @@ fn check(
     Err(Failure::Disorder)
 }
 
-/// A number for a random order that nobody has chosen.
+/// A random seed, for a shuffle without `--seed`.
 fn random_seed() -> Result<u64, Failure> {
     random_bytes().map(u64::from_ne_bytes).map_err(|error| {
         Failure::Job(Error::Settings(format!("no random bytes: {error}; give --seed")))
     })
 }
 
-/// The inputs, with each directory replaced by the tables below it, which their names tell.
+/// The inputs, with each directory replaced by the tables below it. Tables are recognised by their
+/// names.
 pub(super) fn tables_in(
     args: &TableArgs,
     inputs: &[PathBuf],
@@ -207,7 +209,7 @@ pub(super) fn tables_in(
     Ok(session.take(all))
 }
 
-/// What rows are: what the options say, or the names of the inputs.
+/// The format of the rows, from the options or from the names of the inputs.
 pub(super) fn format(args: &TableArgs, files: &[PathBuf]) -> Result<RowFormat, Failure> {
     let named = || files.iter().map(|path| format_of_name(path)).collect::<Option<Vec<_>>>();
     let format = match args.format {
@@ -248,7 +250,8 @@ pub(super) fn format(args: &TableArgs, files: &[PathBuf]) -> Result<RowFormat, F
     }
 }
 
-/// What a byte of the dialect is, if it is two things at once: fields are ambiguous then.
+/// The first byte that has two functions in the dialect, as the names of both. Fields would be
+/// ambiguous.
 fn byte_of_two(dialect: &Dialect) -> Option<(&'static str, &'static str)> {
     let Dialect { delimiter, quote, escape, comment } = *dialect;
     let delimiter = ("delimiter", Some(delimiter));

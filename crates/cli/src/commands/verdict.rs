@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use xsort_disk::DisplayPath;
 use xsort_records::Checksum;
 
-/// The verdict.
+/// The result of verify.
 #[derive(Debug, Serialize)]
 pub(super) struct Verdict<'a> {
     #[serde(serialize_with = "output::lossy_all")]
     pub(super) files: &'a [PathBuf],
-    /// Whether the records are in order, and the expected ones if any were named.
+    /// True if the records are in order, and are the expected ones if any were named.
     pub(super) ok: bool,
     pub(super) in_order: bool,
     pub(super) records: u64,
@@ -29,14 +29,14 @@ pub(super) struct Verdict<'a> {
     pub(super) bytes_per_second: f64,
 }
 
-/// A comparison with the records that there should be.
+/// A comparison with the expected records.
 #[derive(Debug, Serialize)]
 pub(super) struct Comparison {
     pub(super) ok: bool,
-    /// How many there should be, if that is known.
+    /// The expected number of records, if known.
     records: Option<u64>,
     checksum: String,
-    /// Where they are.
+    /// Where the expected records are.
     source: String,
 }
 

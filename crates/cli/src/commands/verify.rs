@@ -56,23 +56,23 @@ pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
         seconds,
         bytes_per_second: bytes as f64 / seconds,
     };
-    // Without a summary on standard output the verdict goes there.
+    // Without a summary on standard output, the verdict goes there.
     let beside = args.summary.as_deref().unwrap_or(Path::new(""));
     let style = ReportStyle::decide(&args.report);
     ResultPrinter::beside(beside, style).print("verify", &verdict)?;
     if verdict.ok { Ok(()) } else { Err(Failure::Disorder) }
 }
 
-/// What was found out about the files.
+/// The results of reading the files.
 struct Verified {
     part: VerifySummary,
-    /// Bytes of the files.
+    /// The total size of the files in bytes.
     bytes: u64,
-    /// The files to compare with, if any were named.
+    /// The result for the files to compare with, if any were named.
     against: Option<VerifyReport>,
 }
 
-/// Reads the files, and those to compare with; writes the summary if one is wanted.
+/// Reads the files and those to compare with. Writes the summary if the arguments ask for one.
 fn verify_files(args: &VerifyArgs, layout: &Layout, stop: &Stop) -> Result<Verified, Failure> {
     let mut session = Session::begin(args.session_options(stop))?;
     stdin::refuse_shared([&args.files, &args.against])?;
@@ -95,7 +95,7 @@ fn verify_files(args: &VerifyArgs, layout: &Layout, stop: &Stop) -> Result<Verif
     Ok(Verified { part, bytes, against })
 }
 
-/// Reads files of records, as one sequence.
+/// Reads files of records as one sequence.
 fn read(
     session: &Session<'_>,
     (layout, format_is_assumed): (&Layout, bool),
@@ -127,21 +127,21 @@ fn read(
     Ok(report.map_err(|error| session.job.total_from_data(error))?)
 }
 
-/// Standard input, whole.
+/// Reads all of standard input.
 fn read_stdin() -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     io::stdin().read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// A file at a URL, whole.
+/// Reads a whole file at a URL.
 fn read_url(url: &Path, disk: &Arc<dyn Disk>) -> Result<Vec<u8>, xsort_disk::Error> {
     let mut bytes = Vec::new();
     let read = LinesInput::on(disk, url)?.into_bytes().read_to_end(&mut bytes);
     read.map(|_| bytes).map_err(|error| xsort_disk::Error::of_read(url, error))
 }
 
-/// Puts together the parts that the summaries in `files` describe.
+/// Combines the parts that the summaries in `files` describe.
 fn append_summaries(
     files: &[PathBuf],
     layout: &Layout,
@@ -161,8 +161,8 @@ fn append_summaries(
         }
         whole.append_summaries(&bytes).map_err(|error| bad(error.to_string()))?;
     }
-    // A file of zeros, or one that was never written, reads as a summary of no records. That proves
-    // nothing.
+    // A file of zeros, or one that was never written, is read as a summary of no records, which
+    // proves nothing.
     match files.first() {
         Some(path) if whole.records() == 0 => {
             let reason =

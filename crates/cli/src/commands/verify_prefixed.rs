@@ -38,7 +38,7 @@ pub(super) fn run(args: &VerifyArgs, prefix: Prefix, stop: &Stop) -> Result<(), 
     report(args, session.end(), &found, bytes, against, begin)
 }
 
-/// What records these are, and how many bytes they have.
+/// Reads the records. Returns their summary, and their size in bytes.
 fn judge(
     phase: &str,
     options: &PrefixedVerifyOptions,
@@ -85,7 +85,7 @@ fn report(
     if verdict.ok { Ok(()) } else { Err(Failure::Disorder) }
 }
 
-/// Refuses what only records of one size have.
+/// Refuses options that only records of one size support.
 fn refuse_options(args: &VerifyArgs, prefix: Prefix) -> Result<(), Failure> {
     let unsuitable = [
         (args.summary.is_some(), "--summary", "check all files in one command"),

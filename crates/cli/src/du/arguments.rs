@@ -1,5 +1,5 @@
-//! The arguments of a walk, each taken when its turn comes: from the command line, or from a list
-//! that may be a pipe.
+//! The arguments of a walk, each read only when the walk reaches it: from the command line, or from
+//! a list that may be a pipe.
 
 use crate::gnu_commands::locale;
 use rustix::io::Errno;
@@ -15,7 +15,7 @@ use xsort_gnu::du::{Command, Complaint};
 /// The name of standard input.
 const STDIN: &str = "-";
 
-/// The arguments.
+/// A source of arguments.
 pub(super) enum Arguments {
     /// From the command line.
     Operands(vec::IntoIter<OsString>),
@@ -23,14 +23,14 @@ pub(super) enum Arguments {
     List {
         name: OsString,
         bytes: Box<dyn BufRead>,
-        /// Names read so far.
+        /// The number of names read so far.
         number: u64,
         has_failed: bool,
     },
 }
 
 impl Arguments {
-    /// The arguments of a command. A list is opened.
+    /// Opens the arguments of a command, and the list if there is one.
     ///
     /// # Errors
     /// A message, if the list can't be opened.
@@ -81,7 +81,7 @@ impl Arguments {
     }
 }
 
-/// The bytes of a file of patterns (`-X`).
+/// Reads a file of patterns (`-X`).
 pub(super) fn read_patterns(name: &OsStr) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut file = if name == STDIN { standard_input() } else { file(name)? };
@@ -97,8 +97,7 @@ fn standard_input() -> Box<dyn Read> {
     Box::new(StandardInput)
 }
 
-/// Standard input without a buffer. If it was closed when the process was started, reading it
-/// fails.
+/// Standard input without a buffer. Reading fails if it was closed when the process started.
 struct StandardInput;
 
 impl Read for StandardInput {

@@ -1,4 +1,4 @@
-//! How rows are printed.
+//! The format in which rows are printed.
 
 use super::gnu_lines::GnuLines;
 use super::json::JsonDocument;
@@ -6,7 +6,7 @@ use super::row::Row;
 use super::tree::TreeDrawing;
 use xsort_gnu::du::Command;
 
-/// How rows are printed.
+/// The format in which rows are printed.
 pub(super) enum Format<'a> {
     Lines(GnuLines<'a>),
     Json(JsonDocument),
@@ -24,7 +24,7 @@ impl<'a> Format<'a> {
         }
     }
 
-    /// Appends a row. Returns the seconds of its time if that is out of range.
+    /// Appends a row. If its time is out of range, returns the time in seconds.
     pub(super) fn write(&self, row: &Row, out: &mut Vec<u8>) -> Option<i64> {
         match self {
             Format::Lines(lines) => return lines.write(row, out),

@@ -1,4 +1,4 @@
-//! Rows as GNU du's lines: size, time if requested, path.
+//! Formats rows as GNU du's lines: size, time if requested, path.
 
 use super::row::Row;
 use super::size_format::SizeFormat;
@@ -8,13 +8,13 @@ use std::path::Path;
 use xsort_gnu::du::{Command, Zone, write_time};
 use xsort_usage::Timestamp;
 
-/// The time of a row without one.
+/// The time of a row that has none.
 pub(super) const EPOCH: Timestamp = Timestamp { seconds: 0, nanoseconds: 0 };
 
-/// GNU du's lines.
+/// Formats GNU du's lines.
 pub(super) struct GnuLines<'a> {
     sizes: SizeFormat,
-    /// Format and time zone.
+    /// The format of times and the time zone, if times are printed.
     time: Option<(&'a [u8], Zone)>,
     terminator: u8,
 }
@@ -25,7 +25,7 @@ impl<'a> GnuLines<'a> {
         GnuLines { sizes: SizeFormat::new(command), time, terminator: command.terminator() }
     }
 
-    /// Appends a row. Returns the seconds of its time if that is out of range.
+    /// Appends a row. If its time is out of range, returns the time in seconds.
     pub(super) fn write(&self, row: &Row, out: &mut Vec<u8>) -> Option<i64> {
         let mut bad_time = None;
         self.sizes.write(row.figure, out);

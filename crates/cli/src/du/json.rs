@@ -1,5 +1,5 @@
-//! One JSON document: entries as they come, then errors, then the sum. docs/json.md describes
-//! it.
+//! Prints one JSON document: the entries as they are found, then the errors, then the sum.
+//! docs/json.md describes it.
 
 use super::row::Row;
 use crate::gnu_commands::reason;
@@ -13,14 +13,15 @@ use xsort_usage::{Operation, Usage, WalkError};
 
 const BEGINNING: &str = "{\"command\":\"du\",\"version\":1,\"dry_run\":false,\"entries\":[\n";
 
-/// The document so far.
+/// The document as far as it is written.
 pub(super) struct JsonDocument {
     has_entries: AtomicBool,
-    /// Each as JSON.
+    /// The errors, each as JSON.
     errors: Mutex<Vec<String>>,
 }
 
-/// A path. JSON can't represent all bytes: if it isn't UTF-8, its bytes are added in hexadecimal.
+/// A path for JSON, which can't represent all bytes: if the path isn't UTF-8, its bytes are added
+/// in hexadecimal.
 #[derive(Serialize)]
 struct JsonPath<'a> {
     path: Cow<'a, str>,
@@ -98,7 +99,7 @@ impl JsonDocument {
         out.extend_from_slice(json(&entry).as_bytes());
     }
 
-    /// Adds something that couldn't be counted.
+    /// Adds an error for a file or directory that couldn't be counted.
     pub(super) fn add_error(&self, error: &WalkError) {
         let operation = match error.operation {
             Operation::Access => "access",
@@ -111,7 +112,7 @@ impl JsonDocument {
         self.errors.lock().push(error);
     }
 
-    /// Appends what comes after the last entry.
+    /// Appends the end of the document: errors and the sum.
     pub(super) fn end(&self, total: &Usage, out: &mut Vec<u8>) {
         if !self.has_entries.load(Relaxed) {
             out.extend_from_slice(BEGINNING.as_bytes());

@@ -1,5 +1,5 @@
-//! The status of a walk that takes long enough for anybody to see it. It is set up after a tenth of
-//! a second: counting ten files takes less time than starting a thread.
+//! The status of a walk that takes long enough to be watched. It is set up after a tenth of a
+//! second: counting ten files takes less time than starting a thread.
 
 use crate::job::{Console, ConsoleOptions, JobPlaces};
 use crate::settings::{ProgressStyle, ReportStyle};
@@ -11,25 +11,25 @@ use std::time::{Duration, Instant};
 use xsort_extsort::Observer;
 use xsort_gnu::du::Command;
 
-/// Walks shorter than this have no status.
+/// Shorter walks have no status.
 const UNSEEN: Duration = Duration::from_millis(100);
 
-/// Arguments that are published as directories of the job.
+/// The maximum number of arguments published as directories of the job.
 const DIRECTORIES_MAX: usize = 16;
 
-/// The status, once there is one.
+/// The status of a walk, once it is set up.
 pub(super) struct LiveStatus {
     began: Instant,
     progress: ProgressStyle,
     directories: Vec<PathBuf>,
     console: OnceLock<Console>,
-    /// What was counted and isn't passed to the console yet.
+    /// Files and bytes that were counted, but not yet passed to the console.
     files: AtomicU64,
     bytes: AtomicU64,
 }
 
 impl LiveStatus {
-    /// `may_show`: progress is shown also if no option asks for it.
+    /// `may_show`: shows progress even if no option asks for it.
     pub(super) fn new(command: &Command, may_show: bool) -> LiveStatus {
         let may_show = may_show && !command.extras.quiet;
         let directories = command.files.iter().take(DIRECTORIES_MAX).map(PathBuf::from).collect();
@@ -43,12 +43,12 @@ impl LiveStatus {
         }
     }
 
-    /// Whether a bar is drawn on standard error.
+    /// True if a bar is drawn on standard error.
     pub(super) fn draws_bar(&self) -> bool {
         self.progress == ProgressStyle::Bar
     }
 
-    /// Adds what was counted.
+    /// Adds to the files and bytes counted.
     pub(super) fn advance(&self, files: u64, bytes: u64) {
         self.files.fetch_add(files, Relaxed);
         self.bytes.fetch_add(bytes, Relaxed);
@@ -60,7 +60,7 @@ impl LiveStatus {
         console.count_files(self.files.swap(0, Relaxed));
     }
 
-    /// Has `print` write to standard error, above the bar if there is one.
+    /// Calls `print`, which writes to standard error, above the bar if there is one.
     pub(super) fn print_above_bar(&self, print: impl FnOnce()) {
         match self.console.get() {
             Some(console) => console.print_above_bar(print),

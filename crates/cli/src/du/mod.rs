@@ -1,8 +1,8 @@
-//! `xsort du`, and `du`: how much space files take, with the options and output of GNU du.
+//! `xsort du`, and `du`: prints how much space files take, with the options and output of GNU du.
 //!
-//! The walk is `xsort_usage`'s; `xsort_gnu::du` knows what options mean and how figures look. This
-//! module connects them, and sets up nothing that isn't needed: counting ten files takes less time
-//! than starting a thread.
+//! `xsort_usage` walks the tree. `xsort_gnu::du` parses options and formats figures. This module
+//! connects them, and sets up only what is needed: counting ten files takes less time than starting
+//! a thread.
 //!
 //! ```text
 //!  arguments --> walk --> DuVisitor --> threshold --> lines or JSON, at once ---------.
@@ -12,19 +12,19 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `arguments` | the arguments, taken from the command line or a list when their turn comes |
-//! | `visitor` | what happens to what the walk finds |
+//! | `arguments` | the arguments, read one by one from the command line or a list |
+//! | `visitor` | prints or keeps what the walk finds |
 //! | `objects` | objects of a store as a tree |
 //! | `row` | the content of a line, and the orders of lines |
 //! | `ranking` | rows that are printed in order: all, or the largest |
 //! | `format` | rows as GNU du's lines, as JSON or as a tree |
-//! | `gnu_lines`, `json`, `tree` | these three |
+//! | `gnu_lines`, `json`, `tree` | these three formats |
 //! | `tree_rows` | which rows a tree has |
-//! | `size_format` | figures as the options have them printed |
+//! | `size_format` | figures in the format that the options choose |
 //! | `messages` | lines on standard error |
 //! | `output` | standard output, in GNU du's order with standard error |
 //! | `pseudo_file_systems` | file systems that hold no data |
-//! | `live_status` | the status of a walk that takes long enough for anybody to see it |
+//! | `live_status` | the status of a walk that takes long enough to be watched |
 
 mod arguments;
 mod format;
@@ -54,13 +54,13 @@ use xsort_disk::inherited;
 use xsort_gnu::du::{self, Command, Follow, Request, Surroundings, TimeOf};
 use xsort_usage::{Detail, Links, Options, Time, Usage, walk};
 
-/// Exit status if something couldn't be counted or printed, or for wrong usage.
+/// The exit status if a file couldn't be counted or printed, or for wrong usage.
 const TROUBLE: u8 = 1;
 
-/// Runs the command line; messages begin with `program`. Returns the exit status.
+/// Runs the command line. Messages begin with `program`. Returns the exit status.
 pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
     let messages = Messages(program);
-    // A parent that has SIGPIPE ignored expects an error instead.
+    // A parent that ignores SIGPIPE expects an error instead.
     if !inherited().ignores_sigpipe
         && let Err(error) = let_closed_pipes_kill()
     {
@@ -94,7 +94,7 @@ pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
     if is_done && !is_message_lost() { 0 } else { TROUBLE }
 }
 
-/// Prints a text; false if that failed.
+/// Prints a text. Returns false if that failed.
 fn print(messages: Messages<'_>, text: &str) -> bool {
     let output = OrderedOutput::new();
     output.write(|out| out.extend_from_slice(text.as_bytes()));
@@ -107,7 +107,7 @@ fn print(messages: Messages<'_>, text: &str) -> bool {
     }
 }
 
-/// Walks, and prints what is found. False if anything failed.
+/// Walks, and prints what is found. Returns false if anything failed.
 fn count(messages: Messages<'_>, command: &Command) -> bool {
     let mut arguments = match Arguments::open(command) {
         Ok(arguments) => arguments,
@@ -134,7 +134,7 @@ fn count(messages: Messages<'_>, command: &Command) -> bool {
     visitor.finish(&total)
 }
 
-/// The command's options, as the walk takes them.
+/// The options of the walk for this command.
 fn walk_options(command: &Command) -> Options {
     let detail = if command.shows_files {
         Detail::Files

@@ -1,8 +1,8 @@
-//! Objects of a store as a tree: what stands between slashes is a directory. Objects are counted,
-//! and their bytes; a store has no blocks, and directories are nothing in it.
+//! Counts objects of a store as a tree: the text between two slashes of a key is a directory.
+//! Objects and their bytes are counted; a store has no blocks, and its directories take no space.
 //!
-//! A list comes in the order of the keys' bytes, so all that is in a directory comes one after the
-//! other, and one row a level is held.
+//! A list comes in the order of the keys' bytes, so the objects of a directory come one after the
+//! other. Only one row per level is kept.
 
 use super::visitor::{DuVisitor, Found};
 use std::ffi::OsStr;
@@ -14,10 +14,10 @@ use xsort_gnu::du::{Command, Follow, TimeOf};
 use xsort_objects::{Bucket, Listed};
 use xsort_usage::{Timestamp, Usage};
 
-/// Counts what is at a URL, and passes it to `visitor`. Returns the sum.
+/// Counts the objects at a URL, and passes the rows to `visitor`. Returns the sum.
 ///
 /// # Errors
-/// Why it couldn't be counted.
+/// The reason why they couldn't be counted.
 pub(super) fn count(
     url: &[u8],
     command: &Command,
@@ -36,14 +36,14 @@ pub(super) fn count(
     let mut add = |object: Listed| {
         is_empty = false;
         let rest = &object.key[root.len()..];
-        // A key goes on with a slash where the argument has none at its end.
+        // If the argument has no slash at its end, a key continues with one.
         let rest = if is_directory { rest } else { rest.strip_prefix('/').unwrap_or(rest) };
         tree.is_directory |= !rest.is_empty();
         tree.add(rest, &object);
         ControlFlow::Continue(())
     };
     bucket.objects(&mut add).map_err(|error| error.to_string())?;
-    // A bucket may be empty. A prefix is there only by what begins with it.
+    // A bucket may be empty. A prefix exists only if a key begins with it.
     if is_empty && !root.is_empty() {
         let what = match is_directory {
             true => "there is no object below it",
@@ -57,7 +57,7 @@ pub(super) fn count(
     Ok(tree.leave())
 }
 
-/// Refuses what stores have nothing of.
+/// Refuses options that have no meaning for stores.
 fn refuse(command: &Command) -> Result<(), String> {
     let (option, what) = match command {
         Command { one_file_system: true, .. } => ("-x", "file systems"),
@@ -73,18 +73,18 @@ fn refuse(command: &Command) -> Result<(), String> {
     Err(format!("{option}: a store has no {what}; leave it out for objects"))
 }
 
-/// The directories that the last object was in, the argument first.
+/// The open directories, which contain the last object. The first is the argument.
 struct ObjectTree<'a> {
     visitor: &'a DuVisitor<'a>,
     command: &'a Command,
     open: Vec<Directory>,
-    /// Whether the argument is one, and no object.
+    /// True if the argument is a directory, false if it is an object.
     is_directory: bool,
 }
 
-/// A directory, as far as it is counted.
+/// A directory whose objects are being counted.
 struct Directory {
-    /// Between two slashes; the argument has none.
+    /// The text between two slashes; empty for the argument.
     name: String,
     path: Vec<u8>,
     own: Usage,
@@ -93,7 +93,7 @@ struct Directory {
 }
 
 impl ObjectTree<'_> {
-    /// Adds an object, by what follows the argument's key and a slash.
+    /// Adds an object. `rest` is its key after the argument's key and a slash.
     fn add(&mut self, rest: &str, object: &Listed) {
         let mut names: Vec<&str> = rest.split('/').collect();
         let name = names.pop().unwrap_or_default();
@@ -122,7 +122,7 @@ impl ObjectTree<'_> {
         directory.own += usage;
         directory.total += usage;
         self.visitor.count(1, object.bytes);
-        // What ends in a slash stands for a directory, and an argument has one row.
+        // A key that ends in a slash stands for a directory, and an argument has only one row.
         let is_shown = self.command.shows_files && depth <= self.command.depth_max;
         if is_shown && !name.is_empty() {
             let found = Found { depth, is_directory: false, files: 0, own: usage, total: usage };
@@ -130,7 +130,7 @@ impl ObjectTree<'_> {
         }
     }
 
-    /// The path of a name in the directory that was entered last.
+    /// The path of `name` in the directory that was entered last.
     fn path_of(&self, name: &str) -> Vec<u8> {
         let above = self.open.last().map_or(&[][..], |directory| &directory.path);
         let end = above.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
@@ -145,7 +145,7 @@ impl ObjectTree<'_> {
         self.open.push(Directory { name, path, own, total, is_excluded });
     }
 
-    /// A directory is counted: returns what is in it.
+    /// Closes the last directory, which is now counted, and returns its total.
     fn leave(&mut self) -> Usage {
         let Directory { path, own, total, is_excluded, .. } =
             self.open.pop().expect("a directory is open");

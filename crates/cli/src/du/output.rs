@@ -1,7 +1,7 @@
 //! Standard output, in GNU du's order with standard error.
 //!
 //! Lines are held back until there are enough of them, or until a message is printed on standard
-//! error. So both come in the same order as from GNU du, which holds nothing back.
+//! error. So both come in the same order as from GNU du, which holds no lines back.
 
 use crate::gnu_commands::{reason, write_all};
 use parking_lot::Mutex;
@@ -10,12 +10,12 @@ use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 use xsort_disk::inherited;
 
-/// Bytes that are written at once.
+/// Bytes to write at once.
 const HELD_BYTES: usize = 64 << 10;
-/// After this time everything is written with the next line, so that a slow walk can be followed.
+/// After this time, all lines are written with the next one, so that users can follow a slow walk.
 const HELD_TIME: Duration = Duration::from_millis(100);
 
-/// Standard output, for all threads.
+/// Standard output, shared by all threads.
 pub(super) struct OrderedOutput {
     state: Mutex<State>,
     is_terminal: bool,
@@ -23,21 +23,21 @@ pub(super) struct OrderedOutput {
 
 struct State {
     held: Vec<u8>,
-    /// When something was last written.
+    /// The time of the last write.
     written: Instant,
-    /// The first error; nothing is written after it.
+    /// The first error. Nothing is written after it.
     error: Option<OutputError>,
-    /// Whether everything is held back until the end.
+    /// True if all lines are held back until the end.
     holds_all: bool,
 }
 
-/// A write that failed.
+/// The error of a failed write.
 #[derive(Debug)]
 pub(super) struct OutputError(io::Error);
 
 impl OutputError {
-    /// GNU du's message when it exits: without the reason, unless closing the output fails for the
-    /// same.
+    /// GNU du's message when it exits: without the reason, except where closing the output also
+    /// fails with it.
     pub(super) fn at_exit(&self) -> Vec<u8> {
         match self.0.raw_os_error() {
             Some(number) if number == Errno::BADF.raw_os_error() => self.with_reason(),
@@ -58,17 +58,17 @@ impl OrderedOutput {
         OrderedOutput { state: Mutex::new(state), is_terminal: io::stdout().is_terminal() }
     }
 
-    /// Whether it is a terminal.
+    /// True if standard output is a terminal.
     pub(super) fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
-    /// Holds everything back until the end, because a bar is drawn on the same terminal.
+    /// Holds all lines back until the end, because a bar is drawn on the same terminal.
     pub(super) fn hold_until_end(&self) {
         self.state.lock().holds_all = true;
     }
 
-    /// Has `print` append lines.
+    /// Calls `print`, which appends lines.
     pub(super) fn write(&self, print: impl FnOnce(&mut Vec<u8>)) {
         let mut state = self.state.lock();
         print(&mut state.held);
@@ -78,7 +78,7 @@ impl OrderedOutput {
         }
     }
 
-    /// Writes what is held back, and calls `print` before anything else is written.
+    /// Writes the lines held back, then calls `print` before any other line is written.
     pub(super) fn flush_before(&self, print: impl FnOnce()) {
         let mut state = self.state.lock();
         if !state.holds_all {
@@ -87,10 +87,10 @@ impl OrderedOutput {
         print();
     }
 
-    /// Writes what is left.
+    /// Writes the remaining lines.
     ///
     /// # Errors
-    /// If anything couldn't be written.
+    /// If any line couldn't be written.
     pub(super) fn finish(self) -> Result<(), OutputError> {
         let mut state = self.state.into_inner();
         state.flush();

@@ -1,9 +1,10 @@
-//! Which mounted file systems hold no data: they show the kernel's state, in files that take no
+//! Finds mounted file systems that hold no data. They show the kernel's state in files that take no
 //! space, or seem to take more than there is (/proc/kcore).
 
 use rustix::fs::makedev;
 
-/// Their types. File systems in memory (tmpfs, devtmpfs) are not among them: they hold data.
+/// The types of these file systems. Those in memory (tmpfs, devtmpfs) are not among them, because
+/// they hold data.
 const TYPES: [&str; 20] = [
     "autofs",
     "binfmt_misc",
@@ -27,14 +28,14 @@ const TYPES: [&str; 20] = [
     "tracefs",
 ];
 
-/// The devices of the mounted ones.
+/// The devices of the mounted file systems without data.
 pub(super) fn devices() -> Vec<u64> {
-    // If the list can't be read, /proc isn't mounted, and such file systems hardly are.
+    // If the list can't be read, /proc isn't mounted, and hardly any such file system is.
     devices_in(&std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
 }
 
-/// The same from the text of `/proc/self/mountinfo`: the third word of a line is the device, the
-/// word after a single dash the type.
+/// The devices of file systems without data in the text of `/proc/self/mountinfo`. The third word
+/// of a line is the device, and the word after a single dash the type.
 fn devices_in(mounts: &str) -> Vec<u64> {
     let device = |line: &str| {
         let (before, after) = line.split_once(" - ")?;

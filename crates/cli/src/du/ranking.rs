@@ -1,11 +1,11 @@
-//! Rows that are printed in order: all of them, or the largest.
+//! Rows that are printed in order: all of them, or only the largest.
 
 use super::row::{Row, by_path, by_size};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use xsort_gnu::du::{Command, SortBy};
 
-/// A row whose order is reversed, so that a heap gives away the smallest.
+/// A row in reversed order, so that a heap returns the smallest.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Reversed(Row);
 
@@ -21,10 +21,10 @@ impl PartialOrd for Reversed {
     }
 }
 
-/// Rows that are sorted when all are known.
+/// Rows that are sorted once all are known.
 #[derive(Debug)]
 pub(super) enum Ranking {
-    /// `--top`: the number of rows, and the largest so far.
+    /// `--top`: the number of rows to keep, and the largest rows so far.
     Top(usize, BinaryHeap<Reversed>),
     All(SortBy, Vec<Row>),
 }
@@ -36,8 +36,8 @@ impl Default for Ranking {
 }
 
 impl Ranking {
-    /// The ranking that the options choose, if any. A tree needs all rows: it also tells how much
-    /// is left out.
+    /// The ranking that the options choose, if any. A tree needs all rows, because it also shows
+    /// how much is left out.
     pub(super) fn of(command: &Command) -> Option<Ranking> {
         match (command.extras.top_lines, command.extras.sort) {
             _ if command.extras.tree => Some(Ranking::default()),
@@ -47,7 +47,7 @@ impl Ranking {
         }
     }
 
-    /// Whether a row of this figure would be kept. If not, its path needn't be built.
+    /// True if a row with this figure would be kept. Otherwise the caller needn't build its path.
     pub(super) fn has_place_for(&self, figure: u64) -> bool {
         match self {
             Ranking::All(..) => true,

@@ -10,14 +10,14 @@ pub(super) struct Row {
     pub(super) path: Vec<u8>,
     pub(super) depth: usize,
     pub(super) is_directory: bool,
-    /// Files directly in a directory, subdirectories left out.
+    /// The number of files directly in the directory, without subdirectories.
     pub(super) files: u64,
     pub(super) usage: Usage,
-    /// The part of its usage that is printed and ranked.
+    /// The figure of the usage that is printed and ranked.
     pub(super) figure: u64,
 }
 
-/// The part of a usage that the options choose.
+/// The figure of a usage that the options choose.
 pub(super) fn figure(usage: &Usage, measure: Measure) -> u64 {
     match measure {
         Measure::Allocated => usage.allocated_bytes,
@@ -26,13 +26,13 @@ pub(super) fn figure(usage: &Usage, measure: Measure) -> u64 {
     }
 }
 
-/// The order of paths: by bytes, except that a directory is directly followed by its entries.
+/// Orders paths by bytes, except that a directory is directly followed by its entries.
 pub(super) fn by_path(one: &[u8], other: &[u8]) -> Ordering {
     let rank = |byte: &u8| if *byte == b'/' { 0 } else { u16::from(*byte) + 1 };
     one.iter().map(rank).cmp(other.iter().map(rank))
 }
 
-/// The largest first; by path if they are equal.
+/// Orders rows by figure, the largest first; rows with equal figures by path.
 pub(super) fn by_size(one: &Row, other: &Row) -> Ordering {
     other.figure.cmp(&one.figure).then_with(|| by_path(&one.path, &other.path))
 }

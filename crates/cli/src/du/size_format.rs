@@ -1,10 +1,10 @@
-//! Figures as the options have them printed.
+//! Formats figures as the options ask.
 
 use crate::gnu_commands::locale;
 use xsort_gnu::Numerals;
 use xsort_gnu::du::{Command, Scale};
 
-/// How figures are printed.
+/// The format of figures.
 pub(super) struct SizeFormat {
     scale: Scale,
     numerals: Numerals,
@@ -19,7 +19,7 @@ impl SizeFormat {
 
     pub(super) fn write(&self, figure: u64, out: &mut Vec<u8>) {
         match figure {
-            // Sums saturate there.
+            // Sums saturate at this figure.
             u64::MAX => out.extend_from_slice(b"Infinity"),
             _ => self.scale.write(figure, &self.numerals, out),
         }

@@ -1,5 +1,5 @@
-//! The rows of an argument as a tree: sizes, names, bars and shares of the whole, as wide as the
-//! terminal and no longer.
+//! Draws the rows of an argument as a tree: sizes, names, bars and shares of the whole. The tree is
+//! as wide as the terminal and no longer than it.
 
 use super::row::Row;
 use super::size_format::SizeFormat;
@@ -11,15 +11,15 @@ use std::io;
 use unicode_width::UnicodeWidthStr;
 use xsort_gnu::du::Command;
 
-/// Columns, if the output is no terminal.
+/// The width in columns if the output is not a terminal.
 const COLUMNS: usize = 80;
-/// Columns of a bar, at least and at most; a quarter of the width in between.
+/// The least and the largest width of a bar in columns. In between, it is a quarter of the line.
 const BAR_COLUMNS: (usize, usize) = (8, 40);
-/// Blanks around the columns, and those of a share.
+/// Columns for spaces between the parts of a line, and for the share.
 const FIXED_COLUMNS: usize = 7;
 const NAME_COLUMNS_MIN: usize = 8;
 
-/// How trees are drawn.
+/// Draws trees.
 pub(super) struct TreeDrawing<'a> {
     command: &'a Command,
     sizes: SizeFormat,
@@ -29,19 +29,19 @@ pub(super) struct TreeDrawing<'a> {
     has_colour: bool,
 }
 
-/// What branches and bars are drawn with.
+/// The characters for branches and bars.
 struct Glyphs {
-    /// Before the name of an entry that has another one below it.
+    /// Precedes the name of an entry that is not the last one of its directory.
     branch: &'static str,
-    /// Before the name of the last entry.
+    /// Precedes the name of the last entry.
     last: &'static str,
-    /// Before descendants of an entry that has another one below it.
+    /// Precedes descendants of an entry that is not the last one of its directory.
     through: &'static str,
-    /// Before descendants of the last entry.
+    /// Precedes descendants of the last entry.
     blank: &'static str,
     /// From an empty column to a full one.
     fillings: &'static [&'static str],
-    /// At the end of a name that was cut.
+    /// Ends a name that was cut.
     cut: &'static str,
 }
 
@@ -71,13 +71,13 @@ struct Widths {
     bar: usize,
 }
 
-/// A row that is still to be drawn.
+/// A row that is not drawn yet.
 struct PendingRow {
     index: usize,
-    /// What comes before its name, and before those of its children.
+    /// The text in front of its name. The next field is that in front of its children's names.
     prefix: String,
     child_prefix: String,
-    /// Where its own name begins in its path.
+    /// The offset of its own name in its path.
     name_begin: usize,
 }
 
@@ -109,7 +109,7 @@ impl<'a> TreeDrawing<'a> {
         out.push(b'\n');
     }
 
-    /// Appends the tree of an argument's rows.
+    /// Draws the rows of an argument as a tree, and appends it.
     pub(super) fn draw(&self, rows: Vec<Row>, out: &mut Vec<u8>) {
         let TreeRows { rows, roots } = TreeRows::new(rows, self.command, self.limit);
         let widths = self.widths(&rows);
@@ -174,7 +174,7 @@ impl<'a> TreeDrawing<'a> {
         }
     }
 
-    /// A text that is padded or cut to exactly so many columns.
+    /// Pads or cuts a text to exactly `columns` columns.
     fn fitted(&self, text: &str, columns: usize) -> String {
         let mut width = text.width();
         if width <= columns {
@@ -188,7 +188,7 @@ impl<'a> TreeDrawing<'a> {
         format!("{cut}{}{}", self.glyphs.cut, " ".repeat(columns - 1 - width))
     }
 
-    /// The bar of a part of the whole, and its share.
+    /// The bar for a part of the whole, and the share as text.
     fn bar(&self, part: u64, whole: u64, columns: usize) -> (String, String) {
         let (part, whole) = (u128::from(part.min(whole)), u128::from(whole.max(1)));
         let steps = self.glyphs.fillings.len() - 1;
@@ -201,13 +201,13 @@ impl<'a> TreeDrawing<'a> {
     }
 }
 
-/// Lines of a terminal that each argument's tree has: the prompt and the sum take one each.
+/// The number of lines for the tree of each argument. The prompt and the sum take a line each.
 fn lines_of_each(command: &Command, lines: usize) -> usize {
     let others = 1 + usize::from(command.has_total);
     lines.saturating_sub(others) / command.files.len().max(1)
 }
 
-/// A name without control characters, which could be commands to a terminal.
+/// The name without control characters, which could be commands to a terminal.
 fn printable(name: &[u8]) -> String {
     let name = String::from_utf8_lossy(name);
     name.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()

@@ -1,45 +1,45 @@
-//! Which rows a tree has: those of the files and directories that were found; one in each directory
-//! for itself and the files that have no rows of their own, so that the rows below a directory add
-//! up to it; and one for all that are left out.
+//! Chooses the rows of a tree. There is a row for each file and directory that was found. A row in
+//! each directory stands for the directory itself and the files without rows, so that the rows
+//! below a directory add up to it. One row stands for all that are left out.
 
 use super::row::{Row, by_path};
 use std::cmp::Ordering;
 use xsort_gnu::du::{Command, SortBy, Threshold};
 
-/// The rows of one argument. A row is known by its index.
+/// The rows of one argument. Indices identify them.
 pub(super) struct TreeRows {
     pub(super) rows: Vec<TreeRow>,
-    /// Rows below no other one: the argument.
+    /// Rows that are below no other one: the argument.
     pub(super) roots: Vec<usize>,
 }
 
-/// One row.
+/// A row of a tree.
 pub(super) struct TreeRow {
     pub(super) content: Content,
     pub(super) figure: u64,
-    /// Rows below it, in the order in which they are drawn.
+    /// The rows below this one, in the order in which they are drawn.
     pub(super) children: Vec<usize>,
     parent: Option<usize>,
 }
 
-/// What a row is about.
+/// The subject of a row.
 pub(super) enum Content {
     Found(Row),
-    /// The directory that it is in, and so many files directly in it.
+    /// The directory above the row, and `files` files directly in it.
     Itself {
         files: u64,
     },
-    /// So many rows that are left out.
+    /// The number of rows that are left out.
     More(usize),
 }
 
-/// How many rows are drawn.
+/// The limit on the number of rows drawn.
 #[derive(Clone, Copy)]
 pub(super) enum RowLimit {
     None,
-    /// The largest, and what says that there are more.
+    /// The number of largest rows. Rows that count the others come in addition.
     Largest(usize),
-    /// Lines in all.
+    /// The number of lines in total.
     Lines(usize),
 }
 
@@ -47,7 +47,7 @@ impl TreeRows {
     pub(super) fn new(mut found: Vec<Row>, command: &Command, limit: RowLimit) -> TreeRows {
         found.sort_by(|one, other| by_path(&one.path, &other.path));
         let mut tree = TreeRows::of_paths(found);
-        // Without these two, rows below a directory don't add up to it.
+        // With either option, rows below a directory don't add up to it.
         let is_sum =
             !command.separate_directories && !matches!(command.threshold, Threshold::Most(_));
         if is_sum {
@@ -59,7 +59,7 @@ impl TreeRows {
         tree
     }
 
-    /// The rows must be sorted by path.
+    /// Builds the tree. `found` must be sorted by path.
     fn of_paths(found: Vec<Row>) -> TreeRows {
         let mut tree = TreeRows { rows: Vec::new(), roots: Vec::new() };
         let mut above: Vec<usize> = Vec::new();
@@ -72,7 +72,7 @@ impl TreeRows {
         tree
     }
 
-    /// Whether a path is below that of a row.
+    /// True if a path is below that of a row.
     fn is_below(&self, path: &[u8], parent: usize) -> bool {
         let Content::Found(parent) = &self.rows[parent].content else { return false };
         let Some(rest) = path.strip_prefix(&parent.path[..]) else { return false };
@@ -85,8 +85,8 @@ impl TreeRows {
         self.rows.push(TreeRow { content, figure, children: Vec::new(), parent });
     }
 
-    /// Adds what the rows below each directory lack. Where there are none, there is nothing to add
-    /// up.
+    /// Adds to each directory a row with what the rows below it lack. A directory without rows
+    /// below it needs none.
     fn add_themselves(&mut self) {
         for index in 0..self.rows.len() {
             let TreeRow { content: Content::Found(row), children, .. } = &self.rows[index] else {
@@ -108,7 +108,7 @@ impl TreeRows {
         }
     }
 
-    /// Which rows are drawn. The largest come first, and each after the one that it is below.
+    /// Chooses the rows to draw: the largest first, and each only if its parent is drawn.
     fn choose(&self, threshold: Threshold, limit: RowLimit) -> Vec<bool> {
         let mut is_shown = vec![false; self.rows.len()];
         let mut shown_children = vec![0; self.rows.len()];
@@ -120,7 +120,7 @@ impl TreeRows {
             if !threshold.admits(figure) || parent.is_some_and(|parent| !is_shown[parent]) {
                 continue;
             }
-            // Its own line, and the one that says what is left out beside it.
+            // The row's own line, and the line that counts the rows left out next to it.
             let says_more = |shown: usize| {
                 let all = parent.map_or(0, |parent| self.rows[parent].children.len());
                 usize::from((1..all).contains(&shown))
@@ -144,8 +144,8 @@ impl TreeRows {
         is_shown
     }
 
-    /// Puts one row in the place of those that are not drawn, unless all below a directory are
-    /// not, and the others in order.
+    /// Orders the children of each row that is drawn. Replaces those that are not drawn by one row,
+    /// except where none is drawn.
     fn leave_out(&mut self, is_shown: &[bool], by_name: bool) {
         self.roots.retain(|root| is_shown[*root]);
         for index in (0..is_shown.len()).filter(|index| is_shown[*index]) {
@@ -172,7 +172,7 @@ impl TreeRows {
         figure(other).cmp(&figure(one)).then_with(|| self.by_name(one, other))
     }
 
-    /// What isn't a name comes last.
+    /// Orders rows by path. Rows without a path come last.
     fn by_name(&self, one: usize, other: usize) -> Ordering {
         match (&self.rows[one].content, &self.rows[other].content) {
             (Content::Found(one), Content::Found(other)) => by_path(&one.path, &other.path),
@@ -206,8 +206,8 @@ mod tests {
         }
     }
 
-    /// Directories of random sizes, with random files in them, as a walk reports them. Returns what
-    /// they take.
+    /// Adds directories of random sizes, with random files in them, as a walk reports them. Returns
+    /// their size.
     fn grow(path: &str, depth: usize, random: &mut Random, rows: &mut Vec<Row>) -> u64 {
         let files = random.between(0, 3);
         let mut figure = 4 + files * random.between(0, 8);
@@ -220,7 +220,7 @@ mod tests {
         figure
     }
 
-    /// Checks sums from a row downwards, and counts lines.
+    /// Checks the sums from a row downwards, and returns the number of lines.
     fn lines(tree: &TreeRows, index: usize) -> usize {
         let row = &tree.rows[index];
         let sum: u64 = row.children.iter().map(|child| tree.rows[*child].figure).sum();

@@ -1,4 +1,4 @@
-//! What happens to what the walk finds. Several threads call at once.
+//! Receives what the walk finds. Several threads call it at once.
 
 use super::format::Format;
 use super::gnu_lines::EPOCH;
@@ -25,7 +25,7 @@ pub(super) struct DuVisitor<'a> {
     messages: Messages<'a>,
     command: &'a Command,
     format: Format<'a>,
-    /// Rows that are printed at the end, if rows have an order.
+    /// Rows to be printed at the end, if they are ordered.
     ranking: Option<Mutex<Ranking>>,
     output: OrderedOutput,
     has_failed: AtomicBool,
@@ -35,7 +35,7 @@ pub(super) struct DuVisitor<'a> {
 impl<'a> DuVisitor<'a> {
     pub(super) fn new(messages: Messages<'a>, command: &'a Command) -> DuVisitor<'a> {
         let output = OrderedOutput::new();
-        // GNU du shows nothing, and rows on a terminal show how far it is.
+        // GNU du shows no progress, and on a terminal the rows themselves show it.
         let may_show = !is_called_as_gnu(messages.0) && !output.is_terminal();
         let status = LiveStatus::new(command, may_show);
         if status.draws_bar() && output.is_terminal() {
@@ -52,13 +52,13 @@ impl<'a> DuVisitor<'a> {
         }
     }
 
-    /// Reports a failure, after what was printed before.
+    /// Reports a failure, after the lines printed earlier.
     pub(super) fn complain(&self, complaint: &Complaint<'_>) {
         self.has_failed.store(true, Relaxed);
         self.print_message(complaint);
     }
 
-    /// Whether it is the URL of objects. To GNU du it is a file's name.
+    /// True if a name is the URL of objects. To GNU du it is a file name.
     pub(super) fn is_url(&self, name: &[u8]) -> bool {
         !is_called_as_gnu(self.messages.0) && is_url(Path::new(OsStr::from_bytes(name)))
     }
@@ -73,23 +73,23 @@ impl<'a> DuVisitor<'a> {
         self.print_text(text.as_bytes());
     }
 
-    /// Whether the options leave out what has this path.
+    /// True if the options exclude this path.
     pub(super) fn leaves_out(&self, path: &[u8]) -> bool {
-        // Patterns are matched with the C library, and a key may be anything.
+        // The C library matches patterns, and a key may contain any bytes.
         !path.contains(&0) && self.command.excludes.matches(path, locale())
     }
 
-    /// Counts more files: progress.
+    /// Adds to the progress.
     pub(super) fn count(&self, inodes: u64, bytes: u64) {
         self.status.advance(inodes, bytes);
     }
 
-    /// Prints what is counted completely, or keeps it until rows have an order.
+    /// Prints a file or directory that is counted completely, or keeps it if rows are ordered.
     pub(super) fn add(&self, found: &Found, path: impl FnOnce() -> Vec<u8>) {
         let usage = if self.command.separate_directories { found.own } else { found.total };
         let figure = figure(&usage, self.command.measure);
         let threshold = self.command.threshold;
-        // A tree also tells how much is left out.
+        // A tree also shows how much is left out.
         let is_printed = threshold.admits(figure)
             || self.command.extras.tree && matches!(threshold, Threshold::Least(_));
         let Found { depth, is_directory, files, .. } = *found;
@@ -100,7 +100,7 @@ impl<'a> DuVisitor<'a> {
                 if is_printed && ranking.has_place_for(figure) {
                     ranking.add(row());
                 }
-                // An argument comes after everything in it.
+                // An argument comes after everything below it.
                 if depth == 0 && matches!(self.format, Format::Tree(_)) {
                     let next = Ranking::of(self.command).unwrap_or_default();
                     self.print_ranked(mem::replace(&mut *ranking, next));
@@ -120,7 +120,7 @@ impl<'a> DuVisitor<'a> {
         self.status.print_above_bar(print);
     }
 
-    /// Whether a symbolic link was followed that leads nowhere.
+    /// True if the error is a symbolic link that was followed and has no target.
     fn is_dangling(&self, error: &WalkError) -> bool {
         let path = Path::new(OsStr::from_bytes(&error.path));
         self.command.follow != Follow::Never
@@ -131,7 +131,7 @@ impl<'a> DuVisitor<'a> {
     fn print(&self, row: &Row) {
         let mut bad_time = None;
         self.output.write(|out| bad_time = self.format.write(row, out));
-        // GNU du reports this, but doesn't count it as a failure.
+        // GNU du reports a bad time, but doesn't count it as a failure.
         if let Some(seconds) = bad_time {
             self.print_message(&Complaint::TimeOutOfRange(seconds));
         }
@@ -145,7 +145,7 @@ impl<'a> DuVisitor<'a> {
         }
     }
 
-    /// Prints what is left after the walk. False if anything failed.
+    /// Prints the remaining rows after the walk. Returns false if anything failed.
     pub(super) fn finish(self, total: &Usage) -> bool {
         let ranking = self.ranking.as_ref().map(|ranking| mem::take(&mut *ranking.lock()));
         if let Some(ranking) = ranking.filter(|_| !matches!(self.format, Format::Tree(_))) {
@@ -157,7 +157,7 @@ impl<'a> DuVisitor<'a> {
             _ => {}
         }
         let DuVisitor { messages, output, has_failed, status, .. } = self;
-        // A bar must be gone before the last lines come.
+        // The bar must be gone before the last lines are printed.
         drop(status);
         match output.finish() {
             Ok(()) => !has_failed.into_inner(),
@@ -169,7 +169,7 @@ impl<'a> DuVisitor<'a> {
     }
 
     fn total_row(&self, total: &Usage) -> Row {
-        // GNU du's sum has a time of 1970 at least.
+        // The time of GNU du's sum is at least 1970.
         let newest = total.newest.into_iter().chain([EPOCH]).max();
         let usage = Usage { newest, ..*total };
         let figure = figure(&usage, self.command.measure);
@@ -180,12 +180,12 @@ impl<'a> DuVisitor<'a> {
 
 /// A file, an object or a directory that is counted completely.
 pub(super) struct Found {
-    /// 0 for arguments.
+    /// The depth below the argument, which has depth 0.
     pub(super) depth: usize,
     pub(super) is_directory: bool,
-    /// Files directly in a directory.
+    /// The number of files directly in a directory.
     pub(super) files: u64,
-    /// Without subdirectories.
+    /// The usage without subdirectories.
     pub(super) own: Usage,
     pub(super) total: Usage,
 }

@@ -1,5 +1,5 @@
-//! Inputs with each directory replaced by the files below it, and each prefix or pattern of objects
-//! by these.
+//! Expands inputs: replaces each directory by the files below it, and each prefix or pattern of
+//! objects by the objects.
 
 use super::names_memory::NamesMemory;
 use super::objects::{Objects, announce, is_pattern};
@@ -13,16 +13,16 @@ use xsort_disk::{Disk, Found, is_url};
 #[derive(Debug, Default)]
 pub(crate) struct ExpandedInputs {
     pub(crate) files: Vec<PathBuf>,
-    /// Lines for the user.
+    /// Notices for the user.
     pub(crate) notices: Vec<String>,
 }
 
 /// Replaces each directory by the files below it, and adds all names to `names`. `-` is standard
-/// input, not a directory.
+/// input, even if a directory has that name.
 ///
 /// # Errors
-/// If a directory can't be listed, is empty and must not be, contains the output, or has more names
-/// than the budget has memory for; if a URL can't be looked up.
+/// If a directory can't be listed, is empty where that isn't allowed, contains the output, or has
+/// more names than the budget has memory for; if a URL can't be looked up.
 pub(crate) fn expand(
     paths: &[PathBuf],
     options: TreeOptions<'_>,
@@ -41,11 +41,11 @@ pub(crate) fn expand(
     Ok(all)
 }
 
-/// The files that one input stands for, and whether they are all that is below it. Their names may
-/// be more than the budget has memory for.
+/// The files that one input stands for, and whether they are all files below it. The caller checks
+/// that the budget has memory for their names.
 ///
 /// # Errors
-/// As [`expand`].
+/// See [`expand`].
 pub(crate) fn expand_one(
     path: &Path,
     options: TreeOptions<'_>,
@@ -75,7 +75,7 @@ pub(crate) fn expand_one(
             Ok((ExpandedInputs { files, notices }, true))
         }
         Err(error) if is_url(path) => Err(error.into()),
-        // What can't be read is found out by whoever reads it.
+        // A file that can't be read is reported when it is read.
         found => {
             let file_bytes = match found {
                 Ok(Found::File { bytes }) => bytes,
@@ -87,12 +87,12 @@ pub(crate) fn expand_one(
     }
 }
 
-/// Whether it is a directory, or a link to one.
+/// True if the path is a directory, or a link to one.
 pub(crate) fn is_directory(path: impl AsRef<Path>) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
 
-/// The directory of an input: the one that contains it, or the input itself.
+/// The directory of an input: the input itself if it is a directory, or the one that contains it.
 pub(crate) fn directory_of(input: &Path) -> PathBuf {
     if is_directory(input) { input.to_owned() } else { settings::directory_of(input) }
 }

@@ -1,28 +1,27 @@
 //! The part of the memory budget that the names of inputs take.
 //!
-//! A few names belong to the memory that the program needs besides the budget. The names of large
-//! trees are taken from the budget, all of them, so that it is a limit however many files there
-//! are.
+//! A few names fit in the memory that the program needs besides the budget. The names of large
+//! trees are all taken from the budget, so that it remains a limit for any number of files.
 
 use xsort_extsort::units::Bytes;
 
-/// Names that take no more than this are not counted.
+/// Names that take at most this many bytes are not counted.
 const UNCOUNTED_BYTES: u64 = 8 << 20;
 
-/// Bytes that a file takes, besides its path, which is there twice: in the list of files, and where
-/// they are read. Measured with a million files and paths of 37 bytes: 260 for records, 200 for
-/// lines.
+/// Bytes that a file takes, besides two copies of its path: one in the list of files, one where the
+/// files are read. Measured with a million files and paths of 37 bytes: 260 bytes for records, 200
+/// for lines.
 const FILE_BYTES: u64 = 224;
 
-/// Bytes for data that a budget must leave besides the names.
+/// Bytes for data that the names must leave in the budget.
 const DATA_BYTES_MIN: u64 = 2 << 20;
 
 /// Sizes of files, and the memory that their names take.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NamesMemory {
-    /// Size of each file, for planning.
+    /// The size of each file in bytes, for planning.
     pub(crate) file_bytes: Vec<u64>,
-    /// Requests to stores that listed them.
+    /// The number of requests to stores that listed the objects.
     pub(crate) lists: u64,
     bytes: u64,
 }
@@ -38,12 +37,12 @@ pub(crate) struct NamesMemory {
 pub(crate) struct TooManyNames {
     files: usize,
     pub(crate) budget_bytes: u64,
-    /// A budget that is enough for the names, and leaves the requested one for data.
+    /// A budget in bytes that has room for the names, and leaves the requested budget for data.
     pub(crate) needed_bytes: u64,
 }
 
 impl NamesMemory {
-    /// Adds a file.
+    /// Adds a file, given by the length of its path and its size.
     pub(crate) fn add(&mut self, path_bytes: usize, file_bytes: u64) {
         self.file_bytes.push(file_bytes);
         self.bytes += FILE_BYTES + 2 * path_bytes as u64;
@@ -54,16 +53,16 @@ impl NamesMemory {
         if self.bytes <= UNCOUNTED_BYTES { 0 } else { self.bytes.next_multiple_of(4096) }
     }
 
-    /// Whether a budget is large enough for the names and some data.
+    /// True if `budget_bytes` is enough for the names and some data.
     pub(crate) fn fits(&self, budget_bytes: u64) -> bool {
         let names_bytes = self.budget_bytes();
         names_bytes == 0 || names_bytes + DATA_BYTES_MIN <= budget_bytes
     }
 
-    /// Checks that a budget is large enough for the names and some data.
+    /// Checks that `budget_bytes` is enough for the names and some data.
     ///
     /// # Errors
-    /// Unless it is.
+    /// If the budget is too small.
     pub(crate) fn check(&self, budget_bytes: u64) -> Result<(), TooManyNames> {
         if self.fits(budget_bytes) {
             return Ok(());

@@ -1,7 +1,8 @@
-//! The objects that a URL stands for: all below it if it ends in a slash, or those that it matches.
+//! The objects that a URL stands for: all objects below it if it ends in a slash, or those that
+//! match it.
 //!
-//! Not files: the shell expands their patterns, and `tree` walks their directories. A URL of the
-//! web has no patterns: what follows its `?` is a query.
+//! For files, the shell expands patterns, and `tree` walks directories. A URL of the web has no
+//! patterns: a query follows its `?`.
 
 use super::names_memory::NamesMemory;
 use super::pattern::Pattern;
@@ -13,23 +14,23 @@ use std::path::{Path, PathBuf};
 use xsort_disk::{Disk, DisplayPath, ListedFile, is_url};
 use xsort_objects::Requests;
 
-/// What is wrong with a prefix.
+/// The problem with a prefix, for messages.
 const NO_OBJECT: &str = "there is no object below it";
 
 /// Objects that a URL stands for.
 #[derive(Debug)]
 pub(crate) struct Objects {
-    /// By their URLs, compared as bytes.
+    /// The objects, sorted by the bytes of their URLs.
     pub(crate) files: Vec<ListedFile>,
 }
 
-/// Whether a path is the URL of a store with a wildcard in it, or with one behind a backslash.
+/// True if a path is the URL of a store and contains a wildcard, escaped or not.
 pub(crate) fn is_pattern(path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
     is_url(path) && !bytes.starts_with(b"http") && bytes.iter().any(|byte| b"*?".contains(byte))
 }
 
-/// Has the disk ask about all URLs at once, which are then looked up one after the other.
+/// Has the disk look up all URLs concurrently, before they are asked for one after the other.
 pub(crate) fn announce<'p>(paths: impl Iterator<Item = &'p Path>, disk: &dyn Disk) {
     let names_one = |path: &&Path| {
         is_url(path) && !is_pattern(path) && !path.as_os_str().as_bytes().ends_with(b"/")
@@ -41,12 +42,12 @@ pub(crate) fn announce<'p>(paths: impl Iterator<Item = &'p Path>, disk: &dyn Dis
 }
 
 impl Objects {
-    /// All objects below a URL. If the budget has no memory for their names, they are counted, but
-    /// none is returned.
+    /// Lists all objects below a URL. If the budget has no memory for their names, they are only
+    /// counted, and none is returned.
     ///
     /// # Errors
-    /// If they can't be listed, if the output is one of them and isn't empty, if there are none
-    /// and must be some, or if the job is stopped.
+    /// If they can't be listed, if the output is one of them and isn't empty, if there are none and
+    /// `options` doesn't allow that, or if the job is stopped.
     pub(crate) fn below(
         url: &Path,
         options: TreeOptions<'_>,
@@ -62,17 +63,17 @@ impl Objects {
         if let Some(output) = output_url {
             objects.leave_out_output(output)?;
         }
-        // Where their names are too many, they are counted only.
+        // If their names are too many, the objects were only counted.
         match objects.files.is_empty() && names.fits(budget_bytes) && !allows_empty {
             true => Err(TreeError::Empty { path: url.to_owned(), reason: NO_OBJECT.to_owned() }),
             false => Ok(objects),
         }
     }
 
-    /// The objects that match a pattern.
+    /// Lists the objects that match a pattern.
     ///
     /// # Errors
-    /// As [`below`](Objects::below), and if there are none.
+    /// If they can't be listed, if none matches, or if the job is stopped.
     pub(crate) fn matching(
         pattern: &Path,
         budget_bytes: u64,
@@ -124,7 +125,7 @@ impl Objects {
         Ok(Objects { files })
     }
 
-    /// Leaves out the output if it is empty; one that isn't is an error.
+    /// Removes the output from the objects if it is empty; an output with content is an error.
     fn leave_out_output(&mut self, output: &Path) -> Result<(), TreeError> {
         let is_output = |file: &ListedFile| file.path.as_os_str() == output.as_os_str();
         if let Some(file) = self.files.iter().find(|file| is_output(file) && file.bytes > 0) {
@@ -134,7 +135,7 @@ impl Objects {
         Ok(())
     }
 
-    /// A line for the user, if there are none.
+    /// A notice for the user, if there are no objects.
     pub(crate) fn notice(&self, url: &Path) -> Option<String> {
         self.files.is_empty().then(|| format!("{}: {NO_OBJECT}", DisplayPath(url)))
     }
@@ -182,7 +183,7 @@ mod tests {
         // Without its slash, too: no object has that name.
         assert_eq!(files(&disk, &["s3://b/t"]).unwrap(), below);
         assert_eq!(files(&disk, &["s3://b/t.csv"]).unwrap(), ["s3://b/t.csv"]);
-        // What isn't there is found out by whoever reads it.
+        // A missing object is reported when it is read.
         assert_eq!(files(&disk, &["s3://b/none"]).unwrap(), ["s3://b/none"]);
         let error = files(&disk, &["s3://b/none/"]).unwrap_err().to_string();
         assert!(error.contains("s3://b/none/: there is no object below it"), "{error}");
@@ -202,7 +203,7 @@ mod tests {
         assert_eq!(files(&disk, &["s3://b/t/a\\*b", "s3://b/t.*"]).unwrap(), [NAMES[5], NAMES[3]]);
         let error = files(&disk, &["s3://b/t/*.tsv"]).unwrap_err();
         assert!(matches!(error, TreeError::NoMatch(_)), "{error}");
-        // On the web it is a query, and in the file system a name.
+        // On the web a `?` begins a query, and in the file system `*` is a character of a name.
         assert!(!is_pattern(Path::new("https://host/a.csv?b=*")));
         assert!(!is_pattern(Path::new("./s3://b/*")));
     }
@@ -241,7 +242,7 @@ mod tests {
         assert!(matches!(error, TreeError::Stopped), "{error}");
     }
 
-    /// Whatever file there is.
+    /// The disk refuses them even if local files exist.
     #[test]
     fn the_machines_disk_refuses_a_url() {
         let disk = LazyDisk::new(xsort_disk::DiskOptions::default());

@@ -1,7 +1,8 @@
-//! Patterns of object names: `*` stands for any text, `?` for one character, neither for a slash;
-//! behind a backslash both are themselves.
+//! Patterns of object names: `*` stands for any text and `?` for one character, both without
+//! slashes. After a backslash, each stands for itself.
 //!
-//! The shell does this for files. It knows no objects, and passes their patterns on.
+//! The shell expands patterns of files. It doesn't know objects, and passes their patterns
+//! unchanged.
 
 /// A pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,9 +12,9 @@ pub(crate) struct Pattern(Vec<Token>);
 enum Token {
     /// This character.
     One(char),
-    /// Any character but a slash.
+    /// Any character except a slash.
     Any,
-    /// Any number of these.
+    /// Any number of characters except slashes.
     Run,
 }
 
@@ -35,7 +36,7 @@ impl Pattern {
         Pattern(tokens)
     }
 
-    /// What comes before the first wildcard: all that matches begins so.
+    /// The text before the first wildcard, with which each match begins.
     pub(crate) fn prefix(&self) -> String {
         let literal = |token: &Token| match token {
             Token::One(character) => Some(*character),
@@ -44,14 +45,14 @@ impl Pattern {
         self.0.iter().map_while(literal).collect()
     }
 
-    /// Whether the whole text is one that it stands for.
+    /// True if the pattern matches the whole text.
     ///
-    /// What a run matches grows by a character at a time. Only the last run can still grow: what
-    /// is before it has matched.
+    /// The text that a run matches grows by one character at a time. Only the last run can still
+    /// grow: the tokens before it have matched.
     pub(crate) fn matches(&self, text: &str) -> bool {
         let text: Vec<char> = text.chars().collect();
         let (mut token, mut at) = (0, 0);
-        // Behind the last run, and where the text that it leaves begins.
+        // The token after the last run, and the place in the text at which it was tried.
         let mut retry: Option<(usize, usize)> = None;
         loop {
             match (self.0.get(token), text.get(at)) {
@@ -129,7 +130,7 @@ mod tests {
         }
     }
 
-    /// What the words above say, tried in every way.
+    /// The definition of a match, applied by trying all lengths of each run.
     fn plain(pattern: &[Token], text: &[char]) -> bool {
         let Some((token, rest)) = pattern.split_first() else { return text.is_empty() };
         match token {

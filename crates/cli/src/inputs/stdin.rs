@@ -12,23 +12,23 @@ use std::path::PathBuf;
 use xsort_disk::inherited;
 use xsort_extsort::{Error, Stream};
 
-/// Its name in messages.
+/// The name of standard input in messages.
 pub(crate) const NAME: &str = "standard input";
-/// The path under which the kernel lets it be opened again.
+/// The path by which the kernel lets standard input be opened again.
 const PATH: &str = "/dev/stdin";
 /// How often a wait checks whether the job should stop: 50 ms.
 const STOP_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// What standard input is.
+/// The kind of standard input.
 pub(crate) enum StandardInput {
-    /// A file that can be opened by this path, from which nothing was read yet.
+    /// A file that can be opened by this path, and of which nothing was read yet.
     File(PathBuf),
     /// Anything else.
     Stream(Box<dyn Read + Send>),
 }
 
 impl StandardInput {
-    /// Standard input, whose waits end when the job is stopped.
+    /// Opens standard input. Stopping the job ends its waits.
     ///
     /// # Errors
     /// If it is closed or a terminal.
@@ -51,9 +51,9 @@ impl StandardInput {
     }
 }
 
-/// Leaves standard input, a file, as if it had been read, for processes that share it.
+/// Moves the position of standard input, a file, to its end, for processes that share it.
 pub(crate) fn go_to_end() {
-    // A failure doesn't matter.
+    // A failure does no harm.
     let _ = seek(io::stdin(), SeekFrom::End(0));
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn replace_stdin(
     }
 }
 
-/// Where `-` is among the inputs.
+/// The index of `-` among the inputs.
 ///
 /// # Errors
 /// If it is there twice.
@@ -107,8 +107,8 @@ pub(crate) fn index_of_stdin(inputs: &[PathBuf]) -> Result<Option<usize>, Failur
     Ok(first)
 }
 
-/// Refuses standard input beside other files of a sequence: it is judged alone. And it can't be
-/// two.
+/// Refuses standard input next to other files of a sequence, because it can only be checked alone.
+/// Also refuses it if it is named twice.
 ///
 /// # Errors
 /// If `-` is there twice, or not alone in its sequence.
@@ -134,10 +134,10 @@ fn unreadable(reason: &str) -> Failure {
     Failure::Job(Error::Input { path: NAME.into(), reason: reason.into() })
 }
 
-/// Whether standard input is a file that can be opened again and from which nothing was read.
+/// True if standard input is a file that can be opened again and of which nothing was read.
 fn is_file_from_its_beginning() -> bool {
     let stdin = io::stdin();
-    // Files of /proc and the like hide their length: they are read as streams.
+    // Files of /proc and the like hide their length, so they are read as streams.
     let has_length = |bytes: i64| bytes > 0 || rustix::io::pread(&stdin, &mut [0; 1], 0) == Ok(0);
     let is_file = fstat(&stdin).is_ok_and(|stat| {
         FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && has_length(stat.st_size)
@@ -145,8 +145,7 @@ fn is_file_from_its_beginning() -> bool {
     is_file && seek(&stdin, SeekFrom::Current(0)) == Ok(0) && File::open(PATH).is_ok()
 }
 
-/// Standard input, on which a wait ends when the job is stopped. There is no buffer: blocks are
-/// large.
+/// Standard input. Stopping the job ends its waits. It has no buffer, because blocks are large.
 struct InterruptibleStdin {
     stdin: Stdin,
     stop: Stop,

@@ -1,11 +1,11 @@
 //! The regular files below one directory, in the order of their paths.
 //!
-//! The walk is `xsort du`'s, with all its threads. The files are sorted afterwards, so that the
-//! same tree always gives the same sequence of files: that of `find DIR -type f | LC_ALL=C sort`.
+//! The walk is that of `xsort du`, with all its threads. The files are sorted afterwards, so that a
+//! tree always yields the same sequence of files: that of `find DIR -type f | LC_ALL=C sort`.
 //! Memory grows with the names, up to the budget.
 //!
-//! Nothing is left out silently: what can't be listed is an error, and a notice counts what is no
-//! regular file.
+//! Nothing is left out silently: a directory that can't be listed is an error, and a notice counts
+//! what isn't a regular file.
 
 use super::names_memory::{NamesMemory, TooManyNames};
 use crate::exit::Failure;
@@ -23,9 +23,9 @@ use xsort_usage::{
     Detail, Follow, FoundFile, Identity, Kind, Links, Options, Visitor, WalkError, walk,
 };
 
-/// What is wrong with a pattern.
+/// The problem with a pattern, for messages.
 const NO_MATCH: &str = "no object has a name that it matches";
-/// What can be done about a directory or a prefix that has nothing below it.
+/// The advice for a directory or a prefix that has nothing below it.
 const IF_EMPTY: &str = "check its name, or give --allow-empty if nothing is meant";
 
 /// A file in a tree.
@@ -38,10 +38,10 @@ pub(crate) struct TreeFile {
     has_links: bool,
 }
 
-/// What is below a directory.
+/// The files below a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
-    /// By their paths, compared as bytes.
+    /// The files, sorted by the bytes of their paths.
     pub(crate) files: Vec<TreeFile>,
     skipped: SkippedFiles,
 }
@@ -49,21 +49,21 @@ pub(crate) struct Tree {
 /// Which files of a directory are taken.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TreeOptions<'o> {
-    /// Whether a file with hard links in the tree is taken under each name, not only under the
+    /// True if a file with hard links in the tree is taken under each name, false if only under the
     /// first.
     pub(crate) counts_links: bool,
-    /// The output, if it exists already: it must not be in a tree.
+    /// The output file, if it exists already: it must not be in a tree.
     pub(crate) output: Option<Identity>,
-    /// The same if it is at a URL, whether or not it exists.
+    /// The output's URL, whether or not it exists: it must not be below a prefix.
     pub(crate) output_url: Option<&'o Path>,
-    /// Memory for the names and the data of all inputs, in bytes.
+    /// Bytes of memory for the names and the data of all inputs.
     pub(crate) budget_bytes: u64,
-    /// Whether a directory or a prefix may have nothing below it.
+    /// True if a directory or a prefix may have nothing below it.
     pub(crate) allows_empty: bool,
 }
 
 impl<'o> TreeOptions<'o> {
-    /// All files, but for an output.
+    /// Options that take all files except the output.
     pub(crate) fn beside(output: &'o Path) -> TreeOptions<'o> {
         let (output, output_url) = match is_url(output) {
             true => (None, Some(output)),
@@ -76,26 +76,26 @@ impl<'o> TreeOptions<'o> {
 /// Why the files of a directory can't be taken.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TreeError {
-    /// Something in it can't be listed or statted.
+    /// An entry of the directory can't be listed or statted.
     #[error("{}: {source}", DisplayPath(path))]
     Unreadable { path: PathBuf, source: io::Error },
-    /// The output lies in it.
+    /// The output lies in the directory.
     #[error(
         "{} is the output, and holds data that would be sorted with the rest: \
          move it, or write elsewhere",
         DisplayPath(.0)
     )]
     IsOutput(PathBuf),
-    /// Its names take more memory than the budget has.
+    /// The names take more memory than the budget has.
     #[error(transparent)]
     TooManyNames(#[from] TooManyNames),
-    /// The disk doesn't say what is at a URL.
+    /// The disk failed to look up a URL.
     #[error(transparent)]
     Disk(#[from] xsort_disk::Error),
-    /// A URL with wildcards that is the pattern of no object.
+    /// No object matches a URL with wildcards.
     #[error("{}: {}", DisplayPath(.0), NO_MATCH)]
     NoMatch(PathBuf),
-    /// Nothing that is sorted lies below it.
+    /// No file or object that could be sorted lies below the path.
     #[error("{}: {reason}: {}", DisplayPath(path), IF_EMPTY)]
     Empty { path: PathBuf, reason: String },
     /// A signal stopped the job.
@@ -125,12 +125,12 @@ impl From<TreeError> for Failure {
     }
 }
 
-/// Files that were found and aren't sorted.
+/// Counts of files that were found but are not sorted.
 #[derive(Debug, Default)]
 struct SkippedFiles {
     links: usize,
     special: usize,
-    /// The first of them by its path.
+    /// The skipped file whose path comes first.
     example: Option<OsString>,
 }
 
@@ -141,7 +141,7 @@ impl Tree {
     ///
     /// # Errors
     /// If anything below can't be listed, if the output is one of the files and isn't empty, if
-    /// there is nothing and must be something, or if the job is stopped.
+    /// there are no files and `options` doesn't allow that, or if the job is stopped.
     pub(crate) fn below(
         directory: &Path,
         options: TreeOptions<'_>,
@@ -153,7 +153,7 @@ impl Tree {
         let collector = Collector { is_stopped, budget_bytes: options.budget_bytes, found };
         let walk_options = Options {
             follow: Follow::Arguments,
-            // Which of a file's names counts is decided below, by their order.
+            // `retain` below chooses one of a file's names, by their order.
             links: Links::Each,
             detail: Detail::Files,
             ..Options::default()
@@ -176,7 +176,7 @@ impl Tree {
         if let Some(output) = options.output {
             tree.leave_out_output(output)?;
         }
-        // Where their names are too many, they are counted only.
+        // If their names are too many, the files were only counted.
         let is_empty = tree.files.is_empty() && names.fits(options.budget_bytes);
         match is_empty && !options.allows_empty {
             true => Err(TreeError::Empty { path: directory.to_owned(), reason: tree.emptiness() }),
@@ -184,7 +184,7 @@ impl Tree {
         }
     }
 
-    /// Leaves out the output if it is empty; one that isn't is an error.
+    /// Removes the output from the files if it is empty; an output with content is an error.
     fn leave_out_output(&mut self, output: Identity) -> Result<(), TreeError> {
         if let Some(file) = self.files.iter().find(|file| file.identity == output && file.bytes > 0)
         {
@@ -202,7 +202,7 @@ impl Tree {
         }
     }
 
-    /// A line for the user, if files were skipped or there are none.
+    /// A notice for the user, if files were skipped or there are none.
     pub(crate) fn notice(&self, directory: &Path) -> Option<String> {
         let shown = DisplayPath(directory);
         let Some(skipped) = self.skipped.text() else {
@@ -213,7 +213,7 @@ impl Tree {
 }
 
 impl SkippedFiles {
-    /// How many of which kind there are, if there are any.
+    /// The number of skipped files of each kind, as text; `None` if there are none.
     fn text(&self) -> Option<String> {
         let SkippedFiles { links, special, example } = self;
         let example = DisplayPath(example.as_ref()?);
@@ -228,12 +228,12 @@ impl SkippedFiles {
     }
 }
 
-/// Which file it is.
+/// Identifies a file by device and inode.
 pub(crate) fn identity(metadata: &Metadata) -> Identity {
     Identity { device: metadata.dev(), inode: metadata.ino() }
 }
 
-/// Collects what a walk finds.
+/// Collects the files that a walk finds.
 struct Collector<S> {
     is_stopped: S,
     budget_bytes: u64,
@@ -244,7 +244,7 @@ struct Collector<S> {
 struct FoundFiles {
     tree: Tree,
     names: NamesMemory,
-    /// Of several errors the one whose path comes first.
+    /// The error whose path comes first, if there were several.
     error: Option<TreeError>,
 }
 
@@ -287,7 +287,7 @@ impl<S: Fn() -> bool + Sync> Visitor for Collector<S> {
 }
 
 impl FoundFiles {
-    /// Adds a file. Beyond the budget names are only counted, for the error message.
+    /// Adds a file. Beyond the budget, names are only counted, for the error message.
     fn add(&mut self, file: TreeFile, budget_bytes: u64) {
         self.names.add(file.path.len(), file.bytes);
         if self.names.fits(budget_bytes) {

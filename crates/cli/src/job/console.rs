@@ -1,4 +1,4 @@
-//! The observer of a pipeline: takes its progress and notices, and shows them on standard error and
+//! The observer of a pipeline: receives progress and notices, and shows them on standard error and
 //! in `xsort status`.
 
 use super::bar::Bar;
@@ -19,21 +19,21 @@ use xsort_extsort::{Gauges, Observer};
 
 const BAR_PERIOD: Duration = Duration::from_millis(100);
 const LINE_PERIOD: Duration = Duration::from_secs(1);
-/// A job that is shorter has no bar, which would only flicker.
+/// Shorter jobs have no bar, which would only flicker.
 const UNSEEN_SECONDS: f64 = 0.4;
 
 /// Observes one job.
 pub(crate) struct Console {
-    // Before the bar, which it draws.
+    // Declared before the bar, because the reporter draws it.
     reporter: Option<Reporter>,
     state: Arc<JobState>,
     stderr: Stderr,
     stop: Stop,
 }
 
-/// What the console has to know about a job.
+/// What the console needs to know about a job.
 pub(crate) struct ConsoleOptions<'a> {
-    /// Name of the command.
+    /// The name of the command.
     pub(crate) command: &'static str,
     pub(crate) style: ReportStyle,
     pub(crate) places: JobPlaces,
@@ -51,7 +51,7 @@ struct Stderr {
 }
 
 impl Stderr {
-    /// Prints a notice, unless only errors are wanted.
+    /// Prints a notice, except where the user wants errors only.
     fn print_notice(&self, line: &str) {
         if !self.quiet {
             self.print(&format!("note: {line}"));
@@ -85,7 +85,7 @@ impl Console {
             Thermostat::new(limit, gate, directories, print_notice, is_stopped)
         });
         if let Some(thermostat) = &mut thermostat {
-            // Before the first transfer.
+            // The drives may be too hot before the first transfer.
             thermostat.update(&state);
         }
         let publication: SharedPublication =
@@ -108,18 +108,18 @@ impl Console {
         Console { reporter, state, stderr, stop: is_stopped }
     }
 
-    /// Adds files that were counted.
+    /// Adds to the number of files counted.
     pub(crate) fn count_files(&self, files: u64) {
         self.state.count_files(files);
     }
 
-    /// Has `print` write to standard error, above the bar if there is one.
+    /// Calls `print`, which writes to standard error, above the bar if there is one.
     pub(crate) fn print_above_bar(&self, print: impl FnOnce()) {
         self.stderr.print_above_bar(print);
     }
 }
 
-/// How progress is drawn, and how often.
+/// The period of drawing, and the function that draws progress.
 type DrawFunction = (Duration, Box<dyn FnMut() + Send>);
 
 fn draw_function(

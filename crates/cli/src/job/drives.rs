@@ -6,14 +6,14 @@ use xsort_disk::public_path;
 use xsort_extsort::Reading;
 use xsort_status::DriveState;
 
-/// Where a job works, as its watchers see it.
+/// The places where a job works, as `xsort status` shows them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JobPlaces {
     /// Directories and what they are used for: "input", "scratch", "output".
     pub(crate) directories: Vec<(PathBuf, &'static str)>,
-    /// Directories in which hidden files may be left if the job is killed.
+    /// Directories in which a killed job may leave hidden files.
     pub(crate) hidden_file_directories: Vec<PathBuf>,
-    /// Bytes per second, read and written together, if these are limited.
+    /// The limit in bytes per second on reads and writes together; `None` if there is no limit.
     pub(crate) limit_bytes_per_second: Option<u64>,
 }
 
@@ -26,7 +26,7 @@ impl JobPlaces {
         }
     }
 
-    /// The directories, each once, and what is known about their drives.
+    /// The directories, each once, with their drives' temperatures where known.
     pub(super) fn drives(
         &self,
         working: &Path,

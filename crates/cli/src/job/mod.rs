@@ -1,4 +1,4 @@
-//! A running job: what it shows of itself, and what holds it back.
+//! A running job: what it shows, and what holds it back.
 //!
 //! ```text
 //!  pipeline --> Console (Observer) --> JobState <-- Reporter (a thread, ten times a second)
@@ -17,7 +17,7 @@
 //! | `publication` | the state as a snapshot in shared memory |
 //! | `stage_rates` | how many threads of each stage worked and waited over the last second |
 //! | `drives` | the directories that the job uses, with the temperatures of their drives |
-//! | `session` | a command at work: its job and its console, from begin to end |
+//! | `session` | a running command: its job and its console, from begin to end |
 //! | `sensors` | thermometers of drives, read once a second |
 //! | `thermostat` | pauses transfers while a drive is too hot |
 

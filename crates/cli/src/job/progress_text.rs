@@ -5,14 +5,14 @@ use super::state::{CurrentPhase, JobState};
 use crate::decimal::{Decimal, span};
 use xsort_status::Progress;
 
-/// One line about where a job is.
+/// One line on how far a job is.
 pub(super) fn position(state: &JobState) -> String {
     let (phase, progress) = state.progress();
     if phase.name.is_empty() { "it begins".into() } else { line(&phase, &progress, state.files()) }
 }
 
-/// A job as a bar. If the size of its phase is unknown there is no bar, but figures about what is
-/// done.
+/// The frame of the bar for a phase. If the size of the phase is unknown, the frame has no bar,
+/// only figures about what is done.
 pub(super) fn bar_frame(phase: &CurrentPhase, progress: &Progress, files: u64) -> BarFrame {
     let (name, done) = (phase.name.clone(), progress.phase_done_bytes);
     if phase.bytes == 0 {
@@ -35,7 +35,7 @@ fn line(phase: &CurrentPhase, progress: &Progress, files: u64) -> String {
     format!("{name}: {percent}% of {}, {rate_and_rest}", Decimal(*bytes as f64))
 }
 
-/// What is done of a phase whose size is unknown, and how fast; counted in files if there are any.
+/// The amount done in a phase of unknown size, and its rate; counted in files if there are any.
 fn done_and_rate(progress: &Progress, files: u64) -> String {
     let (done, seconds) = (progress.phase_done_bytes as f64, progress.phase_seconds.max(1e-3));
     match files {
@@ -44,7 +44,7 @@ fn done_and_rate(progress: &Progress, files: u64) -> String {
     }
 }
 
-/// How fast the phase is, and how long the whole job still takes, as `xsort status` says it.
+/// The rate of the phase, and the time left of the whole job, worded as in `xsort status`.
 fn rate_and_rest(progress: &Progress) -> String {
     let rate = progress.phase_done_bytes as f64 / progress.phase_seconds.max(1e-3);
     let left = match progress.seconds_left() {
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!((frame.share, &*frame.figures), (None, "500 files, 2.00 MB, 1000 files/s"));
     }
 
-    /// It was once the time left of the phase.
+    /// A regression test: the line once showed the time left of the phase.
     #[test]
     fn what_is_left_is_the_whole_jobs() {
         let state = JobState::new();

@@ -19,7 +19,7 @@ use xsort_status::{
     StatusDirectories, Upload,
 };
 
-/// Words of the command line that are published, and their bytes.
+/// The limit on published words of the command line; the next constant limits their bytes.
 const ARGUMENTS_MAX: usize = 64;
 const ARGUMENTS_BYTES_MAX: usize = 4096;
 
@@ -42,7 +42,7 @@ impl Publication {
         if is_off {
             return None;
         }
-        // The rest of the identity takes time, and is filled in when something is published.
+        // The rest of the identity takes time to find out. It is added at the first publication.
         let identity = Identity {
             command: command.into(),
             started_unix_seconds: unix_seconds(),
@@ -77,7 +77,7 @@ impl Publication {
         self.publisher.as_mut().expect("opened above").publish(&snapshot)
     }
 
-    /// Removes what was published: the job is over.
+    /// Removes the published status at the end of the job.
     pub(super) fn end(self) {
         if let Some(publisher) = self.publisher {
             publisher.end();
@@ -166,7 +166,7 @@ fn spilled(reading: xsort_extsort::Spilled) -> Spilled {
 
 fn upload(of: UploadUnderWay) -> Upload {
     let UploadUnderWay { object, upload, is_resumable } = of;
-    // Another process aborts it by this; a bucket's URL has no secrets.
+    // Another process needs this URL to abort the upload. A bucket's URL has no secrets.
     Upload { url: object.text(), upload, is_resumable }
 }
 
@@ -174,7 +174,7 @@ fn unix_seconds() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// Resident set size of this process.
+/// The resident set size of this process in bytes.
 fn resident_bytes() -> u64 {
     let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());

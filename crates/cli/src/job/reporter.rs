@@ -1,10 +1,10 @@
 //! The thread that draws, publishes and reads thermometers, ten times a second.
 //!
-//! The pipelines only add to counters. So nothing that this thread waits for holds them up: a
-//! terminal that is stopped (Ctrl-S), a slow disk under the status, any number of watchers.
+//! The pipelines only add to counters, so they never wait for this thread. A stopped terminal
+//! (Ctrl-S), a slow disk under the status and any number of watchers don't slow them down.
 //!
-//! A job that is over in a quarter of a second publishes nothing. From then on, signals that would
-//! end the process on the spot first have the published status removed.
+//! A job that ends within a quarter of a second publishes nothing. After that time, a signal that
+//! would end the process on the spot first has the published status removed.
 
 use super::publication::Publication;
 use super::state::JobState;
@@ -23,14 +23,14 @@ use xsort::machine::is_address_space_limited;
 
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Jobs that are shorter than this publish nothing.
+/// Shorter jobs publish nothing.
 const UNPUBLISHED: Duration = Duration::from_millis(250);
 
 /// The thread formats and copies a few KiB. The default of 2 MiB matters where address space is
 /// limited.
 const STACK_BYTES: usize = 256 << 10;
 
-/// The job's status; `None` once it was removed, at the job's end or before a signal's.
+/// The job's status. `None` once it was removed: at the end of the job, or before a signal ends it.
 pub(super) type SharedPublication = Arc<Mutex<Option<Publication>>>;
 
 /// Removes the job's status, if it was published.
@@ -40,8 +40,8 @@ pub(super) fn end_publication(publication: &SharedPublication) {
     }
 }
 
-/// The same for a process that ends at once: gives up where another thread, or this one, has the
-/// status for longer than `patience`.
+/// Removes the job's status in a process that ends at once. Gives up if a thread, perhaps this one,
+/// holds the status for longer than `patience`.
 pub(super) fn try_to_end_publication(publication: &SharedPublication, patience: Duration) {
     let publication = publication.try_lock_for(patience).and_then(|mut shared| shared.take());
     if let Some(publication) = publication {
@@ -49,21 +49,21 @@ pub(super) fn try_to_end_publication(publication: &SharedPublication, patience: 
     }
 }
 
-/// What the thread does.
+/// What the reporter thread does.
 pub(super) struct ReporterOptions {
     pub(super) state: Arc<JobState>,
-    /// Draws progress, and how often.
+    /// The period of drawing, and the function that draws progress.
     pub(super) draw: Option<(Duration, Box<dyn FnMut() + Send>)>,
-    /// Prints one line about where the job is.
+    /// Prints one line on how far the job is.
     pub(super) print_position: Box<dyn Fn() + Send>,
     pub(super) print_notice: Box<dyn Fn(&str) + Send>,
     pub(super) publication: SharedPublication,
     pub(super) thermostat: Option<Thermostat>,
-    /// Whether SIGINT and the like end the process on the spot, instead of setting a flag.
+    /// True if SIGINT, SIGTERM and SIGHUP end the process on the spot instead of setting a flag.
     pub(super) are_signals_fatal: bool,
 }
 
-/// The thread; it ends when this is dropped.
+/// The handle of the reporter thread, which ends when the handle is dropped.
 pub(super) struct Reporter {
     is_over: Arc<AtomicBool>,
     alarm: UnixStream,
@@ -72,7 +72,7 @@ pub(super) struct Reporter {
 
 impl Reporter {
     /// Starts the thread. `None` if the system refuses it, or if the address space is limited and
-    /// the thread has nothing to draw or to cool: then the job goes on without a status.
+    /// the thread has nothing to draw or to cool. Then the job runs without a status.
     pub(super) fn start(options: ReporterOptions) -> Option<Reporter> {
         let is_needed = options.draw.is_some() || options.thermostat.is_some();
         if !is_needed && is_address_space_limited() {
@@ -150,8 +150,8 @@ impl ReporterThread {
         if let Some(pipe) = self.fatal_pipe.take() {
             pipe.give_back();
         }
-        // Handlers write to the other end as long as the process lives. If this end were closed,
-        // each write would bring a SIGPIPE.
+        // Signal handlers write to the other end as long as the process lives. If this end were
+        // closed, each write would raise SIGPIPE.
         let _: RawFd = self.wake.into_raw_fd();
     }
 
@@ -166,7 +166,7 @@ impl ReporterThread {
     fn publish(&mut self, pause: Option<PauseState>) {
         let mut shared = self.options.publication.lock();
         let Some(publication) = &mut *shared else { return };
-        // Before there is anything that a signal would leave behind.
+        // Take over the signals before there is a status that they would leave in place.
         if self.fatal_pipe.is_none() {
             match take_over_signals(&self.alarm, self.options.are_signals_fatal) {
                 Ok(pipe) => self.fatal_pipe = Some(pipe),
@@ -186,7 +186,7 @@ impl ReporterThread {
         }
     }
 
-    /// If SIGPIPE came, ends the process as it would have.
+    /// Ends the process by SIGPIPE if that signal came, after cleaning up.
     fn die_of_fatal_pipe(&mut self) {
         if let Some(signal) = self.fatal_pipe.as_ref().and_then(FatalPipe::received) {
             end_publication(&self.options.publication);
@@ -195,8 +195,8 @@ impl ReporterThread {
     }
 }
 
-/// Has signals that end the process remove first what is published: SIGPIPE, and with `all` those
-/// that a [`Stop`](crate::signals::Stop) would obey.
+/// Has SIGPIPE remove the published status before it ends the process. With `all`, this also holds
+/// for the signals that a [`Stop`](crate::signals::Stop) would obey.
 fn take_over_signals(alarm: &UnixStream, all: bool) -> io::Result<FatalPipe> {
     if all {
         clean_up_when_killed()?;

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use xsort_status::{Sensor, Thermometer};
 
-/// How often thermometers are read. Drives take seconds to warm up, and some take milliseconds to
-/// answer.
+/// How often thermometers are read. Drives take seconds to warm up, and some thermometers take
+/// milliseconds to answer.
 pub(super) const SENSOR_PERIOD: Duration = Duration::from_secs(1);
 
-/// Where the kernel shows its devices; tests choose another tree.
+/// The directory where the kernel shows its devices. Tests set another one.
 fn sysfs() -> PathBuf {
     std::env::var_os("XSORT_SYSFS").unwrap_or_else(|| "/sys".into()).into()
 }
 
-/// Sensors by directory. Each is searched for once, and read once a second.
+/// Sensors by directory. Each directory is looked up once, and its sensor read once a second.
 #[derive(Default)]
 pub(super) struct Sensors {
     /// `None` for a directory whose drive has no thermometer.
@@ -27,8 +27,8 @@ struct CachedSensor {
 }
 
 impl Sensors {
-    /// The drive that holds `path`, and its temperature a second ago or less; `None` if it has no
-    /// thermometer.
+    /// The drive that holds `path`, and its temperature of at most a second ago. `None` if the
+    /// drive has no thermometer.
     pub(super) fn read(&mut self, path: &Path) -> Option<(String, Option<f64>)> {
         let index = match self.by_directory.iter().position(|(directory, _)| directory == path) {
             Some(index) => index,

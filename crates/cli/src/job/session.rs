@@ -1,4 +1,4 @@
-//! A command at work: its job, and the console that shows it.
+//! A running command: its job, and the console that shows it.
 //!
 //! ```text
 //! begin --> files, inputs --> (a builder of the library runs) --> end --> ResultPrinter
@@ -24,32 +24,32 @@ use xsort_disk::{Gate, Operation, is_url};
 use xsort_extsort::Observer;
 use xsort_extsort::variable::{Content, LinesInput};
 
-/// What a command is given by its arguments, besides what it does.
+/// The arguments of a command that all commands share.
 #[derive(Clone, Copy)]
 pub(crate) struct SessionOptions<'g> {
-    /// Its name.
+    /// The name of the command.
     pub(crate) command: &'static str,
     pub(crate) resources: &'g Resources,
     pub(crate) report: &'g Report,
-    /// Names that are read.
+    /// The names of inputs.
     pub(crate) read: [&'g [PathBuf]; 2],
     /// Directories for scratch.
     pub(crate) scratch: &'g [PathBuf],
     pub(crate) output: Option<&'g Path>,
-    /// Whether the output must not replace anything.
+    /// True if the output must not replace a file or object.
     pub(crate) no_clobber: bool,
-    /// Cache per thread, instead of what the processor has.
+    /// Bytes of cache per thread; `None` for what the processor has.
     pub(crate) cache_bytes: Option<u64>,
     /// Bytes of the output, if it is read soon.
     pub(crate) read_soon_bytes: Option<u64>,
-    /// How long a server that doesn't answer is asked again, instead of a store's time.
+    /// How long to retry a server that doesn't answer; `None` for the store's own time.
     pub(crate) patience: Option<Duration>,
-    /// What stops it.
+    /// The flag that stops the command.
     pub(crate) stop: &'g Stop,
 }
 
 impl<'g> SessionOptions<'g> {
-    /// A command that reads and writes nothing yet.
+    /// The arguments of a command that reads and writes nothing; the caller sets the other fields.
     pub(crate) fn new(
         command: &'static str,
         resources: &'g Resources,
@@ -71,10 +71,10 @@ impl<'g> SessionOptions<'g> {
         }
     }
 
-    /// Its job, whose transfers pass `gate`.
+    /// Creates the job. Its transfers pass `gate`.
     ///
     /// # Errors
-    /// As [`xsort::Resources::job`].
+    /// See [`xsort::Resources::job`].
     pub(crate) fn job(&self, gate: Option<Arc<Gate>>) -> Result<Job, Failure> {
         let Resources { memory, threads, io, bandwidth_limit, objects, .. } = *self.resources;
         let resources = xsort::Resources {
@@ -93,7 +93,7 @@ impl<'g> SessionOptions<'g> {
         Ok(resources.job(self.read.concat(), self.output)?)
     }
 
-    /// Where it works; URLs have no directories.
+    /// The directories that the command uses. URLs have none.
     fn places(&self, limit_bytes_per_second: Option<u64>) -> JobPlaces {
         let outputs = self.output.map(output_directories).unwrap_or_default();
         let scratch = self.scratch.iter().map(|path| (path.clone(), "scratch"));
@@ -108,21 +108,21 @@ impl<'g> SessionOptions<'g> {
     }
 }
 
-/// A command at work.
+/// A running command.
 pub(crate) struct Session<'g> {
     pub(crate) job: Job,
     pub(crate) console: Console,
-    /// Names of inputs, and what is known of them.
+    /// The names of inputs, and the memory that they take.
     pub(crate) names: NamesMemory,
     pub(crate) style: ReportStyle,
     options: SessionOptions<'g>,
 }
 
 impl<'g> Session<'g> {
-    /// Begins the job, and shows and publishes it.
+    /// Begins the job, shows it and publishes its status.
     ///
     /// # Errors
-    /// As [`SessionOptions::job`].
+    /// See [`SessionOptions::job`].
     pub(crate) fn begin(options: SessionOptions<'g>) -> Result<Session<'g>, Failure> {
         let style = ReportStyle::decide(options.report);
         let limit = options.resources.temperature_limit;
@@ -139,10 +139,10 @@ impl<'g> Session<'g> {
         Ok(Session { job, console, names: NamesMemory::default(), style, options })
     }
 
-    /// The files that these names stand for. The names of many are a share of the memory.
+    /// The files that `paths` stand for. Memory for many names is taken from the budget.
     ///
     /// # Errors
-    /// As [`expand`].
+    /// See [`expand`].
     pub(crate) fn files(
         &mut self,
         paths: &[PathBuf],
@@ -154,10 +154,10 @@ impl<'g> Session<'g> {
         Ok(self.take(expanded))
     }
 
-    /// The files that one name stands for, and whether they are all that is below it.
+    /// The files that `path` stands for, and whether they are all files below it.
     ///
     /// # Errors
-    /// As [`files`](Session::files).
+    /// See [`files`](Session::files).
     pub(crate) fn expand_one(
         &mut self,
         path: &Path,
@@ -169,16 +169,16 @@ impl<'g> Session<'g> {
         Ok(one)
     }
 
-    /// What was found, whose names are a share of the memory.
+    /// Prints the notices of an expansion, reserves memory for the names, and returns the files.
     pub(crate) fn take(&mut self, expanded: ExpandedInputs) -> Vec<PathBuf> {
         expanded.notices.iter().for_each(|line| self.console.notice(line));
         self.job.reserve("names of inputs", self.names.budget_bytes());
         expanded.files
     }
 
-    /// The inputs at these paths, none of which is a directory, for a job that reads each as a
-    /// stream; `-` is standard input, `at` makes that of a file, and URLs are the disk's. What
-    /// isn't there is an error now, all else when it is read.
+    /// Opens the inputs of a job that reads each as a stream. No path may be a directory. `-` is
+    /// standard input, `at` opens a file, and the disk opens a URL. A missing input is an error
+    /// now; other errors appear when the input is read.
     pub(crate) fn inputs(
         &self,
         paths: &[PathBuf],
@@ -209,15 +209,16 @@ impl<'g> Session<'g> {
         })
     }
 
-    /// Standard input, whose waits end when the command is stopped.
+    /// Opens standard input. Stopping the command ends its waits.
     ///
     /// # Errors
-    /// As [`StandardInput::open`].
+    /// See [`StandardInput::open`].
     pub(crate) fn standard_input(&self) -> Result<StandardInput, Failure> {
         StandardInput::open(self.options.stop)
     }
 
-    /// Ends a step of a sort in parts, whose output is no data: its result goes to standard output.
+    /// Ends a step of a sort in parts. Its output is no data, so the result goes to standard
+    /// output.
     pub(crate) fn end_step(self) -> ResultPrinter {
         let style = self.style;
         self.end();
@@ -236,8 +237,8 @@ impl<'g> Session<'g> {
         self.options.command
     }
 
-    /// Ends the job: what its disk has to say is said, and nothing is drawn any more. The result is
-    /// printed after that.
+    /// Ends the job: prints the notices of its disk, and stops drawing. The caller prints the
+    /// result after that.
     pub(crate) fn end(self) -> ResultPrinter {
         self.job.disk.notices().iter().for_each(|line| self.console.notice(line));
         match self.options.output {

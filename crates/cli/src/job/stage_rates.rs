@@ -4,18 +4,18 @@ use std::collections::VecDeque;
 use xsort_extsort::Stage as StageTimes;
 use xsort_status::{Stage, Wait};
 
-/// Readings that the averages are made of: those of the last second.
+/// The number of readings to average: those of the last second.
 const READINGS: usize = 11;
 
 /// The stage times of the last second.
 #[derive(Default)]
 pub(super) struct StageRates {
-    /// Seconds since the job began, and the stage times then.
+    /// For each reading, the seconds since the job began and the stage times.
     readings: VecDeque<(f64, Vec<StageTimes>)>,
 }
 
 impl StageRates {
-    /// Adds a reading. Returns the stages with their averages; none after the first reading.
+    /// Adds a reading. Returns the stages with their averages; empty after the first reading.
     pub(super) fn add(&mut self, seconds: f64, stages: &[StageTimes]) -> Vec<Stage> {
         if self.readings.len() == READINGS {
             self.readings.pop_front();

@@ -1,4 +1,4 @@
-//! What is known about a running job: a few figures that pipelines update without ever waiting.
+//! The state of a running job: a few figures that pipelines update without ever waiting.
 
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -6,15 +6,15 @@ use std::time::Instant;
 use xsort_extsort::{Gauges, Reading};
 use xsort_status::Progress;
 
-/// Notices that are kept, the last ones.
+/// The number of notices kept, the latest ones.
 const NOTICES_MAX: usize = 8;
 
 /// The state of one job.
 #[derive(Debug)]
 pub(crate) struct JobState {
-    /// Bytes of this phase that are done.
+    /// Bytes of the current phase that are done.
     done: AtomicU64,
-    /// Files that were counted, if the job deals with files.
+    /// Files counted, if the job deals with files.
     files: AtomicU64,
     changing: Mutex<ChangingState>,
     began: Instant,
@@ -35,7 +35,7 @@ pub(crate) struct CurrentPhase {
     pub(crate) name: String,
     /// Number of the phase, from 1 on; 0 before the first.
     pub(crate) number: u64,
-    /// Bytes it deals with; 0 if unknown.
+    /// The size of the phase in bytes; 0 if unknown.
     pub(crate) bytes: u64,
     pub(crate) began: Instant,
     /// Bytes of all earlier phases.
@@ -77,7 +77,7 @@ impl JobState {
         self.files.fetch_add(files, Relaxed);
     }
 
-    /// Files that were counted.
+    /// The number of files counted.
     pub(crate) fn files(&self) -> u64 {
         self.files.load(Relaxed)
     }
@@ -108,7 +108,7 @@ impl JobState {
         self.changing.lock().phase.clone()
     }
 
-    /// The phase, and the progress at the same moment.
+    /// The current phase, and the progress at the same moment.
     pub(crate) fn progress(&self) -> (CurrentPhase, Progress) {
         let state = self.changing.lock();
         let (phase, done) = (state.phase.clone(), self.done.load(Relaxed));
@@ -116,7 +116,7 @@ impl JobState {
         let progress = Progress {
             done_bytes: phase.earlier_bytes + done,
             phase_done_bytes: done,
-            // A job that announces its phases and gives this one no size knows that it is short.
+            // A job that announces its phases, and this one without a size, knows that it is short.
             phase_bytes: (phase.bytes > 0 || state.to_come.is_some()).then_some(phase.bytes),
             // A job of one phase announces none.
             to_come_bytes: Some(state.to_come.as_ref().map_or(0, to_come)),
@@ -126,7 +126,7 @@ impl JobState {
         (phase, progress)
     }
 
-    /// Figures from inside the pipeline, if it has any.
+    /// Figures from inside the pipeline, if it provides any.
     pub(crate) fn read_gauges(&self) -> Option<Reading> {
         let gauges = self.changing.lock().gauges.clone();
         gauges.map(|gauges| gauges.read())

@@ -1,5 +1,5 @@
-//! Pauses transfers while a drive is too hot: above the limit nothing new is read or written until
-//! all drives are some degrees below it.
+//! Pauses transfers while a drive is too hot. Above the limit no transfer starts until all drives
+//! are some degrees below it.
 
 use super::sensors::{SENSOR_PERIOD, Sensors};
 use super::state::JobState;
@@ -9,8 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use xsort_disk::Gate;
 
-/// Degrees below the limit at which transfers go on. With fewer they would pause and go on all the
-/// time.
+/// Degrees below the limit at which transfers resume. A smaller gap would cause constant pauses.
 const COOL_DEGREES: f64 = 5.0;
 
 /// Whether transfers pause, and the limits in degrees Celsius.
@@ -34,7 +33,8 @@ pub(super) struct Thermostat {
 }
 
 impl Thermostat {
-    /// A thermostat for the drives of some directories. A job that `is_stopped` isn't held up.
+    /// A thermostat for the drives of `directories`. It doesn't pause a job for which `is_stopped`
+    /// returns true.
     pub(super) fn new(
         limit: f64,
         gate: Arc<Gate>,
@@ -54,7 +54,7 @@ impl Thermostat {
         }
     }
 
-    /// Reads the thermometers if it is time, and closes or opens the gate.
+    /// Reads the thermometers if a period has passed, and closes or opens the gate.
     pub(super) fn update(&mut self, state: &JobState) -> PauseState {
         let is_stopped = (self.is_stopped)();
         if self.is_closed && is_stopped {
@@ -79,7 +79,7 @@ impl Thermostat {
                 let line = "no drive of this job shows its temperature: the limit has no effect";
                 self.notify(state, line);
             }
-            // A thermometer that stopped answering must not hold up the job for good.
+            // A thermometer that no longer answers must not hold up the job forever.
             if mem::take(&mut self.is_closed) {
                 self.gate.open();
             }
@@ -101,7 +101,7 @@ impl Thermostat {
         }
     }
 
-    /// The hottest drive and its temperature.
+    /// The hottest drive and its temperature in degrees Celsius.
     fn hottest(&mut self) -> Option<(String, f64)> {
         let Thermostat { sensors, directories, .. } = self;
         let read = |path: &PathBuf| {

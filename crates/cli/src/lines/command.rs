@@ -1,4 +1,4 @@
-//! A command that was understood, and what can be refused or said before anything is read.
+//! A parsed command, and what can be refused or printed before anything is read.
 
 use super::failure::Failure;
 use super::{names, resources};
@@ -13,9 +13,9 @@ use xsort_gnu::sort::{Check, Command, Environment, OutputCompression};
 use xsort_gnu::{Locale, When};
 use xsort_usage::Identity;
 
-/// A command that was understood.
+/// A parsed command.
 pub(super) struct LinesCommand<'a> {
-    /// The name by which the program speaks.
+    /// The program's name in messages.
     pub(super) program: &'a str,
     pub(super) command: Command,
     pub(super) environment: Environment,
@@ -24,20 +24,20 @@ pub(super) struct LinesCommand<'a> {
 
 impl LinesCommand<'_> {
     /// Takes `-o -` for standard output as the other commands do, except if the program is called
-    /// `sort`: to GNU sort it is a file of this name.
+    /// `sort`: to GNU sort, `-` is a file name.
     pub(super) fn name_outputs_as_other_commands(&mut self) {
         if !is_called_as_gnu(self.program) {
             self.command.output.take_if(|name| name == "-");
         }
     }
 
-    /// Whether a name is a URL: none is to GNU sort.
+    /// True if a name is a URL. GNU sort knows no URLs.
     pub(super) fn is_url(&self, name: &OsStr) -> bool {
         is_url(Path::new(name)) && !is_called_as_gnu(self.program)
     }
 
-    /// Refuses an output whose name stands for a compression that isn't written here: it would
-    /// hold plain text, which nobody expects in it.
+    /// Refuses an output whose name ends like that of a compression which xsort can't write.
+    /// Without the refusal it would hold plain text, contrary to its name.
     pub(super) fn refuse_foreign_compression(&self) -> Result<(), Failure> {
         let Command { extras, output, .. } = &self.command;
         if is_called_as_gnu(self.program) || extras.compress_output.is_some() {
@@ -54,7 +54,7 @@ impl LinesCommand<'_> {
         Err(Failure::Message([&names::shown(name)[..], reason.as_bytes()].concat()))
     }
 
-    /// Refuses options that the command can make no use of.
+    /// Refuses options that have no effect on the command.
     pub(super) fn refuse_useless_options(&self) -> Result<(), Failure> {
         let Command { extras, check, merge, .. } = &self.command;
         let for_sorts_only = [("--check-output", extras.check_output)];
@@ -93,12 +93,12 @@ impl LinesCommand<'_> {
         refused.map_or(Ok(()), Err)
     }
 
-    /// Whether inputs that are compressed are decompressed.
+    /// True if compressed inputs are decompressed.
     pub(super) fn decompresses(&self) -> bool {
         self.command.extras.decompress.unwrap_or_else(|| !is_called_as_gnu(self.program))
     }
 
-    /// How the output is compressed, if it is.
+    /// The compression of the output, if any.
     pub(super) fn output_codec(&self) -> Option<OutputCodec> {
         match (self.command.extras.compress_output, &self.command.output) {
             (Some(OutputCompression::Off), _) => None,
@@ -112,7 +112,8 @@ impl LinesCommand<'_> {
         }
     }
 
-    /// How directories are read, if they are. `identify` says which file the output is now.
+    /// How to read directories; `None` without `--recursive`. `identify` returns the file that is
+    /// the output now.
     pub(super) fn rules(
         &self,
         identify: impl Fn(Option<&OsStr>) -> Option<Identity>,
@@ -128,8 +129,8 @@ impl LinesCommand<'_> {
         })
     }
 
-    /// Prints the warnings of `--debug`. `has_locale`: the locale is the one that the environment
-    /// asks for.
+    /// Prints the warnings of `--debug`. `has_locale` is true if the locale is the one that the
+    /// environment names.
     pub(super) fn warn(&self, has_locale: bool) {
         let no_locale = (!has_locale).then(|| b"failed to set locale".to_vec());
         let warnings = xsort_gnu::sort::warnings(&self.command, &self.locale);

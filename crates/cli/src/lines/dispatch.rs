@@ -1,4 +1,4 @@
-//! What a command does: a sort, a merge or a check, by the fastest form of its order.
+//! Runs a sort, a merge or a check, with the fastest kernels for its order.
 
 use super::check::check;
 use super::command::LinesCommand;
@@ -16,8 +16,7 @@ use xsort::kernels_for;
 use xsort_extsort::variable::{ByBytes, LineKernels};
 use xsort_gnu::sort::Order;
 
-/// Does what the command says. `has_locale`: the locale is the one that the environment asks
-/// for.
+/// Runs the command. `has_locale` is true if the locale is the one that the environment names.
 pub(super) fn run(lines: &LinesCommand<'_>, has_locale: bool) -> Result<(), Failure> {
     lines.refuse_useless_options()?;
     lines.refuse_foreign_compression()?;
@@ -33,7 +32,7 @@ pub(super) fn run(lines: &LinesCommand<'_>, has_locale: bool) -> Result<(), Fail
     let seed = resources::seed(&lines.command)?;
     let order = Order::new(&lines.command, &lines.locale, seed);
     let task = LinesTask { lines, order: &order, files, limits: &limits, disk: &disk };
-    // What is shuffled is sorted by the bytes of random keys.
+    // A shuffle sorts by the bytes of random keys.
     let shuffles = lines.command.extras.shuffles;
     let done = if shuffles { task.run(&ByBytes) } else { task.run(&*kernels_for(&order)) };
     if !lines.command.extras.quiet {
@@ -43,7 +42,7 @@ pub(super) fn run(lines: &LinesCommand<'_>, has_locale: bool) -> Result<(), Fail
     done
 }
 
-/// The command, and what it does it with.
+/// The command, with its order, files, limits and disk.
 struct LinesTask<'a> {
     lines: &'a LinesCommand<'a>,
     order: &'a Order,
@@ -53,7 +52,7 @@ struct LinesTask<'a> {
 }
 
 impl LinesTask<'_> {
-    /// Checks, plans, sorts or merges by these kernels of the order.
+    /// Checks, plans, sorts or merges with the kernels `by` of the order.
     fn run(self, by: &dyn LineKernels) -> Result<(), Failure> {
         let LinesTask { lines, order, files, limits, disk } = self;
         if let Some(kind) = lines.command.check {

@@ -1,4 +1,4 @@
-//! `--dry-run`: what a sort of lines would do. Nothing is read or written.
+//! `--dry-run`: prints what a sort of lines would do. Nothing is read or written.
 
 use super::command::LinesCommand;
 use super::failure::Failure;
@@ -12,7 +12,7 @@ use xsort_disk::public_text;
 use xsort_extsort::LinesOptions;
 use xsort_extsort::variable::{LineKernels, dry_run_lines};
 
-/// Prints what would be done.
+/// Prints the plan of a sort or merge.
 pub(super) fn print_dry_run(
     lines: &LinesCommand<'_>,
     by: &dyn LineKernels,

@@ -1,4 +1,4 @@
-//! What goes to standard error, and the status: GNU sort's own words where it has some.
+//! Messages on standard error and exit statuses, in GNU sort's own words where it has some.
 
 use super::names;
 use super::not_opened::opening_error;
@@ -16,32 +16,33 @@ pub(super) const TROUBLE: u8 = 2;
 /// Why there is no result.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The command line.
+    /// The command line was refused.
     Refused(Refusal),
     /// A message without the program's name.
     Message(Vec<u8>),
-    /// The output: said of it, and then again by whoever closes it at the end.
+    /// A write to the output failed. GNU sort prints this message, then `write error` when it
+    /// closes the output.
     Unwritten(Vec<u8>),
-    /// A failure, and what may have been meant.
+    /// A failure, and a hint at what to do.
     Hinted(Box<Failure>, String),
-    /// A check found lines out of order: everything that is to be said of it.
+    /// A check found lines out of order. The text is the whole message.
     Disorder(Vec<u8>),
 }
 
 impl Failure {
-    /// `what: the system's reason`.
+    /// Formats `what: the system's reason`.
     pub(super) fn said(what: &str, error: &io::Error) -> Failure {
         Failure::Message(format!("{what}: {}", reason(error)).into())
     }
 
-    /// `what: file: the system's reason`.
+    /// Formats `what: file: the system's reason`.
     pub(super) fn of_file(what: &str, file: &OsStr, error: &io::Error) -> Failure {
         let reason = reason(error);
         let parts = [what.as_bytes(), b": ", &names::shown(file), b": ", reason.as_bytes()];
         Failure::Message(parts.concat())
     }
 
-    /// The same of the output.
+    /// Formats the message of a failed write to the output: `what: file: the system's reason`.
     pub(super) fn unwritten(what: &str, file: &OsStr, error: &io::Error) -> Failure {
         match Failure::of_file(what, file, error) {
             Failure::Message(text) => Failure::Unwritten(text),
@@ -49,7 +50,7 @@ impl Failure {
         }
     }
 
-    /// The failure of a write, with what to do if a file would have become larger than is allowed.
+    /// Adds a hint to the failure of a write if the file would have exceeded the size limit.
     pub(super) fn with_limit_hint(self, error: &io::Error) -> Failure {
         if error.raw_os_error() != Some(Errno::FBIG.raw_os_error()) {
             return self;
@@ -59,7 +60,7 @@ impl Failure {
         Failure::Hinted(Box::new(self), hint.to_owned())
     }
 
-    /// What goes to standard error.
+    /// The text for standard error.
     pub(super) fn into_text(self, program: &str) -> Vec<u8> {
         match self {
             Failure::Refused(refusal) => match String::from_utf8(refusal.message(program)) {
@@ -76,7 +77,7 @@ impl Failure {
         }
     }
 
-    /// What may have been meant. GNU sort doesn't say it: it is no part of the text.
+    /// A hint at what to do. GNU sort prints none, so it is not part of the text.
     pub(super) fn hint(&self) -> Option<&str> {
         match self {
             Failure::Refused(refusal) => refusal.hint(),
@@ -95,7 +96,7 @@ impl Failure {
     }
 }
 
-/// An input that can't be opened or read.
+/// The failure of an input that can't be opened or read.
 pub(super) fn of_read(file: &OsStr, error: &io::Error) -> Failure {
     let packing = error.get_ref().and_then(|inner| inner.downcast_ref::<PackingError>());
     if let Some(packing) = packing {
@@ -112,30 +113,30 @@ pub(super) fn of_read(file: &OsStr, error: &io::Error) -> Failure {
     }
 }
 
-/// What the disk says of a URL, which GNU sort has no words for.
+/// The failure of a transfer at a URL, in the disk's words. GNU sort has no message for it.
 pub(super) fn of_disk(error: &xsort_disk::Error) -> Failure {
     Failure::Message(error.to_string().into())
 }
 
-/// The engine's error of an output at a URL.
+/// The failure of an output at a URL, in the engine's words.
 pub(super) fn of_engine(error: &xsort_extsort::Error) -> Failure {
     Failure::Message(error.to_string().into())
 }
 
-/// More names than the budget allows.
+/// The failure of a sort with more names than the budget allows.
 pub(super) fn of_names(refusal: TooManyNames) -> Failure {
     let enough = refusal.needed_bytes.div_ceil(1 << 20);
     Failure::Message(format!("{refusal} (-S {enough}M)").into())
 }
 
-/// A directory in which scratch can't be made.
+/// The failure of a directory in which scratch can't be created.
 pub(super) fn of_scratch(directory: &OsStr, error: &io::Error) -> Failure {
     let (quoted, reason) = (names::quoted(directory), reason(error));
     let parts = [b"cannot create temporary file in ", &quoted[..], b": ", reason.as_bytes()];
     Failure::Message(parts.concat())
 }
 
-/// The system's reason without its number.
+/// The system's reason, without the error number.
 pub(super) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()

@@ -1,10 +1,10 @@
-//! What becomes of sorted lines on their way out.
+//! Filters for sorted lines on their way to the output.
 
 use std::io::{self, Write};
 use xsort_gnu::Locale;
 use xsort_gnu::sort::{Order, Scratch, annotate};
 
-/// Lets the first lines pass and drops the others.
+/// Passes the first lines and drops the others.
 pub(super) struct Top<W> {
     to: W,
     lines_left: u64,
@@ -34,14 +34,14 @@ impl<W: Write> Write for Top<W> {
     }
 }
 
-/// Shows under each line what of it was compared (`--debug`).
+/// Prints below each line which of its bytes were compared (`--debug`).
 pub(super) struct Marks<'a, W> {
     to: W,
     order: &'a Order,
     locale: &'a Locale,
     terminator: u8,
     scratch: Scratch,
-    /// The beginning of a line whose end is still to come.
+    /// The beginning of a line whose end has not come yet.
     begun: Vec<u8>,
 }
 

@@ -1,5 +1,4 @@
-//! What may have been meant by a command that fails: letters that mean something else in the other
-//! commands.
+//! Hints for commands that fail because an option means something else in the other commands.
 
 use super::failure::Failure;
 use std::ffi::{OsStr, OsString};
@@ -9,7 +8,7 @@ use xsort::size::Memory;
 use xsort_disk::is_url;
 use xsort_gnu::sort::Command;
 
-/// The failure, with a hint if there is one.
+/// Adds a hint to the failure, if there is one for this command.
 pub(super) fn add(failure: Failure, command: &Command) -> Failure {
     match hint(command) {
         Some(hint) => Failure::Hinted(Box::new(failure), hint),
@@ -21,7 +20,7 @@ fn hint(command: &Command) -> Option<String> {
     missing_size(command).or_else(|| unread_directory(command))
 }
 
-/// A directory among the files, which GNU sort can't read.
+/// The hint for a directory among the files, which GNU sort can't read.
 fn unread_directory(command: &Command) -> Option<String> {
     let is_directory = |name: &OsString| match is_url(Path::new(name)) {
         true => name.as_bytes().ends_with(b"/"),
@@ -32,7 +31,7 @@ fn unread_directory(command: &Command) -> Option<String> {
         .then(|| "--recursive reads all files below a directory".to_owned())
 }
 
-/// `-m 1G` as for the other commands: `1G` isn't there.
+/// The hint for `-m 1G`, written as for the other commands, if there is no file `1G`.
 fn missing_size(command: &Command) -> Option<String> {
     let is_missing_size = |name: &&OsString| is_size(name) && !Path::new(name).exists();
     let size = command.files.iter().find(is_missing_size).filter(|_| command.merge)?;
@@ -40,7 +39,7 @@ fn missing_size(command: &Command) -> Option<String> {
     Some(format!("-m merges, as in GNU sort; for the memory say --memory {size} or -S {size}"))
 }
 
-/// Whether it is an amount of memory with a unit.
+/// True if the name is an amount of memory with a unit.
 fn is_size(name: &OsStr) -> bool {
     let text = name.to_str().filter(|text| !text.ends_with(|last: char| last.is_ascii_digit()));
     text.is_some_and(|text| text.parse::<Memory>().is_ok())

@@ -1,4 +1,4 @@
-//! A file that is rewritten in place: the one way out where a new file can't take its place.
+//! Rewrites a file in place, for outputs that a new file can't replace.
 //!
 //! ```text
 //!  old content --> copied to a file without a name --> the copy gets a hidden name
@@ -6,13 +6,13 @@
 //!                                           \--(an error)--> copied back
 //! ```
 //!
-//! Where no copy can be kept, nothing is written. A file that was empty needs no copy: an error
-//! leaves it empty. GNU sort has no such copy, so a command that was called by its name makes none.
-//! While the file is rewritten, a first signal doesn't end the process. What is left is SIGKILL and
-//! power: then the copy stays, under a name that was printed.
+//! If no copy can be kept, nothing is written. A file that was empty needs no copy: an error leaves
+//! it empty. GNU sort keeps no copy, so a command that was called by its name keeps none. While the
+//! file is rewritten, a first signal doesn't end the process. Only SIGKILL and a power failure do:
+//! then the copy stays, under a name that was printed.
 //!
-//! The file and its copy are read and written by their descriptors. Another process may rename
-//! either meanwhile.
+//! The file and its copy are read and written by their descriptors, because another process may
+//! rename either meanwhile.
 
 use super::failure::Failure;
 use super::names;
@@ -30,17 +30,18 @@ use std::sync::Arc;
 use xsort::Limited;
 use xsort_disk::{DisplayPath, NewFile, RateLimit, hidden_name, parent_directory};
 
-/// What the old content's copy needs.
+/// Settings for the copy of the old content.
 pub(super) struct Keeping {
-    /// Directories for the copy, besides the file's own.
+    /// Directories for the copy, besides the file's own directory.
     pub(super) scratch: Vec<PathBuf>,
-    /// Whether the user named them (`-T`). Then they come first: the file's own drive may be full.
+    /// True if the user named the directories (`-T`). Then they come first: the file's own drive
+    /// may be full.
     pub(super) is_scratch_given: bool,
-    /// The limit on bytes a second.
+    /// The limit in bytes per second.
     pub(super) rate: Option<Arc<RateLimit>>,
-    /// Whether notes are printed.
+    /// True if no notes are printed.
     pub(super) is_quiet: bool,
-    /// Whether the new content is made durable before the copy is removed.
+    /// True if the new content is made durable before the copy is removed.
     pub(super) sync: bool,
 }
 
@@ -53,17 +54,17 @@ struct OldContent {
 /// A file that exists, open for writing.
 pub(super) struct InPlace {
     pub(super) file: File,
-    /// What the user called it.
+    /// The file's name as the user wrote it.
     name: OsString,
-    /// The directory that holds it.
+    /// The directory that holds the file.
     directory: Option<PathBuf>,
     program: String,
-    /// `None`: as GNU sort does it, without a copy.
+    /// `None`: no copy is kept, as with GNU sort.
     keeping: Option<Keeping>,
-    /// Set while the file holds neither the old content nor the whole new one.
+    /// Set while the file holds neither the old content nor the complete new content.
     rewriting: Option<Rewriting>,
     copy: Option<OldContent>,
-    /// Whether something may have been written, and the new content isn't whole.
+    /// True if something may have been written, and the new content is incomplete.
     is_begun: bool,
 }
 
@@ -80,13 +81,13 @@ impl InPlace {
         InPlace { file, name, directory, program, keeping, rewriting, copy, is_begun }
     }
 
-    /// Cuts the old content off, once there is a copy of it.
+    /// Keeps a copy of the old content, then truncates the file.
     ///
     /// # Errors
-    /// If there can't be a copy, or another process rewrites it. Then the file is as it was.
+    /// If no copy can be kept, or if another process rewrites the file. Then the file is unchanged.
     pub(super) fn empty(&mut self) -> io::Result<()> {
         let metadata = self.file.metadata()?;
-        // Pipes and devices can't be cut.
+        // Pipes and devices can't be truncated.
         if !metadata.is_file() {
             return Ok(());
         }
@@ -94,30 +95,31 @@ impl InPlace {
         if is_empty && self.keeping.is_none() {
             return Ok(());
         }
-        // Two that rewrite one file would mix their lines. Some file systems have no locks.
+        // Two processes that rewrite one file would mix their lines. Some file systems have no
+        // locks.
         if self.keeping.is_some() && matches!(self.file.try_lock(), Err(TryLockError::WouldBlock)) {
             let what = "another process rewrites it at this moment: nothing was written";
             return Err(io::Error::other(what));
         }
-        // Where the system refuses a thread for signals, they kill as they kill GNU sort.
+        // If the system refuses a thread for signals, they kill as they kill GNU sort.
         let _ = clean_up_when_killed();
         let copy = match &self.keeping {
             Some(keeping) if !is_empty => Some(self.copied(keeping)?),
             _ => None,
         };
-        // Before the copy has a name: a signal that ended the process then would leave it behind.
+        // Before the copy has a name: otherwise a signal could end the process and leave the copy.
         self.hold_signals();
         if let Some((new, path)) = copy {
             let named = self.name_copy(new, path);
             self.copy = Some(named.inspect_err(|_| self.rewriting = None)?);
         }
         self.is_begun = true;
-        // An empty file isn't cut, because ext4 writes a file that was truncated to the drive when
-        // it is closed, and close waits for that.
+        // An empty file isn't truncated: when a truncated file is closed, ext4 writes it to the
+        // drive, and close waits for that.
         if is_empty { Ok(()) } else { self.file.set_len(0) }
     }
 
-    /// From now on the first signal waits until the file is whole.
+    /// From now on the first signal waits until the file is complete.
     fn hold_signals(&mut self) {
         let (program, name) = (self.program.clone(), names::shown(&self.name));
         self.rewriting = Some(Rewriting::begin(move || {
@@ -127,8 +129,8 @@ impl InPlace {
         }));
     }
 
-    /// Copies the old content to the first directory that takes it. The copy has no name yet, or
-    /// one that is removed when a signal ends the process.
+    /// Copies the old content to the first directory that accepts it. The copy has no name yet, or
+    /// a name that is removed when a signal ends the process.
     fn copied(&self, keeping: &Keeping) -> io::Result<(NewFile, PathBuf)> {
         let mut directories: Vec<&Path> = keeping.scratch.iter().map(PathBuf::as_path).collect();
         let own = if keeping.is_scratch_given { directories.len() } else { 0 };
@@ -159,13 +161,13 @@ impl InPlace {
             true => io::Error::other("the old content may not be read"),
             false => error,
         })?;
-        // Some file systems find out here that there is no space.
+        // Some file systems report only here that there is no space.
         copy.file().sync_all()?;
         (&self.file).rewind()?;
         Ok((copy, path))
     }
 
-    /// Makes the copy durable under its name, and says where it is.
+    /// Makes the copy durable under its name, and prints where it is.
     fn name_copy(&self, new: NewFile, path: PathBuf) -> io::Result<OldContent> {
         let file = new.file().try_clone()?;
         new.publish(true)
@@ -178,19 +180,19 @@ impl InPlace {
         Ok(OldContent { file, path })
     }
 
-    /// Ends the rewriting: the new content is whole.
+    /// Ends the rewriting, once the new content is complete.
     ///
     /// # Errors
-    /// If the content can't be made durable: then the old content is put back when this value is
-    /// dropped. If the file lost its name, or its copy can't be removed: then the new content is
-    /// whole, and the failure says so.
+    /// If the content can't be made durable: then dropping this value restores the old content. If
+    /// the file lost its name, or its copy can't be removed: then the new content is complete, and
+    /// the failure says so.
     pub(super) fn finish(&mut self) -> Result<(), Failure> {
         if self.keeping.as_ref().is_some_and(|keeping| keeping.sync) {
             let synced = self.file.sync_all();
             synced.map_err(|error| Failure::unwritten("fsync failed", &self.name, &error))?;
         }
         self.is_begun = false;
-        // Before signals are let through again, which would leave the copy behind.
+        // Before signals are let through again: they would leave the copy.
         let copy = self.copy.take().map(|copy| (copy.remove(), copy));
         let has_its_name = self.keeping.is_none() || self.has_its_name();
         self.rewriting = None;
@@ -213,13 +215,13 @@ impl InPlace {
         }
     }
 
-    /// Whether the file still has the name by which it was opened.
+    /// True if the file still has the name by which it was opened.
     fn has_its_name(&self) -> bool {
         fs::metadata(&self.name).is_ok_and(|named| is_same(&self.file, &named))
     }
 
-    /// Puts the old content back, after an error. Says what is there now, also where no notes are
-    /// printed: it is a part of the error.
+    /// Restores the old content after an error, and prints what the file holds now. It prints this
+    /// even if notes are off, as part of the error.
     fn restore(&self) {
         let Some(keeping) = self.keeping.as_ref().filter(|_| self.is_begun) else { return };
         let Some(copy) = &self.copy else {
@@ -270,12 +272,12 @@ impl Drop for InPlace {
 }
 
 impl OldContent {
-    /// Whether its name still leads to it.
+    /// True if the copy's name still refers to it.
     fn has_its_name(&self) -> bool {
         fs::symlink_metadata(&self.path).is_ok_and(|named| is_same(&self.file, &named))
     }
 
-    /// Removes it, if nobody else has.
+    /// Removes the copy, if no other process has removed it.
     fn remove(&self) -> io::Result<()> {
         if self.has_its_name() { fs::remove_file(&self.path) } else { Ok(()) }
     }
@@ -287,12 +289,12 @@ impl fmt::Display for OldContent {
     }
 }
 
-/// Whether an open file is the one with these properties.
+/// True if the open file is the one with the metadata `named`.
 fn is_same(file: &File, named: &Metadata) -> bool {
     file.metadata().is_ok_and(|opened| identity(&opened) == identity(named))
 }
 
-/// Copies all of one file to another, from their beginnings and as fast as is allowed.
+/// Copies all of one file to another, both from the beginning, at most at the rate limit.
 fn copy_bytes(mut from: &File, mut to: &File, keeping: &Keeping) -> io::Result<u64> {
     from.rewind()?;
     to.rewind()?;
@@ -305,7 +307,7 @@ fn copy_bytes(mut from: &File, mut to: &File, keeping: &Keeping) -> io::Result<u
     }
 }
 
-/// Why nothing is written.
+/// The error of a file for which no copy can be kept.
 fn no_copy(reason: &str) -> io::Error {
     io::Error::other(format!(
         "it is as it was, because no copy of its old content can be kept while it is rewritten \

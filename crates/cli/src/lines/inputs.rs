@@ -1,5 +1,5 @@
-//! Which files are read. They are inspected before anything is read, and opened when their turn
-//! comes, so that there may be more of them than may be open.
+//! Which files are read. They are inspected before anything is read, and each is opened when it is
+//! read. So there may be more of them than the limit on open files.
 
 use super::failure::{self, Failure};
 use super::lines_disk::LinesDisk;
@@ -31,7 +31,7 @@ use xsort_usage::Identity;
 /// The name of standard input.
 pub(super) const STANDARD: &str = "-";
 
-/// The size that is assumed of files that claim to be empty, as those of /proc do.
+/// The assumed size of files that claim to be empty, as those of /proc do.
 const UNKNOWN_BYTES: u64 = 64 << 10;
 
 /// Bytes copied at once.
@@ -40,7 +40,7 @@ const COPY_BYTES: usize = 256 << 10;
 /// Files that may be open besides the inputs: scratch in some directories, rings, standard streams.
 const OTHER_FILES: u64 = 64;
 
-/// The names of all inputs, of the command line or of `--files0-from`.
+/// The names of all inputs, from the command line or from `--files0-from`.
 pub(super) fn files(command: &Command, disk: &LinesDisk<'_>) -> Result<Vec<OsString>, Failure> {
     let Some(list) = &command.files0_from else { return Ok(command.files.clone()) };
     let mut text = Vec::new();
@@ -56,7 +56,7 @@ pub(super) fn files(command: &Command, disk: &LinesDisk<'_>) -> Result<Vec<OsStr
     Ok(xsort_gnu::sort::listed_files(&text, list, locale())?)
 }
 
-/// Inputs that can be read, as far as that is known without reading.
+/// Inputs that can be read, as far as an inspection without reading shows.
 pub(super) struct Inputs {
     all: Vec<Input>,
     pub(super) names: NamesMemory,
@@ -64,22 +64,23 @@ pub(super) struct Inputs {
 
 struct Input {
     name: OsString,
-    /// The disk of a URL.
+    /// The disk that serves the URL; `None` for a file.
     url_disk: Option<Arc<dyn Disk>>,
-    /// `None` of a URL.
+    /// `None` for a URL.
     identity: Option<Identity>,
     is_regular: bool,
-    /// Whether it is read by its name, from its beginning. Standard input isn't: the process that
-    /// handed it over may go on reading where this one stops.
+    /// True if it is opened by its name and read from its beginning. Standard input isn't: the
+    /// process that handed it over may read on where this one stops.
     is_named_file: bool,
-    /// Bytes to be read, if that is known.
+    /// Bytes to be read, if known.
     bytes: Option<u64>,
 }
 
 impl Inputs {
-    /// Inspects all files. Standard input is left out where it is named again, because it is at its
-    /// end then. With `rules` a directory stands for the files below it, and `say` hears which of
-    /// these are left out. A pattern of objects always stands for these.
+    /// Inspects all files. Standard input counts only the first time it is named, because it is at
+    /// its end after that. With `rules`, a directory stands for the files below it, and `say`
+    /// prints which of these are left out. A pattern of objects always stands for the matching
+    /// objects.
     pub(super) fn inspect(
         files: Vec<OsString>,
         rules: Option<TreeOptions<'_>>,
@@ -120,19 +121,19 @@ impl Inputs {
         Ok(Inputs { all: inputs, names })
     }
 
-    /// How many there are.
+    /// The number of inputs.
     pub(super) fn count(&self) -> usize {
         self.all.len()
     }
 
-    /// Whether a merge can have them all open at once.
+    /// True if a merge can have all inputs open at once.
     pub(super) fn can_all_be_open(&self) -> bool {
         open_files::allow_as_many_as_possible();
         let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         self.all.len() as u64 + OTHER_FILES <= most
     }
 
-    /// Their paths, if all are regular files that can be read again by these.
+    /// The paths of the inputs, if all are regular files that can be read again by path.
     pub(super) fn files(&self) -> Option<Vec<PathBuf>> {
         let path = |input: &Input| {
             (input.is_regular && input.name != STANDARD).then(|| PathBuf::from(&input.name))
@@ -140,12 +141,13 @@ impl Inputs {
         self.all.iter().map(path).collect()
     }
 
-    /// Bytes of all together, if that is known.
+    /// The total size of all inputs in bytes, if known.
     pub(super) fn bytes(&self) -> Option<u64> {
         self.all.iter().map(|input| input.bytes).sum()
     }
 
-    /// Refuses a closed standard input as GNU sort does: before it reads, but with the output open.
+    /// Refuses a closed standard input when GNU sort does: before reading, but with the output
+    /// open.
     pub(super) fn refuse_closed(&self) -> Result<(), Failure> {
         match self.all.first() {
             Some(first) if is_closed(&first.name) => {
@@ -155,7 +157,7 @@ impl Inputs {
         }
     }
 
-    /// Inputs that are read one after the other.
+    /// Opens inputs for a sort, which reads them one after the other.
     pub(super) fn open_in_turn(self) -> Vec<LinesInput> {
         let open = |(number, input): (usize, Input)| {
             let is_closed = number == 0 && is_closed(&input.name);
@@ -174,9 +176,9 @@ impl Inputs {
         self.all.into_iter().enumerate().map(open).collect()
     }
 
-    /// Inputs that are all read at once. One that will be written over is copied to `directory`
-    /// first, once however often it is named. If they are more than may be open, each is open only
-    /// while it is read.
+    /// Opens inputs for a merge, which reads all at once. An input that will be overwritten is
+    /// first copied to `directory`, once even if it is named several times. If there are more
+    /// inputs than the limit on open files, each is open only while it is read.
     pub(super) fn open_at_once(
         self,
         target: &Target<'_>,
@@ -192,7 +194,7 @@ impl Inputs {
             }
             if written.is_some() && written == input.identity {
                 let copy = match &shared_copy {
-                    // Standard input, which is named once, begins where its position is.
+                    // Standard input, which is named only once, begins at its position.
                     Some(copy) if input.name != STANDARD => Arc::clone(copy),
                     _ => Arc::new(copy(&input.name, directory)?),
                 };
@@ -237,7 +239,7 @@ impl Input {
         let (metadata, position) = if name == STANDARD {
             let mut file = standard_input().map_err(|error| fail("open failed", error))?;
             let metadata = file.metadata().map_err(|error| fail("stat failed", error))?;
-            // A pipe has none.
+            // A pipe has no position.
             (metadata, file.stream_position().unwrap_or(0))
         } else {
             refuse_unreadable(&name)?;
@@ -249,7 +251,7 @@ impl Input {
             all => Some(all.saturating_sub(position)),
         };
         let is_regular = metadata.is_file();
-        // To GNU sort a URL is a file's name, which the disk must not take for a URL.
+        // To GNU sort a URL is a file name, which the disk must not take for a URL.
         let is_name = name != STANDARD && !is_url(Path::new(&name));
         Ok(Input {
             is_named_file: is_regular && metadata.len() > 0 && is_name,
@@ -261,7 +263,7 @@ impl Input {
         })
     }
 
-    /// A file of which a walk knows all but whether it can be read.
+    /// An input from a walk. The walk knows everything except whether the file can be read.
     fn from_tree(file: TreeFile) -> Result<Input, Failure> {
         let TreeFile { path: name, bytes, identity, .. } = file;
         refuse_unreadable(&name)?;
@@ -289,7 +291,8 @@ impl Input {
     }
 }
 
-/// What a URL stands for: itself, the objects that it matches, or with `rules` those below it.
+/// What a URL stands for: its object, the objects that match the pattern, or with `rules` the
+/// objects below it.
 fn inspect_url(
     url: &Path,
     rules: Option<TreeOptions<'_>>,
@@ -338,7 +341,7 @@ fn of_tree(refusal: TreeError) -> Failure {
     }
 }
 
-/// An input that is opened without being inspected, but at a URL.
+/// Opens an input without inspecting it, except at a URL.
 pub(super) fn uninspected(name: &OsStr, disk: &LinesDisk<'_>) -> Result<LinesInput, Failure> {
     match disk.of_url(name) {
         Some(disk) => {
@@ -348,26 +351,26 @@ pub(super) fn uninspected(name: &OsStr, disk: &LinesDisk<'_>) -> Result<LinesInp
     }
 }
 
-/// A file of this machine that is opened without being inspected.
+/// A local file that is opened at the first read, without an inspection.
 fn opened_late(name: &OsStr) -> LinesInput {
     Opener::new(name.to_owned()).into_input(None)
 }
 
-/// Whether the file is standard input, and that is closed. (A file that is opened before standard
-/// input is inspected takes its descriptor.)
+/// True if the file is standard input, and that is closed. (Otherwise a file that is opened before
+/// standard input is inspected would take over its descriptor.)
 fn is_closed(name: &OsStr) -> bool {
     name == STANDARD && !inherited().is_open[0]
 }
 
-/// A file that is opened when it is read.
+/// A file that is opened at the first read.
 struct Opener {
     name: OsString,
     file: Option<File>,
-    /// If not, it is closed after each read, and opened again by the next.
+    /// If false, the file is closed after each read, and opened again for the next.
     stays_open: bool,
-    /// Where the next read begins, if it doesn't stay open.
+    /// The offset of the next read, if the file doesn't stay open.
     position: u64,
-    /// Standard input was closed when the process was started.
+    /// True if this is standard input, and it was closed when the process started.
     is_closed: bool,
 }
 
@@ -386,7 +389,7 @@ impl Opener {
 /// An open file that several inputs read, each from its beginning.
 struct SharedFile {
     file: Arc<File>,
-    /// Where the next read begins.
+    /// The offset of the next read.
     position: u64,
 }
 
@@ -421,7 +424,7 @@ fn open(name: &OsStr) -> io::Result<File> {
     let file = if name == STANDARD { standard_input()? } else { File::open(name)? };
     let is_regular = FileType::from_raw_mode(fstat(&file)?.st_mode) == FileType::RegularFile;
     if is_regular {
-        // Advice that isn't taken does no harm.
+        // If the kernel ignores the advice, no harm is done.
         let _ = fadvise(&file, 0, None, Advice::Sequential);
     }
     Ok(file)

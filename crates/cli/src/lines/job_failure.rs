@@ -1,4 +1,4 @@
-//! What goes to standard error when the engine fails.
+//! Messages on standard error for failures of the engine.
 
 use super::failure::{self, Failure};
 use super::target::Target;
@@ -8,7 +8,7 @@ use xsort_disk::Operation;
 use xsort_extsort::Error;
 use xsort_extsort::units::Bytes;
 
-/// A sort or merge that failed.
+/// The failure of a sort or merge.
 pub(super) fn of_job(error: &Error, target: &Target<'_>) -> Failure {
     match error {
         Error::Output(error) => target.failed(error),
@@ -33,7 +33,7 @@ pub(super) fn of_job(error: &Error, target: &Target<'_>) -> Failure {
     }
 }
 
-/// A sort that can't be planned.
+/// The failure of a sort that can't be planned.
 pub(super) fn of_plan(error: &Error) -> Failure {
     match error {
         Error::Memory { budget_bytes, needed_bytes } => {

@@ -1,4 +1,4 @@
-//! `--bandwidth-limit` and `--temperature-limit`, and how objects are moved.
+//! `--bandwidth-limit` and `--temperature-limit`, and the limits on transfers of objects.
 
 use super::failure::Failure;
 use super::names;
@@ -14,20 +14,20 @@ use xsort_objects::GivenLimits;
 /// The limits of a command.
 pub(super) struct Limits {
     pub(super) rate: Option<Arc<RateLimit>>,
-    /// Degrees Celsius, and the gate that is closed above these.
+    /// The limit in degrees Celsius, and the gate that is closed above it.
     pub(super) temperature: Option<(f64, Arc<Gate>)>,
-    /// `--s3-part-size`, `--s3-connections` and `--verify-output`; `--no-clobber`, which outputs in
-    /// files keep too.
+    /// `--s3-part-size`, `--s3-connections` and `--verify-output`; also `--no-clobber`, which holds
+    /// for output files, too.
     pub(super) objects: GivenLimits,
 }
 
 impl Limits {
-    /// What the command asks for.
+    /// The limits that the command asks for.
     pub(super) fn new(command: &Command) -> Result<Limits, Failure> {
         let rate = command.extras.bandwidth_limit.as_deref();
         let parse = |text: &str| size::rate(text).map_err(|error| error.to_string());
         let rate = parsed("--bandwidth-limit", rate, parse)?;
-        // Signals end a sort of lines wherever it is, in waits too: nothing else has to end these.
+        // A signal ends a sort of lines at any point, including waits, so the limit needs no check.
         let rate = rate.map(|rate| Arc::new(RateLimit::new(rate, || false)));
         let celsius = command.extras.limit_celsius;
         let temperature = celsius.map(|celsius| (f64::from(celsius), Arc::default()));
@@ -42,20 +42,20 @@ impl Limits {
         Ok(Limits { rate, temperature, objects })
     }
 
-    /// A disk whose transfers are held to the limits.
+    /// A disk whose transfers keep the limits.
     pub(super) fn disk(&self, options: DiskOptions) -> LazyDisk {
         let gate = self.temperature.as_ref().map(|(_, gate)| Arc::clone(gate));
         let (rate, no_clobber) = (self.rate.clone(), self.objects.no_clobber);
         LazyDisk::new(DiskOptions { gate, rate, no_clobber, ..options })
     }
 
-    /// An input held to the rate where it doesn't pass the disk.
+    /// Limits the rate of an input that isn't read through the disk.
     pub(super) fn limit(&self, input: LinesInput) -> LinesInput {
         limited_input(input, self.rate.as_ref())
     }
 }
 
-/// What the argument of an option means.
+/// Parses the argument of an option.
 fn parsed<T>(
     option: &str,
     argument: Option<&OsStr>,

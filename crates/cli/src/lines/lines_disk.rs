@@ -1,5 +1,5 @@
-//! The disk of a command of lines, and which of its names are URLs. It is set up when it is first
-//! needed, which for little on this machine is never.
+//! The disk of a `lines` command, and which of its names are URLs. The disk is set up at the first
+//! use. Small local sorts never use it.
 
 use super::limits::Limits;
 use super::resources;
@@ -18,7 +18,7 @@ pub(super) struct LinesDisk<'l> {
     command: &'l Command,
     limits: &'l Limits,
     objects: Option<ObjectLimits>,
-    /// Whether a name on the command line is one, and not only in a list of names.
+    /// True if a name on the command line is a URL, not only one in a list of names.
     is_url_given: bool,
     disk: OnceCell<Arc<dyn Disk>>,
 }
@@ -55,24 +55,24 @@ impl<'l> LinesDisk<'l> {
         })
     }
 
-    /// What the user should know of the stores that were asked.
+    /// Notices for the user about the stores that were used.
     pub(super) fn notices_of_objects(&self) -> Vec<String> {
         let disk = self.disk.get().filter(|_| self.objects.is_some());
         disk.map(|disk| disk.notices()).unwrap_or_default()
     }
 
-    /// Bytes of the memory that objects take.
+    /// Bytes of the budget reserved for transfers of objects.
     pub(super) fn object_bytes(&self) -> u64 {
         let objects = self.objects.as_ref().filter(|_| self.is_url_given);
         objects.map_or(0, |objects| objects.taken_bytes)
     }
 
-    /// The limit on bytes a second, for what doesn't pass the disk.
+    /// The limit in bytes per second, for transfers outside the disk.
     pub(super) fn rate(&self) -> Option<Arc<RateLimit>> {
         self.limits.rate.clone()
     }
 
-    /// The disk, if this name is a URL.
+    /// The disk, if `name` is a URL.
     pub(super) fn of_url(&self, name: &OsStr) -> Option<&Arc<dyn Disk>> {
         (self.has_urls && is_url(Path::new(name))).then(|| self.get())
     }

@@ -1,30 +1,30 @@
-//! `xsort lines`, and `sort`: lines of text, in GNU sort's words.
+//! `xsort lines`, and `sort`: sorts lines of text, with GNU sort's grammar.
 //!
-//! It differs from the other commands: its grammar, its messages and its statuses are GNU's
-//! (`xsort_gnu`), and signals kill it where it stands, except while a file is rewritten in place.
+//! It differs from the other commands: grammar, messages and statuses are GNU's (`xsort_gnu`).
+//! Signals kill it at any point, except while a file is rewritten in place.
 //!
 //! | file | idea |
 //! |---|---|
-//! | `command` | a command that was understood, and what can be refused before anything is read |
-//! | `dispatch` | which of these it is: |
+//! | `command` | a parsed command, and what can be refused before anything is read |
+//! | `dispatch` | runs one of these: |
 //! | `sort` | a sort or a merge |
 //! | `resumable` | a sort with a checkpoint |
 //! | `check` | `-c` and `-C` |
 //! | `dry_run` | what a sort would do |
 //! | `short_stream` | a few lines from a pipe, read before anything is set up for more |
-//! | `prepare` | inputs held to the limits and decompressed |
+//! | `prepare` | inputs limited and decompressed |
 //! | `torn_rows` | CSV whose rows have several lines |
-//! | `progress` | who watches, and the report |
+//! | `progress` | the observer of a sort, and its report |
 //! | `lines_disk` | the disk, and which names are URLs |
-//! | `inputs` | which files, inspected before anything is read; opened when they are |
+//! | `inputs` | which files are read; they are inspected first, and opened when read |
 //! | `target` | the output, untouched until there is something to write |
 //! | `in_place` | an output that is rewritten in place |
-//! | `outgoing` | what becomes of sorted lines on their way out |
-//! | `filters` | of it: `--top`, `--debug` |
+//! | `outgoing` | filters and compression between the engine and the output |
+//! | `filters` | two of the filters: `--top`, `--debug` |
 //! | `limits` | `--bandwidth-limit` and `--temperature-limit` |
 //! | `resources` | memory, threads, scratch, randomness |
-//! | `hints` | what may have been meant |
-//! | `failure`, `job_failure` | what goes to standard error, and the status |
+//! | `hints` | hints at what the user may have meant |
+//! | `failure`, `job_failure` | messages on standard error, and the status |
 //! | `not_opened` | errors of inputs that can't be opened |
 //! | `names` | file names in messages |
 
@@ -64,12 +64,12 @@ use xsort_disk::inherited;
 use xsort_gnu::Locale;
 use xsort_gnu::sort::{Environment, Request};
 
-/// Does what the arguments ask for, and speaks as `program`. If that is `sort`, the arguments and
-/// the inputs' bytes mean what they mean to GNU sort. Returns the exit status.
+/// Runs `xsort lines` with these arguments, with messages from `program`. If that is `sort`, the
+/// arguments and the inputs' bytes mean what they mean to GNU sort. Returns the exit status.
 pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
     // A process that ignores SIGPIPE wants an error message instead.
     let signals = if inherited().ignores_sigpipe { Ok(()) } else { let_closed_pipes_kill() };
-    // GNU sort dies of it.
+    // GNU sort dies of SIGXFSZ.
     let is_gnu = is_called_as_gnu(program);
     let signals = signals.and_then(|()| match is_gnu {
         true => Ok(()),

@@ -1,5 +1,5 @@
-//! Inputs are opened by their first read. A failure to open is marked, because GNU sort has another
-//! message for it.
+//! Inputs are opened by their first read. A failure to open is marked, because GNU sort has a
+//! separate message for it.
 
 use std::io;
 
@@ -14,7 +14,7 @@ impl NotOpened {
     }
 }
 
-/// Why the file couldn't be opened, if a read failed for that.
+/// The reason why the file couldn't be opened, if that made the read fail.
 pub(super) fn opening_error(error: &io::Error) -> Option<&io::Error> {
     error.get_ref()?.downcast_ref::<NotOpened>().map(|NotOpened(why)| why)
 }

@@ -1,5 +1,5 @@
-//! What becomes of lines between the engine and the output: `--shuffle`, `--count`, `--top`,
-//! `--debug`, compression and the rate limit, one behind the other.
+//! The steps for lines between the engine and the output, one after the other: `--shuffle`,
+//! `--count`, `--top`, `--debug`, compression and the rate limit.
 
 use super::command::LinesCommand;
 use super::filters::{Marks, Top};
@@ -14,15 +14,16 @@ use xsort_extsort::variable::{
 };
 use xsort_gnu::sort::{Command, Order};
 
-/// What becomes of the lines of a command.
+/// The compression and the header of a command's output.
 pub(super) struct Outgoing {
     compression: Option<(OutputCodec, CompressionThreads)>,
-    /// Lines before all others, if the output is compressed.
+    /// The lines that precede all others, if the output is compressed.
     header: Vec<u8>,
 }
 
 impl Outgoing {
-    /// What the command asks for, within the engine's settings. `header` is put before all lines.
+    /// Sets up what the command asks for, within the engine's settings. The output begins with
+    /// `header`.
     pub(super) fn new(
         lines: &LinesCommand<'_>,
         options: &LinesOptions,
@@ -41,19 +42,20 @@ impl Outgoing {
         Outgoing { compression, header }
     }
 
-    /// Bytes of the budget for compression.
+    /// Bytes of the budget reserved for compression.
     pub(super) fn compression_bytes(&self) -> u64 {
         self.compression.map_or(0, |(_, threads)| threads.taken_bytes)
     }
 
-    /// Whether the output is what the engine writes.
+    /// True if the output is exactly what the engine writes.
     pub(super) fn is_unchanged(&self, lines: &LinesCommand<'_>) -> bool {
         let Command { debug, extras, .. } = &lines.command;
         let is_filtered = *debug || extras.counts || extras.shuffles || extras.top_lines.is_some();
         !is_filtered && self.compression.is_none()
     }
 
-    /// The way to the target, of lines in the order `by`, which is `order` for the engine.
+    /// A writer that filters lines and passes them to the target. The lines arrive in the order
+    /// `order`, whose kernels for the engine are `by`.
     pub(super) fn to<'o>(
         self,
         target: &'o mut Target<'_>,

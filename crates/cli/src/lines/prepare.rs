@@ -1,4 +1,4 @@
-//! Inputs as the engine reads them: held to the limits, decompressed, without their header.
+//! Prepares inputs for the engine: limits their rate, decompresses them and takes their header.
 
 use super::command::LinesCommand;
 use super::failure::{self, Failure};
@@ -12,19 +12,19 @@ use xsort_extsort::variable::{
 };
 use xsort_gnu::sort::Command;
 
-/// Inputs ready to be read, and what that takes.
+/// Inputs that are ready to be read, and the memory that they take.
 pub(super) struct Prepared {
     pub(super) inputs: Vec<LinesInput>,
-    /// How many of them may be read at once.
+    /// The maximum number of inputs that may be read at once.
     pub(super) inputs_max: usize,
-    /// What their names and decoders take of the budget.
+    /// Shares of the budget that the inputs' names and decoders take.
     pub(super) reserved: Reserved,
-    /// Whether rows of CSV are torn.
+    /// The first CSV file found to have torn rows.
     pub(super) torn_rows: TornRows,
 }
 
 impl Prepared {
-    /// Inputs held to the limits, and decompressed if that is asked for.
+    /// Limits the inputs' rate, and decompresses them if the command asks for it.
     pub(super) fn new(
         lines: &LinesCommand<'_>,
         inputs: Vec<LinesInput>,
@@ -32,7 +32,7 @@ impl Prepared {
         limits: &Limits,
     ) -> Result<Prepared, Failure> {
         let command = &lines.command;
-        // An input of unknown size is none on a drive.
+        // An input of unknown size is not on a drive.
         let limited = |input: LinesInput| match input.bytes {
             Some(_) => limits.limit(input),
             None => input,
@@ -62,13 +62,13 @@ impl Prepared {
         Ok(Prepared { inputs, inputs_max, reserved, torn_rows })
     }
 
-    /// `--shuffle`: gives lines random keys. Those of a header have been taken.
+    /// `--shuffle`: gives lines random keys. Lines of a header have been taken before.
     pub(super) fn shuffle(&mut self, shuffle: &Shuffle) {
         let inputs = std::mem::take(&mut self.inputs);
         self.inputs = inputs.into_iter().map(|input| shuffle.with_keys(input)).collect();
     }
 
-    /// Bytes of all inputs as they are read, if that is known.
+    /// Bytes of all inputs after decompression, if known.
     pub(super) fn bytes(&self) -> Option<u64> {
         total_bytes(&self.inputs)
     }

@@ -1,4 +1,4 @@
-//! Who watches a sort of lines, and its report.
+//! The observer of a sort of lines, and its report.
 
 use super::command::LinesCommand;
 use super::failure::Failure;
@@ -19,9 +19,9 @@ use xsort_extsort::{Compressed, LinesReport, Observer, Spilled, Unobserved};
 use xsort_gnu::When;
 use xsort_gnu::sort::Command;
 
-/// The observer of a sort of so many bytes, if that is known. A small sort is over before anybody
-/// could watch it, and sooner without a thread for that; where few files may be open, the thread
-/// would take some that the sort needs.
+/// The observer of a sort of `bytes` bytes, if that is known. A small sort ends before anyone could
+/// watch it, and is faster without a thread for the observer. If few files may be open, the thread
+/// would use some that the sort needs.
 pub(super) fn observer(
     lines: &LinesCommand<'_>,
     bytes: Option<u64>,
@@ -33,7 +33,7 @@ pub(super) fn observer(
     if !is_asked_for && (is_small || resources::has_few_files()) {
         return Box::new(Unobserved);
     }
-    // GNU sort shows nothing, and lines on the same terminal would be torn by a bar.
+    // GNU sort shows nothing. A bar would tear lines on the same terminal.
     let prints_to_terminal = command.output.is_none() && io::stdout().is_terminal();
     let quiet = command.extras.quiet;
     let may_show = !quiet && !is_called_as_gnu(lines.program) && !prints_to_terminal;
@@ -57,24 +57,24 @@ pub(super) fn observer(
     }))
 }
 
-/// Whether a sort is watched however small it is.
+/// True if a sort is watched even if it is small.
 pub(super) fn is_watching_asked_for(command: &Command, limits: &Limits) -> bool {
     let shows_always = command.extras.progress == When::Always;
     shows_always || limits.temperature.is_some() || limits.rate.is_some()
 }
 
-/// What passed by the engine.
+/// Figures of lines and bytes that bypass the engine.
 #[derive(Clone, Copy, Default)]
 pub(super) struct OtherFigures {
-    /// Lines of `--header`, and their bytes.
+    /// Lines of `--header`. The next field counts their bytes.
     pub(super) header_lines: u64,
     pub(super) header_bytes: u64,
-    /// Bytes that went to the output, if the engine doesn't know that.
+    /// Bytes written to the output, if the engine doesn't know them.
     pub(super) written_bytes: Option<u64>,
 }
 
 impl OtherFigures {
-    /// Those of a header.
+    /// The figures of a header.
     pub(super) fn of_header(header: &[u8], terminator: u8) -> OtherFigures {
         OtherFigures {
             header_lines: memchr::memchr_iter(terminator, header).count() as u64,
@@ -90,7 +90,7 @@ struct LinesResult {
     lines: u64,
     bytes: u64,
     written_bytes: u64,
-    /// In hexadecimal; `None` of a merge.
+    /// The checksum in hexadecimal; `None` for a merge.
     checksum: Option<String>,
     seconds: f64,
     bytes_per_second: f64,
@@ -103,8 +103,8 @@ struct LinesResult {
     compressed: Compressed,
 }
 
-/// `--json` and `--verbose`: the figures of a sort, on standard error, because standard output is
-/// for the lines.
+/// Prints the figures of a sort for `--json` and `--verbose`. They go to standard error, because
+/// standard output is for the lines.
 pub(super) fn print_report(
     command: &Command,
     report: &LinesReport,

@@ -19,21 +19,21 @@ use xsort_extsort::{Caches, Codec, LinesOptions, Measure, Reserved};
 use xsort_gnu::Locale;
 use xsort_gnu::sort::{Command, Environment};
 
-/// Memory for small inputs, far more than they need: it takes longer to ask the machine for its
-/// memory, caches and processors than to sort them.
+/// The budget for small inputs, far more than they need. Asking the machine for its memory, caches
+/// and processors takes longer than sorting them.
 const SMALL_BUDGET_BYTES: u64 = 64 << 20;
 
-/// Memory up to which scratch goes through the page cache: its blocks are so small that direct
-/// transfers of them mostly wait (docs/experiments/2026-11-24-merges-and-checks.md).
+/// The budget up to which scratch uses the page cache. With so little memory, blocks are so small
+/// that direct transfers mostly wait (docs/experiments/2026-11-24-merges-and-checks.md).
 const CACHED_BUDGET_BYTES: u64 = 16 << 20;
 
-/// The least that GNU sort takes `-S` for.
+/// The least buffer size: GNU sort raises a smaller `-S` to this.
 const LEAST_BUFFER_BYTES: u64 = 1 << 10;
 
-/// Where fewer files may be open than this, each counts.
+/// If fewer files than this may be open, the sort avoids opening files of its own.
 const FEW_OPEN_FILES: u64 = 64;
 
-/// The process, as the grammar must know it.
+/// The facts about the process that the grammar needs.
 pub(super) fn environment(locale: Locale) -> Environment {
     let variables: Vec<(&str, OsString)> = ["POSIXLY_CORRECT", "_POSIX2_VERSION"]
         .into_iter()
@@ -49,7 +49,7 @@ pub(super) fn environment(locale: Locale) -> Environment {
     }
 }
 
-/// Has `--memory` count, as in the other commands.
+/// Applies `--memory`, as in the other commands.
 pub(super) fn apply_memory(command: &mut Command) -> Result<(), Failure> {
     let Some(argument) = &command.extras.memory else { return Ok(()) };
     if command.buffer_bytes.is_some() {
@@ -66,25 +66,25 @@ pub(super) fn apply_memory(command: &mut Command) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Memory for names and lines, in bytes: never more than the machine has, because GNU sort takes
-/// what it gets of a larger `-S`.
+/// The budget in bytes, for names and lines. It is at most the machine's memory, because GNU sort
+/// also accepts a larger `-S` and uses what it gets.
 pub(super) fn budget_bytes(command: &Command) -> u64 {
     let asked = command.buffer_bytes.map(|bytes| Memory::Bytes(bytes.min(machine_bytes())));
     MemoryLimits::read().budget(asked).bytes
 }
 
-/// Memory of the machine, in bytes.
+/// The machine's memory in bytes.
 fn machine_bytes() -> u64 {
     let memory = sysinfo();
     memory.totalram as u64 * u64::from(memory.mem_unit)
 }
 
-/// The engine's settings for inputs of so many bytes, if that is known.
+/// The engine's settings for inputs of `input_bytes` bytes, if that is known.
 pub(super) fn options(command: &Command, input_bytes: Option<u64>) -> LinesOptions {
     let is_small = input_bytes.is_some_and(|bytes| bytes <= SMALL_INPUT_BYTES);
     LinesOptions {
         delimiter: command.terminator(),
-        // Duplicates that are counted are dropped by whoever counts them.
+        // With `--count`, the counting filter drops duplicates.
         is_unique: command.unique && !command.extras.counts,
         reserved: Reserved::default(),
         budget_bytes: if is_small {
@@ -101,13 +101,13 @@ pub(super) fn options(command: &Command, input_bytes: Option<u64>) -> LinesOptio
     }
 }
 
-/// Threads that work: as many as asked for, or one a processor.
+/// The number of worker threads: as many as asked for, or one per processor.
 pub(super) fn threads(command: &Command) -> usize {
     machine::threads(command.parallel)
 }
 
-/// What `--compress` says; or what comes nearest to the program of `--compress-program`, which
-/// isn't run.
+/// The codec of `--compress`. For the program of `--compress-program`, which isn't run, the most
+/// similar codec.
 fn codec(command: &Command) -> Option<Codec> {
     if let Some(codec) = command.extras.compress {
         return match codec {
@@ -122,20 +122,20 @@ fn codec(command: &Command) -> Option<Codec> {
     Some(if is_lz4 { Codec::Lz4 } else { Codec::Zstd })
 }
 
-/// How scratch travels: without rings where files are scarce, for these are files too; through the
-/// page cache where memory is so small that blocks are.
+/// How scratch is transferred. Without rings if few files may be open, for rings are files too.
+/// Through the page cache if the memory, and therefore each block, is small.
 pub(super) fn disk(command: &Command) -> DiskOptions {
     let io = if has_few_files() { IoChoice::Sync } else { IoChoice::Auto };
     let is_cached = command.buffer_bytes.is_some_and(|bytes| bytes <= CACHED_BUDGET_BYTES);
     DiskOptions { io, is_cached, ..DiskOptions::default() }
 }
 
-/// Whether so few files may be open that none can be spent on what GNU sort doesn't do.
+/// True if so few files may be open that none can be spared for features that GNU sort lacks.
 pub(super) fn has_few_files() -> bool {
     getrlimit(Resource::Nofile).current.is_some_and(|most| most < FEW_OPEN_FILES)
 }
 
-/// The directories of `-T`, or that of the environment.
+/// The directories of `-T`, or the environment's directory.
 pub(super) fn scratch(command: &Command) -> Vec<PathBuf> {
     if command.temporary_directories.is_empty() {
         let named = std::env::var_os("TMPDIR").filter(|name| !name.is_empty());
@@ -144,12 +144,12 @@ pub(super) fn scratch(command: &Command) -> Vec<PathBuf> {
     command.temporary_directories.iter().map(PathBuf::from).collect()
 }
 
-/// Random bytes of the system's.
+/// Random bytes from the system.
 fn random_bytes<const N: usize>() -> Result<[u8; N], Failure> {
     settings::random_bytes().map_err(|error| Failure::said("getrandom", &error))
 }
 
-/// The random bytes of `-R`; zeros if there is no such key.
+/// The random bytes for `-R`; zeros if no key needs them.
 pub(super) fn seed(command: &Command) -> Result<[u8; 16], Failure> {
     let mut seed = [0; 16];
     if !command.needs_random() {
@@ -167,7 +167,7 @@ pub(super) fn seed(command: &Command) -> Result<[u8; 16], Failure> {
     Ok(seed)
 }
 
-/// The random order that `--shuffle` asks for.
+/// The random order for `--shuffle`.
 pub(super) fn shuffle(command: &Command) -> Result<Option<Shuffle>, Failure> {
     if !command.extras.shuffles {
         return Ok(None);
@@ -179,8 +179,8 @@ pub(super) fn shuffle(command: &Command) -> Result<Option<Shuffle>, Failure> {
     Ok(Some(Shuffle::new(seed, command.terminator())))
 }
 
-/// Refuses directories in which no scratch can be made, if the input is larger than what `-S` says:
-/// then GNU sort makes some.
+/// Refuses a directory in which scratch can't be created, if the input is larger than `-S`. In that
+/// case GNU sort creates temporary files there.
 pub(super) fn refuse_missing_scratch(
     command: &Command,
     input_bytes: Option<u64>,
@@ -190,7 +190,7 @@ pub(super) fn refuse_missing_scratch(
         return Ok(());
     }
     let directory = &scratch(command)[0];
-    // Whatever is no directory has no such file.
+    // A path that isn't a directory has no `.` below it.
     accessat(CWD, directory.join("."), Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
         .map_err(|errno| failure::of_scratch(directory.as_os_str(), &errno.into()))
 }

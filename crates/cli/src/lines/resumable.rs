@@ -1,4 +1,4 @@
-//! A sort with a checkpoint, which can be resumed: only of files and objects, to one.
+//! A sort with a checkpoint, which can be resumed. It reads only files and objects, and writes one.
 
 use super::command::LinesCommand;
 use super::failure::{self, Failure};
@@ -16,7 +16,7 @@ use xsort_extsort::variable::{LineKernels, LinesCheckpoint};
 use xsort_extsort::{Begin, Checkpoint, LinesOptions, sort_lines};
 use xsort_gnu::sort::{Checkpoint as CheckpointOption, Command};
 
-/// How often what is new is made durable.
+/// How often new data is made durable.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 
 /// Sorts `inputs` with a checkpoint.
@@ -57,7 +57,7 @@ pub(super) fn sort_resumably(
         reserved: prepared.reserved.clone(),
         ..resources::options(command, bytes)
     };
-    // The output is the checkpoint's.
+    // The checkpoint writes the output.
     let nowhere = &mut io::sink();
     let report = sort_lines(&options, by, prepared.inputs, nowhere, &**disk.get(), &*observer)
         .map_err(|error| Failure::Message(error.to_string().into()))?;
@@ -65,7 +65,7 @@ pub(super) fn sort_resumably(
     print_report(command, &report, OtherFigures::default())
 }
 
-/// The output file, if the command is one that can be resumed.
+/// The output file, if the command can be resumed.
 fn output_of(lines: &LinesCommand<'_>) -> Result<PathBuf, Failure> {
     let command = &lines.command;
     let Some(output) = &command.output else { return Err(refusal("needs an output file (-o)")) };
@@ -88,8 +88,8 @@ fn output_of(lines: &LinesCommand<'_>) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Refuses an output that a new file can't replace without a loss: a sort that can be resumed
-/// rewrites none.
+/// Refuses an output that a new file can't replace without a loss: a resumable sort rewrites no
+/// file in place.
 fn refuse_obstacle(
     lines: &LinesCommand<'_>,
     output: &Path,
@@ -115,7 +115,8 @@ fn refusal(what: &str) -> Failure {
     Failure::Message(format!("a sort that can be resumed {what}").into())
 }
 
-/// How lines compare, and which are wanted: a sort is resumed only with the same.
+/// The options that decide the order and the lines wanted. A sort is resumed only with the same
+/// ones.
 fn meaning(lines: &LinesCommand<'_>) -> String {
     let Command {
         keys, unique, stable, reverse, zero_terminated, separator, random_source, ..

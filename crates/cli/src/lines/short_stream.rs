@@ -1,6 +1,6 @@
-//! Streams that may be short: a few lines from pipes are read here, before anything is set up for
-//! more. Then they are sorted as small files are. `sort <(command)` is such a stream, too: the
-//! shell names a pipe that is open already.
+//! Streams that may be short. A few lines from pipes are read here, before anything is set up for
+//! more, and then sorted like small files. `sort <(command)` is such a stream, too: the shell
+//! passes the name of a pipe that is already open.
 
 use super::inputs::STANDARD;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -13,14 +13,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use xsort_extsort::variable::{Content, LinesInput, SMALL_INPUT_BYTES};
 
-/// How long to wait for the end of all. Whoever watches a job sees it only after that.
+/// The time limit for reading all streams to their ends. The status shows a job only after that.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Memory for the first read.
+/// Bytes of memory for the first read.
 const FIRST_BYTES: usize = 16 << 10;
 
-/// Reads those of `inputs` that are open streams of unknown size to their ends, one after the
-/// other, while these come soon and all are little. Their sizes are known then. The first that is
-/// longer is still whole, and those after it are left alone.
+/// Reads open streams of unknown size among `inputs` to their ends, one after the other, as long as
+/// the ends come soon and the total is small. Their sizes are then known. The first stream that is
+/// longer stays complete, and the inputs after it are not touched.
 pub(super) fn read_if_short(inputs: &mut [LinesInput]) {
     let (begun, mut most) = (Instant::now(), SMALL_INPUT_BYTES as usize);
     for LinesInput { path, bytes, content } in inputs {
@@ -31,7 +31,7 @@ pub(super) fn read_if_short(inputs: &mut [LinesInput]) {
         let file = if path.as_os_str() == STANDARD {
             None
         } else if is_open_already(path) {
-            // What can't be opened is said where it is read.
+            // A file that can't be opened is reported when it is read.
             let Ok(file) = File::open(&*path) else { return };
             Some(file)
         } else {
@@ -54,13 +54,13 @@ pub(super) fn read_if_short(inputs: &mut [LinesInput]) {
     }
 }
 
-/// Whether nobody has to open the other end first, as that of a named pipe.
+/// True if opening the path doesn't wait for another process, as opening a named pipe does.
 fn is_open_already(path: &Path) -> bool {
     path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd") || path == "/dev/null"
 }
 
-/// Reads a stream until some time after `begun`, or until there is more of it than `most` bytes.
-/// Returns the bytes, and whether these are all. An error is left to the next read.
+/// Reads a stream until `PATIENCE` has passed since `begun`, or until it exceeds `most` bytes.
+/// Returns the bytes, and true if they are the whole stream. An error is left to the next read.
 fn read_for_a_moment(from: BorrowedFd<'_>, begun: Instant, most: usize) -> (Vec<u8>, bool) {
     let (mut head, mut filled) = (vec![0; FIRST_BYTES], 0);
     let is_all = loop {

@@ -21,10 +21,10 @@ use xsort_extsort::variable::{
 use xsort_extsort::{LinesOptions, Observer, merge_lines, sort_lines};
 use xsort_gnu::sort::{Command, Order};
 
-/// Inputs from this size on are merged by all threads, which assumes that they are in order.
+/// Inputs of at least this size are merged by all threads, which assumes that they are in order.
 const SEQUENTIAL_BYTES_MAX: u64 = 64 << 20;
 
-/// Sorts or merges `inputs` by the order `by`, which is `order` for the engine.
+/// Sorts or merges `inputs` in the order `order`, whose kernels for the engine are `by`.
 pub(super) fn sort_or_merge(
     lines: &LinesCommand<'_>,
     by: &dyn LineKernels,
@@ -41,7 +41,7 @@ pub(super) fn sort_or_merge(
     if !command.merge && !is_watching_asked_for(command, limits) {
         read_if_short(&mut opened);
     }
-    // Before any other read: it may wait for a pipe, and the status says so.
+    // Before any other read: a read may wait for a pipe, and the status shows that.
     let observer = observer(lines, total_bytes(&opened), limits);
     let mut prepared = Prepared::new(lines, opened, names_bytes, limits)?;
     let header = prepared.take_header(command)?;
@@ -54,7 +54,7 @@ pub(super) fn sort_or_merge(
     let output_file = target.path().filter(|_| outgoing.is_unchanged(lines));
     let has_path = output_file.is_some();
     if command.merge {
-        // As GNU sort does: before it reads.
+        // GNU sort also empties the output before it reads.
         target.begin().map_err(|error| target.failed(&error))?;
     }
     let reserved = prepared
@@ -96,7 +96,7 @@ pub(super) fn sort_or_merge(
     print_report(command, &report, OtherFigures { written_bytes, ..figures })
 }
 
-/// The inputs as they are read: one after the other, or by a merge all at once.
+/// Opens the inputs: one after the other for a sort, all at once for a merge.
 fn open(
     command: &Command,
     inputs: Inputs,

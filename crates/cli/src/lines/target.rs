@@ -2,17 +2,17 @@
 //!
 //! | what `-o` names | how it is written |
 //! |---|---|
-//! | nothing, or a file | a new file, which takes the name once it is whole ([`NewFile`]) |
-//! | an object | parts, which become the object once all are there |
+//! | nothing, or a file | a new file, which takes the name once it is complete ([`NewFile`]) |
+//! | an object | parts, which become the object once all are uploaded |
 //! | a file that no new one can replace without a loss, or with `--in-place` | in place |
 //! | any file, if called `sort` | in place, as GNU sort does: a script may rely on the inode |
-//! | a pipe or a device | as it is |
+//! | a pipe or a device | directly |
 //!
-//! An old file that is written in place keeps its content until the first line is written, or until
-//! it is clear that there is none: it may be an input.
+//! A file that is rewritten in place may be an input. So it keeps its content until the first line
+//! is written, or until it is clear that there is none.
 //!
-//! The last bytes are held back until the end, as the C library does for GNU sort: it decides
-//! whether a write fails or the flush at the end, and the two have messages of their own.
+//! The last bytes are held back until the end, as the C library does for GNU sort. This decides
+//! whether a write fails or the flush at the end; the two have different messages.
 
 use super::command::LinesCommand;
 use super::failure::{self, Failure};
@@ -33,46 +33,46 @@ use xsort_disk::{Creation, NewFile, inherited, open_in_place};
 use xsort_extsort::variable::FileOutput;
 use xsort_usage::Identity;
 
-/// Bytes of the C library's buffer: a block of nearly every file system. Between one byte and so
-/// many are held back.
+/// The size of the C library's buffer: a block of nearly every file system. Between 1 and
+/// `HELD_BYTES` bytes are held back.
 const HELD_BYTES: usize = 4096;
 
-/// Where the kernel shows files by their descriptors.
+/// The directory in which the kernel shows open files by their descriptors.
 const OPEN_FILES: &str = "/proc/self/fd/";
 
-/// Where sorted lines go: opened before anything is read, and untouched until there is something to
-/// write.
+/// The destination of sorted lines. It is opened before anything is read, and unchanged until there
+/// is something to write.
 pub(super) struct Target<'d> {
     sink: Sink<'d>,
     name: OsString,
-    /// The header, until it is written: before the first line.
+    /// The header, until it is written with the first line; `None` after that.
     due: Option<Vec<u8>>,
-    /// Whether what appears whole is made durable.
+    /// True if a new file is made durable before it gets its name.
     sync: bool,
     held: Vec<u8>,
-    /// Bytes that were put in, but for those that the engine writes by the path.
+    /// Bytes written to this target, without those that the engine writes by the path.
     written_bytes: u64,
-    /// Whether all was written and only what is held back failed.
+    /// True if all bytes were written, and only the write of those held back failed.
     is_flushing: bool,
 }
 
 enum Sink<'d> {
-    /// Standard output as it is, without another descriptor for it.
+    /// Standard output itself, without another descriptor for it.
     Standard,
-    /// Standard output was closed when the process was started.
+    /// Standard output was closed when the process started.
     Closed,
-    /// A file that is not in place yet.
+    /// A new file that has not replaced the old one yet.
     New(NewFile),
-    /// A file, a pipe or a device that is written as it is.
+    /// A file, a pipe or a device that is written in place.
     InPlace(InPlace),
-    /// An object that is not in place yet.
+    /// An object whose upload isn't complete yet.
     Object(Box<FileOutput<'d>>),
-    /// A file or an object that is in place.
+    /// A file or an object that is published.
     Published,
 }
 
 impl<'d> Target<'d> {
-    /// The file of `-o`; without one, standard output.
+    /// Opens the file of `-o`; without it, standard output.
     pub(super) fn open(
         lines: &LinesCommand<'_>,
         disk: &'d LinesDisk<'_>,
@@ -91,7 +91,7 @@ impl<'d> Target<'d> {
         Ok(Target { sync, ..Target::new(sink, name.to_owned()) })
     }
 
-    /// Standard output, as it is: not looked at line by line.
+    /// Standard output, without a look at the lines.
     pub(super) fn standard() -> Target<'d> {
         let sink = if inherited().is_open[1] { Sink::Standard } else { Sink::Closed };
         Target::new(sink, "standard output".into())
@@ -109,15 +109,15 @@ impl<'d> Target<'d> {
         }
     }
 
-    /// A path to the open file, if it is a regular one and will hold nothing but lines. The engine
-    /// opens it once more by this path, because a descriptor of its own can be switched past the
-    /// page cache without a change to that of whoever else has standard output.
+    /// A path to the open file, if it is a regular file and will hold nothing but lines. The engine
+    /// opens the file again by this path. It can set direct I/O on its own descriptor, without
+    /// changing it for other processes that share standard output.
     pub(super) fn path(&self) -> Option<PathBuf> {
         let output = io::stdout();
         let file = self.sink.descriptor(&output)?;
         let status = fstat(file).ok()?;
         let is_regular = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
-        // What other processes wrote to standard output, or will append, must stay.
+        // Data that other processes wrote to standard output, or will append, must stay.
         let is_own = match &self.sink {
             Sink::New(_) | Sink::InPlace(_) => true,
             Sink::Standard => {
@@ -131,13 +131,13 @@ impl<'d> Target<'d> {
         (is_regular && is_own && has_no_header).then(|| path_of(file))
     }
 
-    /// Whether this is the path that [`path`](Target::path) returned.
+    /// True if `path` is the one that [`path`](Target::path) returned.
     pub(super) fn is_at(&self, path: &Path) -> bool {
         self.sink.descriptor(&io::stdout()).is_some_and(|file| path == path_of(file))
     }
 
-    /// Moves the position of standard output behind what was written by its path, for other
-    /// processes that have it.
+    /// Moves the position of standard output to the end of what was written by its path, for other
+    /// processes that share it.
     pub(super) fn go_to_end(&self) -> io::Result<()> {
         if let Sink::Standard = self.sink {
             seek(io::stdout(), SeekFrom::End(0))?;
@@ -145,7 +145,7 @@ impl<'d> Target<'d> {
         Ok(())
     }
 
-    /// Bytes of the budget for blocks of an object.
+    /// Bytes of the budget reserved for an object.
     pub(super) fn block_bytes(&self) -> u64 {
         match self.sink {
             Sink::Object(_) => FileOutput::MEMORY_BYTES,
@@ -153,14 +153,14 @@ impl<'d> Target<'d> {
         }
     }
 
-    /// Puts what appears whole in place, once all is written and flushed.
+    /// Publishes a new file or object, or ends a rewriting, once everything is written and flushed.
     pub(super) fn publish(&mut self) -> Result<(), Failure> {
         match std::mem::replace(&mut self.sink, Sink::Published) {
             Sink::Object(object) => {
                 object.publish(true).map_err(|error| failure::of_engine(&error))
             }
             Sink::New(file) => {
-                // To replace a file, the new one has a hidden name for a moment.
+                // When the new file replaces an old one, it has a hidden name for a moment.
                 if fs::symlink_metadata(&self.name).is_ok() {
                     let _ = clean_up_when_killed();
                 }
@@ -174,24 +174,24 @@ impl<'d> Target<'d> {
         }
     }
 
-    /// Lines that come before all others.
+    /// Sets the lines that precede all others.
     pub(super) fn begin_with(&mut self, header: Vec<u8>) {
         self.due = Some(header);
     }
 
-    /// Identifies the file that will be written, if it is a regular one.
+    /// Identifies the file to be written, if it is a regular file.
     pub(super) fn identity(&self) -> Option<Identity> {
         let status = fstat(self.sink.descriptor(&io::stdout())?).ok()?;
         let is_file = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
         is_file.then_some(Identity { device: status.st_dev, inode: status.st_ino })
     }
 
-    /// Bytes that were put in, but for those that the engine has written by the path.
+    /// Bytes written to this target, without those that the engine wrote by the path.
     pub(super) fn written_bytes(&self) -> u64 {
         self.written_bytes
     }
 
-    /// A write that failed.
+    /// The failure of a write.
     pub(super) fn failed(&self, error: &io::Error) -> Failure {
         let what = if self.is_flushing { "fflush failed" } else { "write failed" };
         let failure = Failure::unwritten(what, &self.name, error).with_limit_hint(error);
@@ -207,8 +207,8 @@ impl<'d> Target<'d> {
         Failure::Hinted(Box::new(failure), hint)
     }
 
-    /// The same for help and version. GNU sort checks these only at its end, when the reason why a
-    /// long text failed is lost.
+    /// The failure of a write of help or version. GNU sort checks these only at its end, when the
+    /// reason for the failure of a long text is lost.
     pub(super) fn failed_at_exit(&self, error: &io::Error, is_long: bool) -> Failure {
         if is_long && !matches!(self.sink, Sink::Closed) {
             return Failure::Message(b"write error".to_vec());
@@ -216,7 +216,7 @@ impl<'d> Target<'d> {
         Failure::said("write error", error)
     }
 
-    /// Empties a file that is written in place, and writes the header.
+    /// Empties a file that is rewritten in place, and writes the header.
     pub(super) fn begin(&mut self) -> io::Result<()> {
         let Some(header) = self.due.take() else { return Ok(()) };
         if let Sink::InPlace(file) = &mut self.sink {
@@ -225,7 +225,7 @@ impl<'d> Target<'d> {
         self.put(&header)
     }
 
-    /// Holds back the end of `bytes`, writes what comes before it.
+    /// Holds back the end of `bytes`, and writes the rest.
     fn put(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         self.written_bytes += bytes.len() as u64;
         if self.held.len() + bytes.len() > HELD_BYTES {
@@ -248,7 +248,7 @@ impl<'d> Target<'d> {
     }
 }
 
-/// The output in a file, a pipe or a device of this name.
+/// Opens the file, pipe or device `name` as the output.
 fn open_file(
     lines: &LinesCommand<'_>,
     name: &OsStr,
@@ -292,7 +292,7 @@ fn open_file(
     Ok(Sink::InPlace(InPlace::new(file, name, lines.program, keeping)))
 }
 
-/// Identifies the file of this name, or standard output, if it exists already and is a regular one.
+/// Identifies the file `name`, or standard output, if it exists and is a regular file.
 pub(super) fn present(name: Option<&OsStr>) -> Option<Identity> {
     match name {
         Some(name) => fs::metadata(name).ok().filter(Metadata::is_file).map(|file| identity(&file)),
@@ -300,7 +300,7 @@ pub(super) fn present(name: Option<&OsStr>) -> Option<Identity> {
     }
 }
 
-/// A path to an open file, wherever its name leads by now.
+/// A path to an open file that is valid even if the file was renamed.
 fn path_of(file: BorrowedFd<'_>) -> PathBuf {
     format!("{OPEN_FILES}{}", file.as_raw_fd()).into()
 }
@@ -317,7 +317,7 @@ impl Write for Target<'_> {
         self.begin()?;
         self.is_flushing = true;
         self.write_held()?;
-        // What fails after this is written past it.
+        // A write that fails later is not part of the flush.
         self.is_flushing = false;
         Ok(())
     }

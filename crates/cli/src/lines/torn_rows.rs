@@ -1,8 +1,8 @@
-//! Files of CSV among the inputs. A sort of lines tears rows apart whose quoted fields have line
-//! ends, which nobody means: it is said, and where such a file would be written over, refused.
+//! CSV files among the inputs. If quoted fields contain line ends, a sort of lines tears rows
+//! apart, which is never intended. So it is reported, and refused if the file would be overwritten.
 //!
-//! A line is looked at by itself, so that threads may read parts of a file side by side: it begins
-//! outside quotes, and if it ends inside, its row goes on behind it.
+//! Each line is checked separately, so that threads may read parts of a file in parallel. A line
+//! begins outside quotes. If it ends inside quotes, its row continues in the next line.
 
 use super::command::LinesCommand;
 use super::target;
@@ -19,11 +19,11 @@ use xsort_extsort::variable::{InputBytes, LinesInput, MapInput, MapLines, recogn
 
 const LINE_END: u8 = b'\n';
 const QUOTE: u8 = b'"';
-/// Bytes read at once of a file that is looked at before a merge.
+/// Bytes per read of a file that is checked before a merge.
 const READ_BYTES: usize = 256 << 10;
-/// What is wrong with a file.
+/// The problem, for messages.
 const WHAT: &str = "a line ends within quotes, and a row of several lines is torn";
-/// What to do about it.
+/// The remedy, for messages.
 const WAY_OUT: &str = "'xsort table' keeps rows whole; --no-quotes sorts lines without a word";
 
 /// The first file that was found to have a row of several lines.
@@ -31,8 +31,8 @@ const WAY_OUT: &str = "'xsort table' keeps rows whole; --no-quotes sorts lines w
 pub(super) struct TornRows(Arc<Mutex<Option<PathBuf>>>);
 
 impl TornRows {
-    /// The inputs, of which files of CSV are looked at as they are read. One that is the output
-    /// can't be read any more if a row of it would be torn.
+    /// Has CSV files among the inputs checked while they are read. If such a file is also the
+    /// output, and a row of it would be torn, reading it fails.
     pub(super) fn watch(
         &self,
         lines: &LinesCommand<'_>,
@@ -54,7 +54,7 @@ impl TornRows {
         inputs.into_iter().map(watch).collect()
     }
 
-    /// Refuses a merge whose output is one of its inputs, if a row of that would be torn: the
+    /// Refuses a merge whose output is one of its inputs, if a row of that input would be torn: the
     /// output is written while the inputs are read.
     pub(super) fn refuse_before_merge(
         lines: &LinesCommand<'_>,
@@ -85,7 +85,7 @@ impl TornRows {
         })
     }
 
-    /// Says what was found, once the lines are sorted.
+    /// Prints which file has torn rows, once the lines are sorted.
     pub(super) fn say(&self, lines: &LinesCommand<'_>) {
         if let Some(path) = self.0.lock().as_deref().filter(|_| !lines.command.extras.quiet) {
             let path = DisplayPath(path);
@@ -94,14 +94,14 @@ impl TornRows {
     }
 }
 
-/// Whether inputs are looked at: GNU sort doesn't.
+/// True if inputs are checked for torn rows. GNU sort doesn't check.
 fn is_watched(lines: &LinesCommand<'_>) -> bool {
     let command = &lines.command;
     let has_line_ends = !command.zero_terminated && command.check.is_none();
     has_line_ends && !command.extras.no_quotes && !is_called_as_gnu(lines.program)
 }
 
-/// Whether a name ends in `.csv`, also before that of a compression.
+/// True if a name ends in `.csv`, or in `.csv` and the ending of a compression.
 fn is_csv(path: &Path) -> bool {
     let ending = |path: &Path| path.extension().and_then(OsStr::to_str).map(str::to_lowercase);
     let is_packed = matches!(ending(path).as_deref(), Some("gz" | "zst" | "lz4"));
@@ -109,14 +109,14 @@ fn is_csv(path: &Path) -> bool {
     ending(inner).is_some_and(|ending| ending == "csv")
 }
 
-/// Whether the output is an input: the same URL, or the same file.
+/// True if the output is the input: the same URL, or the same file.
 fn is_same(output: &OsStr, input: &Path) -> bool {
     let found = || Some(identity(&fs::metadata(input).ok()?));
     output == input.as_os_str()
         || target::present(Some(output)).is_some_and(|own| Some(own) == found())
 }
 
-/// What becomes of a line that ends within quotes.
+/// What to do with a line that ends within quotes.
 #[derive(Clone)]
 struct Watch {
     path: PathBuf,
@@ -141,7 +141,7 @@ fn watched(input: LinesInput, delimiter: u8, watch: Watch) -> LinesInput {
     input.mapped_by_lines(bytes, map(), Some(lines))
 }
 
-/// The bytes of an input, looked at as they are read.
+/// The bytes of an input, checked while they are read.
 struct Watched<'d> {
     from: InputBytes<'d>,
     /// `None` once a torn row was found.
@@ -167,31 +167,31 @@ impl Read for Watched<'_> {
     }
 }
 
-/// Where in a line the next byte is.
+/// The position of the next byte in its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// A field begins.
+    /// At the beginning of a field.
     Begin,
-    /// In a field that isn't quoted, or behind the closing quote of one.
+    /// In an unquoted field, or after the closing quote of a quoted one.
     Field,
     Quoted,
-    /// Behind a quote in a quoted field: the closing one, or the first of two.
+    /// After a quote in a quoted field: the closing quote, or the first of two.
     Quote,
 }
 
-/// The quotes of lines that come in parts.
+/// Tracks the quotes of lines that arrive in parts.
 struct Quotes {
     delimiter: u8,
     place: Place,
 }
 
 impl Quotes {
-    /// Before a line.
+    /// Starts at the beginning of a line.
     fn new(delimiter: u8) -> Quotes {
         Quotes { delimiter, place: Place::Begin }
     }
 
-    /// Takes the next bytes. Returns whether a line ends within quotes.
+    /// Processes the next bytes. Returns true if a line ends within quotes.
     fn tear(&mut self, bytes: &[u8]) -> bool {
         let begins = |byte: u8| byte == LINE_END || byte == self.delimiter;
         let (mut place, mut at) = (self.place, 0);
@@ -199,7 +199,7 @@ impl Quotes {
             match place {
                 Place::Begin if bytes[at] == QUOTE => (place, at) = (Place::Quoted, at + 1),
                 Place::Begin | Place::Field => {
-                    // Quotes are few: look for the next that begins a field.
+                    // Quotes are rare: search for the next one that begins a field.
                     let Some(quote) = memchr::memchr(QUOTE, &bytes[at..]) else {
                         let last = bytes[bytes.len() - 1];
                         place = if begins(last) { Place::Begin } else { Place::Field };
@@ -232,7 +232,7 @@ impl Quotes {
 mod tests {
     use super::*;
 
-    /// Whatever parts a text comes in.
+    /// Tests all sizes of parts in which a text may arrive.
     #[test]
     fn a_line_that_ends_within_quotes_is_found() {
         for (text, is_torn) in [

@@ -1,16 +1,16 @@
-//! From arguments to settings: everything that depends on the machine, or on two arguments at once,
-//! is decided here, once.
+//! Turns arguments into settings: every decision that depends on the machine, or on two arguments
+//! at once, is taken here, once.
 //!
-//! The results are what the pipelines take. They check what only they can know: sizes of inputs,
-//! space, whether the budget suffices.
+//! The pipelines take the results. They check what only they can know: sizes of inputs, space, and
+//! whether the budget suffices.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `open_files` | how many files may be open |
-//! | `outer_limit` | messages that name more memory than a limit from outside leaves |
+//! | `outer_limit` | messages that name more memory than a limit set outside leaves |
 //! | `stack` | a large enough stack for the main thread |
-//! | `refused_memory` | memory that the system refuses ends the program with a message |
-//! | `alternative_stacks` | threads start without memory of their own for signals |
+//! | `refused_memory` | if the system refuses memory, the program ends with a message |
+//! | `alternative_stacks` | threads start without alternative signal stacks |
 
 pub(crate) mod alternative_stacks;
 pub(crate) mod open_files;
@@ -32,12 +32,12 @@ use xsort_records::{Format, KeyField, KeyKind, Layout, Prefix};
 /// What a job prints, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReportStyle {
-    /// Whether the result is printed as JSON.
+    /// True if the result is printed as JSON.
     pub(crate) json: bool,
-    /// Whether neither a result for people nor notices are printed.
+    /// True if neither a result for people nor notices are printed.
     pub(crate) quiet: bool,
-    /// How often -v was given: once, a result for people says what each phase took; twice, it has
-    /// a line for each chunk and bin.
+    /// How often -v was given. Once: the result for people shows what each phase took. Twice: it
+    /// has a line for each chunk and bin.
     pub(crate) verbosity: u8,
     pub(crate) progress: ProgressStyle,
 }
@@ -46,14 +46,14 @@ pub(crate) struct ReportStyle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProgressStyle {
     None,
-    /// A line now and then, for logs.
+    /// A line from time to time, for logs.
     Lines,
     /// A bar that is redrawn in place.
     Bar,
 }
 
 impl ProgressStyle {
-    /// How progress is shown; by itself only if it `may_show` it.
+    /// Decides how progress is shown. With `--progress=auto` it is shown only if `may_show`.
     pub(crate) fn decide(when: When, may_show: bool) -> ProgressStyle {
         match (when, io::stderr().is_terminal()) {
             (When::Auto, _) if !may_show => ProgressStyle::None,
@@ -71,7 +71,7 @@ impl ReportStyle {
     }
 }
 
-/// The records' size and key, from --format, or from --record and --key.
+/// The records' size and key, from --format or from --record and --key.
 pub(crate) fn layout(records: &Records) -> Result<Layout, Failure> {
     let record_bytes = match records.record {
         Some(RecordForm::Bytes(bytes)) => bytes,
@@ -86,7 +86,7 @@ pub(crate) fn layout(records: &Records) -> Result<Layout, Failure> {
     Layout::new(record_bytes, keys).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// What records begin with, if that is their length.
+/// The length prefix of the records; `None` if they have a fixed size.
 pub(crate) fn prefix(records: &Records) -> Option<Prefix> {
     match records.record {
         Some(RecordForm::Prefixed(prefix)) => Some(prefix),
@@ -94,12 +94,12 @@ pub(crate) fn prefix(records: &Records) -> Option<Prefix> {
     }
 }
 
-/// Whether the records' format is assumed. Then inputs that look like something else are refused.
+/// True if no option names the records' format. Then inputs of another format are refused.
 pub(crate) fn is_format_assumed(records: &Records) -> bool {
     records.format.is_none() && records.record.is_none()
 }
 
-/// The number of whole records in an amount, and the bytes that are left over.
+/// The number of whole records in an amount, and the remaining bytes.
 pub(crate) fn records(amount: Amount, record_bytes: usize) -> (u64, u64) {
     match amount {
         Amount::Records(records) => (records, 0),
@@ -107,7 +107,7 @@ pub(crate) fn records(amount: Amount, record_bytes: usize) -> (u64, u64) {
     }
 }
 
-/// The directories that outputs are written to: none for standard output, and at a URL.
+/// The directories that outputs are written to; empty for standard output and URLs.
 pub(crate) fn output_directories(output: &Path) -> Vec<PathBuf> {
     match is_standard_output(output) || is_url(output) {
         true => Vec::new(),
@@ -120,7 +120,7 @@ pub(crate) fn directory_of(file: &Path) -> PathBuf {
     xsort_disk::parent_directory(file)
 }
 
-/// Random bytes of the system's.
+/// Random bytes from the system.
 pub(crate) fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom(&mut bytes, GetRandomFlags::empty())?;

@@ -1,11 +1,12 @@
-//! Limits on memory that are set from outside (`ulimit -v`, a control group). A message that names
-//! an amount of memory is no way out where such a limit leaves less than that.
+//! Limits on memory that are set outside the program (`ulimit -v`, a control group). A message that
+//! advises an amount of memory is useless if such a limit leaves less than that.
 
 use xsort::machine::MemoryLimits;
 use xsort::size::Memory;
 use xsort_extsort::units::Bytes;
 
-/// The message, with what must be raised first if it names more memory than a limit leaves.
+/// Appends to the message which limit to raise first, if the limit leaves less memory than the
+/// message names.
 pub(crate) fn with_outer_limit(message: String) -> String {
     match named_bytes(&message) {
         Some(bytes) => with_limit(message, bytes, MemoryLimits::read().limit),
@@ -22,7 +23,7 @@ fn with_limit(message: String, bytes: u64, limit: Option<(u64, String)>) -> Stri
     }
 }
 
-/// Bytes of the last `-m SIZE` or `-S SIZE` in a message.
+/// The bytes in the last `-m SIZE` or `-S SIZE` of a message.
 fn named_bytes(message: &str) -> Option<u64> {
     let at = ["-m ", "-S "].iter().filter_map(|option| message.rfind(option)).max()?;
     let rest = &message[at + 3..];

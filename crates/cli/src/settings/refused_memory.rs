@@ -1,15 +1,15 @@
-//! Memory that the system refuses (`ulimit -v`, `ulimit -d`, strict overcommit) ends the program
-//! with a message and a documented status.
+//! Ends the program with a message and a documented status if the system refuses memory (`ulimit
+//! -v`, `ulimit -d`, strict overcommit).
 //!
-//! The pools of the pipelines are mapped by `xsort-disk`, which returns an error. What is left is
-//! the many small allocations of Rust's collections. The standard library aborts the process where
-//! one of them fails (SIGABRT), and nothing can be returned from there. So the program's allocator
-//! ends the process itself: it prints one line, removes what would be left behind, and exits.
+//! `xsort-disk` maps the pools of the pipelines, and returns an error if it can't. The rest are
+//! many small allocations of Rust's collections. The standard library aborts the process if one of
+//! them fails (SIGABRT), and an allocator can't return an error from there. So the program's
+//! allocator ends the process itself: it prints one line, removes files and status, and exits.
 //!
 //! Allocations within [`refusals_as_errors`](xsort_disk::refusals_as_errors) are not affected:
 //! their caller handles the error.
 
-// An allocator is a promise that the compiler can't check.
+// The compiler can't check an allocator's promises.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -20,49 +20,49 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use xsort_disk::is_refusal_an_error;
 
-/// What is set free when memory is refused, for the clean-up: it formats names and waits for locks.
+/// The memory that is freed for the clean-up, which formats names and waits for locks.
 const RESERVE: Layout = match Layout::from_size_align(128 << 10, 16) {
     Ok(layout) => layout,
     Err(_) => unreachable!(),
 };
 
-/// The program's allocator: the system's, which ends the process where that refuses.
+/// The program's allocator: the system's, except that a refusal ends the process.
 pub(crate) struct Allocator;
 
-/// How the process ends where memory is refused.
+/// How the process ends if memory is refused.
 struct Ending {
-    /// What the message begins with.
+    /// The beginning of the message.
     prefix: String,
     status: u8,
 }
 
 static ENDING: OnceLock<Ending> = OnceLock::new();
-/// What must not be left behind is removed by it. It must not wait for locks without a limit: the
-/// thread that calls it may hold them.
+/// Removes the files and the status of the process before it ends. It must not wait for locks
+/// without a limit: the calling thread may hold them.
 static CLEAN_UP: OnceLock<fn()> = OnceLock::new();
 static RESERVED: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 /// The thread that ends the process, or 0.
 static ENDS: AtomicI32 = AtomicI32::new(0);
 
-/// Reserves the memory that the end takes, and says what to call there.
+/// Reserves the memory that the end of the process needs, and sets the clean-up to call there.
 pub(crate) fn prepare_end(clean_up: fn()) {
     let _ = CLEAN_UP.set(clean_up);
     // SAFETY: the layout has a size.
     RESERVED.store(unsafe { System.alloc(RESERVE) }, Ordering::Relaxed);
 }
 
-/// Has the message begin with `prefix`, and the process end with `status`. Without it the process
-/// ends as the commands do that have no grammar of GNU's.
+/// Sets the `prefix` of the message and the `status` of the process. Without this call, the process
+/// ends as the commands without GNU grammar do.
 pub(crate) fn end_with(prefix: String, status: u8) {
     let _ = ENDING.set(Ending { prefix, status });
 }
 
-// SAFETY: each call is passed on to the system's allocator. Where that returns null, either null is
+// SAFETY: each call is passed to the system's allocator. If that returns null, either null is
 // returned or the process ends; nothing unwinds.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller keeps the promises that this function asks for.
+        // SAFETY: the caller keeps the promises that `System.alloc` asks for.
         given_or_end(unsafe { System.alloc(layout) }, layout.size())
     }
 
@@ -93,7 +93,7 @@ fn given_or_end(memory: *mut u8, bytes: usize) -> *mut u8 {
     memory
 }
 
-/// Ends the process, unless this thread wants an error.
+/// Ends the process, except where this thread handles refusals as errors.
 #[cold]
 #[inline(never)]
 fn refused(bytes: usize) {
@@ -102,7 +102,7 @@ fn refused(bytes: usize) {
     }
 }
 
-/// Ends the process because `bytes` bytes of memory were refused.
+/// Ends the process after the system refused `bytes` bytes of memory.
 pub(crate) fn end(bytes: usize) -> ! {
     let (prefix, status) = match ENDING.get() {
         Some(ending) => (&ending.prefix[..], ending.status),
@@ -111,9 +111,9 @@ pub(crate) fn end(bytes: usize) -> ! {
     let own = rustix::thread::gettid().as_raw_nonzero().get();
     match ENDS.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => {}
-        // The clean-up needs more than is reserved.
+        // The clean-up needs more memory than is reserved.
         Err(ends) if ends == own => exit_now(status),
-        // Another thread ends the process.
+        // Another thread is ending the process.
         Err(_) => loop {
             std::thread::park();
         },
@@ -127,7 +127,7 @@ pub(crate) fn end(bytes: usize) -> ! {
     let _ = rustix::io::write(rustix::stdio::stderr(), &line.bytes[..line.length]);
     let reserved = RESERVED.swap(null_mut(), Ordering::Relaxed);
     if !reserved.is_null() {
-        // SAFETY: it came from this allocator with this layout, and nobody else has it.
+        // SAFETY: it came from this allocator with this layout, and `swap` left no other owner.
         unsafe { System.dealloc(reserved, RESERVE) };
     }
     if let Some(clean_up) = CLEAN_UP.get() {
@@ -136,13 +136,13 @@ pub(crate) fn end(bytes: usize) -> ! {
     exit_now(status)
 }
 
-/// Ends the process without anything that the C library does at an exit.
+/// Ends the process without the C library's exit handlers.
 fn exit_now(status: u8) -> ! {
     // SAFETY: it takes any number, and doesn't return.
     unsafe { libc::_exit(status.into()) }
 }
 
-/// A line that needs no memory of the allocator's; what is longer is cut.
+/// A line of at most 512 bytes that needs no allocation; longer text is cut.
 struct Line {
     bytes: [u8; 512],
     length: usize,

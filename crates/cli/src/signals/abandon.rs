@@ -1,4 +1,4 @@
-//! The end of a process that signals kill: what it would leave behind is removed first.
+//! Ends a process that a signal kills, after removing its hidden outputs, uploads and status.
 
 use super::rewriting::wait_for_whole_files;
 use super::terminating::{after_echo, terminating_signals};
@@ -16,26 +16,28 @@ use std::time::Duration;
 use xsort_disk::{DisplayPath, Operation, abandon_outputs, try_to_abandon_outputs};
 use xsort_objects::{abandon_uploads, uploads_left};
 
-/// A thread that waits for signals makes a few system calls; one that abandons has requests made.
+/// The thread that waits for signals makes a few system calls. To abandon uploads it sends
+/// requests, which need more stack.
 const STACK_BYTES: usize = 1 << 20;
 
-/// What is done once before the process ends. It waits for a lock no longer than it is asked to.
+/// An action that runs once before the process ends. It waits for a lock at most as long as its
+/// argument says.
 type Cleanup = Box<dyn FnOnce(Duration) + Send>;
 
-/// How long the clean-up of a process that a signal ends waits for another thread.
+/// How long the clean-up waits for another thread when a signal ends the process.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The same of a process that has no memory: its own thread may hold what it waits for.
+/// How long the clean-up waits when memory is refused: the waiting thread may itself hold the lock.
 const PATIENCE_WITHOUT_MEMORY: Duration = Duration::from_millis(500);
 
-/// Removes the hidden names of all outputs under way, and has the stores drop what was sent.
+/// Removes the hidden names of all unfinished outputs, and has the stores drop their uploads.
 pub(crate) fn abandon_all_outputs() {
     abandon_outputs();
     abandon_uploads();
     report_uploads_left();
 }
 
-/// Names the objects of which parts stay in a store that didn't drop them.
+/// Prints the objects whose uploaded parts remain because the store didn't drop them.
 pub(crate) fn report_uploads_left() {
     for upload in uploads_left() {
         let object = upload.object;
@@ -47,18 +49,18 @@ pub(crate) fn report_uploads_left() {
     }
 }
 
-/// What else must be removed before a signal kills: the published status of the job.
+/// Another action to run before a signal kills the process: it removes the job's published status.
 static BEFORE_DEATH: Mutex<Option<Cleanup>> = Mutex::new(None);
 
 /// Held by the thread that ends the process.
 static DYING: Mutex<()> = Mutex::new(());
 
-/// Has `cleanup` called before the process ends at once.
+/// Has `cleanup` called before a signal ends the process.
 pub(crate) fn before_death(cleanup: impl FnOnce(Duration) + Send + 'static) {
     *BEFORE_DEATH.lock() = Some(Box::new(cleanup));
 }
 
-/// Does what [`before_death`] was given.
+/// Runs the action that [`before_death`] was given.
 pub(super) fn clean_up() {
     let cleanup = BEFORE_DEATH.lock().take();
     if let Some(cleanup) = cleanup {
@@ -66,8 +68,8 @@ pub(super) fn clean_up() {
     }
 }
 
-/// Removes what can be removed where the system refuses memory, on the thread that asked for it.
-/// Parts that stores have stay there: a request takes memory.
+/// Removes hidden outputs and the status if the system refuses memory, on the thread that asked for
+/// memory. Parts of uploads stay in their stores: a request takes memory.
 pub(crate) fn clean_up_without_memory() {
     try_to_abandon_outputs(PATIENCE_WITHOUT_MEMORY);
     let cleanup = BEFORE_DEATH.try_lock_for(PATIENCE_WITHOUT_MEMORY).and_then(|mut all| all.take());
@@ -76,21 +78,21 @@ pub(crate) fn clean_up_without_memory() {
     }
 }
 
-/// Removes everything that the process would leave behind, then ends it as `signal` does.
+/// Removes everything that the process would leave in place, then ends it as `signal` does.
 ///
-/// Several threads may hear of signals at the same time. The first one that calls this cleans up
-/// all there is; the others wait here until the process ends. If each of them removed only what it
-/// knows of, the first one to be done would leave the rest behind.
+/// Several threads may learn of signals at the same time. The first one that calls this cleans up
+/// everything; the others wait here until the process ends. If each removed only what it knows of,
+/// the first to finish would end the process before the others were done.
 pub(crate) fn die_of(signal: i32) {
     let dying = DYING.lock();
     abandon_all_outputs();
-    // After the outputs: the status names uploads that a second signal may leave in a store.
+    // After the outputs: if a second signal leaves uploads in a store, the status still names them.
     clean_up();
     let _: io::Result<()> = emulate_default_handler(signal);
     std::mem::forget(dying);
 }
 
-/// A refused thread with what can be done about it.
+/// The error of a thread that the system refused, with advice on what to do.
 fn no_thread(refusal: io::Error) -> io::Error {
     let (kind, reason) = (refusal.kind(), reason(&refusal));
     let error = xsort_disk::Error::new(Operation::Start, "a thread", refusal);
@@ -98,11 +100,11 @@ fn no_thread(refusal: io::Error) -> io::Error {
     io::Error::new(kind, format!("starting a thread: {reason}: {way_out}"))
 }
 
-/// For commands that signals kill wherever they are: from now on, signals that would end the
-/// process start [`die_of`] in a thread of its own. A second request ends the process on the spot.
+/// Installs a thread that calls [`die_of`] when a signal would end the process. It is for commands
+/// that signals kill at any point. A second request ends the process on the spot.
 ///
 /// # Errors
-/// If the system refuses a handler or a thread. Then the signals kill as before.
+/// If the system refuses a handler or a thread. Then signals kill the process as before.
 pub(crate) fn clean_up_when_killed() -> io::Result<()> {
     static IS_INSTALLED: Mutex<bool> = Mutex::new(false);
     let mut is_installed = IS_INSTALLED.lock();

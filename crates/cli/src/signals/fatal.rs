@@ -1,4 +1,4 @@
-//! SIGPIPE that would end the process on the spot, taken over by a thread that cleans up first.
+//! Hands a SIGPIPE that would end the process on the spot to a thread that cleans up first.
 
 use super::pipes::{do_pipes_kill, set_pipes_kill};
 use signal_hook::consts::SIGPIPE;
@@ -9,14 +9,14 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A SIGPIPE that was taken over.
+/// The handler of a SIGPIPE that was taken over.
 pub(crate) struct FatalPipe {
     has_come: Arc<AtomicBool>,
     pipes_killed: bool,
 }
 
 impl FatalPipe {
-    /// From now on SIGPIPE writes to `alarm` instead, if it would kill.
+    /// Has SIGPIPE write to `alarm` from now on, if it would kill the process.
     ///
     /// # Errors
     /// If the system refuses a handler.
@@ -31,12 +31,12 @@ impl FatalPipe {
         Ok(fatal)
     }
 
-    /// The signal, if it came.
+    /// SIGPIPE, if it came.
     pub(crate) fn received(&self) -> Option<i32> {
         self.has_come.load(Ordering::Relaxed).then_some(SIGPIPE)
     }
 
-    /// Has it end the process on the spot again: everything is cleaned up.
+    /// Has SIGPIPE end the process on the spot again, once everything is cleaned up.
     pub(crate) fn give_back(self) {
         set_pipes_kill(self.pipes_killed);
     }

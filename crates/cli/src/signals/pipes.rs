@@ -1,4 +1,4 @@
-//! Whether SIGPIPE kills the process.
+//! Sets whether SIGPIPE kills the process.
 
 use signal_hook::consts::SIGPIPE;
 use signal_hook::flag;
@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, LazyLock};
 
-/// Whether SIGPIPE ends the process on the spot. A process has one handler for it.
+/// True if SIGPIPE ends the process on the spot. A process has one handler for it.
 static PIPES_KILL: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Has a write to a closed pipe fail instead of killing the process.
@@ -15,7 +15,7 @@ static PIPES_KILL: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 /// # Errors
 /// If the system refuses the handler.
 pub(crate) fn report_closed_pipes_as_errors() -> io::Result<()> {
-    // A handler that does nothing, as good as ignoring the signal.
+    // A handler that does nothing has the effect of ignoring the signal.
     flag::register(SIGPIPE, Arc::default()).map(drop)
 }
 
@@ -28,12 +28,12 @@ pub(crate) fn let_closed_pipes_kill() -> io::Result<()> {
     flag::register_conditional_default(SIGPIPE, Arc::clone(&PIPES_KILL)).map(drop)
 }
 
-/// Whether SIGPIPE kills now.
+/// True if SIGPIPE kills the process now.
 pub(super) fn do_pipes_kill() -> bool {
     PIPES_KILL.load(Relaxed)
 }
 
-/// Has SIGPIPE kill, or not, from now on.
+/// Sets whether SIGPIPE kills the process from now on.
 pub(super) fn set_pipes_kill(kills: bool) {
     PIPES_KILL.store(kills, Relaxed);
 }

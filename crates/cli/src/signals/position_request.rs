@@ -8,14 +8,14 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether SIGUSR1 has come.
+/// A flag that SIGUSR1 sets.
 pub(crate) struct PositionRequest(Arc<AtomicBool>);
 
 impl PositionRequest {
     /// Installs the handler, which also writes to `alarm`.
     ///
     /// # Errors
-    /// If the system refuses it.
+    /// If the system refuses the handler.
     pub(crate) fn register(alarm: &UnixStream) -> io::Result<PositionRequest> {
         let request = PositionRequest(Arc::default());
         flag::register(SIGUSR1, Arc::clone(&request.0))?;
@@ -23,7 +23,7 @@ impl PositionRequest {
         Ok(request)
     }
 
-    /// Whether the signal has come since the last call.
+    /// True if the signal has come since the last call.
     pub(crate) fn take(&self) -> bool {
         self.0.swap(false, Ordering::Relaxed)
     }

@@ -1,7 +1,8 @@
-//! A file that is rewritten in place: the first signal lets that end, the second one doesn't.
+//! A file that is rewritten in place: the first signal waits until it is complete, the second
+//! doesn't.
 //!
-//! Between the moment at which the old content is cut off and the last write of the new one, the
-//! file holds neither. So the thread that ends the process for a signal waits until it is whole.
+//! From the truncation of the old content until the last write of the new one, the file is
+//! incomplete. So the thread that ends the process for a signal waits until the file is complete.
 
 use parking_lot::{Condvar, Mutex};
 use signal_hook::consts::SIGXFSZ;
@@ -9,15 +10,15 @@ use signal_hook::flag;
 use std::io;
 use std::sync::Arc;
 
-/// What tells the user why the process doesn't end.
+/// Prints why the process doesn't end yet.
 type Say = Box<dyn FnOnce() + Send>;
 
-/// Whether a file of this process is neither old nor new now.
+/// Whether this process is rewriting a file now.
 #[derive(Default)]
 struct State {
     is_under_way: bool,
     say: Option<Say>,
-    /// Whether a thread waits for the end, to end the process.
+    /// True if a thread waits for the rewriting to end, in order to end the process.
     is_awaited: bool,
 }
 
@@ -26,12 +27,12 @@ static STATE: Mutex<State> =
 
 static ENDED: Condvar = Condvar::new();
 
-/// While one exists, signals are held.
+/// Holds back signals while it exists.
 pub(crate) struct Rewriting(());
 
 impl Rewriting {
-    /// Holds the signals that [`clean_up_when_killed`](super::clean_up_when_killed) obeys from now
-    /// on. When the first one comes, `say` tells the user why the process doesn't end.
+    /// Begins to hold back the signals that [`clean_up_when_killed`](super::clean_up_when_killed)
+    /// obeys. When the first one comes, `say` prints why the process doesn't end.
     pub(crate) fn begin(say: impl FnOnce() + Send + 'static) -> Rewriting {
         *STATE.lock() = State { is_under_way: true, say: Some(Box::new(say)), is_awaited: false };
         Rewriting(())
@@ -43,14 +44,14 @@ impl Drop for Rewriting {
         let mut state = STATE.lock();
         state.is_under_way = false;
         ENDED.notify_all();
-        // The other thread ends the process, by the signal's status and not by this thread's.
+        // The waiting thread ends the process with the signal's status, not this thread's.
         while state.is_awaited {
             ENDED.wait(&mut state);
         }
     }
 }
 
-/// For the thread that ends the process: returns once no file is neither old nor new.
+/// Waits until no file is being rewritten. The thread that ends the process calls it.
 pub(super) fn wait_for_whole_files() {
     let mut state = STATE.lock();
     while state.is_under_way {
@@ -62,12 +63,11 @@ pub(super) fn wait_for_whole_files() {
     }
 }
 
-/// Has a write beyond the limit on the size of files (`ulimit -f`) fail instead of killing the
-/// process.
+/// Has a write beyond the file size limit (`ulimit -f`) fail instead of killing the process.
 ///
 /// # Errors
 /// If the system refuses the handler.
 pub(crate) fn report_exceeded_sizes_as_errors() -> io::Result<()> {
-    // A handler that does nothing, as good as ignoring the signal.
+    // A handler that does nothing has the effect of ignoring the signal.
     flag::register(SIGXFSZ, Arc::default()).map(drop)
 }

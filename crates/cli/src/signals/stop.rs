@@ -44,8 +44,8 @@ impl Stop {
             exit(128 + signal);
         };
         if !after_first_request(&signals, exit_on_second)? {
-            // Without a thread the second signal exits at once. Registered after the shutdowns, so
-            // that these still see the flag unset on the first signal.
+            // Without a thread the second signal exits at once. This handler is registered after
+            // the shutdowns, so the first signal still finds the flag unset.
             for &signal in &signals {
                 flag::register(signal, Arc::clone(&exits_at_once))?;
             }
@@ -55,12 +55,12 @@ impl Stop {
         Ok(stop)
     }
 
-    /// The flag as the library takes it.
+    /// The flag in the type that the library takes.
     pub(crate) fn cancel(&self) -> Cancel {
         Cancel::of_number(Arc::clone(&self.signal))
     }
 
-    /// Whether a signal has come.
+    /// True if a signal has come.
     pub(crate) fn is_set(&self) -> bool {
         self.signal.load(Ordering::Relaxed) != 0
     }

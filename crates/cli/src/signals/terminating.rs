@@ -6,22 +6,22 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-/// How long after the first signal further ones count as the same request: `timeout` sends both
-/// within microseconds, and nobody presses Ctrl-C ten times a second.
+/// How long after the first signal further ones count as the same request. `timeout` sends both
+/// within microseconds, and people don't press Ctrl-C ten times a second.
 const ECHO: Duration = Duration::from_millis(100);
 
-/// A thread that waits for signals makes a few system calls.
+/// The thread that waits for signals makes a few system calls.
 const STACK_BYTES: usize = 256 << 10;
 
-/// SIGINT, SIGTERM and SIGHUP, without those that were ignored when the process started.
+/// SIGINT, SIGTERM and SIGHUP, except those that were ignored when the process started.
 pub(super) fn terminating_signals() -> Vec<i32> {
     let ignored = ignored_mask(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
     let is_heeded = |signal: &i32| ignored & (1 << (signal - 1)) == 0;
     [SIGINT, SIGTERM, SIGHUP].into_iter().filter(is_heeded).collect()
 }
 
-/// Calls `next`, in a thread of its own, once the first of the signals has come and a second one
-/// would be a new request. False if the system refuses a thread.
+/// Calls `next` in a new thread, once the first of the signals has come and a second would be a new
+/// request. Returns false if the system refuses a thread.
 pub(super) fn after_first_request(
     signals: &[i32],
     next: impl FnOnce(Signals) + Send + 'static,
@@ -37,7 +37,7 @@ pub(super) fn after_first_request(
     Ok(thread::Builder::new().name("signals".into()).stack_size(STACK_BYTES).spawn(wait).is_ok())
 }
 
-/// Calls `next`, in a thread of its own, once a further signal would be a new request; at once if
+/// Calls `next` in a new thread once a further signal would be a new request. Calls it at once if
 /// the system refuses a thread.
 pub(super) fn after_echo(next: impl Fn() + Clone + Send + 'static) {
     let wait = {

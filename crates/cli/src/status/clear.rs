@@ -1,4 +1,4 @@
-//! What killed jobs left is removed.
+//! Removes what killed jobs left.
 
 use super::uploads::abort_all;
 use super::words::leftovers_text;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use xsort_disk::DisplayPath;
 use xsort_status::{Cleared, FoundJob, Inventory, Leftovers, Life};
 
-/// What was removed, and what could not be.
+/// The JSON of what was removed, and what could not be.
 #[derive(Default, Serialize)]
 struct JsonCleared {
     command: &'static str,
@@ -22,7 +22,8 @@ struct JsonCleared {
     failed: Vec<String>,
 }
 
-/// Clears one dead job after the other, also after failures. A signal ends it between two jobs.
+/// Clears the dead jobs one after the other, even after failures. A signal ends it between two
+/// jobs.
 pub(super) fn clear_all(jobs: &[FoundJob], is_json: bool, stop: &Stop) -> Result<(), Failure> {
     let mut inventory = Inventory::default();
     let (mut text, mut failures) = (String::new(), Vec::new());
@@ -31,7 +32,7 @@ pub(super) fn clear_all(jobs: &[FoundJob], is_json: bool, stop: &Stop) -> Result
     for job in jobs.iter().filter(|job| job.life() == Life::Dead).take_while(|_| !stop.is_set()) {
         let uploads = inventory.leftovers(job).uploads;
         if let Err(failure) = abort_all(&uploads) {
-            // Its status stays, by which they are found again.
+            // The job's status stays, because it names the uploads.
             failures.push(failure);
             continue;
         }

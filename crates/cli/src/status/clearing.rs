@@ -1,5 +1,5 @@
-//! Dead jobs are cleared from the full screen: by a key that is pressed twice, and with the same
-//! care as by `--clear`, for it is the same function.
+//! Clears dead jobs from the full screen, by a key that is pressed twice. It calls the function of
+//! `--clear`, so it takes the same care.
 
 use super::keyboard::Key;
 use super::words::leftovers_text;
@@ -7,16 +7,16 @@ use std::path::PathBuf;
 use xsort_disk::DisplayPath;
 use xsort_status::{Cleared, FoundJob, Inventory, Life, leftovers};
 
-/// What was asked, and what is said about it.
+/// The question that was asked, and the message to show.
 #[derive(Default)]
 pub(super) struct Clearing {
-    /// The key that was pressed once, and the jobs that it was about.
+    /// The key that was pressed once, and the jobs that it would clear.
     asked: Option<(Key, Vec<PathBuf>)>,
     pub(super) message: String,
 }
 
 impl Clearing {
-    /// Asks or clears. Any other key ends the question.
+    /// Asks or clears. Any other key cancels the question.
     pub(super) fn press(&mut self, key: Key, jobs: &[FoundJob], chosen: usize) {
         let asked = self.asked.take();
         self.message.clear();
@@ -52,7 +52,7 @@ impl Clearing {
     }
 }
 
-/// Clears them, and says what became of it.
+/// Clears the jobs, and returns a message with the result.
 fn clear(dead: &[&FoundJob]) -> String {
     let mut inventory = Inventory::default();
     let (mut files, mut failed) = (0, Vec::new());

@@ -1,18 +1,18 @@
-//! Rows in columns, in lines of a given width: columns that don't fit are left out, the least
-//! important first, so that no figure is cut.
+//! Formats rows in columns, in lines of a given width. Columns that don't fit are left out, the
+//! least important first, so that no figure is cut.
 
 use super::words::{columns_of, cut};
 
-/// Columns that the last cell of a row must have to be worth showing.
+/// The least width of the last column at which it is worth showing.
 const LAST_COLUMNS_MIN: usize = 8;
-/// Lines of fewer columns have one blank between two cells, others two.
+/// Lines with fewer columns have one space between two cells, others two.
 const NARROW_COLUMNS: usize = 60;
 
 /// A column.
 #[derive(Clone, Copy)]
 pub(super) struct Column {
     pub(super) is_figure: bool,
-    /// The column with the highest rank is the first to be left out; that with 0 stays.
+    /// The column with the highest rank is the first to be left out; a column of rank 0 stays.
     pub(super) rank: u8,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn in_columns<const N: usize>(
     rows.iter().map(line).collect()
 }
 
-/// The columns that fit.
+/// The indices of the columns that fit.
 fn shown_columns<const N: usize>(
     columns: &[Column; N],
     mut widths: [usize; N],

@@ -8,13 +8,13 @@ use xsort_extsort::Compressed;
 use xsort_extsort::units::Bytes;
 use xsort_status::{DriveState, FoundJob, Leftovers, Life, Snapshot, Spilled, Stage};
 
-/// Columns of a line's name.
+/// Columns of the name of a line.
 const NAME_COLUMNS: usize = 11;
 
 /// Names and values of the lines about a job.
 type Lines = Vec<(&'static str, String)>;
 
-/// The job in full, in lines of at most `width` columns.
+/// Everything about the job, in lines of at most `width` columns.
 pub(super) fn detail(job: &FoundJob, leftovers: &Leftovers, width: usize) -> String {
     let Some(snapshot) = job.snapshot() else {
         let text = format!("{}, {}: {}", job.name(), job.state(), trouble(job));
@@ -33,7 +33,7 @@ pub(super) fn detail(job: &FoundJob, leftovers: &Leftovers, width: usize) -> Str
     in_lines(lines, width)
 }
 
-/// Names at the left, each once, and what belongs to them.
+/// Formats lines with their names at the left, each name once.
 fn in_lines(lines: Lines, width: usize) -> String {
     let mut text = String::new();
     let mut last = "";
@@ -99,7 +99,7 @@ fn phase(snapshot: &Snapshot) -> String {
     )
 }
 
-/// How far the whole job is, its mean rate, and the time left if that can be predicted.
+/// How far the whole job is, its mean rate, and the time left if it can be predicted.
 fn whole(snapshot: &Snapshot) -> String {
     let done = snapshot.share_done.map(|share| format!("{:.0}% done, ", (100.0 * share).floor()));
     let left = snapshot.seconds_left.map(|seconds| format!(", {} left", span(seconds)));
@@ -107,7 +107,7 @@ fn whole(snapshot: &Snapshot) -> String {
     format!("{}{mean} on average{}", done.unwrap_or_default(), left.unwrap_or_default())
 }
 
-/// Chunks and segments.
+/// The number of chunks and segments, if there are any.
 pub(super) fn pieces(snapshot: &Snapshot) -> Option<String> {
     let counts = &snapshot.counts;
     let all = counts.chunks_all.map(|all| format!(" of {all}"));
@@ -127,7 +127,7 @@ pub(super) fn moved(snapshot: &Snapshot) -> Option<String> {
     (read_bytes + written_bytes > 0).then(|| format!("{read} read, {written} written"))
 }
 
-/// What went to scratch, if the job counts that.
+/// The bytes spilled to scratch, if the job counts them.
 fn spilled(snapshot: &Snapshot) -> Option<String> {
     let Spilled { bytes, scratch_bytes, lz4_bytes, zstd_bytes } = snapshot.spilled;
     let compressed = Compressed { lz4_bytes, zstd_bytes };
@@ -135,7 +135,7 @@ fn spilled(snapshot: &Snapshot) -> Option<String> {
     (bytes > 0).then(|| spilled.to_string())
 }
 
-/// Memory it uses, and its budget.
+/// The memory that the job uses, and its budget.
 pub(super) fn memory(snapshot: &Snapshot) -> String {
     let memory = &snapshot.memory;
     let budget =
@@ -152,7 +152,7 @@ fn stage_line(stage: &Stage) -> String {
     text
 }
 
-/// A drive in a line.
+/// A drive as one line.
 pub(super) fn drive_line(drive: &DriveState) -> String {
     let mut text = format!("{}, for {}", drive.path, drive.role);
     if drive.role.contains("scratch") {

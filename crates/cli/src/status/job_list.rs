@@ -1,5 +1,5 @@
-//! A line for each job on the full screen, around the chosen one: how far the whole job is, and how
-//! long it will take.
+//! A line for each job on the full screen, around the chosen job: how far the job is, and how long
+//! it will take.
 
 use super::columns::{Column, in_columns};
 use super::job_state::trouble;
@@ -9,12 +9,12 @@ use ratatui::text::Line;
 use xsort_status::{FoundJob, Life};
 
 const COLUMNS: usize = 7;
-/// Name, state, share done, time left, rate, phase, command: whether they are figures, and their
-/// ranks.
+/// For name, state, share done, time left, rate, phase and command: whether the column is a figure,
+/// and its rank.
 const KINDS: [(bool, u8); COLUMNS] =
     [(false, 0), (false, 1), (true, 2), (true, 3), (true, 4), (false, 6), (false, 5)];
 
-/// So many lines of so many columns.
+/// The list in at most `lines` lines of at most `columns` columns, with the chosen job among them.
 pub(super) fn job_list(
     jobs: &[FoundJob],
     chosen: usize,

@@ -14,20 +14,20 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{LineGauge, Paragraph, Sparkline};
 use xsort_status::{FoundJob, Leftovers, Life, Snapshot, Stage};
 
-/// Columns of a stage's name, and of its bar.
+/// Columns of the name of a stage; the next constant is the width of its bar.
 const NAME_COLUMNS: u16 = 9;
 const STAGE_COLUMNS: usize = 24;
-/// Columns beside a stage's bar, before the bar gets shorter.
+/// Columns for the text next to a stage's bar. With fewer, the bar gets shorter.
 const STAGE_TEXT_COLUMNS: usize = 32;
-/// Columns of a bar that says anything.
+/// The least width of a bar that shows anything.
 const BAR_COLUMNS_MIN: usize = 4;
-/// Notices that are shown, the last ones.
+/// The number of notices shown, the latest ones.
 const NOTICES_MAX: usize = 2;
 
 /// One job in full.
 pub(super) struct JobPanel<'a> {
     pub(super) job: &'a FoundJob,
-    /// What it left, if it was killed.
+    /// What the job left, if it was killed.
     pub(super) leftovers: &'a Leftovers,
     pub(super) has_colour: bool,
 }
@@ -89,7 +89,7 @@ impl JobPanel<'_> {
         frame.render_widget(cut_line(spans, usize::from(area.width)), area);
     }
 
-    /// The phase, a bar where there is space for one, and how far it is.
+    /// Draws the phase, a bar if there is space for one, and how far the phase is.
     fn draw_bar(&self, frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
         let width = usize::from(area.width);
         let name = phase_name(snapshot);
@@ -121,7 +121,8 @@ impl JobPanel<'_> {
         frame.render_widget(Line::from(far).right_aligned(), right);
     }
 
-    /// How fast it is, how far the whole job is, and the time left if that can be predicted.
+    /// The rates now and on average, how far the whole job is, and the time left if it can be
+    /// predicted.
     fn rates(&self, snapshot: &Snapshot, width: usize) -> String {
         match self.job.life() {
             Life::Running => {
@@ -143,7 +144,7 @@ impl JobPanel<'_> {
         }
     }
 
-    /// The rate since the job began, stretched or squeezed to the width.
+    /// Draws the rate since the job began, scaled to the width.
     fn draw_curve(&self, frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
         if area.height < 2 {
             return;
@@ -161,8 +162,8 @@ impl JobPanel<'_> {
         frame.render_widget(sparkline, body);
     }
 
-    /// A stage: threads that work are dark, threads that wait are light; and what most of them wait
-    /// for. A narrow screen has a short bar, or none.
+    /// The line of a stage: its threads, dark for those that work and light for those that wait,
+    /// and the most frequent cause of waits. On a narrow screen the bar is short, or absent.
     fn stage_line(&self, stage: &Stage, threads: u64, width: usize) -> Line<'_> {
         let most = stage.waits.iter().max_by(|a, b| a.threads.total_cmp(&b.threads));
         let waits = match most.filter(|wait| wait.threads >= 0.05) {
@@ -188,7 +189,7 @@ impl JobPanel<'_> {
         cut_line(spans, width)
     }
 
-    /// Drives, memory, bytes moved, and the last notices.
+    /// Lines on drives, memory, bytes moved, and the latest notices.
     fn resource_lines<'s>(&self, snapshot: &'s Snapshot, width: usize) -> Vec<Line<'s>> {
         let mut lines = Vec::new();
         for drive in &snapshot.drives {
@@ -217,7 +218,7 @@ fn percent(share: f64) -> String {
     format!("{:.0}%", (100.0 * share).floor())
 }
 
-/// A line of at most so many columns; an ellipsis stands for what was cut.
+/// A line of at most `columns` columns; an ellipsis marks a cut.
 fn cut_line(spans: Vec<Span<'_>>, columns: usize) -> Line<'_> {
     if spans.iter().map(Span::width).sum::<usize>() <= columns {
         return Line::from(spans);
@@ -226,7 +227,7 @@ fn cut_line(spans: Vec<Span<'_>>, columns: usize) -> Line<'_> {
     let mut line = Line::default();
     for span in spans {
         if span.width() >= left {
-            // The blank is cut, too, so that there is a sign if the span itself fits.
+            // The space is cut, too, so that an ellipsis appears even if the span itself fits.
             let content = cut(&format!("{} ", span.content), left);
             line.push_span(Span::styled(content, span.style));
             break;
@@ -237,7 +238,7 @@ fn cut_line(spans: Vec<Span<'_>>, columns: usize) -> Line<'_> {
     line
 }
 
-/// A curve in so many columns. Each is the mean of the points that fall into it.
+/// Scales a curve to `width` columns. Each is the mean of the points that fall into it.
 fn columns(curve: &[f64], width: usize) -> Vec<u64> {
     if curve.is_empty() || width == 0 {
         return Vec::new();

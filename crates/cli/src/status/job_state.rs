@@ -2,12 +2,12 @@
 
 use xsort_status::{FoundJob, Life};
 
-/// The word between a job's state and its time: it runs for a time, or died after it.
+/// The word between a job's state and its time: "running for 5 s", "dead after 5 s".
 pub(super) fn preposition(job: &FoundJob) -> &'static str {
     if job.life() == Life::Running { "for" } else { "after" }
 }
 
-/// Why a job has no snapshot.
+/// The reason why a job has no snapshot.
 pub(super) fn trouble(job: &FoundJob) -> &str {
     job.trouble().unwrap_or("it published nothing")
 }

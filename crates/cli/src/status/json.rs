@@ -1,4 +1,4 @@
-//! Jobs as one JSON object.
+//! The jobs as one JSON object.
 
 use crate::exit::Failure;
 use crate::output;
@@ -13,7 +13,7 @@ struct JsonStatus<'a> {
     jobs: Vec<JobReport<'a>>,
 }
 
-/// The jobs, and what they left.
+/// The jobs, and what they left, as JSON.
 pub(super) fn json<'a>(
     reported: impl Iterator<Item = (&'a FoundJob, &'a Leftovers)>,
 ) -> Result<String, Failure> {

@@ -1,4 +1,4 @@
-//! What the keys of the full screen do.
+//! The help on the keys of the full screen.
 
 use super::words::{cut, folded};
 use ratatui::text::Line;
@@ -16,7 +16,7 @@ const KEYS: [(&str, &str); 7] = [
 const CLEARING: &str = "c and C ask first. Clearing removes the status and the hidden files of a \
     killed job, as xsort status --clear does, and nothing of a running one.";
 
-/// The keys in lines of so many columns.
+/// The keys, in lines of at most `columns` columns.
 pub(super) fn key_help(columns: usize) -> Vec<Line<'static>> {
     let keys = KEYS.map(|(keys, text)| cut(&format!("{keys:<4}{text}"), columns));
     let about = folded(CLEARING, columns);

@@ -1,7 +1,7 @@
-//! Keys from a terminal's bytes.
+//! Reads keys from the bytes of a terminal.
 //!
 //! crossterm's events are not used: if the terminal is gone and a read returns 0, crossterm reads
-//! again and again, without a pause and without an end.
+//! again forever, without a pause.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read};
@@ -12,25 +12,25 @@ use std::time::{Duration, Instant};
 const ESCAPE: u8 = 0x1b;
 const CONTROL_C: u8 = 0x03;
 
-/// A key that has a meaning here.
+/// A key with a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     Up,
     Down,
-    /// Clear the chosen job.
+    /// Clears the chosen job.
     Clear,
-    /// Clear all dead jobs.
+    /// Clears all dead jobs.
     ClearAll,
-    /// Show the keys, or no longer.
+    /// Shows the keys, or hides them.
     Help,
     Quit,
 }
 
-/// What came from the terminal.
+/// An event from the terminal.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum KeyboardEvent {
     Keys(Vec<Key>),
-    /// Nothing within the time, or a signal.
+    /// No key within the timeout, or a signal.
     Nothing,
     /// The terminal is gone.
     HungUp,
@@ -39,7 +39,7 @@ pub(super) enum KeyboardEvent {
 /// The keyboard of a terminal in raw mode.
 #[derive(Debug, Default)]
 pub(super) struct Keyboard {
-    /// The beginning of an escape sequence whose end hasn't come yet.
+    /// The beginning of an escape sequence whose end hasn't arrived yet.
     sequence: Vec<u8>,
 }
 
@@ -47,7 +47,7 @@ impl Keyboard {
     /// Waits for keys, at most for the timeout.
     ///
     /// # Errors
-    /// If the terminal can't be read, though it is there.
+    /// If the terminal can't be read, although it is there.
     pub(super) fn next_event(
         &mut self,
         terminal: impl AsFd,
@@ -74,7 +74,7 @@ impl Keyboard {
             let mut bytes = [0; 256];
             match read(&terminal, &mut bytes) {
                 // Hung up between the two calls. EIO also means that this process is in the
-                // background for good.
+                // background permanently.
                 Ok(0) | Err(Errno::IO) => return Ok(KeyboardEvent::HungUp),
                 Ok(count) => match self.take(&bytes[..count]) {
                     keys if keys.is_empty() => {}
@@ -86,7 +86,7 @@ impl Keyboard {
         }
     }
 
-    /// The keys in these bytes. The last ones may be the beginning of an escape sequence.
+    /// The keys in these bytes. The last bytes may begin an escape sequence.
     fn take(&mut self, bytes: &[u8]) -> Vec<Key> {
         bytes.iter().filter_map(|byte| self.push(*byte)).collect()
     }
@@ -103,9 +103,9 @@ impl Keyboard {
             ([], _) => {}
             ([_], ESCAPE) => return Some(Key::Quit),
             ([_], b'[' | b'O') => self.sequence.push(byte),
-            // A letter pressed together with Alt.
+            // A character pressed together with Alt.
             ([_], _) => self.sequence.clear(),
-            // Parameters of a sequence: Shift and the like.
+            // Parameters of a sequence, such as those for Shift.
             ([_, _], b'0'..=b'?' | b' '..=b'/') => {}
             ([_, _], _) => {
                 self.sequence.clear();
@@ -120,7 +120,7 @@ impl Keyboard {
         None
     }
 
-    /// Nothing came for a while: a single escape byte was the Escape key.
+    /// Ends a sequence after a pause: a single escape byte was the Escape key.
     fn end_of_sequence(&mut self) -> Option<Key> {
         let is_escape = self.sequence == [ESCAPE];
         self.sequence.clear();

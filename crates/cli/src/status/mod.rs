@@ -1,21 +1,21 @@
-//! `xsort status`: which jobs run, how far they are, and what killed ones left.
+//! `xsort status`: which jobs run, how far they are, and what killed jobs left.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `selection` | the jobs that are shown |
 //! | `table` | a line for each job |
 //! | `detail` | everything about one job |
-//! | `json` | both for machines |
-//! | `clear` | what killed jobs left is removed |
-//! | `uploads` | uploads under way in a store: whose they are, and which are removed |
+//! | `json` | both as JSON, for programs |
+//! | `clear` | removes what killed jobs left |
+//! | `uploads` | uploads under way in a store: who began them, and which are removed |
 //! | `watch` | the full screen, kept up to date |
 //! | `screen` | the full screen, drawn |
-//! | `job_list`, `job_panel`, `key_help` | its parts: a line for each job, one job, the keys |
+//! | `job_list`, `job_panel`, `key_help` | parts of it: a line for each job, one job, the keys |
 //! | `columns` | rows in columns, as many as fit |
-//! | `clearing` | dead jobs cleared from it |
-//! | `keyboard` | what is pressed meanwhile, and whether the terminal is still there |
+//! | `clearing` | clears dead jobs from it |
+//! | `keyboard` | its keys, and whether the terminal is still there |
 //! | `job_state` | a job's state in a word |
-//! | `words` | figures as people read them |
+//! | `words` | figures formatted for people |
 
 mod clear;
 mod clearing;
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &StatusArgs, stop: &Stop) -> Result<(), Failure> {
     write_stdout(text.as_bytes())
 }
 
-/// Columns of the terminal; lines that go elsewhere aren't cut.
+/// The width of the terminal in columns. Lines that go elsewhere aren't cut.
 fn terminal_width() -> usize {
     let is_terminal = io::stdout().is_terminal();
     let width = is_terminal.then(|| ratatui::crossterm::terminal::size().ok()).flatten();

@@ -1,4 +1,4 @@
-//! Jobs for the tests of what is shown.
+//! Sample jobs for the tests of tables and screens.
 
 use std::path::Path;
 use xsort_status::{
@@ -25,7 +25,7 @@ fn snapshot(pid: u32) -> Snapshot {
             directory: "/home/ada".into(),
             ..Identity::default()
         },
-        // In the future: a job that isn't silent.
+        // In the future, so that the job isn't silent.
         taken_unix_seconds: 1e12,
         seconds: 125.0,
         phase: Phase {
@@ -63,7 +63,8 @@ fn snapshot(pid: u32) -> Snapshot {
     }
 }
 
-/// Publishes jobs of these process IDs; returns what keeps them alive, and all jobs that are found.
+/// Publishes jobs with these process IDs. Returns their publishers, which keep them alive, and all
+/// jobs that are found.
 pub(super) fn jobs(home: &Path, pids: &[u32]) -> (Vec<Publisher>, Vec<FoundJob>) {
     let home = home.as_os_str().to_owned();
     let directories = StatusDirectories::from_environment(move |name| {

@@ -1,4 +1,4 @@
-//! The full screen, drawn: made for 80 by 24, and for whatever it is resized to.
+//! Draws the full screen: designed for 80 by 24, and adapted to any other size.
 //!
 //! ```text
 //!  xsort status                        2 running, 1 dead, 812 MB/s, ? helps, q quits
@@ -14,7 +14,7 @@
 //! the answer to a key
 //! ```
 //!
-//! It only draws: everything it shows is an argument, so that tests see what users do.
+//! It only draws: everything it shows is an argument, so that tests see what users see.
 
 use super::job_list::job_list;
 use super::job_panel::JobPanel;
@@ -27,27 +27,27 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 use xsort_status::{FoundJob, Leftovers, Life};
 
-/// Jobs that the list shows at once.
+/// The number of jobs that the list shows at once.
 const LISTED_MAX: usize = 5;
-/// Lines of a message that are shown.
+/// The number of lines of a message that are shown.
 const MESSAGE_LINES_MAX: usize = 3;
 
-/// What the screen shows.
+/// The content of the screen.
 pub(super) struct Screen<'a> {
     pub(super) jobs: &'a [FoundJob],
-    /// Index of the job that is shown in full.
+    /// The index of the job that is shown in full.
     pub(super) chosen: usize,
     /// What that job left, if it was killed.
     pub(super) leftovers: &'a Leftovers,
     /// The answer to a key.
     pub(super) message: &'a str,
-    /// Whether the keys are shown in place of the job.
+    /// True if the keys are shown in place of the job.
     pub(super) shows_keys: bool,
     pub(super) has_colour: bool,
 }
 
 impl Screen<'_> {
-    /// Draws everything.
+    /// Draws the whole screen.
     pub(super) fn draw(&self, frame: &mut Frame<'_>) {
         let listed = if self.jobs.len() > 1 { self.jobs.len().min(LISTED_MAX) } else { 0 };
         let columns = usize::from(frame.area().width);
@@ -81,8 +81,8 @@ impl Screen<'_> {
         }
     }
 
-    /// What is watched, how many jobs there are, how fast they are together, and where the keys
-    /// are.
+    /// Draws the title: the name, the number of jobs, their total rate, and the keys for help and
+    /// the end.
     fn draw_title(&self, frame: &mut Frame<'_>, area: Rect) {
         let columns = usize::from(area.width);
         let dead = self.jobs.iter().filter(|job| job.life() == Life::Dead).count();
@@ -220,7 +220,8 @@ mod tests {
         assert!(rows[5].starts_with(" killed; c clears its status ("), "{}", rows[5]);
     }
 
-    /// The living first, the dead dimmed, and no colour anywhere if the user wants none.
+    /// Tests that running jobs come first, that dead ones are dimmed, and that there is no colour
+    /// if the user wants none.
     #[test]
     fn the_dead_are_dimmed() {
         let home = tempfile::tempdir().unwrap();
@@ -250,7 +251,8 @@ mod tests {
         }
     }
 
-    /// Every figure on a screen of any width is also on the widest one, or ends in an ellipsis.
+    /// Tests that every figure on a screen of any width is also on the widest one, or ends in an
+    /// ellipsis.
     #[test]
     fn no_figure_is_cut_without_a_sign_at_any_width() {
         let home = tempfile::tempdir().unwrap();
@@ -265,8 +267,8 @@ mod tests {
         ];
         let is_apart = |letter: char| letter == ' ' || "█░▁▂▃▄▅▆▇".contains(letter);
         let figures = |rows: &[String]| -> BTreeSet<String> {
-            // The highest rate of the curve is that of a column, which is as long as the screen is
-            // wide.
+            // The highest rate of the curve depends on the width of the screen: it is the mean over
+            // one column.
             let rows = rows.iter().filter(|row| !row.contains("up to"));
             let words = rows.flat_map(|row| row.split(is_apart));
             let words = words.map(|word| word.trim_end_matches([',', ';']));
@@ -278,7 +280,7 @@ mod tests {
         for (screen, message) in screens {
             let screen = Screen { message, ..screen };
             let whole = figures(&rows_of(&buffer(&screen, (400, 40))));
-            // All widths where columns have to give way, and some of the wider ones.
+            // All widths at which columns are left out, and some larger ones.
             for width in (20..=120).chain((125..=220).step_by(5)) {
                 let rows = rows_of(&buffer(&screen, (width, 40)));
                 let unknown: Vec<_> = figures(&rows)

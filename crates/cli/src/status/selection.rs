@@ -5,7 +5,7 @@ use crate::output::write_stderr;
 use crate::signals::Stop;
 use xsort_status::{FoundJob, Inventory, Leftovers, Search, StatusDirectories, search};
 
-/// All jobs, or the one of this name. Prints a note for each directory that can't be read.
+/// All jobs, or the job of this name. Prints a note for each directory that can't be read.
 pub(super) fn select_jobs(
     directories: &StatusDirectories,
     name: Option<&str>,
@@ -30,7 +30,7 @@ pub(super) fn select_jobs(
     Ok(jobs)
 }
 
-/// What each of the jobs left.
+/// What each job left.
 pub(super) fn leftovers_of(jobs: &[FoundJob], stop: &Stop) -> Result<Vec<Leftovers>, Failure> {
     let mut inventory = Inventory::default();
     let leftovers =

@@ -1,4 +1,4 @@
-//! A line for each job, one for all together, and what killed ones left.
+//! A line for each job, one for all jobs together, and what killed jobs left.
 
 use super::columns::{Column, in_columns};
 use super::job_state::trouble;
@@ -8,7 +8,7 @@ use xsort_status::{FoundJob, Leftovers, Life, Snapshot};
 const COLUMNS: usize = 9;
 const HEADER: [&str; COLUMNS] =
     ["JOB", "STATE", "PHASE", "DONE", "ALL", "RATE", "LEFT", "RUNS", "COMMAND"];
-/// Whether they are figures, and their ranks.
+/// For each column, whether it is a figure, and its rank.
 const KINDS: [(bool, u8); COLUMNS] = [
     (true, 0),
     (false, 1),
@@ -21,7 +21,7 @@ const KINDS: [(bool, u8); COLUMNS] = [
     (false, 5),
 ];
 
-/// The jobs, in lines of at most `width` columns, and what they left. Dead jobs are dimmed if
+/// The jobs in lines of at most `width` columns, and what they left. Dead jobs are dimmed if
 /// `is_styled`.
 pub(super) fn table<'a>(
     reported: impl Iterator<Item = (&'a FoundJob, &'a Leftovers)> + Clone,
@@ -83,7 +83,8 @@ fn row(job: &FoundJob) -> [String; COLUMNS] {
     ]
 }
 
-/// All that live together, if there are several: their rate, and when the last one is done.
+/// The row for all running jobs together, if there are several: their total rate, and when the last
+/// one ends.
 fn total<'a>(jobs: impl Iterator<Item = &'a FoundJob>) -> Option<[String; COLUMNS]> {
     let living: Vec<&Snapshot> =
         jobs.filter(|job| job.life() == Life::Running).filter_map(FoundJob::snapshot).collect();
@@ -94,7 +95,7 @@ fn total<'a>(jobs: impl Iterator<Item = &'a FoundJob>) -> Option<[String; COLUMN
     row[0] = "all".into();
     row[1] = format!("{} live", living.len());
     row[5] = rate(living.iter().map(|job| job.bytes_per_second_now).sum());
-    // Unknown if that of any job is.
+    // Unknown if the time of any job is.
     let left: Option<Vec<f64>> = living.iter().map(|job| job.seconds_left).collect();
     row[6] = left.map_or_else(|| "-".into(), |left| span(left.into_iter().fold(0.0, f64::max)));
     Some(row)

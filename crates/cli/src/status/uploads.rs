@@ -1,10 +1,10 @@
-//! Uploads under way in a store: whose they are, and which are removed.
+//! Uploads under way in a store: who began them, and which are removed.
 //!
-//! A store lists an upload's key, number and time, and nothing that its writer has marked it with.
-//! So an upload is known as xsort's only if a job of this machine has published its number: it is
-//! kept if that job runs, and removed if it was killed and can't be resumed. A sort with a
-//! checkpoint that was interrupted is known by its journal. Any other may be anybody's who is still
-//! sending parts, or will, and is kept unless the user names an age from which on it is left over.
+//! A store lists an upload's key, ID and time, and no mark of its writer. So an upload is known to
+//! be xsort's only if a job of this machine published its ID: it is kept if that job runs, and
+//! removed if the job was killed and can't be resumed. An upload of an interrupted sort with a
+//! checkpoint is known by the sort's journal. Any other upload may belong to a program that still
+//! sends parts. It is kept, unless the user names an age and it is older.
 
 use crate::args::StatusArgs;
 use crate::decimal::span;
@@ -21,18 +21,18 @@ use xsort_extsort::interrupted_sort;
 use xsort_objects::{Bucket, ListedUpload};
 use xsort_status::{FoundJob, Life};
 
-/// An upload, and what became of it.
+/// An upload, and what was done with it.
 #[derive(Debug, Serialize)]
 struct Upload {
     url: String,
     upload: String,
-    /// Seconds since 1970, if the store says so.
+    /// The time at which the upload began, in seconds since 1970, if the store returns it.
     began_unix_seconds: Option<i64>,
     /// "running", "dead", "resumable", or "unknown".
     writer: &'static str,
-    /// The journal of the interrupted sort that has begun it, if it was found.
+    /// The journal of the interrupted sort that began the upload, if it was found.
     journal: Option<PathBuf>,
-    /// The name of the job that has begun it.
+    /// The name of the job that began the upload.
     job: Option<String>,
     removed: bool,
     #[serde(skip)]
@@ -48,7 +48,7 @@ struct JsonUploads {
     failed: Vec<String>,
 }
 
-/// Lists the uploads at a URL and below it; with `--clear` removes those that are left over.
+/// Lists the uploads at a URL and below it. With `--clear`, removes those that are left over.
 pub(super) fn run(
     url: &Path,
     args: &StatusArgs,
@@ -80,10 +80,10 @@ pub(super) fn run(
     all_but_last(failures)
 }
 
-/// Aborts what a dead job has under way.
+/// Aborts the uploads of a dead job.
 ///
 /// # Errors
-/// The first one; what is left is found again by the job's status.
+/// The first failure. The job's status still names the remaining uploads.
 pub(super) fn abort_all(uploads: &[xsort_status::Upload]) -> Result<(), Failure> {
     for upload in uploads {
         let bucket =
@@ -93,7 +93,7 @@ pub(super) fn abort_all(uploads: &[xsort_status::Upload]) -> Result<(), Failure>
     Ok(())
 }
 
-/// Whose an upload is.
+/// Finds out who began an upload.
 fn recognised(
     listed: ListedUpload,
     bucket: &Bucket,
@@ -106,7 +106,7 @@ fn recognised(
         let uploads = job.snapshot().map_or(&[][..], |snapshot| &snapshot.uploads);
         uploads.iter().find(|one| one.url == url && one.upload == upload).cloned()
     };
-    // A sort that was resumed has published the same as the one before it.
+    // A resumed sort has published the same upload as the interrupted one.
     let found = jobs.iter().filter_map(|job| Some((job, published(job)?)));
     let found = found.max_by_key(|(job, _)| job.life() == Life::Running);
     let writer = match &found {
@@ -114,7 +114,7 @@ fn recognised(
             Life::Dead if upload.is_resumable => "resumable",
             Life::Dead => "dead",
             Life::Running => "running",
-            // It has ended meanwhile, in the usual way.
+            // Meanwhile the job has ended normally.
             Life::Over => "unknown",
         },
         None => "unknown",
@@ -128,7 +128,7 @@ fn recognised(
     Upload { url, upload, began_unix_seconds: begun, writer, journal, job, removed: false, key }
 }
 
-/// The journal of the interrupted sort that goes on with this upload.
+/// The journal of the interrupted sort that would continue this upload.
 fn journal(url: &str, upload: &str, scratch: &[PathBuf]) -> Option<PathBuf> {
     let disk = LazyDisk::new(DiskOptions::default());
     let places = match scratch {
@@ -140,7 +140,8 @@ fn journal(url: &str, upload: &str, scratch: &[PathBuf]) -> Option<PathBuf> {
     found.map(|sort| sort.journal)
 }
 
-/// Those that were removed and are listed again: somebody has sent a part meanwhile.
+/// Failures for uploads that were removed and are listed again: another program has sent a part
+/// meanwhile.
 fn check_gone(
     bucket: &Bucket,
     uploads: &mut [Upload],
@@ -165,7 +166,7 @@ fn check_gone(
 }
 
 impl Upload {
-    /// Whether nobody needs it, or the user says so of its age.
+    /// True if no job needs the upload, or if it is older than the user's limit.
     fn is_left_over(&self, older_than: Option<Duration>, now: Duration) -> bool {
         match self.writer {
             "dead" => true,
@@ -266,13 +267,13 @@ mod tests {
             ("unknown", Some(996_399), hour, true),
             ("resumable", Some(0), None, false),
             ("resumable", Some(0), hour, true),
-            // No time at all: also what began in this second, by a clock that is ahead of ours, or
-            // nobody knows when.
+            // The age 0 includes uploads that began in this second, by a clock ahead of ours, or at
+            // an unknown time.
             ("unknown", Some(1_000_000), Some(Duration::ZERO), true),
             ("resumable", Some(1_000_001), Some(Duration::ZERO), true),
             ("unknown", None, Some(Duration::ZERO), true),
             ("running", Some(0), Some(Duration::ZERO), false),
-            // By a clock that is ahead of ours.
+            // By a clock ahead of ours.
             ("unknown", Some(1_000_001), Some(Duration::from_secs(1)), false),
         ] {
             let upload = of(writer, began);

@@ -1,4 +1,4 @@
-//! The full screen, kept up to date until the user quits.
+//! The full screen, updated until the user quits.
 
 use super::clearing::Clearing;
 use super::keyboard::{Key, Keyboard, KeyboardEvent};
@@ -13,14 +13,14 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use xsort_status::{FoundJob, Leftovers, Life, StatusDirectories, leftovers, search};
 
-/// As often as jobs publish.
+/// The time between two frames, which is also that between two snapshots of a job.
 const FRAME: Duration = Duration::from_millis(100);
-/// Lower priority than the jobs that are watched.
+/// A lower priority than that of the jobs.
 const NICENESS: i32 = 10;
 /// How often new jobs are searched for.
 const SEARCH: Duration = Duration::from_millis(500);
 
-/// Watches all jobs, or the one of this name, until the user quits or the terminal is gone.
+/// Watches all jobs, or the job of this name, until the user quits or the terminal is gone.
 pub(super) fn watch(
     directories: &StatusDirectories,
     name: Option<&str>,
@@ -32,13 +32,13 @@ pub(super) fn watch(
         ));
     }
     let watcher = Watcher::new(select_jobs(directories, name, stop)?);
-    // Many may watch on a busy machine: the jobs go first. It doesn't matter if this is refused.
+    // Many users may watch on a busy machine, and jobs come first. A refusal does no harm.
     let _ = rustix::process::nice(NICENESS);
-    // Also has a panic restore the terminal.
+    // It also has a panic restore the terminal.
     let mut terminal = ratatui::try_init().map_err(broken)?;
     let directories = name.is_none().then_some(directories);
     let result = watcher.run(&mut terminal, directories, stop);
-    // Dropping it shows the cursor; if the terminal is gone, that would print an error and panic.
+    // Dropping it shows the cursor. If the terminal is gone, that would print an error and panic.
     if terminal.show_cursor().is_err() {
         std::mem::forget(terminal);
     }
@@ -52,11 +52,11 @@ fn broken(source: io::Error) -> Failure {
 
 struct Watcher {
     jobs: Vec<FoundJob>,
-    /// The job that the user chose. Without a choice it is the first one, which is a living one if
-    /// there is any.
+    /// The job that the user chose. Without a choice, the first job is shown, which is a running
+    /// one if there is any.
     chosen: Option<PathBuf>,
-    /// What the chosen job left, if it is dead. It is searched for once, because a large directory
-    /// may have to be listed.
+    /// What the chosen job left, if it is dead. It is searched for only once, because a large
+    /// directory may have to be listed.
     leftovers: Option<(PathBuf, Leftovers)>,
     clearing: Clearing,
     shows_keys: bool,
@@ -84,12 +84,13 @@ impl Watcher {
                 && searched.elapsed() >= SEARCH
             {
                 self.search(directories, stop);
-                // At its end: searching many thousands of jobs may take longer than the period.
+                // Measured from the end: searching many thousands of jobs may take longer than the
+                // period.
                 searched = Instant::now();
             }
             self.refresh();
             let screen = self.screen(has_colour);
-            // A new size of the terminal is used in the next frame.
+            // A new size of the terminal takes effect in the next frame.
             terminal.draw(|frame| screen.draw(frame)).map_err(broken)?;
             match keyboard.next_event(io::stdin(), FRAME).map_err(broken)? {
                 KeyboardEvent::Keys(keys) => keys.into_iter().for_each(|key| self.press(key)),
@@ -105,7 +106,7 @@ impl Watcher {
         }
     }
 
-    /// Adds new jobs and removes those that are over; the chosen one stays chosen.
+    /// Adds new jobs and removes those that are over. The chosen job stays chosen.
     fn search(&mut self, directories: &StatusDirectories, stop: &Stop) {
         let known = std::mem::take(&mut self.jobs);
         self.jobs = search(directories, known, &|| stop.is_set()).jobs;
@@ -192,7 +193,7 @@ mod tests {
         watcher.jobs[watcher.index()].name()
     }
 
-    /// A user wants to see what is being done, not the oldest of the killed jobs.
+    /// Users want to see what is running, not the oldest of the killed jobs.
     #[test]
     fn a_job_that_lives_is_shown_before_the_dead_unless_one_of_them_is_chosen() {
         let home = tempfile::tempdir().unwrap();
@@ -209,7 +210,7 @@ mod tests {
         watcher.press(Key::Down);
         watcher.search(&directories, &stop);
         assert_eq!(shown(&watcher), "1", "the user's choice stays");
-        // Another job with the chosen one's process ID.
+        // Another job with the chosen job's process ID.
         let again = publish(&directories, 1);
         watcher.search(&directories, &stop);
         assert_eq!(
@@ -242,7 +243,7 @@ mod tests {
         }
         watcher.press(Key::Down);
         assert_eq!(shown(&watcher), "1");
-        // Once, and with other keys in between.
+        // Pressed once, and with other keys in between.
         for key in [Key::Clear, Key::Help, Key::Clear, Key::ClearAll, Key::Clear] {
             watcher.press(key);
         }

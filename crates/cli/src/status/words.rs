@@ -1,4 +1,4 @@
-//! Figures as people read them.
+//! Formats figures for people.
 
 use crate::decimal::Decimal;
 pub(super) use crate::decimal::span;
@@ -7,7 +7,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use xsort_disk::DisplayPath;
 use xsort_status::{Leftovers, Snapshot};
 
-/// A rate.
+/// A rate in bytes per second, as text.
 pub(super) fn rate(bytes_per_second: f64) -> String {
     format!("{}/s", Decimal(bytes_per_second))
 }
@@ -18,7 +18,7 @@ pub(super) fn phase_share(snapshot: &Snapshot) -> Option<f64> {
     (phase.bytes > 0).then(|| (phase.done_bytes as f64 / phase.bytes as f64).min(1.0))
 }
 
-/// "57% of 8.00 GB", "4.56 GB", or "4.56 GB in 1200 files".
+/// How far the phase is: "57% of 8.00 GB", "4.56 GB", or "4.56 GB in 1200 files".
 pub(super) fn how_far(snapshot: &Snapshot) -> String {
     let phase = &snapshot.phase;
     match phase_share(snapshot) {
@@ -32,24 +32,24 @@ pub(super) fn how_far(snapshot: &Snapshot) -> String {
     }
 }
 
-/// The name of the phase; before the first one, "it begins".
+/// The name of the phase, or "it begins" before the first one.
 pub(super) fn phase_name(snapshot: &Snapshot) -> &str {
     if snapshot.phase.name.is_empty() { "it begins" } else { &snapshot.phase.name }
 }
 
-/// The command line; the program without its directory.
+/// The command line, with the program's name without its directory.
 pub(super) fn command_line(snapshot: &Snapshot) -> String {
     let mut words = snapshot.job.arguments.iter();
     let program = words.next().map(|word| word.rsplit('/').next().unwrap_or(word));
     program.into_iter().chain(words.map(String::as_str)).collect::<Vec<_>>().join(" ")
 }
 
-/// Columns of a terminal that a text takes.
+/// The number of terminal columns that a text takes.
 pub(super) fn columns_of(text: &str) -> usize {
     text.width()
 }
 
-/// At most so many columns of a text; an ellipsis stands for what was cut.
+/// The text in at most `columns` columns; an ellipsis marks a cut.
 pub(super) fn cut(text: &str, columns: usize) -> String {
     if columns_of(text) <= columns {
         return text.to_owned();
@@ -60,7 +60,7 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
     }
 }
 
-/// As much of a text as has at most so many columns.
+/// The longest beginning of a text that takes at most `columns` columns.
 fn beginning(text: &str, columns: usize) -> &str {
     let mut used = 0;
     let end = text.char_indices().find(|(_, letter)| {
@@ -70,8 +70,8 @@ fn beginning(text: &str, columns: usize) -> &str {
     end.map_or(text, |(at, _)| &text[..at])
 }
 
-/// Those of the pieces that fit into so many columns, in their order, with a comma between them.
-/// The piece of the highest rank is the first to be left out, that of rank 0 is cut.
+/// Joins the pieces that fit into `columns` columns with commas, in their order. The piece of the
+/// highest rank is the first to be left out; a piece of rank 0 is cut instead.
 pub(super) fn fitting(pieces: &[(u8, String)], columns: usize) -> String {
     let mut ranks: Vec<u8> = pieces.iter().map(|(rank, _)| *rank).collect();
     ranks.sort_unstable();
@@ -86,7 +86,8 @@ pub(super) fn fitting(pieces: &[(u8, String)], columns: usize) -> String {
     }
 }
 
-/// A text in lines of at most so many columns, broken at blanks; a longer word within it.
+/// Folds a text into lines of at most `columns` columns, broken at spaces. A longer word is broken
+/// inside.
 pub(super) fn folded(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
     let fits = |word: &str, columns: usize| beginning(word, columns).len() == word.len();
@@ -104,7 +105,7 @@ pub(super) fn folded(text: &str, columns: usize) -> Vec<String> {
             }
         }
         while used.is_none() && !fits(word, columns) {
-            // A letter at least.
+            // At least one character.
             let letter = word.chars().next().map_or(0, char::len_utf8);
             let end = beginning(word, columns).len().max(letter);
             if end == word.len() {
@@ -120,7 +121,7 @@ pub(super) fn folded(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// What a killed job left.
+/// Describes what a killed job left.
 pub(super) fn leftovers_text(leftovers: &Leftovers) -> String {
     let files = |count: usize| format!("{count} file{}", if count == 1 { "" } else { "s" });
     let mut text = format!("its status ({})", files(leftovers.status.len()));

@@ -1,4 +1,4 @@
-//! What a reader of the source relies on: docs/architecture.md and docs/glossary.md against the
+//! Checks what readers of the source rely on: docs/architecture.md and docs/glossary.md against the
 //! manifests and the files. Nothing here builds or runs anything.
 
 mod exceptions;
@@ -22,11 +22,11 @@ fn root() -> &'static Path {
 /// A row of the table of crates.
 struct Row {
     imports: BTreeSet<String>,
-    /// The last column: "forbidden", or where it is.
+    /// The last column: "forbidden", or the files with unsafe code.
     unsafe_code: String,
 }
 
-/// The table of crates: the only one of five columns whose rows begin with a name.
+/// The table of crates: the only table of five columns whose rows begin with a name.
 fn table() -> BTreeMap<String, Row> {
     let text = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
     let names =
@@ -41,7 +41,8 @@ fn table() -> BTreeMap<String, Row> {
     .collect()
 }
 
-/// What each crate imports of the workspace by its manifest, development dependencies left out.
+/// The crates of the workspace that each crate imports by its manifest, without development
+/// dependencies.
 fn manifests() -> BTreeMap<String, BTreeSet<String>> {
     let metadata = cargo_metadata::MetadataCommand::new()
         .manifest_path(root().join("Cargo.toml"))
@@ -73,7 +74,7 @@ fn the_table_of_crates_is_true() {
     }
 }
 
-/// What the program is built of, but for what only tests need, builds with the compiler that the
+/// The program's dependencies, except those that only tests need, build with the compiler that the
 /// manifest promises.
 #[test]
 fn no_dependency_needs_a_newer_compiler() {
@@ -86,7 +87,7 @@ fn no_dependency_needs_a_newer_compiler() {
         )
         .exec()
         .unwrap();
-    // The metadata have features that only tests switch on; the tree has what is built.
+    // The metadata have features that only tests switch on; the tree shows what is built.
     let tree = std::process::Command::new(env!("CARGO"))
         .args("tree --offline --locked -p xsort-cli -e normal,build --prefix none".split(' '))
         .args(["-f", "{p}"])
@@ -112,8 +113,8 @@ fn no_dependency_needs_a_newer_compiler() {
     assert!(seen.len() > 50);
 }
 
-/// Crates whose unsafe code is "forbidden" say so to the compiler; in the others every file that
-/// has some names it, and where the table names files it is in no other.
+/// Crates whose unsafe code is "forbidden" forbid it to the compiler. In the others, every file
+/// with unsafe code allows it by name, and if the table names files, no other file has any.
 #[test]
 fn unsafe_code_is_where_the_table_says() {
     let files = files_in(&["crates", "python"]);

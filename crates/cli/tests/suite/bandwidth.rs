@@ -1,7 +1,7 @@
-//! `--bandwidth-limit`: the same result, no sooner than the rate allows, and a job that waits can
-//! be stopped.
+//! `--bandwidth-limit`: the result is the same, it comes no sooner than the rate allows, and a job
+//! that waits can be stopped.
 //!
-//! How long something takes at most is nothing that a test can tell; how long it takes at least is.
+//! A test can't know how long a job takes at most, only how long it takes at least.
 
 use crate::sandbox::{Sandbox, clean, program};
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,10 +11,10 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What may be ahead of the rate, in seconds of it.
+/// How far a job may be ahead of the rate, in seconds.
 const BURST_SECONDS: f64 = 0.1;
 
-/// The seconds that so many bytes take at least at 40 MB/s.
+/// The least number of seconds for `bytes` bytes at 40 MB/s.
 fn least_seconds(bytes: f64) -> f64 {
     bytes / 40e6 - BURST_SECONDS
 }
@@ -35,7 +35,7 @@ fn records_come_out_the_same_no_sooner_than_allowed() {
             );
             let begun = Instant::now();
             let sorted = sandbox.json(&line);
-            // In and out of scratch: twice the data at least.
+            // Into and out of scratch: at least twice the data.
             assert!(begun.elapsed().as_secs_f64() >= least_seconds(4.0 * 7e6), "{line}: {sorted}");
             assert!(sandbox.read("out") == sandbox.read("expected"), "{line}");
         }
@@ -45,7 +45,7 @@ fn records_come_out_the_same_no_sooner_than_allowed() {
     assert!(verdict["seconds"].as_f64().unwrap() >= least_seconds(16e6), "{verdict}");
 }
 
-/// Inputs and outputs of lines and keyed records pass the engine or don't; both count.
+/// Inputs and outputs of lines and keyed records may pass the engine or bypass it; both count.
 #[test]
 fn lines_come_out_the_same_no_sooner_than_allowed() {
     let sandbox = Sandbox::new();
@@ -87,7 +87,7 @@ fn a_job_that_waits_for_its_rate_tells_of_it_and_can_be_stopped() {
         command.env("XSORT_STATUS_DIR", sandbox.path().join("status")).stdout(Stdio::piped());
         command
     };
-    // Two days, if it weren't stopped.
+    // It would take two days if it weren't stopped.
     let mut job = command("gen -q 200MB out --bandwidth-limit 1K").spawn().unwrap();
     let told = loop {
         assert!(job.try_wait().unwrap().is_none(), "it was over before its time");

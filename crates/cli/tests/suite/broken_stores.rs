@@ -1,5 +1,5 @@
-//! Stores that break connections, list wrongly or answer something else: nothing of it is a sorted
-//! output with status 0, and nothing ends the program without a word.
+//! Stores that break connections, list wrongly or give wrong answers. None of this leads to an
+//! output with status 0, and nothing ends the program without a message.
 
 use crate::objects::{sandbox, server, store, uploads};
 use crate::sandbox::Sandbox;
@@ -12,14 +12,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-/// A way to a server, on which connections break in the middle of a part: as many of them as it is
-/// told.
+/// A proxy for a server. It breaks a set number of connections in the middle of a part.
 struct BrittleWay {
     address: SocketAddr,
     breaks_left: Arc<AtomicUsize>,
 }
 
-/// Bytes of requests after which a connection breaks.
+/// The bytes of requests after which a connection breaks.
 const BREAK_BYTES: usize = 300_000;
 
 impl BrittleWay {
@@ -39,7 +38,7 @@ impl BrittleWay {
     }
 }
 
-/// Carries bytes both ways until one side ends, or the way breaks.
+/// Carries bytes both ways until one side ends, or the connection breaks.
 fn carry(client: &TcpStream, server: &TcpStream, breaks_left: &AtomicUsize) {
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -51,8 +50,8 @@ fn carry(client: &TcpStream, server: &TcpStream, breaks_left: &AtomicUsize) {
             carried += bytes;
             let breaks = |left: usize| left.checked_sub(1);
             if carried > BREAK_BYTES && breaks_left.fetch_update(Relaxed, Relaxed, breaks).is_ok() {
-                // The client sees an end, and what it still writes meets a reset: bytes that
-                // nobody has read are on their way, or come.
+                // The client sees the end of the stream, and what it still writes meets a reset:
+                // some of its bytes are unread.
                 let _ = client.shutdown(Shutdown::Write);
                 thread::sleep(Duration::from_millis(20));
                 break;
@@ -65,7 +64,7 @@ fn carry(client: &TcpStream, server: &TcpStream, breaks_left: &AtomicUsize) {
     });
 }
 
-/// The request is made again: SIGPIPE is for standard output.
+/// The request is sent again, because SIGPIPE only concerns standard output.
 #[test]
 fn a_store_that_breaks_connections_is_asked_again() {
     let store = store();
@@ -87,7 +86,7 @@ fn a_store_that_breaks_connections_is_asked_again() {
         let there = store.object("s3://bucket/out").unwrap();
         assert_eq!((there.len(), uploads(&store)), (60_000_000, 0), "{line}");
     }
-    // Beside what a store breaks, a closed pipe still ends the program.
+    // A closed pipe still ends the program.
     store.put_object("s3://bucket/text", "some text\n".repeat(1_000_000));
     let mut command = std::process::Command::new(crate::sandbox::program());
     command.args(["lines", "s3://bucket/text"]).envs(sandbox.variables.iter().cloned());
@@ -121,12 +120,12 @@ fn page(keys: &[&str], end: &str) -> String {
     text + end + "</ListBucketResult>"
 }
 
-/// What follows the keys of a page that isn't the last one.
+/// The text after the keys of a page that isn't the last one.
 const MORE: &str =
     "<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>";
 const LAST: &str = "<IsTruncated>false</IsTruncated>";
 
-/// Each with what is said of it: the first page, and all that follow.
+/// Wrong lists, each with the message that it causes: the first page, and all following ones.
 fn wrong_lists() -> Vec<(&'static str, String, String)> {
     let html = "<!DOCTYPE html>\n<html><body>Sign in to the network</body></html>".to_owned();
     let as_version_1 = page(&["in/a"], "<Marker></Marker><IsTruncated>true</IsTruncated>");
@@ -149,7 +148,7 @@ fn wrong_lists() -> Vec<(&'static str, String, String)> {
     ]
 }
 
-/// Nothing is taken for the whole of what there is, and an old output stays.
+/// No list is taken for complete, and an old output stays.
 #[test]
 fn a_list_that_can_not_be_trusted_is_an_error() {
     let store = three_objects();
@@ -185,7 +184,7 @@ fn a_list_that_can_not_be_trusted_is_an_error() {
     }
 }
 
-/// A step's server lives on when a reader goes away in the middle of a slice.
+/// A step's server keeps running when a reader goes away in the middle of a slice.
 #[test]
 fn a_server_of_slices_outlives_its_readers() {
     let sandbox = Sandbox::new();
@@ -197,7 +196,7 @@ fn a_server_of_slices_outlives_its_readers() {
         let mut reader = TcpStream::connect(address).unwrap();
         write!(reader, "GET /{path}/slice-0.data HTTP/1.1\r\n\r\n").unwrap();
         reader.read_exact(&mut [0; 1000]).unwrap();
-        // What is left unread makes this a reset.
+        // Unread bytes make this a reset.
         drop(reader);
     }
     let mut reader = TcpStream::connect(address).unwrap();
@@ -211,11 +210,11 @@ fn a_server_of_slices_outlives_its_readers() {
     server.end();
 }
 
-/// A typo in a prefix is no empty input: the old output stays.
+/// A typo in a prefix is not an empty input: the old output stays.
 #[test]
 fn a_prefix_without_objects_is_an_error_unless_it_is_meant() {
     let store = three_objects();
-    // Some programs mark a directory so.
+    // Some programs mark a directory like this.
     store.put_object("s3://bucket/marked/", "");
     let server = Server::start(&store, |_| Wrong::Nothing);
     let sandbox = with_old_output(&server);

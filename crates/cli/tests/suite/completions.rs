@@ -1,4 +1,4 @@
-//! Completion scripts, asked by the shells that they are for.
+//! Completion scripts, run by the shells that they are for.
 
 use crate::sandbox::{Sandbox, clean};
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ fn sandbox(shell: &str) -> Sandbox {
     sandbox
 }
 
-/// What a shell prints; `None` if it isn't there.
+/// What a shell prints; `None` if the shell isn't installed.
 fn ask(sandbox: &Sandbox, shell: &str, words: &[&str]) -> Option<String> {
     let output = clean(shell).args(words).current_dir(sandbox.path()).output().ok()?;
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -22,8 +22,8 @@ fn sorted(text: &str) -> Vec<&str> {
     text.lines().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// What bash offers for the last of these words: the script's answer, without the names of files
-/// that bash adds where there is none.
+/// The completions of bash for the last of these words: the script's answer, without the file names
+/// that bash adds if the script has none.
 fn bash(sandbox: &Sandbox, words: &[&str]) -> Vec<String> {
     let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     let current = words.last().unwrap().trim_start_matches('=');

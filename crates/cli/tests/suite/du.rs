@@ -1,5 +1,5 @@
-//! `xsort du` and `du` as scripts meet them: the same scripts with the installed GNU du must print,
-//! say and return the same.
+//! `xsort du` and `du` in scripts: the same scripts with the installed GNU du must have the same
+//! output, messages and statuses.
 
 use crate::lines::{others_can_run_programs, run};
 use crate::sandbox::{Sandbox, clean, program};
@@ -7,13 +7,13 @@ use std::sync::LazyLock;
 use xsort_testing::gnu;
 use xsort_testing::surroundings::closing_descriptors;
 
-/// Whether directories have an apparent size: from 9.2 on GNU du takes it for none.
+/// True if directories have an apparent size. From 9.2 on, GNU du gives them none.
 pub(crate) fn has_old_apparent_sizes() -> bool {
     static IS_OLD: LazyLock<bool> = LazyLock::new(|| gnu::version("du") < Some((9, 2)));
     *IS_OLD
 }
 
-/// What all scripts find.
+/// The files that all scripts find.
 const TREE: &str = "mkdir -p t/d/e t/f; printf 1234567 >t/a; printf 12 >t/d/b; head -c 70000 \
     /dev/zero >t/d/e/c; ln t/a t/f/a; \
     ln -s ../d t/f/l; ln -s nowhere t/n; mkfifo t/p; touch -d '2024-02-29 07:08:09.0123 UTC' t/a \
@@ -104,7 +104,7 @@ const SCRIPTS: &[&str] = &[
         67768036191676800; do \
         touch -d @$s $f 2>/dev/null && TZ= du --time --time-style='+%Y %C %G %F' $f | \
         sed \"s/$f//\"; done; rm -f $f",
-    // Bash warns of a locale that isn't there.
+    // Bash warns of a missing locale.
     "touch -d @1709611506 t/a; export TZ=UTC; for l in C $(locale -a | grep -i ja_JP.utf); do \
         for f in \
         '%-Od %_5Od %05Od %+Od %Ok %Ol %Oj %Og %OG' '%Ey %10EY %EC %Oy %OC' '%OH:%OM:%OS' \
@@ -142,7 +142,7 @@ fn scripts_cannot_tell_it_from_gnu_du() {
     }
 }
 
-/// Something waits at each of 400 levels, and few files may be open.
+/// There are entries at each of 400 levels, and few files may be open.
 #[test]
 fn deep_trees_are_counted_with_few_open_files() {
     let sandbox = Sandbox::new();
@@ -174,8 +174,8 @@ fn deep_trees_are_counted_with_few_open_files() {
     }
 }
 
-/// Only a user for whom permissions count can meet a directory that can't be read: root becomes
-/// one. Its error is said once, however often the directory is met, except with -l.
+/// Only a user bound by permissions can meet an unreadable directory, so root becomes one. The
+/// error is reported once, even if the directory is visited often, except with -l.
 #[test]
 fn an_unreadable_directory_is_reported_once() {
     if !gnu::has("du") || !others_can_run_programs() {
@@ -200,7 +200,7 @@ fn an_unreadable_directory_is_reported_once() {
     }
 }
 
-/// A mount of a directory below itself makes no damaged file system, wherever the argument is.
+/// A mount of a directory below itself is not a damaged file system, whatever the argument is.
 #[test]
 fn a_directory_that_is_mounted_below_itself_is_no_damage() {
     let can_mount = "mkdir x && mount --bind x x && umount x";

@@ -1,4 +1,4 @@
-//! `xsort du` beyond GNU du: orders, trees, JSON, what is skipped, and its status.
+//! `xsort du` beyond GNU du: orders, trees, JSON, file systems that are skipped, and its status.
 
 use crate::sandbox::{Sandbox, clean, program};
 use crate::terminal::Terminal;
@@ -94,7 +94,7 @@ fn a_tree_shows_shares_in_eighty_columns() {
         lines[0].starts_with("8 t ") && lines[0].ends_with(&format!(" {full} 100%")),
         "{drawn}"
     );
-    // Four of eight, and the largest comes first; equal ones by name, a directory itself last.
+    // Four of eight. The largest comes first; equal ones by name, and the directory itself last.
     assert!(lines[1].starts_with("4 ├─ large "), "{drawn}");
     assert!(lines[1].ends_with(" 50%") && lines[2].starts_with("2 │  ├─ deep "), "{drawn}");
     assert!(lines[3].starts_with("1 │  │  ├─ three ") && lines[3].contains("██▌ "), "{drawn}");
@@ -154,7 +154,7 @@ fn a_tree_is_no_longer_than_its_terminal() {
         "four and four and the sum"
     );
     assert!(on_terminal(&["--top=99", "t"], 10).lines().count() > 99);
-    // Elsewhere all of it is printed.
+    // To other outputs, the whole tree is printed.
     assert_eq!(tree(&sandbox, "C", &["t"]).lines().count(), 1 + 29 + 29 * 30 / 2 + 29 + 1);
 }
 
@@ -212,14 +212,14 @@ fn json_has_all_figures_labelled_and_every_byte_of_names() {
     assert_eq!((&empty["entries"], &empty["total"]["inodes"]), (&serde_json::json!([]), &0.into()));
 }
 
-/// /proc is mounted wherever tests run.
+/// /proc is mounted where tests run.
 #[test]
 fn windows_on_the_kernel_are_not_entered() {
     let sandbox = Sandbox::new();
     let lines = sandbox.run("du -d1 --inodes --skip-pseudo --exclude=/[^ps]* /").stdout;
     let names = names(&lines);
     assert!(names.contains(&"/") && !names.contains(&"/proc"), "{lines}");
-    // As an argument it was asked for.
+    // As an argument it is counted.
     assert_ne!(sandbox.ok("du -s --inodes --skip-pseudo /proc/self/attr"), "0\t/proc/self/attr\n");
 }
 
@@ -236,7 +236,7 @@ fn help_has_examples_first_and_extras_apart() {
     assert!(sandbox.ok("du --version").starts_with("xsort du (xsort) "));
 }
 
-/// Nothing is said of progress where nobody sits.
+/// Progress is not printed without a terminal.
 #[test]
 fn progress_is_quiet_without_a_terminal() {
     let sandbox = sandbox();

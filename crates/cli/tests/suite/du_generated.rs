@@ -1,8 +1,8 @@
-//! Trees and options by random, from seeds that stay: GNU du and ours must print, say and return
-//! the same. With one thread also in the same order.
+//! Random trees and options, from fixed seeds: GNU du and xsort must have the same output, messages
+//! and statuses. With one thread, also in the same order.
 //!
-//! `XSORT_SEEDS=5000 cargo test -p xsort-cli du_generated` runs more of them, `XSORT_SEED=7` runs
-//! that one alone.
+//! `XSORT_SEEDS=5000 cargo test -p xsort-cli du_generated` runs more seeds, `XSORT_SEED=7` runs one
+//! seed alone.
 
 use crate::du::has_old_apparent_sizes;
 use crate::sandbox::{Sandbox, clean, program};
@@ -16,11 +16,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use xsort_testing::{Random, gnu, quick_or_long, seeds};
 
-/// Trees, each with as many command lines, unless more are asked for; the whole takes some seconds.
+/// The number of trees, and of command lines for each, by default. The whole takes some seconds.
 const TREES: u64 = 30;
 const LINES: usize = 10;
 
-/// Options of which some are taken together; those that exclude each other are refused alike.
+/// Options, of which a few are combined. If some exclude each other, both programs must refuse
+/// alike.
 const OPTIONS: &[&str] = &[
     "-a",
     "-a",
@@ -71,8 +72,8 @@ const OPTIONS: &[&str] = &[
     "-q",
 ];
 
-/// What names are made of. No apostrophes: GNU du 9.1 has marks too many around those that end with
-/// what can't be printed.
+/// The parts of names. No apostrophes: GNU du 9.1 prints too many quotation marks around names with
+/// apostrophes that end with unprintable bytes.
 const PIECES: &[&[u8]] = &[
     b"a",
     b"b",
@@ -94,7 +95,7 @@ const PIECES: &[&[u8]] = &[
     b"long name of many letters",
 ];
 
-/// A tree under way.
+/// Builds a tree.
 struct Grower<'a> {
     random: &'a mut Random,
     files: Vec<PathBuf>,
@@ -125,7 +126,7 @@ impl Grower<'_> {
                     self.files.push(path);
                 }
                 8 => {
-                    // A hole, and perhaps something in front of it.
+                    // A hole, and perhaps data before it.
                     let bytes = self.random.below(9000);
                     fs::write(&path, vec![1; bytes]).unwrap();
                     let end = 1 << (10 + self.random.below(24));
@@ -140,8 +141,7 @@ impl Grower<'_> {
         }
     }
 
-    /// A symbolic link: to something that is there, to nothing, to itself, or to a directory that
-    /// it is in.
+    /// A symbolic link: to an existing file, to nothing, to itself, or to a directory above it.
     fn link(&mut self, path: &Path) {
         let target = match self.random.below(4) {
             0 => PathBuf::from("nowhere"),
@@ -173,7 +173,7 @@ struct Ended {
 }
 
 impl Ended {
-    /// The same as another; lines are many, so it is told where they part.
+    /// Asserts that both are the same. There are many lines, so it prints the first difference.
     fn must_be(&self, other: &Ended, story: &str) {
         let parted = |one: &str, other: &str| {
             let place =
@@ -199,7 +199,7 @@ impl Ended {
         assert_eq!(self.status, other.status, "{story}");
     }
 
-    /// Whatever the order of its lines.
+    /// The outcome with its lines sorted.
     fn sorted(self) -> Ended {
         let sorted = |text: &str| {
             let mut lines: Vec<&str> = text.split(['\n', '\0']).collect();
@@ -210,12 +210,12 @@ impl Ended {
     }
 }
 
-/// Whose du.
+/// Which du to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Du {
     Gnus,
     Ours,
-    /// With one thread.
+    /// xsort with one thread.
     OursInOrder,
 }
 
@@ -246,7 +246,7 @@ fn run(du: Du, directory: &Path, variables: &[(&str, &str)], words: &[&OsStr]) -
     }
 }
 
-/// Whether all three agree.
+/// Compares GNU du with xsort, with one thread and with several.
 fn compare(directory: &Path, variables: &[(&str, &str)], words: &[&OsStr], story: &str) {
     let [gnus, in_order, ours] =
         [Du::Gnus, Du::OursInOrder, Du::Ours].map(|du| run(du, directory, variables, words));
@@ -274,7 +274,7 @@ fn generated_trees_count_as_gnu_dus() {
         let mut arguments: Vec<OsString> = files.iter().chain(&directories).map(below).collect();
         arguments
             .extend(["tree", "tree/", "tree//", "./tree", ".", "nowhere", ""].map(OsString::from));
-        // Times of access change at the first look, if at all.
+        // If times of access change at all, they change at the first access.
         run(Du::Gnus, sandbox.path(), &[], &["-L".as_ref()]);
         for _ in 0..LINES {
             let mut words: Vec<&OsStr> = (0..random.below(6))
@@ -304,7 +304,7 @@ fn generated_trees_count_as_gnu_dus() {
     }
 }
 
-/// Directories from 10,001 entries on are walked by inode.
+/// Directories of 10,001 entries or more are walked by inode.
 #[test]
 fn large_directories_are_walked_in_gnu_dus_order() {
     if !gnu::has("du") {
@@ -315,7 +315,7 @@ fn large_directories_are_walked_in_gnu_dus_order() {
         let path = sandbox.path().join(format!("{}", number * 7919 % 10_050));
         match number % 100 {
             0 => fs::create_dir(&path).unwrap(),
-            // Links to files with other inodes between them.
+            // Links to files, with other inodes between them.
             1 => fs::hard_link(
                 sandbox.path().join(format!("{}", (number + 9_000) * 7919 % 10_050)),
                 &path,
@@ -335,7 +335,8 @@ fn large_directories_are_walked_in_gnu_dus_order() {
     }
 }
 
-/// Paths become longer than the kernel takes, and levels are more than files may be open.
+/// Paths become longer than the kernel accepts, and the tree is deeper than the limit on open
+/// files.
 #[test]
 fn deep_trees_count_as_gnu_dus() {
     if !gnu::has("du") {
@@ -344,7 +345,7 @@ fn deep_trees_count_as_gnu_dus() {
     let sandbox = Sandbox::new();
     let (read, mode) = (OFlags::DIRECTORY | OFlags::RDONLY, Mode::from_raw_mode(0o755));
     let mut directory = openat(CWD, sandbox.path(), read, Mode::empty()).unwrap();
-    // More than files may be open by default.
+    // More than the default limit on open files.
     for level in 0..1_500 {
         let name = format!("level{level}");
         mkdirat(&directory, &name, mode).unwrap();
@@ -360,11 +361,11 @@ fn deep_trees_count_as_gnu_dus() {
         let words: Vec<&OsStr> = options.iter().map(OsStr::new).collect();
         compare(sandbox.path(), &[], &words, "1,500 levels");
     }
-    // The standard library's removal would have them all open at once.
+    // The standard library's removal would open all levels at once.
     assert!(clean("rm").arg("-rf").arg(sandbox.path().join("level0")).status().unwrap().success());
 }
 
-/// What may not be read is told of, and counted as far as it can be.
+/// An unreadable directory is reported, and counted as far as possible.
 #[test]
 fn unreadable_directories_are_told_of_as_by_gnu_du() {
     if !gnu::has("du") {

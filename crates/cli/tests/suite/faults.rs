@@ -1,8 +1,8 @@
-//! The worst, done to whole processes: drives that fail, fill up, stall, lie and go away, inputs
-//! that change, limits of the system. Whatever happens, a job ends, says what it was and where,
-//! with the documented status, and leaves the old output and nothing else.
+//! The worst that can happen to whole processes: drives that fail, fill up, stall, lie and go away,
+//! inputs that change, limits of the system. In every case a job ends, reports what failed and
+//! where, has the documented status, and leaves only the old output.
 //!
-//! What depends on an exact moment is done on a `FlakyDrive`, which holds the job at it.
+//! Tests of an exact moment use a `FlakyDrive`, which holds the job at it.
 
 use crate::flaky_drive::{Answer, Call, FlakyDrive};
 use crate::refusals::SmallDisk;
@@ -29,8 +29,8 @@ const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
 const EROFS: i32 = 30;
 
-/// Looks at a job, a tenth of a second apart, before it counts as hanging. Looks and not a time, so
-/// that a machine that slept is no fault.
+/// The number of checks on a job, a tenth of a second apart, before it counts as hanging. Checks
+/// are counted rather than time, so that a machine that slept causes no failure.
 const LOOKS_MAX: u32 = 1200;
 
 /// A job in a sandbox that has the inputs `in` (records) and `text` (lines), and old outputs.
@@ -55,7 +55,7 @@ impl Job {
         matches!(self, Job::Lines | Job::PackedLines | Job::MergedLines)
     }
 
-    /// Its words, with these files and directories; `io` is the engine's name.
+    /// Its command line, with these files and directories. `io` is the engine's name.
     fn line(self, input: &str, output: &str, scratch: &str, io: &str) -> String {
         let sort = |method| {
             format!(
@@ -78,14 +78,14 @@ impl Job {
         }
     }
 
-    /// The status of data that came back other than it was written, and of transfers that failed.
-    /// Lines have GNU sort's.
+    /// The job's status for corrupt data and failed transfers. Jobs of lines have GNU sort's status
+    /// instead of `status`.
     fn status_of(self, status: i32) -> i32 {
         if self.is_of_lines() { 2 } else { status }
     }
 }
 
-/// A sandbox with inputs that take more than the memory.
+/// A sandbox with inputs larger than the memory.
 fn prepared() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q 8MB in");
@@ -97,7 +97,7 @@ fn prepared() -> Sandbox {
     sandbox
 }
 
-/// A process that is never left behind.
+/// A process that is killed when the value is dropped.
 struct Running {
     child: Child,
     line: String,
@@ -113,7 +113,7 @@ impl Drop for Running {
 /// How a job ended.
 struct Ended {
     code: Option<i32>,
-    /// What it said.
+    /// Its standard error.
     error: String,
 }
 
@@ -124,7 +124,7 @@ fn command(sandbox: &Sandbox, line: &str) -> Command {
     command
 }
 
-/// By a shell, which sets limits first.
+/// A command that a shell starts after it has set limits.
 fn limited(sandbox: &Sandbox, limits: &str, line: &str) -> Command {
     let mut command = clean("bash");
     let close = closing_descriptors();
@@ -147,7 +147,7 @@ impl Running {
         Running { child: command.spawn().unwrap(), line }
     }
 
-    /// With `in` through a pipe, if the job reads one.
+    /// Starts a job, with `in` through a pipe if the job reads one.
     fn start_job(sandbox: &Sandbox, job: Job, line: &str) -> Running {
         let mut command = command(sandbox, line);
         if job == Job::Stream {
@@ -155,7 +155,7 @@ impl Running {
             cat.arg("in").current_dir(sandbox.path()).stdout(Stdio::piped()).stderr(Stdio::null());
             let mut cat = cat.spawn().unwrap();
             command.stdin(cat.stdout.take().unwrap());
-            // Ends with the pipe.
+            // The thread ends with the pipe.
             thread::spawn(move || cat.wait());
         }
         Running::start(command)
@@ -169,7 +169,7 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for its end; the watchdog.
+    /// Waits for the end of the process, at most for `LOOKS_MAX` checks.
     fn end(mut self) -> Ended {
         let mut stderr = self.child.stderr.take().unwrap();
         let text = thread::spawn(move || {
@@ -189,7 +189,7 @@ impl Running {
     }
 }
 
-/// Starts a job, and returns when the drive holds it at such a call.
+/// Starts a job, and returns when the drive holds it at a call that matches the rule.
 fn start_held(
     drive: &FlakyDrive,
     call: Call,
@@ -202,14 +202,14 @@ fn start_held(
     running
 }
 
-/// The sandbox is as before: its names, the old output, an empty scratch.
+/// Asserts that the sandbox is unchanged: its names, the old output, an empty scratch.
 fn is_untouched(sandbox: &Sandbox, before: &[String], what: &str) {
     assert_eq!(sandbox.names(), before, "{what}");
     assert!(names(&sandbox.path().join("scratch")).is_empty(), "{what}");
     assert!(sandbox.read("out") == b"old", "{what}");
 }
 
-/// What is in `out` is what was in `input`, in order.
+/// Asserts that `out` has the content of `input`, in order.
 fn is_sorted(sandbox: &Sandbox, job: Job, input: &str, output: &str) {
     if job.is_of_lines() {
         assert_eq!(sandbox.ok(&format!("lines -c {output}")), "");
@@ -237,7 +237,7 @@ fn input_of(job: Job) -> &'static str {
     }
 }
 
-/// What a job must say of a failure, and the status it must have.
+/// Asserts the status of a failed job, and the words of its error.
 fn expect(ended: &Ended, code: i32, words: &[&str], what: &str) {
     assert_eq!(ended.code, Some(code), "{what}: {}", ended.error);
     for word in words {
@@ -245,8 +245,8 @@ fn expect(ended: &Ended, code: i32, words: &[&str], what: &str) {
     }
 }
 
-/// The scratch of a job that is about to read it for the first time is as it will ever be. Any bit
-/// in it is flipped: it must be found, in the block that it is in.
+/// When a job is about to read its scratch for the first time, the scratch is complete. A flipped
+/// bit anywhere in it must be found, in the right block.
 #[test]
 fn a_bit_flipped_anywhere_in_scratch_is_found_and_named() {
     let Some(drive) = FlakyDrive::mount() else { return };
@@ -286,8 +286,8 @@ fn a_bit_flipped_anywhere_in_scratch_is_found_and_named() {
     }
 }
 
-/// On the drive that the tests run on: the job is held when it begins to write, bits are flipped in
-/// its nameless file by another process's hand, all over it.
+/// The same on a real drive: the job is held when it begins to write, and another process flips
+/// bits all over its nameless file.
 #[test]
 fn bits_flipped_on_a_real_drive_are_found() {
     let Some(drive) = FlakyDrive::mount() else { return };
@@ -331,8 +331,8 @@ fn bits_flipped_on_a_real_drive_are_found() {
     }
 }
 
-/// Whatever call fails, wherever: what spills there names the directory, the reason and, of
-/// transfers, the place.
+/// For each call that fails, at each place, a spilling job reports the directory, the reason and,
+/// for transfers, the place.
 #[test]
 fn scratch_that_fails_is_named() {
     let Some(drive) = FlakyDrive::mount() else { return };
@@ -360,14 +360,14 @@ fn scratch_that_fails_is_named() {
             }
             drive.set(call, beyond, Answer::Fails(errno));
             let what = format!("{job:?} {io} {call:?} {beyond} {errno}");
-            // Space is given back where runs are merged several times.
+            // Space is freed when runs are merged several times.
             let has_passes = call == Call::Punch && job != Job::Scatter;
             let memory = if has_passes { "-m 256K" } else { "-m 1M" };
             let line = job.line(input_of(job), "out", scratch, io).replace("-m 1M", memory);
             let ended = Running::start_job(&sandbox, job, &line).end();
             times_met += drive.times_met();
             if drive.times_met() == 0 {
-                // It has no need of this call.
+                // The job doesn't need this call.
                 assert_eq!(ended.code, Some(0), "{what}: {}", ended.error);
                 sandbox.write("out", "old");
             } else {
@@ -384,8 +384,8 @@ fn scratch_that_fails_is_named() {
     }
 }
 
-/// An output that fails is the old one still. Of a sync that failed nothing is believed afterwards:
-/// it is not tried again.
+/// If the output fails, the old one stays. After a failed sync nothing is trusted: the sync is not
+/// repeated.
 #[test]
 fn an_output_that_fails_is_the_old_one() {
     let Some(drive) = FlakyDrive::mount() else { return };
@@ -414,7 +414,7 @@ fn an_output_that_fails_is_the_old_one() {
             (None, "auto"),
         ] {
             let is_of_lines = job.is_some_and(Job::is_of_lines);
-            // Lines and rows do without what can't be reserved.
+            // Lines and rows can do without the reservation.
             if (is_of_lines || job == Some(Job::Rows)) && call == Call::Reserve {
                 continue;
             }
@@ -438,7 +438,7 @@ fn an_output_that_fails_is_the_old_one() {
             assert_eq!(says_new, call == Call::SyncDirectory, "{what}: {}", ended.error);
             drive.behave();
             assert_eq!(drive.names(), ["out"], "{what}");
-            // Its new name is there; only whether that survives a power cut is unknown.
+            // Its new name exists; it is only unknown whether the name survives a power cut.
             let is_old = call != Call::SyncDirectory;
             assert_eq!(fs::read(output).unwrap() == b"old", is_old, "{what}");
             assert!(names(&sandbox.path().join("scratch")).is_empty(), "{what}");
@@ -446,7 +446,8 @@ fn an_output_that_fails_is_the_old_one() {
     }
 }
 
-/// Runs a job whose n-th sync (fsync) fails; `None`, with a word, where that can't be done.
+/// Runs a job whose n-th sync (fsync) fails. Prints a note and returns `None` if that isn't
+/// possible.
 fn with_failing_syncs(sandbox: &Sandbox, line: &str, which: &str) -> Option<Output> {
     let mut tracer = clean("strace");
     tracer.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync"]);
@@ -460,8 +461,8 @@ fn with_failing_syncs(sandbox: &Sandbox, line: &str, which: &str) -> Option<Outp
     ended
 }
 
-/// Each sync of a job fails once, of files and of directories: the error says which output is
-/// there, and it is.
+/// Each sync of a job fails once, for files and for directories. The error says which output is in
+/// place, and that is true.
 #[test]
 fn after_any_sync_that_fails_it_is_said_which_output_is_there() {
     let sandbox = Sandbox::new();
@@ -470,7 +471,7 @@ fn after_any_sync_that_fails_it_is_said_which_output_is_there() {
     for line in [
         "sort -q in -o out -T scratch",
         "sort -q --restart in -o out -T scratch",
-        // With a budget: without one it follows the machine's free memory, which changes meanwhile.
+        // With a budget: the default follows the machine's free memory, which changes meanwhile.
         "sort -q -m 64M --restart --remove-input gone -o out -T scratch",
         "lines --restart in -o out -T scratch",
         "gen -q 1MB out",
@@ -504,7 +505,7 @@ fn after_any_sync_that_fails_it_is_said_which_output_is_there() {
             let is_safe = sandbox.path().join("gone").exists() || !error.contains("making durable");
             assert!(is_safe, "{line}: {error}");
             if line.contains("gone") && is_new && error.contains("making durable") {
-                // Nor does a later process take it for that before it has made sure.
+                // A later process doesn't trust the output before it has synced it.
                 let resume = line.replace("--restart", "--resume");
                 let again = with_failing_syncs(&sandbox, &resume, "1+").unwrap();
                 let error = String::from_utf8_lossy(&again.stderr);
@@ -550,7 +551,7 @@ fn inputs_that_fail_are_named() {
     }
 }
 
-/// Transfers that move a part of their bytes, each time, everywhere.
+/// All transfers move only a part of their bytes.
 #[test]
 fn short_transfers_change_nothing() {
     let Some(drive) = FlakyDrive::mount() else { return };
@@ -578,8 +579,8 @@ fn short_transfers_change_nothing() {
     }
 }
 
-/// A drive that doesn't answer for a while is waited for; a job that is told to stop meanwhile does
-/// so as soon as it answers.
+/// A job waits for a drive that doesn't answer for a while. If it is told to stop meanwhile, it
+/// stops as soon as the drive answers.
 #[test]
 fn a_drive_that_stalls_is_waited_for() {
     let Some(drive) = FlakyDrive::mount() else { return };
@@ -600,7 +601,7 @@ fn a_drive_that_stalls_is_waited_for() {
                 start_held(&drive, call, 1 << 20, || Running::start_job(&sandbox, job, &line));
             match signal {
                 Some(signal) => running.signal(signal),
-                // Longer than anything that could be taken for a hiccup.
+                // Longer than any short delay.
                 None => thread::sleep(Duration::from_secs(2)),
             }
             drive.release();
@@ -612,9 +613,9 @@ fn a_drive_that_stalls_is_waited_for() {
                     is_sorted(&sandbox, job, input_of(job), "out");
                     sandbox.write("out", "old");
                 }
-                // Lines have GNU sort's way with signals: they kill.
+                // Lines treat signals as GNU sort does: they kill.
                 Some(_) if job.is_of_lines() => assert_eq!(ended.code, None, "{what}"),
-                // It was done before it heard.
+                // The job had ended before the signal came.
                 Some(_) if ended.code == Some(0) => {
                     is_sorted(&sandbox, job, input_of(job), "out");
                     sandbox.write("out", "old");
@@ -635,7 +636,7 @@ type Change = fn(&mut Vec<u8>);
 const CHANGES: [(Change, &str); 3] = [
     (|bytes| bytes.extend([b'x'; 1000]), "bytes when it was opened and has"),
     (|bytes| bytes.truncate(1_000_000), "shorter than it was"),
-    // Lines stay as long as they are.
+    // Lines keep their length.
     (
         |bytes| {
             bytes.iter_mut().filter(|byte| !b"\n\x0b".contains(byte)).for_each(|byte| *byte ^= 1);
@@ -644,8 +645,8 @@ const CHANGES: [(Change, &str); 3] = [
     ),
 ];
 
-/// Records are never made an output of that may be of several moments; one that got shorter says
-/// where.
+/// An output of records is never composed of several moments of an input. For an input that got
+/// shorter, the error says where.
 #[test]
 fn an_input_that_changes_while_it_is_read_is_named() {
     let Some(drive) = FlakyDrive::mount() else { return };
@@ -669,8 +670,8 @@ fn an_input_that_changes_while_it_is_read_is_named() {
     }
 }
 
-/// Lines are taken as they are when they are read, as GNU sort does it; a large file, which is
-/// asked for ahead, may not get shorter.
+/// Lines are used as they are when they are read, as in GNU sort. A large file, which is read
+/// ahead, must not get shorter.
 #[test]
 fn lines_that_change_while_they_are_read_are_those_of_the_moment() {
     let Some(drive) = FlakyDrive::mount() else { return };
@@ -703,7 +704,7 @@ fn lines_that_change_while_they_are_read_are_those_of_the_moment() {
     is_untouched(&sandbox, &before, "in the end");
 }
 
-/// Scratch has no name, so it may lose its directory; an output may not.
+/// Scratch has no name, so it may lose its directory. An output may not.
 #[test]
 fn directories_that_go_away() {
     let Some(drive) = FlakyDrive::mount() else { return };
@@ -733,7 +734,8 @@ fn directories_that_go_away() {
     }
 }
 
-/// File systems in memory of all sizes, so that scratch, or the output, or both fill up anywhere.
+/// File systems in memory of many sizes, so that scratch, the output or both fill up at every
+/// point.
 #[test]
 fn space_that_runs_out_anywhere_is_named() {
     let sandbox = prepared();
@@ -779,7 +781,7 @@ fn space_that_runs_out_anywhere_is_named() {
     }
 }
 
-/// Someone else fills the drive that scratch is on.
+/// Another process fills the drive that scratch is on.
 #[test]
 fn a_drive_that_fills_up_meanwhile_is_named() {
     let Some(drive) = FlakyDrive::mount() else { return };
@@ -804,7 +806,7 @@ fn a_drive_that_fills_up_meanwhile_is_named() {
         assert!(filled.is_err());
         drive.release();
         let ended = running.end();
-        // What was reserved before is the job's.
+        // The job keeps what it reserved before.
         if ended.code == Some(0) {
             is_sorted(&sandbox, Job::Merge, "in", "out");
             sandbox.write("out", "old");
@@ -818,8 +820,8 @@ fn a_drive_that_fills_up_meanwhile_is_named() {
     }
 }
 
-/// Waits until as much is free as before: the kernel closes a dead process's files, and frees their
-/// space, a little after its end.
+/// Waits until the free space is as before: the kernel closes a dead process's files, and frees
+/// their space, a little after its end.
 fn wait_until_free(mount: &Path, blocks: u64) {
     let is_free = || statvfs(mount).is_ok_and(|space| space.f_bfree == blocks);
     let waits = (0..LOOKS_MAX).take_while(|_| !is_free());
@@ -827,7 +829,7 @@ fn wait_until_free(mount: &Path, blocks: u64) {
     assert!(is_free(), "{}: something is left there", mount.display());
 }
 
-/// So few that not even the program starts, up to so many that all goes well.
+/// Limits from so low that the program doesn't start to so high that everything succeeds.
 #[test]
 fn few_open_files_are_enough_or_said() {
     let sandbox = prepared();
@@ -866,7 +868,7 @@ fn few_open_files_are_enough_or_said() {
     assert!(refused > 0, "fewer would be needed to be too few");
 }
 
-/// Of the memory that may be locked, which rings once counted against, there is none.
+/// No memory may be locked. Rings once counted against that limit.
 #[test]
 fn no_locked_memory_is_no_hindrance() {
     let sandbox = prepared();
@@ -876,7 +878,7 @@ fn no_locked_memory_is_no_hindrance() {
             program().display(),
             job.line(input_of(job), "out", "scratch", "auto")
         );
-        // Root may lock all the same, unless it gives that up.
+        // Root may lock memory nonetheless, unless it gives up the capability.
         let script = format!(
             "ulimit -l 0; command -v setpriv >/dev/null && [ $(id -u) = 0 ] && exec setpriv \
                 --bounding-set -ipc_lock {line}; exec {line}"
@@ -890,8 +892,8 @@ fn no_locked_memory_is_no_hindrance() {
     }
 }
 
-/// A process to which the kernel refuses system calls, as containers have it done; `None` where it
-/// can't be told to.
+/// Starts a process to which the kernel refuses system calls, as in containers. `None` if the
+/// kernel doesn't support that.
 fn refused(command: Command, refusals: &[(i64, Option<SeccompCondition>, i32)]) -> Option<Running> {
     let programs = refusals.iter().map(|(call, condition, errno)| {
         let rules = condition
@@ -905,7 +907,7 @@ fn refused(command: Command, refusals: &[(i64, Option<SeccompCondition>, i32)]) 
         BpfProgram::try_from(filter).ok()
     });
     let programs: Vec<BpfProgram> = programs.collect::<Option<_>>()?;
-    // A thread of its own, for it never gets rid of them again.
+    // On a thread of its own, because a thread never gets rid of the filters.
     let start = move || {
         programs
             .iter()
@@ -919,7 +921,7 @@ fn refused(command: Command, refusals: &[(i64, Option<SeccompCondition>, i32)]) 
     running
 }
 
-/// As in most containers.
+/// io_uring is refused in most containers.
 #[test]
 fn a_refused_io_uring_is_told_of_and_done_without() {
     let sandbox = prepared();
@@ -946,7 +948,7 @@ fn a_refused_io_uring_is_told_of_and_done_without() {
     }
 }
 
-/// The kernel refuses transfers for a moment: they are asked for again.
+/// The kernel refuses transfers for a moment: they are submitted again.
 #[test]
 fn an_io_uring_that_is_refused_for_a_moment_is_asked_again() {
     let sandbox = prepared();
@@ -979,7 +981,7 @@ fn an_io_uring_that_is_refused_for_a_moment_is_asked_again() {
     }
 }
 
-/// As under a limit on processes, which root has none of.
+/// The refusal of a limit on processes, which doesn't bind root.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn threads_that_can_not_be_had_are_named() {
@@ -989,7 +991,7 @@ fn threads_that_can_not_be_had_are_named() {
     let is_thread =
         SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(thread), thread)
             .unwrap();
-    // Without the newer call, whose flags are in memory, the C library takes the older one.
+    // Without the newer call, whose flags are in memory, the C library uses the older one.
     let refusals =
         [(libc::SYS_clone3, None, libc::ENOSYS), (libc::SYS_clone, Some(is_thread), libc::EAGAIN)];
     for (job, io) in [
@@ -1008,16 +1010,16 @@ fn threads_that_can_not_be_had_are_named() {
     }
 }
 
-/// A real file system on a loop device whose storage is a `FlakyDrive`'s file: what io_uring does
-/// with direct I/O meets a device that fails.
+/// A real file system on a loop device whose storage is a file of a `FlakyDrive`. So direct I/O
+/// with io_uring meets a device that fails.
 struct FailingDevice {
     directory: Sandbox,
-    /// Unmounted before it.
+    /// Unmounted before the drive.
     drive: FlakyDrive,
 }
 
 impl FailingDevice {
-    /// `None`, with a word, where that can't be had.
+    /// Prints a note and returns `None` if it can't be mounted.
     fn mount() -> Option<FailingDevice> {
         let drive = FlakyDrive::mount()?;
         let device = drive.join("device");
@@ -1049,7 +1051,7 @@ impl Drop for FailingDevice {
 #[test]
 fn a_device_that_fails_under_a_real_file_system_is_named() {
     let sandbox = prepared();
-    // With less memory, scratch of lines goes through the page cache, and needn't reach the device.
+    // With less memory, scratch of lines goes through the page cache, and may not reach the device.
     sandbox.ok("gen -q -f gensort-ascii 32MB text");
     let memory = ("-S 2M", "-S 17M");
     let before = sandbox.names();
@@ -1057,7 +1059,7 @@ fn a_device_that_fails_under_a_real_file_system_is_named() {
         let Some(device) = FailingDevice::mount() else { return };
         let scratch = device.directory.path().to_str().unwrap();
         for (job, io) in JOBS.into_iter().flat_map(|job| [(job, "auto"), (job, "sync")]) {
-            // Behind most of what the file system keeps of itself.
+            // Beyond most of the file system's own data.
             device.drive.set(call, 4 << 20, Answer::Fails(EIO));
             let line = job.line(input_of(job), "out", scratch, io).replace(memory.0, memory.1);
             let ended = Running::start_job(&sandbox, job, &line).end();

@@ -1,9 +1,9 @@
-//! A drive that does the worst at the place that a test names: a file system in this process
-//! (FUSE), whose files are in memory.
+//! A drive that fails in the way and at the place that a test chooses: a file system in this
+//! process (FUSE), whose files are in memory.
 //!
-//! It is the kernel that hands its answers on, so they reach a program whichever way it does its
-//! I/O, io_uring too. It knows one directory, no nameless files and no permissions. Its answers are
-//! given by one thread, in the order of the calls; one that is held back holds no other up.
+//! The kernel passes its answers on, so they reach a program for any kind of I/O, including
+//! io_uring. It supports one directory, no nameless files and no permissions. One thread answers
+//! the calls in their order; an answer that is held back doesn't delay the others.
 
 use fuser::{
     BackgroundSession, BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem,
@@ -19,21 +19,21 @@ use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
 const BLOCK: u64 = 4096;
-/// The kernel asks every time.
+/// Has the kernel ask every time.
 const NEVER: Duration = Duration::ZERO;
 
-/// Past the page cache, which takes a short answer for the file's end.
+/// Bypasses the page cache, which takes a short answer for the end of the file.
 const UNCACHED: FopenFlags = FopenFlags::FOPEN_DIRECT_IO;
 
-/// What a drive is asked to do.
+/// The calls that a rule can apply to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Call {
     Create,
     Read,
     Write,
-    /// Space for what is not written yet.
+    /// Reserves space.
     Reserve,
-    /// Space given back.
+    /// Frees space.
     Punch,
     Truncate,
     Sync,
@@ -42,18 +42,18 @@ pub(crate) enum Call {
     Remove,
 }
 
-/// How it answers.
+/// How the drive answers a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// With this error, which it sticks to.
+    /// With this error, every time.
     Fails(i32),
-    /// With a part of the bytes.
+    /// With only a part of the bytes.
     Short,
-    /// Not until the test says so; others are answered meanwhile.
+    /// Not until the test releases it. Other calls are answered meanwhile.
     Stalls,
 }
 
-/// When it does so: at calls of a kind that go beyond this byte of a file.
+/// Applies to calls of one kind that reach beyond this byte of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
     pub(crate) call: Call,
@@ -64,7 +64,7 @@ pub(crate) struct Rule {
 /// A mounted drive. Its directory is empty at first.
 pub(crate) struct FlakyDrive {
     shared: Arc<Shared>,
-    /// Before the directory that it is mounted on.
+    /// Dropped before the directory that it is mounted on.
     _session: BackgroundSession,
     directory: TempDir,
 }
@@ -81,17 +81,17 @@ struct State {
     names: BTreeMap<OsString, u64>,
     last: u64,
     rule: Option<Rule>,
-    /// How often each call came.
+    /// The number of calls of each kind.
     calls: BTreeMap<Call, u32>,
-    /// How often the rule applied.
+    /// The number of times that the rule applied.
     times_met: u32,
     held_back: Vec<Box<dyn FnOnce() + Send>>,
 }
 
 struct File {
-    /// Those that were written.
+    /// The bytes that were written.
     bytes: Vec<u8>,
-    /// The file's length; behind what was written there are zeroes.
+    /// The file's length. After the bytes that were written there are zeros.
     length: u64,
     modified: SystemTime,
     has_name: bool,
@@ -99,7 +99,7 @@ struct File {
 }
 
 impl FlakyDrive {
-    /// `None`, with a word, where no file system can be mounted.
+    /// Mounts a drive. Prints a note and returns `None` if no file system can be mounted.
     pub(crate) fn mount() -> Option<FlakyDrive> {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let shared = Arc::<Shared>::default();
@@ -121,7 +121,7 @@ impl FlakyDrive {
         self.path().join(name)
     }
 
-    /// Nothing goes wrong any more, and counting begins anew.
+    /// Removes the rule, and resets the counters.
     pub(crate) fn behave(&self) {
         let mut state = self.shared.lock();
         state.rule = None;
@@ -129,23 +129,24 @@ impl FlakyDrive {
         state.calls.clear();
     }
 
-    /// From now on.
+    /// Sets the rule from now on.
     pub(crate) fn set(&self, call: Call, beyond: u64, answer: Answer) {
         self.behave();
         self.shared.lock().rule = Some(Rule { call, beyond, answer });
     }
 
-    /// How often the rule applied.
+    /// The number of times that the rule applied.
     pub(crate) fn times_met(&self) -> u32 {
         self.shared.lock().times_met
     }
 
-    /// How often a call came since `behave` or `set`.
+    /// The number of calls of a kind since `behave` or `set`.
     pub(crate) fn calls(&self, call: Call) -> u32 {
         self.shared.lock().calls.get(&call).copied().unwrap_or(0)
     }
 
-    /// Waits until the rule applies, or, now and then asked, `gives_up`. Whether it did.
+    /// Waits until the rule applies, or until `gives_up`, which is called repeatedly, returns true.
+    /// Returns true if the rule applied.
     pub(crate) fn wait_until_met(&self, mut gives_up: impl FnMut() -> bool) -> bool {
         let mut state = self.shared.lock();
         while state.times_met == 0 {
@@ -158,7 +159,7 @@ impl FlakyDrive {
         true
     }
 
-    /// Nothing goes wrong any more, and what was held back is answered.
+    /// Removes the rule, and answers the calls that were held back.
     pub(crate) fn release(&self) {
         let mut state = self.shared.lock();
         state.rule = None;
@@ -167,8 +168,8 @@ impl FlakyDrive {
         held_back.into_iter().for_each(|answer| answer());
     }
 
-    /// Numbers of the files that have no name but are open, and where there are bytes in them: not
-    /// only zeroes, in whole pages.
+    /// The numbers of the open files without a name, and the offsets of their pages that are not
+    /// all zeros.
     pub(crate) fn nameless_pages(&self) -> Vec<(u64, u64)> {
         let state = self.shared.lock();
         let mut pages = Vec::new();
@@ -181,12 +182,12 @@ impl FlakyDrive {
         pages
     }
 
-    /// Flips a bit behind everybody's back.
+    /// Flips a bit without a call.
     pub(crate) fn flip(&self, file: u64, byte: u64, bit: u32) {
         self.shared.lock().files.get_mut(&file).unwrap().bytes[byte as usize] ^= 1 << bit;
     }
 
-    /// Does to a file what another program might.
+    /// Changes a file as another program might.
     pub(crate) fn change(&self, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
         let mut state = self.shared.lock();
         let number = state.names[OsStr::new(name)];
@@ -196,7 +197,7 @@ impl FlakyDrive {
         file.modified += Duration::from_secs(1);
     }
 
-    /// All names.
+    /// All names in the directory.
     pub(crate) fn names(&self) -> Vec<String> {
         self.shared.lock().names.keys().map(|name| name.to_string_lossy().into_owned()).collect()
     }
@@ -209,7 +210,8 @@ impl Shared {
 }
 
 impl State {
-    /// Counts a call that reaches up to the byte `end` of a file; what is to go wrong with it.
+    /// Counts a call that reaches up to the byte `end` of a file. Returns the answer if the rule
+    /// applies.
     fn meet(&mut self, call: Call, end: u64, met: &Condvar) -> Option<Answer> {
         *self.calls.entry(call).or_default() += 1;
         let rule = self.rule.filter(|rule| rule.call == call && end > rule.beyond)?;
@@ -243,7 +245,7 @@ impl State {
         })
     }
 
-    /// Forgets a file that nobody can reach any more.
+    /// Removes a file that can't be reached any more.
     fn collect(&mut self, number: u64) {
         if self.files.get(&number).is_some_and(|file| !file.has_name && file.opened == 0) {
             self.files.remove(&number);
@@ -258,16 +260,17 @@ impl State {
     }
 }
 
-/// A part of so many bytes: sectors, and a block at least, so that a direct transfer comes further.
+/// A part of `bytes` bytes: whole sectors, and at least a block, so that a direct transfer
+/// progresses.
 fn part(bytes: usize) -> usize {
     (bytes / 2 / 512 * 512).max(BLOCK as usize)
 }
 
-/// What the kernel talks to.
+/// The file system that the kernel calls.
 struct Served(Arc<Shared>);
 
 impl Served {
-    /// Of a call without bytes: fails it, holds it back, or has it done.
+    /// Handles a call without bytes: fails it, holds it back, or executes it.
     fn plainly(
         &self,
         call: Call,
@@ -412,7 +415,7 @@ impl Filesystem for Served {
         if let Some(Answer::Fails(errno)) = answer {
             return reply.error(Errno::from_i32(errno));
         }
-        // What is there by then, if it is held back.
+        // The content at the time of the answer, if the call is held back.
         let say = move |state: &State| {
             let Some(file) = state.files.get(&ino.0) else { return reply.error(Errno::EBADF) };
             let mut wanted = file.length.saturating_sub(offset).min(size.into()) as usize;

@@ -1,4 +1,4 @@
-//! `xsort gen`: the bytes of the public generator, whatever the memory and the threads.
+//! `xsort gen`: writes the bytes of the public generator, for any memory and number of threads.
 
 use crate::sandbox::Sandbox;
 

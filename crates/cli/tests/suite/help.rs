@@ -1,4 +1,4 @@
-//! What the program says of itself: help, version, manual pages.
+//! The program's texts about itself: help, version, manual pages.
 
 use crate::completions::long_options;
 use crate::sandbox::{Sandbox, clean};
@@ -100,7 +100,7 @@ fn a_manual_page_has_everything_in_its_section() {
     }
 }
 
-/// Warnings of the programs that show pages.
+/// Programs that show pages print no warnings.
 #[test]
 fn manual_pages_are_without_fault() {
     let sandbox = Sandbox::new();

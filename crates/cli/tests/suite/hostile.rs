@@ -1,5 +1,5 @@
-//! Names that nobody would choose, and files that are none: each is dealt with or refused with a
-//! reason, nothing is harmed, and nothing speaks to the terminal.
+//! Unusual names, and files that are not regular: each is handled or refused with a reason, nothing
+//! is harmed, and no control characters reach the terminal.
 
 use crate::sandbox::{self, Ended, Sandbox, clean, program};
 use crate::trees::run_as_nobody;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// The file's names, all of which are possible.
+/// Possible but unusual names of a file.
 fn names() -> Vec<OsString> {
     let longest = vec![b'n'; 255];
     let names: [&[u8]; 9] = [
@@ -29,7 +29,7 @@ fn names() -> Vec<OsString> {
     names.map(|name| OsStr::from_bytes(name).to_owned()).to_vec()
 }
 
-/// Runs words as they are, and waits no longer than a minute.
+/// Runs these words, and waits at most a minute.
 fn run(sandbox: &Sandbox, words: &[&OsStr]) -> Ended {
     let mut child = clean(program())
         .args(words)
@@ -40,7 +40,7 @@ fn run(sandbox: &Sandbox, words: &[&OsStr]) -> Ended {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // What is said fits the pipes.
+    // The pipes have room for the whole output.
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() {
         assert!(begun.elapsed() < Duration::from_secs(300), "{words:?} hangs");
@@ -51,12 +51,13 @@ fn run(sandbox: &Sandbox, words: &[&OsStr]) -> Ended {
     Ended { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
 }
 
-/// The words of a line, with a name for each `%`.
+/// The words of a line, with `name` in place of each `%`.
 fn words<'a>(line: &'a str, name: &'a OsStr) -> Vec<&'a OsStr> {
     line.split_whitespace().map(|word| if word == "%" { name } else { OsStr::new(word) }).collect()
 }
 
-/// No control characters but line ends, none that turn the direction of writing.
+/// True if a text has no control characters except line ends, and none that change the direction of
+/// writing.
 fn is_plain(text: &str) -> bool {
     text.chars().all(|c| c == '\n' || !(c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c)))
 }
@@ -97,7 +98,7 @@ fn any_name_is_a_name() {
             }
             assert!(fs::read(&path).unwrap() == sandbox.read("same"), "{words:?}");
         }
-        // Onto itself, by each of the sorts.
+        // Onto itself, with each of the sorts.
         for line in ["sort -q -o % -- %", "lines -o % -- %"] {
             let line = line.replacen("-o %", "--output=%", 1);
             let output = [OsStr::new("--output="), &name].join(OsStr::new(""));
@@ -150,8 +151,8 @@ fn fifo(path: &Path) {
     assert!(clean("mkfifo").arg(path).status().unwrap().success());
 }
 
-/// An output that is no file yet can't be replaced by one: it is refused at once, and left as it
-/// is. (`xsort lines` writes into what is there, as GNU sort does.)
+/// An output that is not a regular file can't be replaced by one: it is refused at once, and left
+/// unchanged. (`xsort lines` writes into it, as GNU sort does.)
 #[test]
 fn outputs_that_are_no_files_are_refused_and_stay() {
     let sandbox = Sandbox::new();
@@ -204,7 +205,7 @@ fn outputs_that_are_no_files_are_refused_and_stay() {
     }
 }
 
-/// As `sort -o` writes through a link, so is what it leads to replaced: the link stays one.
+/// `sort -o` writes through a link. So xsort replaces the target, and the link stays.
 #[test]
 fn a_link_as_output_is_followed() {
     for line in ["sort -q in -o link", "gen -q -f gensort-ascii 1MB link", "lines in -o link"] {
@@ -249,7 +250,7 @@ fn a_new_output_has_the_mode_that_the_umask_leaves_and_an_old_one_keeps_its_own(
             }
         }
     }
-    // Whoever may write a file need not run it as its owner.
+    // A user who may write a file need not be able to run it as its owner.
     fs::set_permissions(sandbox.path().join("out"), Permissions::from_mode(0o4755)).unwrap();
     sandbox.ok("sort -q in -o out");
     assert_eq!(mode("out"), 0o755);
@@ -282,7 +283,7 @@ fn inputs_that_are_no_files_are_refused_without_waiting_for_them() {
             assert_eq!((sandbox.names(), sandbox.read("out")), (before.clone(), b"old".to_vec()));
         }
     }
-    // Lines are read from whatever can be read.
+    // Lines are read from any kind of file that can be read.
     for (input, code) in
         [("/dev/null", 0), ("/proc/self/status", 0), ("circle", 2), ("dangling", 2), ("", 2)]
     {
@@ -318,7 +319,7 @@ fn one_file_by_several_names_counts_as_often_as_it_is_named() {
         }
         sandbox.ok(&format!("verify -q out --against {}", names.replace(' ', " --against ")));
     }
-    // One of them as the output: it is replaced, the other name keeps what it had.
+    // One of the names is the output: it is replaced, and the other name keeps its content.
     let old = sandbox.read("in");
     sandbox.ok("sort -q in -o hard");
     assert!(sandbox.read("in") == old && sandbox.read("hard") != old);
@@ -348,7 +349,7 @@ fn where_nobody_may_write_nothing_is_begun() {
             "new: Permission denied (os error 13): you have no permission to write there",
         ),
         ("sort in -o kept", 2, "kept: Permission denied"),
-        // A link in a directory of one's own is no way to what one may not write.
+        // A link in the user's own directory gives no access to a file that the user may not write.
         ("sort in -o own/link", 2, "own/link: Permission denied"),
         ("gen 1MB own/link", 2, "own/link: Permission denied"),
         ("sort in -m 512K -T . -o own/out", 2, "Permission denied"),
@@ -367,14 +368,14 @@ fn where_nobody_may_write_nothing_is_begun() {
         assert_eq!(sandbox.names(), before, "{line}");
         assert_eq!(sandbox.read("kept"), b"old", "{line}");
     }
-    // It would be another's by its name, and is one's own by then: replaced files keep their mode,
-    // and their owner where the system allows it.
+    // A replaced file keeps its mode, and its owner if the system allows it. Here it doesn't, so
+    // the new file belongs to the user who sorts.
     let ended = run_as_nobody(&sandbox, "sort -q in -o own/out").unwrap();
     assert_eq!((ended.code, &ended.stderr[..]), (Some(0), ""));
     assert_eq!(fs::metadata(sandbox.path().join("own/out")).unwrap().uid(), 65534);
 }
 
-/// The directory that was named at the beginning is the one that the output appears in, whatever
+/// The output appears in the directory that was named at the beginning, even if another directory
 /// has its name by then.
 #[test]
 fn a_directory_that_is_swapped_meanwhile_misleads_nobody() {
@@ -400,8 +401,8 @@ fn a_directory_that_is_swapped_meanwhile_misleads_nobody() {
             assert!(job.try_wait().unwrap().is_none(), "{line} was over before it was seen");
             std::thread::sleep(Duration::from_millis(1));
         }
-        // Both at once: there is no moment without a directory of that name, in which a job would
-        // fail that looks for it.
+        // Exchanged in one step: a job that looks for the name at a moment when it is missing would
+        // fail.
         let moved = sandbox.path().join("moved");
         symlink("trap", &moved).unwrap();
         renameat_with(CWD, &place, CWD, &moved, RenameFlags::EXCHANGE).unwrap();
@@ -442,8 +443,8 @@ fn scratch_may_be_on_another_file_system_than_the_output() {
     assert_eq!(sandbox.names(), ["expected", "in"]);
 }
 
-/// The hidden files of all sorts that were interrupted, and of one to `output` more, whose files
-/// may not grow.
+/// The hidden files of all interrupted sorts, and of one more to `output`, which a limit on file
+/// sizes interrupts.
 fn interrupted(sandbox: &Sandbox, command: &str, output: &OsStr) -> Vec<PathBuf> {
     let script = format!("ulimit -f 600; exec {} {command} --output=\"$0\"", program().display());
     let mut child = clean("bash");
@@ -464,8 +465,8 @@ fn interrupted(sandbox: &Sandbox, command: &str, output: &OsStr) -> Vec<PathBuf>
     [hidden(sandbox.path()), hidden(&sandbox.path().join("scratch"))].concat()
 }
 
-/// Outputs whose names are as long as names may be, alike for most of it: what is kept of each has
-/// a name of its own that fits, and is found again.
+/// The names of the outputs are as long as possible, and mostly alike. The files that are kept for
+/// each have names of their own that fit, and are found again.
 #[test]
 fn what_is_kept_for_long_names_is_found_again() {
     let sandbox = Sandbox::new();
@@ -499,8 +500,8 @@ fn what_is_kept_for_long_names_is_found_again() {
     }
 }
 
-/// A hidden name that something else has: it is named with the way out, and left alone; once it is
-/// moved away all is well.
+/// Another file has the hidden name: the error names it and the remedy, and leaves it alone. Once
+/// it is moved away, the sort succeeds.
 #[test]
 fn a_hidden_name_that_something_else_has_is_named() {
     let sandbox = Sandbox::new();
@@ -522,8 +523,8 @@ fn a_hidden_name_that_something_else_has_is_named() {
             let ended = sandbox.run(&format!("{command} -o out"));
             let what = format!("{command}, {kind} as {path:?}: {}", ended.stderr);
             assert_eq!(sandbox.read("theirs"), b"theirs", "{what}");
-            // What has a name of scratch is taken for what an earlier job left, and removed: but
-            // never what is in it.
+            // A file with a name of scratch is taken for a leftover and removed; the content of a
+            // directory never is.
             if ended.code != Some(0) {
                 let name = path.file_name().unwrap().to_str().unwrap();
                 assert_eq!(ended.code, Some(2), "{what}");

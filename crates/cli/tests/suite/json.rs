@@ -1,4 +1,4 @@
-//! `--json`: one object, whatever the names of the files.
+//! `--json`: prints one object, for any names of files.
 
 use crate::sandbox::{Sandbox, clean, program};
 use serde_json::Value;
@@ -109,7 +109,7 @@ fn the_documented_names_are_those_that_are_printed() {
     );
 }
 
-/// They once left the header out, and counted lines as written that `--top` had dropped.
+/// The figures once left out the header, and counted lines as written that `--top` had dropped.
 #[test]
 fn figures_of_lines_count_the_header_and_what_was_written() {
     let sandbox = Sandbox::new();

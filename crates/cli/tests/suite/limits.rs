@@ -1,5 +1,5 @@
-//! Memory: the promise is the budget and 64 MiB, at any thread count and for any data; limits set
-//! from outside are honoured; and what is too little is refused with a figure that is enough.
+//! Memory: the budget plus 64 MiB is never exceeded, for any thread count and data; limits set
+//! outside are respected; and a refusal names a budget that is enough.
 
 use crate::sandbox::{Sandbox, clean, program};
 use std::fs;
@@ -11,11 +11,11 @@ use xsort_testing::quick_or_long;
 
 const MIB: u64 = 1 << 20;
 
-/// What the program may need besides the budget.
+/// Memory that the program may need besides the budget.
 const OVERHEAD_BYTES: u64 = 64 * MIB;
 
-/// Runs a command to its end and returns the largest resident set seen from outside, in bytes,
-/// without the pages of the program file, which no two builds have alike.
+/// Runs a command to its end. Returns the largest resident set seen from outside, in bytes, without
+/// the pages of the program file, which differ from build to build.
 pub(crate) fn peak_bytes(mut command: Command) -> u64 {
     let mut child = command.stdout(Stdio::null()).spawn().unwrap();
     let status = format!("/proc/{}/status", child.id());
@@ -74,13 +74,13 @@ fn generating_and_verifying_stay_within_their_budgets() {
     }
 }
 
-/// A control group with a memory limit; gone at the end.
+/// A control group with a memory limit, removed when dropped.
 struct Group {
     directory: PathBuf,
 }
 
 impl Group {
-    /// `None` where groups can't be made.
+    /// `None` if groups can't be created.
     fn new(bytes: u64) -> Option<Group> {
         let name = format!("xsort-test-{}", std::process::id());
         let root = Path::new("/sys/fs/cgroup");
@@ -97,7 +97,7 @@ impl Group {
         Some(group)
     }
 
-    /// Runs the program inside.
+    /// Runs the program in the group.
     fn run(&self, sandbox: &Sandbox, line: &str) -> std::process::Output {
         let procs = self.directory.join("cgroup.procs");
         let script = format!("echo $$ > {}; exec {} {line}", procs.display(), program().display());
@@ -156,7 +156,7 @@ fn a_control_groups_limit_is_survived() {
 fn many_threads_leave_address_space_for_all_else() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q -f gensort-ascii 100MB records");
-    // There may be two MiB for them.
+    // Two MiB may be reserved for them.
     sandbox.ok("gen -q -f gensort-ascii 20MB text");
     for limit_kib in [300_000, 400_000] {
         for command in ["sort -q -j 200 -m 256M records", "lines --parallel=200 -S 256M text"] {
@@ -165,7 +165,7 @@ fn many_threads_leave_address_space_for_all_else() {
             let output =
                 clean("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
             let stderr = String::from_utf8(output.stderr).unwrap();
-            // The records' pool may be too small for so many threads, and says so.
+            // The records' pool may be too small for the number of threads; then the error says so.
             let is_refused = stderr.contains("is too small") || stderr.contains("at least");
             assert!(
                 output.status.success() || is_refused,
@@ -189,9 +189,9 @@ fn a_limit_on_the_address_space_is_survived() {
     sandbox.ok("verify -q out --against in");
 }
 
-/// Every limit from the smallest at which the program starts: a thread whose signal stack can't be
-/// mapped, an allocation that fails, and a stack that can't grow once ended it by a signal, without
-/// a word.
+/// Every limit from the smallest at which the program starts. A signal stack that can't be mapped,
+/// an allocation that fails, and a stack that can't grow once ended it by a signal, without a
+/// message.
 #[test]
 fn too_few_addresses_are_an_error_with_a_line() {
     let sandbox = Sandbox::new();
@@ -206,7 +206,7 @@ fn too_few_addresses_are_an_error_with_a_line() {
         let (code, said) = shell(&sandbox, &script);
         (code, String::from_utf8_lossy(&said).into_owned())
     };
-    // Below it the kernel or the loader ends the process before it runs.
+    // With less, the kernel or the loader ends the process before it runs.
     let starts = |kibibytes: &u64| run(*kibibytes, "--version").0.is_some_and(|code| code != 127);
     let limits: Vec<u64> = (10_000..400_000).step_by(100).collect();
     let first = limits.partition_point(|limit| !starts(limit));
@@ -226,13 +226,13 @@ fn too_few_addresses_are_an_error_with_a_line() {
     let mut refused = [0; 10];
     for (number, (line, status)) in commands.into_iter().enumerate() {
         let step = quick_or_long(1_150, 50);
-        // Another place for each command.
+        // A different offset for each command.
         for kibibytes in (first + 40 * number as u64..first + 22_000).step_by(step) {
             let (code, said) = run(kibibytes, line);
             let is_expected = match code {
                 Some(0) => true,
                 Some(1) if line.starts_with("verify") => true,
-                // The memory that a row needs is named.
+                // The error names the memory that a row needs.
                 Some(3) if line.starts_with("table") => said.contains("raise that first"),
                 code => code == Some(status) && said.starts_with("xsort") && said.contains(": "),
             };
@@ -243,7 +243,7 @@ fn too_few_addresses_are_an_error_with_a_line() {
     assert!(refused.iter().all(|&times| times > 0), "{refused:?}");
 }
 
-/// Limits that threads' own arenas of the allocator would fill, all but a few bytes: 64 MiB each.
+/// Limits that the allocator's arenas of threads would exhaust except for a few bytes: 64 MiB each.
 #[test]
 fn lines_are_sorted_within_any_address_space() {
     let sandbox = Sandbox::new();
@@ -261,7 +261,7 @@ fn lines_are_sorted_within_any_address_space() {
     }
 }
 
-/// Half of what is sorted here has to go to scratch; a check holds two lines.
+/// Half of the data that is sorted must go to scratch; a check holds two lines.
 #[test]
 fn sorting_lines_stays_within_its_budget() {
     let sandbox = Sandbox::new();
@@ -278,15 +278,15 @@ fn sorting_lines_stays_within_its_budget() {
     }
     let few = sandbox.read("out")[..10_000_000].to_vec();
     sandbox.write("few", few);
-    // What the program itself takes differs from build to build.
+    // The program's own memory differs from build to build.
     let [own, peak] =
         ["few", "out"].map(|file| peak_bytes(xsort(&sandbox, &format!("lines -c -r {file}"))));
     assert!(own > 2 * MIB, "the measurement works");
     assert!(peak <= own + 8 * MIB, "{} MiB beside {}", peak / MIB, own / MIB);
 }
 
-/// Entries take many times the bytes of empty lines, and threads divide whatever there is; long
-/// lines and many inputs have memory of their own.
+/// Entries take many times the bytes of empty lines, and threads share the budget; long lines and
+/// many inputs need memory of their own.
 #[test]
 fn sorting_odd_lines_stays_within_its_budget() {
     let sandbox = Sandbox::new();
@@ -324,8 +324,7 @@ fn sorting_odd_lines_stays_within_its_budget() {
     }
 }
 
-/// Runs a shell script beside the sandbox's files; `$xsort` is the program. Returns status and
-/// standard error.
+/// Runs a shell script in the sandbox; `$xsort` is the program. Returns status and standard error.
 fn shell(sandbox: &Sandbox, script: &str) -> (Option<i32>, Vec<u8>) {
     let mut command = clean("bash");
     command.args(["-c", script]).env("xsort", program()).env("LC_ALL", "C");
@@ -333,8 +332,8 @@ fn shell(sandbox: &Sandbox, script: &str) -> (Option<i32>, Vec<u8>) {
     (output.status.code(), output.stderr)
 }
 
-/// Addresses for two lines of 40 MB and 64 MiB, no more: a window that doubles, a copy of a line,
-/// or a message with a copy of it don't fit.
+/// The address space has room for two lines of 40 MB and 64 MiB. A window that doubles, a copy of a
+/// line, or a message with such a copy doesn't fit.
 #[test]
 fn a_check_holds_two_lines_and_no_third() {
     const LINE_BYTES: usize = 40_000_000;
@@ -374,7 +373,7 @@ fn a_check_holds_two_lines_and_no_third() {
     }
 }
 
-/// The first thread's stack is what the shell allows: parsing a command line once overflowed it.
+/// The first thread's stack has the shell's limit: parsing a command line once overflowed it.
 #[test]
 fn a_small_stack_is_enough() {
     let sandbox = Sandbox::new();
@@ -406,8 +405,8 @@ fn a_small_stack_is_enough() {
     }
 }
 
-/// A directory of so many files, all the same one line under names of some length: names cost more
-/// than data.
+/// A directory of `files` files, each with the same line and a long name: the names take more
+/// memory than the data.
 fn crowd(sandbox: &Sandbox, files: usize) {
     let tree = sandbox.path().join("tree");
     fs::create_dir(&tree).unwrap();
@@ -422,14 +421,14 @@ fn crowd(sandbox: &Sandbox, files: usize) {
     }
 }
 
-/// The number behind the last `-m ` or `-S ` of a refusal, as it can be given.
+/// The size after the last `-m ` or `-S ` of a refusal, as an argument.
 fn enough(refusal: &str) -> String {
     let (_, rest) =
         refusal.rsplit_once("-m ").or_else(|| refusal.rsplit_once("-S ")).expect(refusal);
     rest.chars().take_while(char::is_ascii_alphanumeric).collect()
 }
 
-/// Names aren't data, but a million of them would be hundreds of megabytes beside any budget.
+/// Names aren't data, but a million of them would exceed any budget by hundreds of megabytes.
 #[test]
 fn the_names_of_a_large_tree_are_counted() {
     let sandbox = Sandbox::new();
@@ -459,7 +458,7 @@ fn the_names_of_a_large_tree_are_counted() {
     assert_eq!(fs::metadata(sandbox.path().join("lines")).unwrap().len(), 60_006 * 100);
 }
 
-/// Commands on small inputs: whatever budget is too small, the one that is named is enough.
+/// Commands on small inputs: if a budget is too small, the budget that the error names is enough.
 #[test]
 fn a_refused_budget_names_one_that_is_enough() {
     let sandbox = Sandbox::new();
@@ -514,8 +513,8 @@ fn a_refused_budget_names_one_that_is_enough() {
     assert!(refused > quick_or_long(8, 20), "{refused}");
 }
 
-/// More inputs than the memory has buffers for, with long lines among them, in order and not: the
-/// same bytes as from one merge.
+/// There are more inputs than the memory has buffers for, some with long lines, in order or not.
+/// The output has the same bytes as that of one merge.
 #[test]
 fn a_merge_of_many_inputs_takes_them_in_turns() {
     let sandbox = Sandbox::new();

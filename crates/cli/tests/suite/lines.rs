@@ -1,5 +1,5 @@
-//! `xsort lines` and `sort` as scripts meet them: the same scripts with the installed GNU sort must
-//! print, say, leave and return the same.
+//! `xsort lines` and `sort` in scripts: the same scripts with the installed GNU sort must have the
+//! same output, messages, files and statuses.
 
 use crate::sandbox::{Sandbox, clean, program};
 use std::cell::Cell;
@@ -11,23 +11,24 @@ use std::process::{Command, Stdio};
 use xsort_testing::surroundings::without_descriptors;
 use xsort_testing::{gnu, quick_or_long};
 
-/// What a script did.
+/// The outcome of a script.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) status: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// Contents of all files afterwards; of long ones a hash.
+    /// The contents of all files after the script; a hash for long ones.
     files: BTreeMap<String, String>,
 }
 
-/// Runs a script of sh in a new directory with `files`, in which `sort` is xsort, or the installed
-/// one.
+/// Runs a script of sh in a new directory with `files`. There, `sort` is xsort or the installed GNU
+/// sort.
 pub(crate) fn run(script: &str, files: &[(&str, Vec<u8>)], is_ours: bool) -> Outcome {
     run_in(&["sh", "-c", script], &[("LC_ALL", "C")], files, is_ours)
 }
 
-/// Runs a command in such a directory, in an environment that has nothing else but a `PATH`.
+/// Runs a command in a new directory with `files`, in an environment of `PATH` and these variables
+/// only.
 pub(crate) fn run_in(
     command: &[&str],
     variables: &[(&str, &str)],
@@ -39,7 +40,7 @@ pub(crate) fn run_in(
     if is_ours {
         path = PROGRAMS.with(|bin| format!("{}:{path}", bin.path().display()));
     }
-    // Some scripts leave no more descriptors than they need.
+    // Some scripts leave only the descriptors that they need.
     let output = without_descriptors(command[0], &gnu::path(command[0]))
         .args(&command[1..])
         .current_dir(directory.sandbox.path())
@@ -62,26 +63,26 @@ pub(crate) fn run_in(
 }
 
 thread_local! {
-    /// Ours, under the names that scripts call.
+    /// xsort's programs, under the names that scripts call.
     static PROGRAMS: Sandbox = programs();
-    /// The directory of the last script, if that only read: making the files takes longer than
-    /// sorting them.
+    /// The directory of the last script, if the script only read: creating the files takes longer
+    /// than sorting them.
     static UNCHANGED: Cell<Option<Directory>> = const { Cell::new(None) };
 }
 
 fn programs() -> Sandbox {
     let bin = Sandbox::new();
     symlink(program(), bin.path().join("sort")).unwrap();
-    // In GNU du's order, that is with one thread, but under its name.
+    // With one thread, the order is GNU du's. The name must be, too.
     let du = format!("#!/bin/bash\nexec -a du {} --threads=1 \"$@\"\n", program().display());
     bin.write("du", du);
     set_permissions(bin.path().join("du"), Permissions::from_mode(0o755)).unwrap();
-    // Scripts become other users, who would find GNU's programs instead of these.
+    // Scripts become other users, who would otherwise find GNU's programs instead of these.
     set_permissions(bin.path(), Permissions::from_mode(0o755)).unwrap();
     bin
 }
 
-/// Whether scripts can become a user without rights who finds our programs and may run them.
+/// True if scripts can become a user without rights who finds xsort's programs and may run them.
 pub(crate) fn others_can_run_programs() -> bool {
     PROGRAMS.with(|bin| {
         let mut other = Command::new("setpriv");
@@ -92,13 +93,13 @@ pub(crate) fn others_can_run_programs() -> bool {
     })
 }
 
-/// Whether a script starts something that may go on after it.
+/// True if a script starts a process that may outlive it.
 fn leaves_processes(script: &str) -> bool {
     let others = script.replace("&&", "").replace(">&", "").replace("<&", "").replace("&>", "");
     others.contains('&')
 }
 
-/// Where a script runs.
+/// The directory of a script.
 struct Directory {
     sandbox: Sandbox,
     files: Vec<(String, Vec<u8>)>,
@@ -151,7 +152,7 @@ fn contents(sandbox: &Sandbox) -> BTreeMap<String, String> {
     names.map(|name| (name.clone(), content(&name))).collect()
 }
 
-/// What scripts find in their directory.
+/// The files that scripts find in their directory.
 pub(crate) fn files() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("few", b"pear 3\napple 10\nfig 2\napple 9\n\nfig 2\n".to_vec()),
@@ -169,7 +170,7 @@ pub(crate) fn files() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// What works, and what is refused.
+/// Scripts that succeed, and scripts that are refused.
 const SCRIPTS: &[&str] = &[
     // Inputs.
     "sort few",
@@ -285,7 +286,7 @@ const SCRIPTS: &[&str] = &[
     "printf 'few\\0' | sort -co out --files0-from=-; printf few | sort --debug -c --files0-from=-",
     "mkdir d; sort --files0-from=d",
     "cp empty 'a b'; sort --files0-from='a b'; printf '\\0' >'a b'; sort --files0-from='a b'",
-    // What can't be read, and what isn't understood.
+    // Files that can't be read, and options that can't be parsed.
     "sort missing",
     "sort few missing >out",
     "sort 'a b' few",
@@ -362,7 +363,7 @@ fn scratch_that_cannot_be_is_told() {
     assert_eq!((outcome.status, outcome.stderr.as_str()), (2, told));
 }
 
-/// Whoever calls it as a command of xsort is told so.
+/// Messages begin with the name by which the program was called.
 #[test]
 fn it_speaks_under_the_name_that_was_called() {
     let sandbox = Sandbox::new();
@@ -427,8 +428,8 @@ fn figures_go_to_standard_error() {
     assert_eq!((&report["lines"], &report["bytes"]), (&4.into(), &8.into()));
 }
 
-/// A few lines from a pipe are sorted as a small file is: by one thread, in little memory. What
-/// takes its time, or is more, is whole all the same.
+/// A few lines from a pipe are sorted like a small file: by one thread, in little memory. A slow or
+/// longer stream is also sorted completely.
 #[test]
 fn a_short_stream_is_sorted_as_a_small_file_is() {
     let sandbox = Sandbox::new();
@@ -456,7 +457,7 @@ fn a_short_stream_is_sorted_as_a_small_file_is() {
     assert_eq!((out, threads), (expected.into_bytes(), 2));
 }
 
-/// The first line out of order is found, whatever number of threads look for it.
+/// The check finds the first line out of order with any number of threads.
 #[test]
 fn a_check_of_a_large_file_names_the_first_line_out_of_order() {
     let sandbox = Sandbox::new();
@@ -478,7 +479,7 @@ fn a_check_of_a_large_file_names_the_first_line_out_of_order() {
     }
 }
 
-/// Larger than the memory, so that the output is written by its path where that is possible.
+/// The input is larger than the memory, so that the output is written by its path where possible.
 #[test]
 fn an_output_that_others_write_to_keeps_what_is_theirs() {
     if !gnu::has("sort") {
@@ -517,8 +518,8 @@ fn options_that_would_do_nothing_are_refused() {
     }
 }
 
-/// Nobody is asked whether the programs of these formats are there: what the crates write, the
-/// crates read (in `decompress`); here it is what an installed gzip writes.
+/// This needs only gzip. The crates themselves read what they write in the other formats (tests of
+/// `decompress`); here an installed gzip writes.
 #[test]
 fn compressed_inputs_are_known_by_their_first_bytes() {
     let files = files();
@@ -579,7 +580,7 @@ fn compressed_inputs_are_known_by_their_first_bytes() {
     }
 }
 
-/// Without an option, but not where GNU sort is expected.
+/// No option is needed, except where GNU sort is expected.
 #[test]
 fn lines_decompress_what_is_compressed_unless_they_are_called_sort() {
     let sandbox = Sandbox::new();
@@ -629,7 +630,8 @@ fn lines_decompress_what_is_compressed_unless_they_are_called_sort() {
     }
 }
 
-/// By its name, or because an option says so; with one thread and several, in memory and not.
+/// The name of the output decides, or an option; with one thread and several, in memory and on
+/// scratch.
 #[test]
 fn outputs_are_compressed_as_they_are_written() {
     let sandbox = Sandbox::new();
@@ -682,7 +684,7 @@ fn outputs_are_compressed_as_they_are_written() {
     assert!(word.contains("--compress-output") && word.contains("zstd"), "{word}");
 }
 
-/// A name that stands for another compression gets no plain text, unless that was asked for.
+/// An output named for another compression gets plain text only if an option asks for it.
 #[test]
 fn outputs_of_compressions_that_are_not_written_are_refused() {
     let sandbox = Sandbox::new();
@@ -700,7 +702,7 @@ fn outputs_of_compressions_that_are_not_written_are_refused() {
     let told = sandbox.run("lines text -o out.xz").stderr;
     assert!(told.contains("(xsort lines ... | xz > FILE)"), "{told}");
     assert!(told.contains("(--compress-output=none)"), "{told}");
-    // The ways out.
+    // The remedies.
     sandbox.ok("lines --compress-output=none text -o out.xz");
     assert_eq!(sandbox.read("out.xz"), b"a\nb\n");
     sandbox.ok("lines --compress-output=gzip text -o out.Z");
@@ -713,7 +715,7 @@ fn outputs_of_compressions_that_are_not_written_are_refused() {
     assert_eq!(sandbox.read("plain.xz"), b"a\nb\n");
 }
 
-/// As for the other commands; to GNU sort it is a file of that name.
+/// As for the other commands. To GNU sort, `-` is a file name.
 #[test]
 fn the_output_dash_is_standard_output_unless_it_is_called_sort() {
     let sandbox = Sandbox::new();
@@ -734,7 +736,7 @@ fn the_output_dash_is_standard_output_unless_it_is_called_sort() {
     assert_eq!(sandbox.read("-"), b"a\nb\n");
 }
 
-/// In memory, on scratch, merged by one thread and by several.
+/// Tested in memory, on scratch, and merged by one thread and by several.
 #[test]
 fn equal_lines_are_counted_as_uniq_does() {
     let sandbox = Sandbox::new();
@@ -776,7 +778,7 @@ fn equal_lines_are_counted_as_uniq_does() {
     }
 }
 
-/// Whatever the memory and the threads, from files and pipes.
+/// Tested with any memory and threads, from files and pipes.
 #[test]
 fn a_shuffle_is_random_and_that_of_its_seed() {
     let sandbox = Sandbox::new();
@@ -798,7 +800,7 @@ fn a_shuffle_is_random_and_that_of_its_seed() {
         .env("X", program())
         .status();
     assert!(piped.unwrap().success() && sandbox.sha256("piped") == shuffled);
-    // Rank and place have nothing to do with each other.
+    // Rank and place are uncorrelated.
     let text = String::from_utf8(sandbox.read("out")).unwrap();
     let (count, middle) = (300_000.0, 149_999.5);
     let products = text
@@ -822,7 +824,7 @@ fn a_shuffle_is_random_and_that_of_its_seed() {
     assert_eq!(refused, "xsort lines: a sort that can be resumed has no --shuffle\n");
 }
 
-/// What is there of it isn't taken for a whole one.
+/// A part of the output must not look complete.
 #[test]
 fn a_compressed_output_that_could_not_be_written_is_cut_off() {
     let sandbox = Sandbox::new();
@@ -862,7 +864,7 @@ fn scratch_is_compressed_within_the_process() {
         let (before, after) = scratch(option);
         assert!(before > 0 && after >= before, "{option}");
     }
-    // Whether it compresses is up to the machine.
+    // The machine decides whether it compresses.
     scratch("--compress=auto");
     for option in [
         "--compress=lz4",
@@ -875,7 +877,7 @@ fn scratch_is_compressed_within_the_process() {
     }
 }
 
-/// A line of a size that no block has, in files that are larger than memory.
+/// The line is longer than any block, and the files are larger than the memory.
 #[test]
 fn a_long_line_is_a_line() {
     if !gnu::has("sort") {

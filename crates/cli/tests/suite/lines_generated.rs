@@ -1,20 +1,21 @@
-//! Options and inputs by random, from seeds that stay: scripts with GNU sort and with ours must do
-//! the same.
+//! Random options and inputs, from fixed seeds: scripts must behave the same with GNU sort and with
+//! xsort.
 //!
-//! `XSORT_SEEDS=50000 cargo test -p xsort-cli generated` runs more of them, `XSORT_SEED=7` runs
-//! that one alone.
+//! `XSORT_SEEDS=50000 cargo test -p xsort-cli generated` runs more seeds, `XSORT_SEED=7` runs one
+//! seed alone.
 
 use crate::lines::{Outcome, run_in};
 use crate::sandbox::clean;
 use std::path::Path;
 use xsort_testing::{Random, gnu, seeds};
 
-/// Scripts that are compared unless more are asked for, and those whose inputs go to scratch; the
-/// whole takes some seconds.
+/// The number of scripts by default, and of scripts whose inputs go to scratch. The whole takes
+/// some seconds.
 const SCRIPTS: u64 = 70;
 const LARGE_SCRIPTS: u64 = 4;
 
-/// Options of which some are taken together; those that exclude each other are refused alike.
+/// Options, of which a few are combined. If some exclude each other, both programs must refuse
+/// alike.
 const OPTIONS: &[&str] = &[
     "-n",
     "-r",
@@ -75,7 +76,7 @@ const OPTIONS: &[&str] = &[
     "-k1,1R --random-source=seed",
 ];
 
-/// What lines are made of.
+/// The parts of lines.
 const PIECES: &[&[u8]] = &[
     b"a",
     b"b",
@@ -143,14 +144,14 @@ const PIECES: &[&[u8]] = &[
     b"ch",
 ];
 
-/// Locales that are made for the test, by name, source and character set.
+/// Locales that are compiled for the test: name, source and character set.
 const LOCALES: [(&str, &str, &str); 3] = [
     ("en_US.UTF-8", "en_US", "UTF-8"),
     ("cs_CZ.ISO-8859-2", "cs_CZ", "ISO-8859-2"),
     ("tr_TR.ISO-8859-9", "tr_TR", "ISO-8859-9"),
 ];
 
-/// The names of the locales that are there, those of `LOCALES` in a folder of their own.
+/// The names of the available locales. Those of `LOCALES` are in a folder of their own.
 fn locales(folder: &Path) -> Vec<&'static str> {
     let make = |&(name, source, characters): &(&'static str, &str, &str)| {
         let made = clean("localedef")
@@ -201,7 +202,7 @@ fn generated_scripts_cannot_tell_it_from_gnu_sort() {
     }
 }
 
-/// Scratch is used, in several passes too, and all threads take part.
+/// Scratch is used, also in several passes, and all threads take part.
 #[test]
 fn generated_large_inputs_come_out_as_gnu_sorts() {
     if !gnu::has("sort") {
@@ -254,8 +255,8 @@ fn generated_large_inputs_come_out_as_gnu_sorts() {
     }
 }
 
-/// GNU sort's order of not-numbers depends on what lies in memory beside them: with another `-S` it
-/// is another.
+/// GNU sort's order of NaNs depends on the memory next to them: another `-S` leads to another
+/// order.
 fn leave_out_nans(text: &mut [u8]) {
     for at in 2..text.len() {
         if text[at - 2..=at].eq_ignore_ascii_case(b"nan") {
@@ -264,7 +265,7 @@ fn leave_out_nans(text: &mut [u8]) {
     }
 }
 
-/// Messages stay English, whatever the locale.
+/// Messages stay English in any locale.
 fn in_locale(
     script: &str,
     files: &[(&str, Vec<u8>)],

@@ -1,10 +1,10 @@
-//! `xsort lines`, called sort, beside GNU sort where keys travel before their lines: enough lines
-//! whose keys are alike, in memory and on scratch.
+//! `xsort lines`, called sort, compared with GNU sort where keys are stored with their lines:
+//! enough lines with similar keys, in memory and on scratch.
 
 use crate::lines::run;
 use xsort_testing::{Random, gnu};
 
-/// Sorts whose answers are short. The last ones spill: keys take more than is left of 16 MiB.
+/// Sorts with short output. The last ones spill: keys take more than what is left of 16 MiB.
 const SCRIPTS: [&str; 19] = [
     "sort -t, -k2,2 text | cksum",
     "sort -t, -k2,2 -s text | cksum",
@@ -27,7 +27,7 @@ const SCRIPTS: [&str; 19] = [
     "for i in 1 2 3 4 5 6 7 8 9 10; do cat text; done | sort -S 16M -t, -k2,2 -u | cksum",
 ];
 
-/// Rows of few values, with keys that are alike for more than the engine keeps beside a line.
+/// Rows of few values, whose keys agree in more bytes than the engine keeps next to a line.
 fn rows() -> Vec<u8> {
     let random = &mut Random::new(7);
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! `xsort lines`, called sort, beside GNU sort in the locales that are installed.
+//! `xsort lines`, called sort, compared with GNU sort in the installed locales.
 
 use crate::lines::run;
 use xsort_gnu::Locale;
@@ -7,7 +7,7 @@ use xsort_testing::{Random, gnu};
 const LOCALES: [&str; 5] =
     ["en_US.UTF-8", "de_DE.UTF-8", "fr_CA.UTF-8", "sv_SE.UTF-8", "ja_JP.UTF-8"];
 
-/// Sorts of `text`, with spilling and without, whose answers are short.
+/// Sorts of `text` with short output, with and without spilling.
 const SCRIPTS: [&str; 11] = [
     "sort text | cksum",
     "sort -S 2M --parallel=3 text text text -o out",
@@ -22,7 +22,7 @@ const SCRIPTS: [&str; 11] = [
     "tr 'a' '\\0' <text | sort | cksum",
 ];
 
-/// Words whose order depends on accents, case, signs and scripts, alone and among others.
+/// Words whose order depends on accents, case, punctuation and scripts, alone and among others.
 const WORDS: [&str; 52] = [
     "cote", "côte", "coté", "côté", "Cote", "COTE", "resume", "résumé", "Résumé", "re-sume", "a",
     "A", "á", "Ä", "å", "Å", "ä", "aa", "o", "ö", "Ö", "ø", "z", "Z", "ss", "ß", "œ", "l·l", "ll",

@@ -1,10 +1,10 @@
-//! `xsort lines`, called sort, beside GNU sort: merges and checks of inputs that are in order by
-//! keys, and sorts of lines that are in order or equal.
+//! `xsort lines`, called sort, compared with GNU sort: merges and checks of inputs that are in
+//! order by keys, and sorts of lines that are in order or equal.
 
 use crate::lines::run;
 use xsort_testing::{Random, gnu, quick_or_long};
 
-/// Orders of all kinds: keys that are made once, words, and plain lines.
+/// Orders of all kinds: keys that are built once, key words, and plain lines.
 const ORDERS: &[&str] = &[
     "",
     "-r",
@@ -25,7 +25,7 @@ const ORDERS: &[&str] = &[
     "-t, -k2,2V -k3,3nr -s",
 ];
 
-/// What becomes of sorted files `0`, `1`, ...: `ORDER` and `NAMES` are filled in.
+/// Merges of the sorted files `0`, `1`, ...: `ORDER` and `NAMES` are replaced.
 const MERGES: &[&str] = &[
     "sort -m ORDER NAMES | cksum",
     "sort -mu ORDER NAMES | cksum",
@@ -47,7 +47,7 @@ fn text(random: &mut Random) -> Vec<u8> {
         let words = [word(random), word(random), word(random)];
         let line = format!("{}{number} {}{number},{},{number}K", words[0], words[1], words[2]);
         text.extend(line.bytes());
-        // Longer than those whose keys are kept.
+        // Longer than the lines whose keys are kept.
         if random.below(20) == 0 {
             let bytes = random.below(6000);
             text.extend(std::iter::repeat_n(b'x', bytes));
@@ -78,8 +78,8 @@ fn merges_and_checks_by_any_key_are_gnu_sorts() {
     }
 }
 
-/// Runs that don't overlap, and equal lines in all of them, are cut into segments all the same, and
-/// equal lines keep the order of the input.
+/// Runs that don't overlap, and equal lines in all of them, are also cut into segments. Equal lines
+/// keep the order of the input.
 #[test]
 fn lines_that_are_in_order_or_equal_are_sorted_as_gnu_sort_does() {
     if !gnu::has("sort") {

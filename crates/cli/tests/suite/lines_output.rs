@@ -1,5 +1,5 @@
-//! What `-o` of lines does to the file that is there: replaced by a new one once that is whole, or
-//! rewritten in place where that is asked for or can't be otherwise.
+//! What `-o` of lines does to an existing file: it is replaced by a new one once that is complete,
+//! or rewritten in place if an option asks for it or it can't be replaced.
 
 use crate::refusals::SmallDisk;
 use crate::sandbox::{Sandbox, clean, names, program};
@@ -12,7 +12,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// Lines in no order, of about 8 bytes each, and the same in order.
+/// Lines of about 8 bytes each in random order, and the same lines sorted.
 fn unsorted(lines: u64) -> (String, String) {
     let all = (0..lines).map(|number| format!("{:07}\n", number * 7_919 % 9_999_991));
     let mut all: Vec<String> = all.collect();
@@ -21,7 +21,7 @@ fn unsorted(lines: u64) -> (String, String) {
     (text, all.concat())
 }
 
-/// The program with these words, under a name of GNU sort's or as `xsort lines`.
+/// A command with these words, under the name of GNU sort or as `xsort lines`.
 fn lines(sandbox: &Sandbox, is_gnu: bool, words: &str) -> Command {
     let mut command = Command::new(program());
     if is_gnu {
@@ -55,7 +55,7 @@ fn wait_for_the_rewriting(sandbox: &Sandbox, child: &mut Child, bytes: usize) {
     }
 }
 
-/// Runs a shell's script with `$xsort` in a sandbox.
+/// Runs a shell script with `$xsort` in a sandbox.
 fn script(sandbox: &Sandbox, script: &str) -> Output {
     let mut shell = clean("bash");
     shell.args(["-c", script]).env("xsort", program()).env("LC_ALL", "C");
@@ -88,7 +88,7 @@ fn a_file_is_replaced_by_a_new_one_that_has_what_it_had() {
     }
 }
 
-/// A script may rely on the inode; so GNU sort's way stays under its name.
+/// A script may rely on the inode, so GNU sort's way is kept under its name.
 #[test]
 fn called_sort_it_rewrites_the_file_and_so_does_in_place() {
     for (is_gnu, words) in [(true, "F -o F"), (false, "-q --in-place F -o F")] {
@@ -102,8 +102,8 @@ fn called_sort_it_rewrites_the_file_and_so_does_in_place() {
     }
 }
 
-/// Its other names would keep the old content. That is said before anything is read, and where the
-/// old content is meanwhile.
+/// If the file were replaced, its other names would keep the old content. The note comes before
+/// anything is read, and says where the old content is meanwhile.
 #[test]
 fn a_file_that_has_other_names_is_rewritten_with_a_copy_beside_it() {
     let sandbox = with_file("b\na\n");
@@ -122,7 +122,7 @@ fn a_file_that_has_other_names_is_rewritten_with_a_copy_beside_it() {
 #[test]
 fn a_directory_that_takes_no_new_file_is_no_hindrance() {
     let sandbox = with_file("b\na\n");
-    // Root may write everywhere, except where nobody may.
+    // Root may write everywhere, except here.
     let mut mount = Command::new("mount");
     mount.args(["--bind", "F", "F"]).current_dir(sandbox.path());
     if !mount.output().is_ok_and(|output| output.status.success()) {
@@ -139,12 +139,13 @@ fn a_directory_that_takes_no_new_file_is_no_hindrance() {
     let text = said(&output);
     assert!(output.status.success() && text.contains("a file system is mounted on it"), "{text}");
     assert_eq!(sandbox.read("F"), b"a\nb\n");
-    // Records can't be: they say so before they read.
+    // Sorts of records refuse such outputs before they read.
     let text = said(&sort.unwrap());
     assert!(text.contains("a file system is mounted on it"), "{text}");
 }
 
-/// A sort onto its input that was killed while it wrote once left a part of the lines, and no word.
+/// A sort onto its input that was killed while it wrote once left only a part of the lines, without
+/// a message.
 #[test]
 fn a_sort_onto_its_input_that_is_killed_leaves_all_lines() {
     let (text, sorted) = unsorted(300_000);
@@ -156,7 +157,7 @@ fn a_sort_onto_its_input_that_is_killed_leaves_all_lines() {
         }
         for tenths in 1..9 {
             sandbox.write("F", &text);
-            // A fifth of a second to read, as long to write.
+            // A fifth of a second to read, and the same to write.
             let mut child = lines(&sandbox, false, "F -o F --bandwidth-limit 12M").spawn().unwrap();
             thread::sleep(Duration::from_millis(50 * tenths));
             let _ = kill_process(Pid::from_child(&child), signal);
@@ -202,7 +203,7 @@ fn the_first_signal_lets_the_rewriting_end() {
     }
 }
 
-/// SIGKILL, or one who insists: what was there is under the name that was printed.
+/// After SIGKILL or a second signal, the old content is under the name that was printed.
 #[test]
 fn whoever_kills_the_rewriting_finds_the_old_content() {
     let (text, _) = unsorted(300_000);
@@ -214,7 +215,7 @@ fn whoever_kills_the_rewriting_finds_the_old_content() {
         wait_for_the_rewriting(&sandbox, &mut child, text.len());
         for signal in &signals {
             kill_process(Pid::from_child(&child), *signal).unwrap();
-            // The second must not be taken for the first one's echo.
+            // The second signal must not be taken for an echo of the first.
             thread::sleep(Duration::from_millis(200));
         }
         let output = child.wait_with_output().unwrap();
@@ -223,7 +224,7 @@ fn whoever_kills_the_rewriting_finds_the_old_content() {
         let copies = copies(&sandbox);
         assert!(copies.len() == 1 && said.contains(&copies[0]), "{copies:?}: {said}");
         assert!(sandbox.read(&copies[0]) == text.as_bytes());
-        // It is nobody's leftover.
+        // The copy is no leftover of a job, so it isn't cleared.
         let cleared = sandbox.run("status --clear --older-than 0s .");
         assert!(sandbox.path().join(&copies[0]).exists(), "{}", cleared.stderr);
     }
@@ -259,7 +260,7 @@ fn a_full_drive_leaves_the_old_output() {
         assert_eq!(small.names(), ["F", "old"], "{words}");
         assert!(elsewhere.names().is_empty(), "{words}");
     }
-    // There is space for one of both, so what is there can be written over.
+    // There is space for one file, so the old one can be overwritten.
     let output = run("--in-place F -o F");
     assert!(output.status.success(), "{}", said(&output));
     small.ok("lines -c F");
@@ -267,7 +268,7 @@ fn a_full_drive_leaves_the_old_output() {
     assert!(elsewhere.names().is_empty());
 }
 
-/// A limit on the size of files, whose signal kills GNU sort.
+/// A limit on the size of files. Its signal kills GNU sort.
 #[test]
 fn a_rewriting_that_fails_puts_the_old_content_back() {
     let (text, _) = unsorted(100_000);
@@ -284,7 +285,8 @@ fn a_rewriting_that_fails_puts_the_old_content_back() {
 }
 
 /// An output with other names was once written through another user's link, and so was every output
-/// with `--in-place`, which a privileged sort to `/tmp` can't want. The same of a directory's link.
+/// with `--in-place`. A privileged sort to `/tmp` must not do that, nor through a link to a
+/// directory.
 #[test]
 fn what_another_user_planted_is_written_by_no_way() {
     if !rustix::process::geteuid().is_root() {
@@ -327,7 +329,7 @@ fn what_another_user_planted_is_written_by_no_way() {
     assert_eq!(names(&at("shared")), ["device", "file", "file-2", "link", "way"]);
 }
 
-/// The copy was once made of what had the file's name by then: a rotation of logs put another
+/// The copy was once taken from the file that had the name by then: a rotation of logs put another
 /// file's content into the old one.
 #[test]
 fn a_file_that_is_renamed_meanwhile_gets_no_other_content() {
@@ -347,7 +349,7 @@ fn a_file_that_is_renamed_meanwhile_gets_no_other_content() {
             let mut paths = opened.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
             paths.any(|path| path.file_name() == at("F").file_name())
         };
-        // Twice: it looks at what is there before it opens that.
+        // Twice: it inspects the file before it opens it.
         let mut looks = 0;
         while looks < 2 {
             looks = if has_opened(&child) { looks + 1 } else { 0 };
@@ -371,7 +373,7 @@ fn a_file_that_is_renamed_meanwhile_gets_no_other_content() {
     }
 }
 
-/// It once went on without a copy, and lost the old content with the first error.
+/// Without a copy it once continued, and lost the old content at the first error.
 #[test]
 fn without_a_copy_nothing_is_written() {
     let (text, _) = unsorted(300_000);
@@ -388,7 +390,7 @@ fn without_a_copy_nothing_is_written() {
     assert!(expected.iter().all(|words| text_said.contains(words)), "{text_said}");
     assert!(small.read("F") == text.as_bytes());
     assert_eq!(small.names(), ["F"]);
-    // Nor where the copy would be larger than is allowed.
+    // Nor if the copy would exceed the limit on the size of files.
     let sandbox = with_file(&text);
     sandbox.write("in", "b\na\n");
     let output = script(&sandbox, "ulimit -f 100; exec $xsort lines --in-place in -o F");
@@ -397,12 +399,12 @@ fn without_a_copy_nothing_is_written() {
     assert_eq!(sandbox.names(), ["F", "in", "status"]);
 }
 
-/// `-q` once hid the only line that said where the old content is.
+/// `-q` once hid the only line that says where the old content is.
 #[test]
 fn an_error_says_where_the_old_content_is_even_if_quiet() {
     let sandbox = with_file("old\n");
     sandbox.write("in", "b\na\n");
-    // Of the file's own content, not of its copy.
+    // The failing sync is that of the file, not of its copy.
     let line = "strace -qq -o /dev/null -P $PWD/F -e trace=fsync -e inject=fsync:error=EIO \
                 $xsort lines -q --in-place in -o F";
     let output = script(&sandbox, line);
@@ -417,7 +419,7 @@ fn an_error_says_where_the_old_content_is_even_if_quiet() {
     assert_eq!(sandbox.read(&copies[0]), b"old\n");
 }
 
-/// A copy that was being made when a signal came once stayed behind.
+/// A signal during the copying once left the copy.
 #[test]
 fn a_signal_while_the_copy_is_made_leaves_none() {
     let (text, _) = unsorted(300_000);
@@ -427,7 +429,7 @@ fn a_signal_while_the_copy_is_made_leaves_none() {
         }
         let sandbox = with_file(&text);
         sandbox.write("in", "b\na\n");
-        // Several seconds to read the old content and to write it elsewhere.
+        // Several seconds to read the old content and to write the copy.
         let words = "--in-place in -o F --bandwidth-limit 1M";
         let child = lines(&sandbox, false, words).env("XSORT_STATUS", "off").spawn().unwrap();
         thread::sleep(Duration::from_millis(700));
@@ -439,7 +441,7 @@ fn a_signal_while_the_copy_is_made_leaves_none() {
     }
 }
 
-/// A file that was empty has no copy, and was once left with a part of the lines.
+/// An empty file has no copy, and an interruption once left it with a part of the lines.
 #[test]
 fn an_empty_file_is_whole_or_empty_after_an_interruption() {
     let (text, sorted) = unsorted(300_000);
@@ -461,7 +463,7 @@ fn an_empty_file_is_whole_or_empty_after_an_interruption() {
     assert_eq!(sandbox.names(), ["F", "in", "status"]);
 }
 
-/// It once replaced them, without a word.
+/// Such a sort once replaced these files without a message.
 #[test]
 fn a_sort_that_can_be_resumed_refuses_what_it_would_not_keep() {
     let sandbox = with_file("old\n");
@@ -481,7 +483,8 @@ fn a_sort_that_can_be_resumed_refuses_what_it_would_not_keep() {
     assert_eq!(sandbox.read("F"), b"a\nb\n");
 }
 
-/// The copy was once put beside the file first, where it took the space that the hint promised.
+/// The copy was once written next to the file first, where it took the space that the hint
+/// promised.
 #[test]
 fn the_way_out_of_a_full_drive_is_one() {
     let (text, sorted) = unsorted(400_000);
@@ -502,7 +505,7 @@ fn the_way_out_of_a_full_drive_is_one() {
     assert_eq!((small.names(), elsewhere.names()), (vec!["F".into()], vec!["in".into()]));
 }
 
-/// The output was whole and new, and yet the status that of an error.
+/// The output was complete and new, but the status was that of an error.
 #[test]
 fn a_copy_that_was_removed_meanwhile_is_no_error() {
     let (text, sorted) = unsorted(300_000);

@@ -1,13 +1,13 @@
-//! Many more scripts, one a line, in files: closed and full streams, signals, few descriptors and
-//! merges of anything in `scripts/streams.txt`; words of the command line, right and wrong, in
-//! `scripts/words.txt`. Each is run with GNU sort and with ours, and must do the same.
+//! Many more scripts, one per line, in files: closed and full streams, signals, few descriptors and
+//! merges in `scripts/streams.txt`; valid and invalid command lines in `scripts/words.txt`. GNU
+//! sort and xsort must behave the same in each.
 
 use crate::lines::{others_can_run_programs, run_in};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use xsort_testing::gnu;
 
-/// What the scripts find in their directory, beside what others do.
+/// The files that these scripts find in their directory, in addition to those of `lines`.
 fn files() -> Vec<(&'static str, Vec<u8>)> {
     let mut files = crate::lines::files();
     files.extend([
@@ -53,7 +53,7 @@ fn check(scripts: &str) {
     assert!(told.is_empty(), "{}", told.join("\n"));
 }
 
-/// Only root can become another user, to whom the directory of the build may be closed.
+/// Only root can become another user, who may not have access to the build directory.
 fn can_run(script: &str) -> bool {
     !script.contains("setpriv") || others_can_run_programs()
 }

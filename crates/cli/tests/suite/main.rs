@@ -1,4 +1,4 @@
-//! The program as its users meet it: processes, files, exit statuses, signals.
+//! The program as users meet it: processes, files, exit statuses, signals.
 
 mod architecture;
 mod bandwidth;

@@ -1,4 +1,4 @@
-//! Objects of a store as inputs and outputs of the program, from and to a server in this process.
+//! Objects of a store as inputs and outputs of the program. The store is a server in this process.
 
 #[path = "../../../objects/tests/suite/server.rs"]
 #[expect(dead_code, reason = "the tests of the crate need all of it")]
@@ -67,7 +67,7 @@ fn records_come_from_objects_and_go_to_them() {
     assert_eq!(uploads(&store), 0);
 }
 
-/// A sandbox whose programs reach the server as Azure's, as its user.
+/// A sandbox whose programs reach the server as Azure's, with its account.
 fn sandbox_of_azure(server: &Server) -> Sandbox {
     let endpoint = format!("http://{}/{ACCOUNT}", server.address);
     Sandbox::with_variables(&[
@@ -99,7 +99,7 @@ fn objects_of_azure_are_sorted_as_others() {
     assert_eq!(store.object("s3://bucket/in/a"), None);
 }
 
-/// The blocks that were sent are gone on with.
+/// The sort reuses the blocks that were sent.
 #[test]
 fn a_sort_to_azure_is_resumed() {
     let store = store();
@@ -235,12 +235,12 @@ fn a_dry_run_counts_the_requests_that_there_will_be() {
     // Where chunks meet, some ranges are shorter.
     let gets = count(["GET", "HEAD"]);
     assert!((25..40).contains(&gets), "{gets}");
-    // The list is one more.
+    // The list is one request more.
     store.remove_object("s3://bucket/out");
     let prefix = line.replace("bucket/in ", "bucket/ ");
     let listing = sandbox.json(&format!("{prefix} --dry-run"))["requests"].clone();
     assert_eq!(listing["puts"], 7, "{listing}");
-    // Sampling the keys for bins takes a range of each place.
+    // Sampling the keys for bins reads a range for each place.
     let scatter = line.replace("-m 200M", "-m 60M --method scatter -T .");
     let requests = sandbox.json(&format!("{scatter} --dry-run"))["requests"].clone();
     let before = server.seen().len();
@@ -260,7 +260,7 @@ fn a_dry_run_counts_the_requests_that_there_will_be() {
 fn inputs_are_removed_once_the_output_is_there_and_only_then() {
     let store = store();
     let server = Server::start(&store, |asked| {
-        // There is no place for it.
+        // The store has no space for it.
         let is_refused = asked.method == "PUT" && asked.path == "/bucket/full";
         if is_refused { Wrong::Refuse(400, "QuotaExceeded") } else { Wrong::Nothing }
     });
@@ -282,7 +282,7 @@ fn inputs_are_removed_once_the_output_is_there_and_only_then() {
     sandbox.ok("verify -q out");
 }
 
-/// Wherever the signal comes, nothing is left.
+/// The signal may come at any time.
 #[test]
 fn a_signal_leaves_no_upload() {
     for line in ["sort in -o s3://bucket/out", "lines in -o s3://bucket/out"] {
@@ -295,20 +295,20 @@ fn a_signal_leaves_no_upload() {
     }
 }
 
-/// Holds requests back until it lets go: so a sort goes on until then, and no further.
+/// Holds requests back until it is released. So a sort continues up to them, and no further.
 #[derive(Default)]
 struct Hold {
     holds: AtomicBool,
     is_over: AtomicBool,
 }
 
-/// A server that holds the n-th part, and those that come then.
+/// A server that holds the n-th part, and the parts that arrive after that.
 fn holding_server(store: &Arc<SimStore>, part: usize) -> (Server, Arc<Hold>) {
     let seen = AtomicUsize::new(0);
     holding(store, move |asked| asked.method == "PUT" && seen.fetch_add(1, Relaxed) + 1 >= part)
 }
 
-/// A server that holds certain requests.
+/// A server that holds some of the requests.
 fn holding(
     store: &Arc<SimStore>,
     is_held: impl Fn(&server::Asked) -> bool + Send + Sync + 'static,
@@ -327,7 +327,7 @@ fn holding(
     (Server::start(store, decide), hold)
 }
 
-/// Runs a command, sends it a signal while its requests are held, and lets go of these once it has
+/// Runs a command, and sends it a signal while its requests are held. Releases them once it has
 /// ended. Returns its exit status.
 fn signalled(sandbox: &Sandbox, line: &str, hold: &Hold, signal: Signal) -> Option<i32> {
     let mut command = clean(program());
@@ -345,7 +345,7 @@ fn signalled(sandbox: &Sandbox, line: &str, hold: &Hold, signal: Signal) -> Opti
     ended.code()
 }
 
-/// Nobody waits for a store that doesn't answer after a signal has come.
+/// After a signal, the program doesn't wait for a store that doesn't answer.
 #[test]
 fn a_signal_ends_a_look_at_a_store_that_is_silent() {
     for line in [
@@ -364,7 +364,7 @@ fn a_signal_ends_a_look_at_a_store_that_is_silent() {
     }
 }
 
-/// Credentials may expire while parts are sent, and then the store drops none.
+/// Credentials may expire while parts are sent. Then the store doesn't drop the parts.
 #[test]
 fn parts_that_stay_in_the_store_are_said() {
     let store = store();
@@ -394,7 +394,7 @@ fn parts_that_stay_in_the_store_are_said() {
     }
 }
 
-/// What was asked for that names an upload, or begins one.
+/// The requests that name an upload, or begin one.
 fn asked_of_uploads(server: &Server) -> Vec<String> {
     let of_upload = |asked: &String| asked.contains("uploadId=") || asked.contains("?uploads=");
     server.seen().into_iter().filter(of_upload).collect()
@@ -408,7 +408,7 @@ const KILLED: [&str; 3] = [
 
 #[test]
 fn a_sort_to_an_object_that_is_killed_goes_on() {
-    // SIGINT may be ignored where tests are run: in the background of a shell.
+    // SIGINT may be ignored where tests run: in the background of a shell.
     let stopped = if is_ignored(Signal::INT) { Signal::TERM } else { Signal::INT };
     let all = [
         (KILLED[0], Signal::KILL),
@@ -451,7 +451,7 @@ fn what_is_kept_of_a_killed_sort_to_an_object_is_refused_cleared_and_checked() {
     signalled(&sandbox, &format!("{line} --checkpoint"), &hold, Signal::KILL);
     let error = sandbox.fails(&format!("{line} --checkpoint"), 2);
     assert!(error.contains("--resume") && error.contains("--restart"), "{error}");
-    // The same bytes at the same time, and another object.
+    // The same bytes at the same time, but another object.
     store.put_object("s3://bucket/in", sandbox.read("in"));
     let error = sandbox.fails(&format!("{line} --resume"), 3);
     assert!(error.contains("s3://bucket/in") && error.contains("--restart"), "{error}");

@@ -1,21 +1,21 @@
-//! Each option of each command, once, with each kind of value. The list of options is the
-//! program's own: its definition as a completion script. An option without a case fails the test.
+//! Tries each option of each command once, with each kind of value. The list of options comes from
+//! the program: its definition as a completion script. An option without a case fails the test.
 
 use crate::sandbox::Sandbox;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An option, with values that are taken, and others that are refused as usage. An option without
-/// a value has one that is empty.
+/// An option, with values that are accepted, and values that are refused as usage. An option
+/// without a value has one empty value.
 type Case = (&'static str, &'static [&'static str], &'static [&'static str]);
 
-/// A command line that does something, and what may follow it.
+/// A valid command line, and the options that may follow it.
 struct Cases {
-    /// As the completion script has it.
+    /// The name of the command in the completion script.
     command: &'static str,
-    /// Run before each case.
+    /// A line that runs before each case.
     line: &'static str,
     options: &'static [&'static [Case]],
-    /// Statuses of a value that is taken, and of one that isn't.
+    /// The statuses of an accepted value. The next field has those of a refused one.
     taken: &'static [i32],
     refused: &'static [i32],
 }
@@ -99,7 +99,7 @@ const ALL: &[Cases] = &[
                 ("output", &["other"], &[]),
             ],
         ],
-        // Records of another size, an option beside another, and no memory for that.
+        // Records of another size, options that exclude each other, and too little memory.
         taken: &[0, 2, 3, 4],
         refused: &[2, 3],
     },
@@ -156,7 +156,7 @@ const ALL: &[Cases] = &[
                 ("output", &["other.csv"], &[]),
             ],
         ],
-        // Out of order, names that aren't there in another dialect, values of another type.
+        // Out of order, columns that don't exist in another dialect, values of another type.
         taken: &[0, 1, 2, 3],
         refused: &[2],
     },
@@ -295,7 +295,7 @@ const ALL: &[Cases] = &[
     Cases { command: "man", line: "man", options: &[&[HELP]], taken: &[0], refused: &[2] },
 ];
 
-/// The long options of each command, by the program's definition as fish has it.
+/// The long options of each command, from the program's definition for fish.
 fn defined(sandbox: &Sandbox) -> BTreeMap<String, BTreeSet<String>> {
     let mut all = BTreeMap::<String, BTreeSet<String>>::new();
     for line in sandbox.ok("completions fish").lines() {
@@ -323,7 +323,7 @@ fn defined(sandbox: &Sandbox) -> BTreeMap<String, BTreeSet<String>> {
 fn each_option_of_each_command_has_a_known_end() {
     let sandbox = Sandbox::new();
     let defined = defined(&sandbox);
-    // GNU's grammar is tried elsewhere, and the package's commands have their own.
+    // Other tests cover GNU's grammar, and the package's commands have their own.
     let others = ["lines", "du", "cluster", "help", "help part", "part", "part help"];
     let commands: Vec<&str> = defined.keys().map(String::as_str).collect();
     for command in commands.iter().filter(|command| !others.contains(command)) {
@@ -343,14 +343,14 @@ fn each_option_of_each_command_has_a_known_end() {
     }
 }
 
-/// What the commands read: records, a table, and a job in parts.
+/// The inputs of the commands: records, a table, and a job in parts.
 fn prepare(sandbox: &Sandbox) {
     sandbox.ok("gen -q 100r in");
     sandbox.ok("sort -q in -o sorted");
     sandbox.write("a.csv", "id,n\n2,x\n1,y\n");
     sandbox.write("token", "0123456789abcdef");
     sandbox.write("latin1", b"0123456789abcdef\xe9");
-    // A copy, for one of the cases removes the other.
+    // A copy, because one of the cases removes the other file.
     sandbox.ok("gen -q 100r data");
     sandbox.ok("part plan data -q --parts 1 -o plan.json -- sort");
     sandbox.ok("part sample plan.json -q --slice 0 -o sample.json");
@@ -372,7 +372,8 @@ fn run(sandbox: &Sandbox, cases: &Cases, name: &str, value: &str, expected: &[i3
         Some((line, rest)) => (line, format!(" -- {rest}")),
         None => (cases.line, String::new()),
     };
-    // A line's words are split at blanks: an empty value is joined, as is one that has to be.
+    // A line's words are split at spaces: so an empty value is joined, as is one that must be
+    // joined.
     let (value, more) = value.split_once(' ').unwrap_or((value, ""));
     let (name, with) = name.split_once(' ').unwrap_or((name, ""));
     let is_flag = value.is_empty() || value.starts_with('=');
@@ -382,7 +383,7 @@ fn run(sandbox: &Sandbox, cases: &Cases, name: &str, value: &str, expected: &[i3
         false => format!("--{name}={value}"),
     };
     let given = format!(" --{name} ");
-    // An option that the line has already is given in its place.
+    // An option that the line already has is replaced.
     let line = match name {
         "by" | "output" | "slice" | "to" | "part" | "from" | "manifests" | "summaries" => {
             without(line, name)
@@ -400,7 +401,7 @@ fn run(sandbox: &Sandbox, cases: &Cases, name: &str, value: &str, expected: &[i3
     assert!(ended.code.is_some_and(|code| expected.contains(&code)), "{text}");
 }
 
-/// Whether an option has values, by its cases: one that is taken and isn't joined.
+/// True if an option has values, by its cases: one is accepted without being joined.
 fn takes_value(cases: &Cases, name: &str) -> bool {
     let mut all = cases.options.iter().flat_map(|options| options.iter());
     let values = all.find(|(own, ..)| own.split(' ').next() == Some(name));
@@ -409,7 +410,7 @@ fn takes_value(cases: &Cases, name: &str) -> bool {
     })
 }
 
-/// A line without an option of two words.
+/// The line without an option of two words.
 fn without(line: &str, name: &str) -> String {
     let letter = if name == "output" { "-o" } else { "" };
     let (mut words, mut kept) = (line.split(' '), Vec::new());

@@ -1,4 +1,5 @@
-//! A sort in parts: whole jobs beside the single command, and what must not be taken for a result.
+//! A sort in parts: whole jobs compared with the single command, and incomplete or damaged data
+//! that must not be accepted.
 
 use crate::lines_locales::words;
 use crate::sandbox::{Sandbox, clean, names, program};
@@ -11,7 +12,7 @@ use std::time::Duration;
 use xsort_gnu::Locale;
 use xsort_testing::Random;
 
-/// A job in a sandbox, whose slices are mapped to two directories in turns.
+/// A job in a sandbox, whose slices are mapped alternately to two directories.
 pub(crate) struct Job {
     pub(crate) sandbox: Sandbox,
     slices: usize,
@@ -22,7 +23,7 @@ impl Job {
     /// Plans, samples and splits a sort of these inputs.
     fn split(sandbox: Sandbox, inputs: &str, slice: &str, parts: usize, words: &str) -> Job {
         let plan = format!("part plan {inputs} --slice-size {slice} --parts {parts} -o job.json");
-        // What stands behind -- is the command.
+        // The command follows `--`.
         let planned: Value =
             serde_json::from_str(&sandbox.ok(&format!("{plan} --json -- {words}"))).unwrap();
         let slices = planned["slices"].as_u64().unwrap() as usize;
@@ -41,7 +42,7 @@ impl Job {
         Job { sandbox, slices, parts }
     }
 
-    /// The same, with all slices mapped.
+    /// A job with all slices mapped.
     pub(crate) fn mapped(
         sandbox: Sandbox,
         inputs: &str,
@@ -91,14 +92,14 @@ impl Job {
 
 const DIRECTORIES: &str = "--from a --from b";
 
-/// Records of 20 bytes, the first four of them the key.
+/// Records of 20 bytes. The first four are the key.
 fn records(count: usize, mut key: impl FnMut(usize) -> u32) -> Vec<u8> {
     let record =
         |number| [&key(number).to_le_bytes()[..], format!("{number:016}").as_bytes()].concat();
     (0..count).flat_map(record).collect()
 }
 
-/// Parts of one size, whatever the keys are, which are together what the single command writes.
+/// Parts have equal sizes for any keys. Together they are the output of the single command.
 #[test]
 fn parts_of_records_are_the_sorted_file() {
     let mut random = Random::new(1);
@@ -149,7 +150,7 @@ fn parts_of_lines_are_the_sorted_file() {
     }
 }
 
-/// All but the header, which every part has.
+/// Compared without the header, which every part has.
 #[test]
 fn parts_of_tables_are_the_sorted_table() {
     let mut random = Random::new(3);
@@ -181,7 +182,7 @@ fn parts_of_tables_are_the_sorted_table() {
     }
 }
 
-/// Files are slices as a whole: where a record ends is known only from the beginning.
+/// Slices are whole files: the ends of records can only be found from the beginning.
 #[test]
 fn parts_of_prefixed_records_are_the_sorted_file() {
     let mut random = Random::new(5);
@@ -190,7 +191,7 @@ fn parts_of_prefixed_records_are_the_sorted_file() {
         [&(body.len() as u32).to_le_bytes()[..], body.as_bytes()].concat()
     };
     let sandbox = Sandbox::new();
-    // The first one is in order by itself, and all of it lies below the others.
+    // The first slice is in order, and all of it is below the others.
     let ascending = |number: u32| [&4_u32.to_le_bytes()[..], &number.to_be_bytes()].concat();
     sandbox.write("0", (0..9000).flat_map(ascending).collect::<Vec<u8>>());
     for name in 1..5 {
@@ -207,7 +208,7 @@ fn parts_of_prefixed_records_are_the_sorted_file() {
     assert!(outputs.concat() == sorted);
     let largest = outputs.iter().map(Vec::len).max().unwrap();
     assert!(largest < sorted.len() / 2, "{largest}");
-    // Two records change places.
+    // Two records are swapped.
     let (first, second) = outputs[1].split_at(4 + usize::from(outputs[1][0]));
     let (second, rest) = second.split_at(4 + usize::from(second[0]));
     job.sandbox.write("1.out", [rest, second, first].concat());
@@ -226,8 +227,8 @@ fn parts_of_prefixed_records_are_the_sorted_file() {
     }
 }
 
-/// Several times the memory of a merge, and more slices than it has memory for at once: neighbours
-/// are merged to scratch first, of which nothing is left.
+/// The part is several times the memory of a merge, and there are more slices than it has memory
+/// for at once. Neighbours are first merged to scratch, which is empty afterwards.
 #[test]
 fn a_part_larger_than_memory_is_merged_within_it() {
     let mut random = Random::new(4);
@@ -250,14 +251,14 @@ fn a_part_larger_than_memory_is_merged_within_it() {
         let merge = format!(
             "part merge job.json --part 0 {DIRECTORIES} -o 0.out --summary 0.sum -T scratch"
         );
-        // Enough for some twenty slices, and a part in 64 MiB fits in.
+        // Enough for some twenty slices. In 64 MiB a part fits.
         for memory in ["7M", "64M"] {
             job.sandbox.ok(&format!("{merge} -m {memory} -q"));
             assert_eq!(job.sandbox.sha256("0.out"), job.sandbox.sha256("sorted"), "{memory}");
             assert!(names(&job.sandbox.path().join("scratch")).is_empty());
             assert_eq!(job.sandbox.json(&job.validate_line())["ok"], true, "{words} {memory}");
         }
-        // What is wrong with a slice is found in the first pass, too.
+        // A damaged slice is also found in the first pass.
         let data = job.sandbox.path().join("b/slice-41.data");
         let mut bytes = fs::read(&data).unwrap();
         bytes[9] ^= 1;
@@ -269,7 +270,7 @@ fn a_part_larger_than_memory_is_merged_within_it() {
     }
 }
 
-/// The order is that of the job's locale, wherever its steps run.
+/// The order is that of the job's locale, in any environment.
 #[test]
 fn parts_in_the_order_of_a_language_are_the_sorted_file() {
     let text = words();
@@ -292,7 +293,7 @@ fn parts_in_the_order_of_a_language_are_the_sorted_file() {
             sandbox.ok(&format!("{words} {name} -o sorted"));
             let mut job = Job::mapped(sandbox, name, "20K", 3, words);
             assert!(job.slices > 3, "{}", job.slices);
-            // Merged where the environment names another one.
+            // Merged where the environment names another locale.
             job.sandbox.variables = vec![("LC_ALL".to_owned(), "C".to_owned())];
             let outputs = job.outputs(DIRECTORIES);
             assert!(outputs.concat() == job.sandbox.read("sorted"), "{locale} {words}");
@@ -317,7 +318,7 @@ fn a_slice_that_is_missing_is_named() {
     assert_eq!(told["missing_slices"], serde_json::json!([1]), "{told}");
     assert!(job.sandbox.fails(&line, 3).contains("slices 1"), "the line");
     assert!(!job.sandbox.path().join("0.out").exists());
-    // Twice the same is once.
+    // Mapping a slice twice has the effect of mapping it once.
     job.map(1, "a");
     job.map(0, "b");
     job.sandbox.ok(&(line + " -q"));
@@ -328,7 +329,7 @@ fn a_slice_that_is_there_is_not_mapped_again() {
     let job = small();
     let map = "part map job.json splitters.json --slice 1 --to b";
     assert_eq!(job.sandbox.json(map)["was_done"], true);
-    // Not if its data is shorter, or its index or manifest was cut.
+    // Not if its data is shorter, or if its index or manifest was truncated.
     let data = job.sandbox.path().join("b/slice-1.data");
     fs::write(&data, &job.sandbox.read("b/slice-1.data")[..20]).unwrap();
     assert_eq!(job.sandbox.json(map)["was_done"], false);
@@ -364,7 +365,7 @@ fn other_jobs_and_splitters_are_refused() {
         assert!(ended.stderr.contains(expected), "{line}: {}", ended.stderr);
         assert!(!sandbox.path().join("x").exists());
     }
-    // The same slices, cut elsewhere.
+    // The same slices with other cuts.
     sandbox.ok("part sample job.json --slice 0-3 --keys 3 -o few.sample -q");
     sandbox.ok("part split job.json few.sample -o few.json -q");
     sandbox.ok("part map job.json few.json --slice 1 --to b -q");
@@ -549,7 +550,7 @@ impl Server {
         Server { process, url: ready["url"].as_str().unwrap().to_owned() }
     }
 
-    /// Its URL as messages have it.
+    /// The server's URL, as messages show it.
     fn shown(&self) -> String {
         self.url.rsplit_once('/').unwrap().0.to_owned() + "/***"
     }
@@ -622,7 +623,7 @@ fn secrets_of_servers_are_not_told() {
     };
     let (one, both) = (format!("--from {}", a.url), format!("--from {} --from {}", a.url, b.url));
     check(&both, 0);
-    // A slice that no source has, a wrong secret, a slice that is damaged.
+    // A slice that no source has, a wrong secret, a damaged slice.
     check(&one, job.sandbox.run(&Job::merge_line(0, "--from a")).code.unwrap());
     check(&format!("--from {}0 --from {}", a.url, b.url), 5);
     let data = job.sandbox.path().join("b/slice-1.data");
@@ -638,7 +639,7 @@ fn secrets_of_servers_are_not_told() {
     check(&format!("{both} --give-up-after 0"), 5);
 }
 
-/// A step that is so slow that it can be killed.
+/// A step that is slow enough to be killed.
 fn slow(sandbox: &Sandbox, line: &str) -> Child {
     clean(program())
         .args(line.split_whitespace())
@@ -665,7 +666,7 @@ fn a_source_that_dies_in_the_middle_is_named() {
     assert!(!job.sandbox.path().join("0.out").exists());
 }
 
-/// And can be run again.
+/// The step can also be run again.
 #[test]
 fn what_was_killed_is_not_taken_for_complete() {
     let job = small();

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::process::{Output, Stdio};
 use xsort_testing::quick_or_long;
 
-/// Runs a script in the sandbox; its status is that of the last program in a pipe that fails.
+/// Runs a script in the sandbox. Its status is that of the last program in a pipe that fails.
 fn shell(sandbox: &Sandbox, script: &str) -> Output {
     let mut command = clean("bash");
     command.args(["-o", "pipefail", "-c", script]).env("xsort", program());
@@ -56,7 +56,7 @@ fn records_go_through_pipes_as_through_files() {
     assert_eq!(sandbox.names(), ["data", "in", "out", "sorted"]);
 }
 
-/// By renaming, the shell's own file would be lost.
+/// Renaming would lose the shell's own file.
 #[test]
 fn standard_output_keeps_what_others_write_there() {
     let sandbox = Sandbox::new();
@@ -90,7 +90,7 @@ fn a_reader_that_leaves_ends_the_job_quietly() {
     }
 }
 
-/// A job that waited for its reader for ever was once the end of this test, too.
+/// A job that waited forever for its reader once blocked this test, too.
 #[test]
 fn a_job_whose_reader_reads_no_further_can_be_stopped() {
     let sandbox = Sandbox::new();
@@ -105,7 +105,7 @@ fn a_job_whose_reader_reads_no_further_can_be_stopped() {
         if line != "verify -" {
             output.read_exact(&mut [0; 1000]).unwrap();
         } else {
-            // Until it waits for more.
+            // Until the job waits for more.
             input.as_ref().unwrap().write_all(&[0; 100_000]).unwrap();
         }
         kill_process(Pid::from_child(&job), Signal::TERM).unwrap();
@@ -145,8 +145,7 @@ fn a_verdict_on_a_stream_is_that_on_a_file() {
     }
 }
 
-/// Standard output is for the records: what is said of them goes to standard error, if it is asked
-/// for.
+/// Standard output is for the records. Reports go to standard error, on request.
 #[test]
 fn reports_stay_out_of_the_records() {
     let sandbox = Sandbox::new();
@@ -161,7 +160,7 @@ fn reports_stay_out_of_the_records() {
     }
 }
 
-/// No drive is told of where none took part.
+/// The report names no drive if none took part.
 #[test]
 fn the_report_of_a_stream_names_standard_output() {
     let sandbox = Sandbox::new();
@@ -172,7 +171,7 @@ fn the_report_of_a_stream_names_standard_output() {
     assert!(!told.contains("standard output"), "{told}");
 }
 
-/// Each remedy that an error names was tried.
+/// Each remedy that an error names works.
 #[test]
 fn what_no_pipe_can_do_is_refused_in_words() {
     let sandbox = Sandbox::new();

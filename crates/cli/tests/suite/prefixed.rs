@@ -1,5 +1,5 @@
-//! `--record prefixed:TYPE` of sort and verify as their users meet it. What it makes of records is
-//! tested in its crate.
+//! `--record prefixed:TYPE` of sort and verify as users meet it. Its crate tests the sorting of
+//! records.
 
 use crate::limits::peak_bytes;
 use crate::sandbox::{Sandbox, clean, program};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use xsort_testing::{Random, quick_or_long};
 
 const MIB: u64 = 1 << 20;
-/// What a job may take beyond its budget.
+/// Memory that a job may need besides its budget.
 const OVERHEAD_BYTES: u64 = 64 * MIB;
 
 /// Records with a prefix of one byte.
@@ -17,7 +17,7 @@ fn short(bodies: &[&[u8]]) -> Vec<u8> {
     bodies.iter().flat_map(|body| [&[body.len() as u8], *body].concat()).collect()
 }
 
-/// Records by chance of 8 to 107 bytes, with a number first, behind a prefix of four bytes.
+/// Random records of 8 to 107 bytes that begin with a number, after a prefix of four bytes.
 fn messages(count: u64) -> (Vec<u8>, Vec<u64>) {
     let mut bytes = Vec::new();
     let numbers: Vec<u64> =
@@ -64,7 +64,7 @@ fn files_pipes_and_directories_are_the_same_records() {
         let (code, printed, said) = shell(&sandbox, &script);
         assert_eq!((code, &*printed, &*said), (Some(0), &*sorted, ""), "{script}");
     }
-    // A varint that is longer than it has to be stays so.
+    // A varint that is longer than necessary keeps its bytes.
     sandbox.write("varints", b"\x01b\x81\x80\x00a\x80\x00");
     sandbox.ok("sort --record prefixed:varint varints -q -o out");
     assert_eq!(sandbox.read("out"), b"\x80\x00\x81\x80\x00a\x01b");
@@ -184,7 +184,7 @@ fn records_beyond_the_budget_are_sorted_within_it() {
     assert!(found == numbers);
 }
 
-/// The longest records that there are, whose keys are as long.
+/// The longest possible records, with keys of the same length.
 #[test]
 fn long_records_are_sorted_within_the_budget() {
     let sandbox = Sandbox::new();
@@ -205,7 +205,7 @@ fn long_records_are_sorted_within_the_budget() {
     }
 }
 
-/// One that somebody writes to could be cut anywhere.
+/// A file that another process writes to could end within a record.
 #[test]
 fn an_input_that_changes_is_an_error() {
     let sandbox = Sandbox::new();

@@ -1,5 +1,4 @@
-//! Sorts that can't be done: one line with the reason, the documented status, and everything left
-//! as it was.
+//! Sorts that are refused: one line with the reason, the documented status, and unchanged files.
 
 use crate::sandbox::{Sandbox, clean, names, program};
 use std::fs;
@@ -47,8 +46,8 @@ fn each_has_its_reason_and_status_and_changes_nothing() {
     }
 }
 
-/// Files whose sizes are multiples of 100 and that hold no 100-byte records, with the way out that
-/// is named.
+/// Files of other kinds whose sizes are multiples of 100, each with the remedy that the error
+/// names.
 fn others(sandbox: &Sandbox) -> Vec<(&'static str, &'static str)> {
     let text: String = (0..20_000).map(|n| format!("line {}\n", n * 7919 % 20_011)).collect();
     let padded = |head: &[u8]| [head, &[7; 1000]].concat()[..1000].to_vec();
@@ -74,7 +73,7 @@ fn others(sandbox: &Sandbox) -> Vec<(&'static str, &'static str)> {
     ]
 }
 
-/// They were once cut into records of 100 bytes and sorted, in place, with status 0.
+/// Such files were once cut into records of 100 bytes and sorted, in place, with status 0.
 #[test]
 fn what_holds_no_records_is_refused_before_anything_is_touched() {
     let sandbox = prepared();
@@ -114,7 +113,7 @@ fn what_holds_no_records_is_refused_before_anything_is_touched() {
         }
         assert_eq!(sandbox.names(), names, "{name}");
         assert!(sandbox.read(name) == before && sandbox.read("out") == b"old", "{name}");
-        // Who says that they are records is believed.
+        // With an option that names the format, any bytes are accepted.
         for format in ["-f gensort", "--record 100"] {
             sandbox.ok(&format!("sort -q {format} {name} -o believed"));
             sandbox.ok(&format!("verify -q {format} believed --against {name}"));
@@ -124,7 +123,7 @@ fn what_holds_no_records_is_refused_before_anything_is_touched() {
     }
 }
 
-/// What a file looks like says more than that its size is no multiple of the record's.
+/// The kind of a file is a better message than a size that is no multiple of the record's.
 #[test]
 fn a_file_of_any_size_is_told_for_what_it_is() {
     let sandbox = Sandbox::new();
@@ -140,7 +139,7 @@ fn a_file_of_any_size_is_told_for_what_it_is() {
     }
 }
 
-/// Beginnings are read many at a time; the first of the files that is none of records is named.
+/// The beginnings of many files are read at once. The error names the first file without records.
 #[test]
 fn one_of_many_files_that_holds_no_records_is_found() {
     let sandbox = Sandbox::new();
@@ -158,7 +157,7 @@ fn one_of_many_files_that_holds_no_records_is_found() {
     }
 }
 
-/// All that `gen` makes with 100 bytes a record, what gensort makes, and bytes at random.
+/// Everything that `gen` generates with 100 bytes per record, gensort's output, and random bytes.
 #[test]
 fn records_of_the_benchmark_are_no_others() {
     let sandbox = Sandbox::new();
@@ -182,13 +181,13 @@ fn records_of_the_benchmark_are_no_others() {
     sandbox.ok("sort -q in -o out");
 }
 
-/// A small file system in memory; gone at the end.
+/// A small file system in memory, unmounted when dropped.
 pub(crate) struct SmallDisk<'a> {
     directory: &'a Path,
 }
 
 impl SmallDisk<'_> {
-    /// `None` where mounting is not allowed.
+    /// `None` if mounting is not allowed.
     pub(crate) fn mount(directory: &Path, megabytes: u32) -> Option<SmallDisk<'_>> {
         let options = format!("size={megabytes}m");
         let mount = clean("mount")

@@ -1,12 +1,12 @@
-//! Messages that name an amount of memory: each is taken at its word. What was refused runs again
-//! with the memory that was named, and must succeed.
+//! Messages that name an amount of memory: each must be true. What was refused runs again with the
+//! named memory, and must succeed.
 
 use crate::sandbox::{Sandbox, clean, program};
 use std::fs;
 use xsort_testing::quick_or_long;
 
 const MIB: usize = 1 << 20;
-/// Memory that is named at most, so that a remedy isn't true because it is out of reach.
+/// The maximum memory that a message may name, so that a remedy is within reach.
 const NAMED_BYTES_MAX: u64 = 2 << 30;
 
 /// Runs a script with `$xsort` and `$memory`; returns the status and standard error.
@@ -32,7 +32,8 @@ fn bytes(size: &str) -> u64 {
     })
 }
 
-/// Runs the script with too little memory, then with what is named. Returns whether it was refused.
+/// Runs the script with too little memory, then with the named amount. Returns whether it was
+/// refused.
 fn try_remedy(sandbox: &Sandbox, script: &str, memory: &str) -> bool {
     let (code, said) = run(sandbox, script, memory);
     if code == Some(0) {
@@ -45,13 +46,13 @@ fn try_remedy(sandbox: &Sandbox, script: &str, memory: &str) -> bool {
     true
 }
 
-/// Of all trials the share that an ordinary run makes: no loop has a multiple of 4 rounds, so each
-/// value of each is tried.
+/// The share of all trials that an ordinary run makes. No loop has a multiple of 4 rounds, so each
+/// value of each loop is tried.
 fn tried<T>(trials: Vec<T>) -> impl Iterator<Item = T> {
     trials.into_iter().step_by(quick_or_long(4, 1))
 }
 
-/// Lines that words of keys leave open, so that keys travel before them, and one that is long.
+/// Lines that key words don't decide, so that keys are stored with them, and one long line.
 fn ties(long_bytes: usize) -> Vec<u8> {
     let line = |at: usize| format!("{},what all of them begin with {}\n", at % 10, at % 977);
     let mut text: Vec<u8> = (0..3000).flat_map(|at| line(at).into_bytes()).collect();
@@ -60,8 +61,8 @@ fn ties(long_bytes: usize) -> Vec<u8> {
     text
 }
 
-/// A long line after whatever the input begins with, read by each way: the budget that is named was
-/// once one for a sort that isn't done with so much memory.
+/// A long line after several kinds of input, read in each way. The named budget was once that of
+/// another kind of sort.
 #[test]
 fn a_long_line_is_sorted_with_the_memory_that_is_named() {
     let sandbox = Sandbox::new();
@@ -123,7 +124,7 @@ fn a_message_says_that_what_is_longer_needs_more_memory_than_it_names() {
     }
 }
 
-/// A window of Zstandard takes its share of the larger budget, too. Once that share doubled at 128
+/// A window of Zstandard also takes its share of the larger budget. That share once doubled at 128
 /// MiB, so that a larger budget had less room.
 #[test]
 fn a_long_line_in_zstandard_is_sorted_with_the_memory_that_is_named() {
@@ -144,8 +145,8 @@ fn a_long_line_in_zstandard_is_sorted_with_the_memory_that_is_named() {
     assert!(!is_worse, "{codes:?}");
 }
 
-/// One that no end was found of within gigabytes has none to name: the delimiter may be another.
-/// Inputs of a merge may all have long lines at once, and small ones have none.
+/// If no end of a line is found within gigabytes, no memory is named: the delimiter may be another.
+/// In a merge, all inputs may have long lines at once, and small ones have none.
 #[test]
 fn long_lines_are_merged_with_the_memory_that_is_named() {
     let sandbox = Sandbox::new();
@@ -177,7 +178,7 @@ fn long_lines_are_merged_with_the_memory_that_is_named() {
     assert!(refused > quick_or_long(5, 20), "{refused}");
 }
 
-/// Records of one size, that begin with their length, and rows; sorted, generated and verified.
+/// Records of one size, prefixed records, and rows; sorted, generated and verified.
 #[test]
 fn records_and_rows_are_taken_with_the_memory_that_is_named() {
     let sandbox = Sandbox::new();
@@ -185,7 +186,7 @@ fn records_and_rows_are_taken_with_the_memory_that_is_named() {
     sandbox.ok("gen -q -f block4k 2MB blocks");
     sandbox.write("giants", vec![b'x'; 24 * MIB]);
     let record = |bytes: usize| [&(bytes as u32).to_le_bytes()[..], &vec![7; bytes]].concat();
-    // The longest first: what is enough for it is enough for all.
+    // The longest first: memory that is enough for it is enough for all.
     sandbox.write("prefixed", [record(3 * MIB), record(20), record(0), record(50)].concat());
     sandbox.write("rows.csv", format!("a,b\n1,\"{}\"\n2,x\n", "y\n".repeat(MIB)));
     let long = format!("{{\"a\":1,\"b\":\"{}\"}}\n", "z".repeat(MIB));
@@ -211,7 +212,7 @@ fn records_and_rows_are_taken_with_the_memory_that_is_named() {
         "table -q rows.csv --by b:natural --unique -o out",
         "table -q rows.ndjson --by .b -o out",
     ] {
-        // Through a pipe, too: what comes from a stream is planned otherwise.
+        // Also through a pipe, because a stream is planned differently.
         for script in [format!("$xsort {command} -m $memory"), piped(command)] {
             for memory in ["1", "300K", "2M"] {
                 trials.push((command.to_owned(), script.clone(), memory));
@@ -223,7 +224,7 @@ fn records_and_rows_are_taken_with_the_memory_that_is_named() {
         let (code, said) = run(&sandbox, &script, memory);
         match code {
             Some(0) => {}
-            // Not in order: it had enough memory to say so.
+            // Not in order: it had enough memory to find that out.
             Some(1) if command.starts_with("verify") => {}
             Some(3 | 4) if named(&said).is_some() => {
                 refused += 1;
@@ -238,7 +239,7 @@ fn records_and_rows_are_taken_with_the_memory_that_is_named() {
     assert!(refused > quick_or_long(8, 30), "{refused}");
 }
 
-/// The same command with its input through a pipe, where it has one.
+/// The command with its input through a pipe, if it has one.
 fn piped(command: &str) -> String {
     for input in ["in", "blocks", "giants", "prefixed", "rows.csv", "rows.ndjson"] {
         let word = format!(" {input} ");
@@ -252,7 +253,7 @@ fn piped(command: &str) -> String {
     format!("$xsort {command} -m $memory")
 }
 
-/// The steps of a sort in parts, on slices with what is long.
+/// The steps of a sort in parts, on slices with long lines.
 #[test]
 fn parts_are_done_with_the_memory_that_is_named() {
     let sandbox = Sandbox::new();
@@ -271,7 +272,7 @@ fn parts_are_done_with_the_memory_that_is_named() {
     }
 }
 
-/// A limit from outside leaves less than what is named: then that is what must be raised.
+/// A limit set outside leaves less than the named memory: the message says to raise that first.
 #[test]
 fn a_limit_from_outside_is_named_beside_the_memory() {
     let sandbox = Sandbox::new();

@@ -1,6 +1,6 @@
-//! Sorts that are killed at any moment, again and again, and go on each time: in the end the output
-//! is the one that an undisturbed sort makes, and nothing else is left. `XSORT_KILLS=500` kills
-//! more often; `XSORT_SEED` runs one seed alone.
+//! Sorts that are killed at random moments, many times, and resumed each time: in the end the
+//! output is that of an undisturbed sort, and nothing else is left. `XSORT_KILLS=500` kills more
+//! often; `XSORT_SEED` runs one seed alone.
 
 use crate::sandbox::{Sandbox, clean, program};
 use std::fmt::Write;
@@ -22,7 +22,7 @@ fn start(sandbox: &Sandbox, line: &str) -> Child {
         .unwrap()
 }
 
-/// What is kept of the output is lost, cut, zeroed, or somebody else's.
+/// Loses, truncates, zeroes or replaces what is kept of the output.
 fn tamper(sandbox: &Sandbox, random: &mut Random) {
     let is_output = |name: &String| name.starts_with(".out.xsort-") && name.ends_with(".output");
     for name in sandbox.names().into_iter().filter(is_output) {
@@ -46,8 +46,8 @@ fn tamper(sandbox: &Sandbox, random: &mut Random) {
     }
 }
 
-/// Runs a job until it is done, kills it on the way until it was killed so often, and tampers with
-/// what it has kept. Returns how often it was killed.
+/// Runs a job until it is done. Kills it up to `kills_max` times, and tampers with what it has
+/// kept. Returns the number of kills.
 fn kill_until_done(sandbox: &Sandbox, line: &str, random: &mut Random, kills_max: u32) -> u32 {
     let mut kills = 0;
     loop {
@@ -67,7 +67,8 @@ fn kill_until_done(sandbox: &Sandbox, line: &str, random: &mut Random, kills_max
                 kills += 1;
                 tamper(sandbox, random);
             }
-            // Nothing is lost with the last answer: the inputs go when the output is there.
+            // Nothing is lost with the final message: the inputs are removed once the output is in
+            // place.
             Some(3) if kills > 0 && said.contains("No such file") => {
                 assert!(line.contains("--remove-input"), "{said}");
                 return kills;
@@ -155,7 +156,7 @@ fn a_full_disk_and_a_stop_are_gone_on_from() {
     sandbox.ok("gen -q 40MB in");
     sandbox.ok("sort -q -m 8M in -o whole");
     sandbox.write("out", "old");
-    // A file may have no more than 20 MB: as good as a full disk in the middle.
+    // A file may have at most 20 MB, which acts like a full disk in the middle.
     let limited =
         format!("ulimit -f 20000; {} sort -q --checkpoint -m 8M in -o out", program().display());
     let limited =
@@ -200,8 +201,8 @@ fn a_sort_of_prefixed_records_that_is_killed_at_any_moment_goes_on() {
     killed_in_every_order(&sandbox, "sort -q --record prefixed:u8", &orders);
 }
 
-/// Sorts the file `in` again and again, in any of these orders, and is killed in between; until
-/// there were enough kills.
+/// Sorts the file `in` repeatedly, in any of these orders, and kills the sorts until there were
+/// enough kills.
 fn killed_in_every_order(sandbox: &Sandbox, command: &str, orders: &[&str]) {
     let kills_wanted = kills_wanted();
     let whole = |order: &&str| {
@@ -243,15 +244,16 @@ fn what_can_not_be_gone_on_with_is_refused() {
     assert_eq!(piped.status.code(), Some(2), "{said}");
     assert!(said.contains("write it to a file"), "{said}");
     assert_eq!(sandbox.names(), ["in"]);
-    // There is nothing to go on with: it begins, and says so.
+    // There is no checkpoint to resume: it begins anew, and says so.
     let ended = sandbox.run("sort --resume in -o out");
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stderr.contains("the sort begins from the start"), "{}", ended.stderr);
     assert_eq!(sandbox.names(), ["in", "out"]);
 }
 
-/// Runs a job that is killed when a thread of it makes its system call number `when` of this name,
-/// and says whether it was: a job with fewer of them succeeds. None where nobody may be traced.
+/// Runs a job that is killed when a thread makes its system call number `when` of this name.
+/// Returns whether it was killed: a job with fewer calls succeeds. `None` if tracing is not
+/// allowed.
 fn killed_at(sandbox: &Sandbox, call: &str, when: u32, line: &str) -> Option<bool> {
     let ended = clean("strace")
         .args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={call}")])
@@ -272,8 +274,8 @@ fn killed_at(sandbox: &Sandbox, call: &str, when: u32, line: &str) -> Option<boo
     Some(!status.success())
 }
 
-/// Runs a job that is killed at a checkpoint: at this one, or, where a slow drive allows for fewer,
-/// at one in its last quarter. None where nobody may be traced.
+/// Runs a job that is killed at this checkpoint, or, if a slow drive leads to fewer, at one in its
+/// last quarter. `None` if tracing is not allowed.
 fn killed_at_checkpoint(sandbox: &Sandbox, checkpoint: u32, line: &str) -> Option<()> {
     let mut checkpoint = checkpoint;
     while !killed_at(sandbox, "fdatasync", checkpoint, line)? {
@@ -283,9 +285,9 @@ fn killed_at_checkpoint(sandbox: &Sandbox, checkpoint: u32, line: &str) -> Optio
     Some(())
 }
 
-/// A file system came back empty, or cut, after a reboot: what the journal says of the output isn't
-/// there. The sort that was resumed took it for written, and said 0 of an output with zeroes, after
-/// it had removed inputs and scratch.
+/// After a reboot a file system was empty or truncated: the output lacked what the journal says.
+/// The resumed sort trusted the journal, ended with status 0 and zeros in the output, and had
+/// removed inputs and scratch.
 #[test]
 fn an_output_that_is_lost_between_two_processes_is_written_again() {
     let sandbox = Sandbox::new();
@@ -327,7 +329,8 @@ fn an_output_that_is_lost_between_two_processes_is_written_again() {
     }
 }
 
-/// "The output was complete and in place already" was said without a look at inputs and output.
+/// "The output was complete and in place already" was once printed without a check of inputs and
+/// output.
 #[test]
 fn what_is_in_place_already_is_looked_at() {
     type Change = (&'static str, fn(&Sandbox), i32);
@@ -394,8 +397,8 @@ fn what_is_in_place_already_is_looked_at() {
     }
 }
 
-/// Two sorts to one output within moments of each other wrote into each other's files, and both
-/// said 0.
+/// Two sorts to one output that began at nearly the same time once wrote into each other's files,
+/// and both ended with status 0.
 #[test]
 fn of_two_sorts_to_one_output_one_is_refused_or_comes_after() {
     let sandbox = Sandbox::new();

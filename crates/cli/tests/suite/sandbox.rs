@@ -1,4 +1,4 @@
-//! A directory of its own for each test, on a drive (not in memory), and the program run in it.
+//! A new directory for each test, on a drive (not in memory), and the program run in it.
 
 use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
@@ -10,14 +10,14 @@ use xsort_testing::surroundings::{set_umask, without_settings};
 
 pub(crate) struct Sandbox {
     directory: TempDir,
-    /// Where its programs publish and find jobs: those of other sandboxes may have stores of their
-    /// own, in which uploads have the same numbers.
+    /// The directory where programs publish and find jobs. Other sandboxes have others, because
+    /// their stores may have uploads with the same numbers.
     status: TempDir,
-    /// Of the environment of its programs: names and values.
+    /// Additional environment variables of its programs: names and values.
     pub(crate) variables: Vec<(String, String)>,
 }
 
-/// How a run ended.
+/// The outcome of a run.
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -32,7 +32,7 @@ impl Sandbox {
         Sandbox { directory, status, variables: Vec::new() }
     }
 
-    /// One whose programs have these variables in their environment.
+    /// A sandbox whose programs have these variables in their environment.
     pub(crate) fn with_variables(variables: &[(&str, &str)]) -> Sandbox {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         Sandbox { variables: variables.iter().map(owned).collect(), ..Sandbox::new() }
@@ -65,7 +65,8 @@ impl Sandbox {
         }
     }
 
-    /// Runs it, expects success and silence on standard error, and returns standard output.
+    /// Runs the program, expects success and no message on standard error, and returns standard
+    /// output.
     pub(crate) fn ok(&self, line: &str) -> String {
         let ended = self.run(line);
         assert_eq!(
@@ -77,7 +78,7 @@ impl Sandbox {
         ended.stdout
     }
 
-    /// Runs it, expects this status and one line of error, and returns the line.
+    /// Runs the program, expects this status and one line of error, and returns the line.
     pub(crate) fn fails(&self, line: &str, code: i32) -> String {
         let ended = self.run(line);
         assert_eq!(ended.code, Some(code), "xsort {line}\n{}{}", ended.stdout, ended.stderr);
@@ -91,7 +92,7 @@ impl Sandbox {
         text.to_owned()
     }
 
-    /// Runs it with --json and returns the one object on standard output.
+    /// Runs the program with --json and returns the object on standard output.
     pub(crate) fn json(&self, line: &str) -> serde_json::Value {
         let ended = self.run(&format!("{line} --json"));
         serde_json::from_str(&ended.stdout)
@@ -111,14 +112,14 @@ impl Sandbox {
         Sha256::digest(self.read(name)).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// All names, hidden ones too, sorted.
+    /// All names, including hidden ones, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         names(self.path())
     }
 }
 
-/// What a run said, but for the one line about how bytes travel on a machine without io_uring or a
-/// file system without direct I/O.
+/// The messages of a run, without the line about I/O on a machine without io_uring or a file system
+/// without direct I/O.
 fn without_fallbacks(stderr: &str) -> String {
     let is_fallback = |line: &str| {
         line.starts_with("xsort: note: ")
@@ -127,8 +128,8 @@ fn without_fallbacks(stderr: &str) -> String {
     stderr.split_inclusive('\n').filter(|line| !is_fallback(line)).collect()
 }
 
-/// A command that does the same whoever starts the tests. (Each has the status directories of its
-/// user, unless it is given others.)
+/// A command that behaves the same for any user who runs the tests. (Each has the status
+/// directories of its user, unless it is given others.)
 pub(crate) fn clean(program: impl AsRef<OsStr>) -> Command {
     set_umask();
     let mut command = Command::new(program);
@@ -140,7 +141,7 @@ pub(crate) fn program() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_xsort"))
 }
 
-/// The names in a directory, hidden ones too, sorted.
+/// The names in a directory, including hidden ones, sorted.
 pub(crate) fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     let mut names: Vec<_> =

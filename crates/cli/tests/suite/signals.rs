@@ -1,5 +1,5 @@
-//! Signals in the middle of a job: the old output stays, nothing else does, and the status says
-//! which signal it was.
+//! Signals in the middle of a job: only the old output stays, and the status says which signal it
+//! was.
 
 use crate::sandbox::{Sandbox, clean, names, program};
 use rustix::process::{Pid, Signal, kill_process};
@@ -13,8 +13,8 @@ use xsort_testing::{Random, seeds};
 /// Bytes that a job must have written before it counts as being in the middle.
 const MIDDLE_BYTES: u64 = 8 << 20;
 
-/// Starts a job, waits until it is in the middle, sends the signal, and returns how it ended and
-/// what it said.
+/// Starts a job, waits until it is in the middle, and sends the signal. Returns its status and its
+/// messages.
 fn interrupt(sandbox: &Sandbox, line: &str, signal: Signal) -> (ExitStatus, String) {
     let mut child = clean(program())
         .args(line.split_whitespace())
@@ -49,7 +49,7 @@ fn wait_for_the_middle(child: &mut Child) {
     }
 }
 
-/// Whether the tests run with this signal ignored, which children inherit and xsort respects.
+/// True if the tests run with this signal ignored, which children inherit and xsort respects.
 pub(crate) fn is_ignored(signal: Signal) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
@@ -73,8 +73,8 @@ fn a_sort_that_is_told_to_stop_cleans_up() {
     }
 }
 
-/// `timeout` asks the process and then its group, which is the process again: one request, and the
-/// clean-up is not skipped.
+/// `timeout` signals the process and then its group, which includes the process: that is one
+/// request, and the clean-up is not skipped.
 #[test]
 fn a_signal_and_its_echo_are_one_request() {
     let sandbox = Sandbox::new();
@@ -105,11 +105,11 @@ fn a_signal_and_its_echo_are_one_request() {
 #[test]
 fn one_who_insists_ends_even_a_job_that_hangs() {
     let sandbox = Sandbox::new();
-    // Nobody ever writes to the pipe, so that opening it never ends.
+    // No process writes to the pipe, so opening it never ends.
     let pipe = sandbox.path().join("pipe");
     assert!(clean("mkfifo").arg(&pipe).status().unwrap().success());
     let mut child = clean(program()).args(["verify", "-s"]).arg(&pipe).spawn().unwrap();
-    // Until its handlers are installed, a signal would kill it.
+    // A signal would kill the process before its handlers are installed.
     while fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap() != "xsort\n"
         || !catches(child.id(), Signal::XFSZ)
     {
@@ -125,7 +125,7 @@ fn one_who_insists_ends_even_a_job_that_hangs() {
     assert!(begin.elapsed() >= Duration::from_millis(100), "echoes don't count");
 }
 
-/// Whether the process has a handler for the signal.
+/// True if the process has a handler for the signal.
 fn catches(process: u32, signal: Signal) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
@@ -155,7 +155,7 @@ fn a_limit_on_the_size_of_files_has_its_line() {
     }
 }
 
-/// The signal once killed a sort of lines without a word, except where it rewrote a file.
+/// The signal once killed a sort of lines without a message, except where it rewrote a file.
 #[test]
 fn a_limit_on_the_size_of_files_is_an_error_of_lines() {
     let sandbox = Sandbox::new();
@@ -187,8 +187,8 @@ fn a_sort_that_is_killed_leaves_nothing() {
     assert_eq!(sandbox.read("out"), b"old");
 }
 
-/// Lines have no handlers to clean up with: scratch has no name, and neither has a new output. One
-/// that is written in place is a file like any other.
+/// Lines have no handlers for a clean-up: neither scratch nor a new output has a name. An output
+/// that is written in place is an ordinary file.
 #[test]
 fn a_sort_of_lines_that_is_killed_leaves_no_scratch() {
     let sandbox = Sandbox::new();
@@ -244,8 +244,7 @@ fn a_generation_that_is_stopped_or_killed_leaves_the_old_file() {
 #[test]
 fn an_ignored_signal_stays_ignored() {
     let sandbox = Sandbox::new();
-    // As nohup does it. The job sends the signal to itself's parent shell's child by name of its
-    // own process: `$$` survives exec.
+    // As with nohup. The shell `$$` becomes the job by exec, so the signal goes to the job.
     let line = format!(
         "trap '' HUP; (sleep 0.05; kill -HUP $$) & exec {} gen -q -m 64K 100MB file",
         program().display()
@@ -255,9 +254,8 @@ fn an_ignored_signal_stays_ignored() {
     assert_eq!(sandbox.read("file").len(), 100_000_000);
 }
 
-/// One who presses Ctrl-C twice wants to go, whatever the job is waiting for: a drive that doesn't
-/// answer when the output gets its name, in this case. What would stay behind is taken away by who
-/// leaves.
+/// A user who presses Ctrl-C twice wants to leave, whatever the job waits for: here, a drive that
+/// doesn't answer when the output gets its name. The leaving process removes what would remain.
 #[test]
 fn one_who_insists_leaves_nothing_behind() {
     let sandbox = Sandbox::new();
@@ -292,8 +290,7 @@ fn one_who_insists_leaves_nothing_behind() {
     }
     let hidden = sandbox.names().into_iter().find(is_hidden).unwrap();
     let pid: i32 = hidden.split('-').nth(1).unwrap().parse().unwrap();
-    // Held up in the rename, and not on the way there: a signal that its thread was woken for
-    // before would wait with it.
+    // Held up in the rename, not earlier: otherwise the signal would wait with the thread.
     let mut looks = 0;
     while looks < 50 {
         let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -305,7 +302,7 @@ fn one_who_insists_leaves_nothing_behind() {
     }
     let signal = if is_ignored(Signal::INT) { Signal::TERM } else { Signal::INT };
     let ended = format!("+++ exited with {} +++", 128 + signal.as_raw());
-    // The second one must not be taken for the first one's echo, and the third not be needed: so
+    // The second signal must not be taken for an echo of the first, and a third not be needed: so
     // they come slowly.
     for _ in 0..2 {
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
@@ -324,7 +321,7 @@ fn one_who_insists_leaves_nothing_behind() {
     assert_eq!(names(&sandbox.path().join("status")), [""; 0]);
 }
 
-/// Records, lines and rows, with what becomes of them, and places for what may be left behind.
+/// Records, lines and rows, their sorted outputs, and directories for leftovers.
 fn with_inputs() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q -f gensort-ascii 8MB in");
@@ -338,8 +335,7 @@ fn with_inputs() -> Sandbox {
     sandbox
 }
 
-/// What a job at any moment of its life leaves when a signal comes: everything as it was, or its
-/// result, whole.
+/// At any moment of a job, a signal leaves everything unchanged, or the complete result.
 #[test]
 fn at_any_moment_nothing_is_left_but_the_old_output_or_the_new() {
     let sandbox = with_inputs();
@@ -391,7 +387,7 @@ fn at_any_moment_nothing_is_left_but_the_old_output_or_the_new() {
                 }
             } else {
                 // Before there are handlers, and for lines and du always, the signal itself ends
-                // the process; shells say the same of both.
+                // the process; shells report both alike.
                 let code = status.code().or(status.signal().map(|signal| 128 + signal));
                 assert_eq!(code, Some(128 + signal.as_raw()), "{said}");
                 // A signal may kill lines after the new output is in place.
@@ -408,9 +404,9 @@ fn at_any_moment_nothing_is_left_but_the_old_output_or_the_new() {
     }
 }
 
-/// An output that may replace nothing has a hidden name, and the job a status. Each was removed by
-/// a thread of its own when a signal came, and the first one to be done ended the process. The
-/// removal of the status is held up here, so that it would be the last.
+/// An output that may not replace a file has a hidden name, and the job a status. When a signal
+/// came, a thread of its own removed each, and the first one to finish ended the process. Here the
+/// removal of the status is delayed, so that it would be the last.
 #[test]
 fn a_killed_sort_of_lines_removes_its_output_and_its_status() {
     let sandbox = Sandbox::new();
@@ -435,7 +431,7 @@ fn a_killed_sort_of_lines_removes_its_output_and_its_status() {
             eprintln!("SKIPPED: there is no strace");
             return;
         };
-        // The buffers come last.
+        // The buffers are created last.
         let buffer = loop {
             let published = names(&status);
             if let Some(buffer) = published.iter().find(|name| name.ends_with(".buffer-0")) {

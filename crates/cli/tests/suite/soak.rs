@@ -1,23 +1,23 @@
-//! Soak: random jobs, side by side in one scratch directory, and some of them killed at any
-//! moment.
+//! Soak test: random jobs, in parallel in one scratch directory, some of them killed at random
+//! moments.
 //!
 //! ```text
-//!  client 0   gen   sort   lines   killed sort   verify   ...     waits for each, judges it
+//!  client 0   gen   sort   lines   killed sort   verify   ...     waits for each, checks it
 //!  client 1   lines   killed gen   du   killed sort, resumed, killed, resumed   ...
 //!  ...
-//!  watcher   status   status --clear   status --json   ...     beside them, all the time
+//!  watcher   status   status --clear   status --json   ...     in parallel, all the time
 //! ```
 //!
-//! What must hold: a job that isn't killed ends well, and its output is that of an oracle (`verify
-//! --against` for records, GNU sort for lines, GNU du); the output of a sort of records that is
-//! killed is the old one, or whole; inputs that a killed sort was to remove are there unless the
-//! output is; a sort that is killed and resumed ends as one that isn't; whatever was killed, at the
-//! end nothing is left in scratch, beside the outputs or in shared memory, and this process has no
+//! These must hold. A job that isn't killed succeeds, and its output is that of an oracle
+//! (`verify --against` for records, GNU sort for lines, GNU du). The output of a killed sort of
+//! records is the old one, or complete. Inputs that a killed sort was to remove exist, unless the
+//! output does. A sort that is killed and resumed ends like one that isn't killed. After all kills,
+//! nothing is left in scratch, next to the outputs or in shared memory, and this process has no
 //! more files open than before.
 //!
-//! A client's jobs follow from the seed. Death comes within the time that the client's jobs have
-//! taken of late, so that it meets them in every phase, on any machine. `XSORT_SOAK_SECONDS=3600`
-//! is what `make soak` asks for.
+//! A client's jobs follow from the seed. A kill comes within the time that the client's latest jobs
+//! have taken, so that it meets every phase on any machine. `make soak` sets
+//! `XSORT_SOAK_SECONDS=3600`.
 
 use crate::sandbox::{Sandbox, clean, names, program};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -32,14 +32,14 @@ use std::time::{Duration, Instant};
 use xsort_testing::{Random, gnu, number};
 
 const CLIENTS: usize = 4;
-/// Seconds of a run that nobody asked to be longer.
+/// Seconds of a run by default.
 const SECONDS: u64 = 5;
-/// How often a sort is interrupted, at most, before it is left to end.
+/// The maximum number of interruptions of a sort before it may end.
 const INTERRUPTIONS_MAX: usize = 4;
-/// A job of this size ends within seconds: one that takes longer hangs.
+/// A job of this size ends within seconds: one that takes longer than this hangs.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Memory that is enough for one line of all that a client has.
+/// Memory that is enough even if a client's whole input is one line.
 const AMPLE: &str = "128M";
 const FORMATS: &[&str] = &["gensort", "gensort-ascii", "kv128", "block4k"];
 const PATTERNS: &[&str] = &["uniform", "equal", "sorted", "reversed", "heavy"];
@@ -65,19 +65,19 @@ const ORDERS: &[&str] = &[
 ];
 const EXTRAS: &[&str] = &["", "--compress=lz4", "--compress=zstd", "--compress=auto"];
 
-/// How a job was asked to end.
+/// The signal for a job, and when it comes.
 #[derive(Clone, Copy, Debug)]
 struct Death {
     after: Duration,
     signal: Signal,
 }
 
-/// What all clients share.
+/// The state that all clients share.
 struct Soak {
     sandbox: Sandbox,
     deadline: Instant,
     has_gnu: bool,
-    /// So that one client's failure ends the others.
+    /// Set when a client fails, so that the others end.
     is_over: AtomicBool,
     finished: AtomicUsize,
     killed: AtomicUsize,
@@ -96,16 +96,16 @@ impl Soak {
         command
     }
 
-    /// Runs a job, and `death` meets it if there is one. `None` if it was met before it was done.
+    /// Runs a job, and kills it if `death` says so. `None` if it was killed before it was done.
     fn run(&self, line: &str, input: Option<&Path>, death: Option<Death>) -> Option<Output> {
         let mut command = self.command(line);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Through a pipe, for a file would be opened by its name.
+        // Through a pipe, because a file would be opened by its name.
         let pipe = |path| clean("cat").arg(path).stdout(Stdio::piped()).spawn().unwrap();
         let mut cat = input.map(pipe);
         command.stdin(cat.as_mut().map_or(Stdio::null(), |cat| cat.stdout.take().unwrap().into()));
         let child = command.spawn().unwrap();
-        // Whoever wouldn't let go of the pipe would have `cat` wait for a reader.
+        // Otherwise this process would hold the pipe open, and `cat` would wait for a reader.
         drop(command);
         let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).unwrap();
         let is_done = AtomicBool::new(false);
@@ -117,7 +117,7 @@ impl Soak {
                     if let Some(Death { signal, .. }) =
                         death.take_if(|death| begun.elapsed() >= death.after)
                     {
-                        // It may be over by now.
+                        // It may have ended by now.
                         let _ = pidfd_send_signal(&process, signal);
                     }
                     if begun.elapsed() > PATIENCE {
@@ -140,14 +140,14 @@ impl Soak {
         Some(output)
     }
 
-    /// A job that nobody kills, and that must do well.
+    /// Runs a job that isn't killed, and must succeed.
     fn ok(&self, line: &str) -> Output {
         let output = self.run(line, None, None).expect("nobody killed it");
         assert!(output.status.success(), "xsort {line}: {:?} {}", output.status, text(&output));
         output
     }
 
-    /// The client's jobs, one after the other, until the time is over.
+    /// Runs the client's jobs one after the other until the time is over.
     fn client(&self, number: usize, seed: u64) {
         let mut random = Random::new(seed.wrapping_mul(1009) + number as u64);
         let mut client =
@@ -169,7 +169,7 @@ impl Soak {
         }
     }
 
-    /// Looks at the jobs and clears after the dead ones, while others live.
+    /// Lists the jobs and clears dead ones, while others run.
     fn watcher(&self, seed: u64) {
         let mut random = Random::new(seed ^ 0xdead);
         while self.goes_on() {
@@ -189,8 +189,8 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Whether a sort of lines that nobody killed did well. Records of four KiB without a newline can
-/// make lines that are too long for the smaller budgets.
+/// True if a sort of lines that wasn't killed succeeded. Records of four KiB without a newline can
+/// form lines that are too long for the smaller budgets.
 fn is_done(ended: &Output, line: &str) -> bool {
     let said = text(ended);
     let is_too_long = said.contains("is too long for a memory budget");
@@ -198,13 +198,13 @@ fn is_done(ended: &Output, line: &str) -> bool {
     !is_too_long
 }
 
-/// One job after the other, on files of its own.
+/// A client that runs one job after the other, on its own files.
 struct Client<'s> {
     soak: &'s Soak,
     number: usize,
-    /// Of the records in its input.
+    /// The format of the records in its input.
     format: String,
-    /// How long the last job took that came to its end.
+    /// The duration of the last job that came to its end.
     pace: Cell<Duration>,
 }
 
@@ -221,7 +221,7 @@ impl Client<'_> {
         }
     }
 
-    /// Runs a job, and remembers how long it took if it isn't killed.
+    /// Runs a job, and stores its duration if it isn't killed.
     fn run(&self, line: &str, input: Option<&Path>, death: Option<Death>) -> Option<Output> {
         let begun = Instant::now();
         let ended = self.soak.run(line, input, death);
@@ -231,7 +231,7 @@ impl Client<'_> {
         ended
     }
 
-    /// Runs a job that can go on where it was killed until it does come to its end.
+    /// Runs a job that can be resumed after kills, until it ends.
     fn run_in_pieces(&self, line: &str, random: &mut Random) -> Output {
         for _ in 0..random.below(INTERRUPTIONS_MAX + 1) {
             let death = self.death(random);
@@ -243,7 +243,7 @@ impl Client<'_> {
         self.run(line, None, None).expect("nobody killed it")
     }
 
-    /// Makes the client a new input; the old one stays if that is killed.
+    /// Generates a new input for the client. The old one stays if that is killed.
     fn generate(&mut self, random: &mut Random, death: Option<Death>) {
         let (format, pattern) = (random.one_of(FORMATS), random.one_of(PATTERNS));
         let (kilobytes, seed, threads) =
@@ -272,7 +272,7 @@ impl Client<'_> {
                 fs::rename(&new, self.soak.sandbox.path().join(&input)).unwrap();
                 format.clone_into(&mut self.format);
             }
-            // Died just after it was published, or before it ever was: whole or not there.
+            // Killed just after it was published, or before: the file is complete or missing.
             None if new.exists() => {
                 let bytes = fs::metadata(&new).unwrap().len();
                 assert!(bytes + 4096 > kilobytes as u64 * 1000, "xsort {line} left half a file");
@@ -306,7 +306,7 @@ impl Client<'_> {
         };
         let mut line = with(budget);
         let mut ended = self.run(&line, pipe, death);
-        // What is said to be enough, is.
+        // The memory that the error names must be enough.
         if let Some(refused) = ended.take_if(|ended| ended.status.code() == Some(4)) {
             let said = text(&refused);
             let enough = said
@@ -348,8 +348,8 @@ impl Client<'_> {
         }
     }
 
-    /// Whether an output is GNU sort's of the same files, which are few and not large; then it
-    /// goes.
+    /// Compares an output with GNU sort's for the same files, which are few and not large. Then
+    /// removes it.
     fn judge_lines(&self, order: &str, inputs: &[&str], output: &str, line: &str) {
         let path = self.soak.sandbox.path().join(output);
         if self.soak.has_gnu {
@@ -368,7 +368,7 @@ impl Client<'_> {
         fs::remove_file(path).unwrap();
     }
 
-    /// Sorts the input twice, and merges that.
+    /// Sorts the input twice, and merges the results.
     fn merge(&self, random: &mut Random, death: Option<Death>) {
         let (order, budget) = (random.one_of(ORDERS), random.one_of(&["16M", "64M"]));
         let threads = random.one_of(THREADS);
@@ -395,7 +395,7 @@ impl Client<'_> {
         fs::remove_dir_all(directory).unwrap();
     }
 
-    /// Sorts a copy that is to be removed: it is there or the output is, whole.
+    /// Sorts a copy that is to be removed: either it exists, or the output does and is complete.
     fn sort_away(&self, random: &mut Random, death: Option<Death>) {
         let (method, budget) = (random.one_of(METHODS), random.one_of(&["4M", "16M"]));
         let threads = random.one_of(THREADS);
@@ -460,7 +460,7 @@ impl Client<'_> {
         };
         let mut line = with(memory, "--resume");
         if !is_done(&self.run_in_pieces(&line, random), &line) {
-            // What is kept was planned with too little.
+            // The checkpoint was planned with too little memory.
             line = with(AMPLE, "--restart");
             self.soak.ok(&line);
         }
@@ -477,7 +477,7 @@ impl Client<'_> {
         }
     }
 
-    /// An input is whole, and in order only if it was made so.
+    /// Verifies an input: it is complete, and in order only if it was generated so.
     fn verify(&self, random: &mut Random, death: Option<Death>) {
         let (budget, threads) = (random.one_of(BUDGETS), random.one_of(THREADS));
         let (input, format) = (self.input(), &self.format);
@@ -500,7 +500,7 @@ fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Files that this process has open below `directory`; other tests have their own.
+/// The number of files that this process has open below `directory`. Other tests have their own.
 fn open_below(directory: &Path) -> usize {
     let links = fs::read_dir("/proc/self/fd")
         .unwrap()
@@ -567,7 +567,7 @@ fn jobs_side_by_side_and_killed_at_any_moment_leave_nothing_and_nothing_wrong() 
         assert_eq!(names(&directory.join(format!("data/client{client}"))), ["in"]);
     }
     assert_eq!(open_below(directory), 0);
-    // Which it would have seen.
+    // A check of the count itself.
     let file = File::open(directory.join("data/client0/in")).unwrap();
     assert_eq!(open_below(&directory.canonicalize().unwrap()), 1);
     drop(file);

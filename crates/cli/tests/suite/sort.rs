@@ -1,5 +1,5 @@
-//! `xsort sort` from end to end: every format and pattern, budgets that need no scratch, one pass
-//! or several.
+//! `xsort sort` from end to end: every format and pattern, with budgets that need no scratch, one
+//! pass or several.
 
 use crate::sandbox::Sandbox;
 use xsort_records::{Format, Key, Layout, Pattern};
@@ -32,7 +32,7 @@ fn every_format_and_pattern() {
     let sandbox = Sandbox::new();
     for (row, format) in Format::all().iter().enumerate() {
         let records = 4_000_000 / format.record_bytes();
-        // All of both, but only a long run has all pairs.
+        // All formats and patterns, but only a long run has all pairs.
         let patterns = Pattern::all().iter().skip(quick_or_long(row % 3, 0));
         for pattern in patterns.step_by(quick_or_long(3, 1)) {
             sandbox.ok(&format!("gen -q -f {format} --pattern {pattern} {records}r in"));
@@ -236,7 +236,7 @@ fn progress_is_shown_if_asked_for() {
     );
 }
 
-/// The size of the caches changes the time and nothing else.
+/// The size of the caches only changes the time.
 #[test]
 fn any_cache_size() {
     let sandbox = Sandbox::new();

@@ -1,10 +1,10 @@
-//! What a process inherits from its parent: closed standard streams, and pipes that nobody reads.
+//! What a process inherits from its parent: closed standard streams, and pipes without a reader.
 
 use crate::sandbox::{Sandbox, clean, program};
 use std::io;
 
-/// With descriptors 0 to 2 free the output would be one of them, and what is said on standard error
-/// would be in it.
+/// If descriptors 0 to 2 were free, the output would get one of them, and messages on standard
+/// error would go into it.
 #[test]
 fn a_closed_stream_is_not_the_number_of_a_file_that_is_opened() {
     let sandbox = Sandbox::new();
@@ -23,7 +23,7 @@ fn a_closed_stream_is_not_the_number_of_a_file_that_is_opened() {
     }
 }
 
-/// A refusal has its status even if nobody reads it.
+/// A refusal has its status even without a reader.
 #[test]
 fn a_refusal_that_nobody_reads_has_its_status() {
     let (reader, writer) = io::pipe().unwrap();

@@ -1,5 +1,5 @@
-//! Jobs that are watched: listed, shown, killed, cleared, cooled down. A job is held where it is by
-//! a pipe that nobody fills or drains.
+//! Jobs that are watched: listed, shown, killed, cleared, cooled down. A pipe that is neither
+//! filled nor drained holds a job at its place.
 
 use crate::sandbox::{Ended, Sandbox, clean, names, program};
 use crate::terminal::Terminal;
@@ -55,7 +55,7 @@ impl Watched {
         Job { child, stdin }
     }
 
-    /// A sort of records that waits for more of them.
+    /// Starts a sort of records that waits for input.
     fn start_sort(&self, output: &str) -> Job {
         let mut job = self.start(&format!("sort -m 8M -o {output}"));
         job.stdin.as_mut().unwrap().write_all(&[7; 300_000]).unwrap();
@@ -79,7 +79,7 @@ impl Watched {
         told["jobs"].as_array().unwrap().clone()
     }
 
-    /// Waits until the text is as it should be. (Where all processes were stopped for a while, jobs
+    /// Waits until the text satisfies `is_so`. (After all processes were stopped for a while, jobs
     /// are silent for a moment.)
     fn wait_for_text(&self, line: &str, is_so: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
@@ -93,7 +93,7 @@ impl Watched {
         }
     }
 
-    /// Waits until the job is as it should be.
+    /// Waits until the job satisfies `is_so`.
     fn wait_for(&self, job: &mut Job, is_so: impl Fn(&Value) -> bool) -> Value {
         let begun = Instant::now();
         loop {
@@ -123,7 +123,7 @@ impl Job {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Lets it end, and says how it did and what it said.
+    /// Lets the job end. Returns its status and its messages.
     fn end(mut self) -> (std::process::ExitStatus, String) {
         drop(self.stdin.take());
         let output = self.child.wait_with_output().unwrap();
@@ -176,7 +176,7 @@ fn a_job_is_listed_and_shown_while_it_runs() {
     assert_eq!(names(&watched.home()), [""; 0], "nothing stays of a job that took leave");
 }
 
-/// What a sort tells once it has a plan: held by its drive, which is too hot.
+/// The job is a sort with a plan, whose drive is too hot.
 #[test]
 fn a_drive_that_is_too_hot_pauses_a_job_until_it_has_cooled_down() {
     let watched = Watched::new();
@@ -248,8 +248,8 @@ fn a_limit_without_a_thermometer_says_that_it_has_no_effect() {
     assert!(output.status.success() && stderr.contains("the limit has no effect"), "{stderr}");
 }
 
-/// A tree of devices in which the sandbox's drive has a thermometer; returns the file that says how
-/// hot it is.
+/// Creates a tree of devices in which the sandbox's drive has a thermometer. Returns the file with
+/// the temperature.
 fn hot_drive(watched: &Watched, root: &std::path::Path) -> PathBuf {
     let (block, sensor) = (root.join("devices/nvme7/nvme7n1"), root.join("devices/nvme7/hwmon5"));
     for directory in [&block, &sensor, &root.join("dev/block"), &root.join("class/hwmon")] {
@@ -273,7 +273,7 @@ fn a_killed_job_is_shown_as_dead_and_cleared_and_a_living_one_left_alone() {
     killed.signal(Signal::KILL);
     let pid = killed.child.id();
     assert_eq!(killed.child.wait().unwrap().signal(), Some(9));
-    // A hidden output, as it would be left where the file system knows no nameless files.
+    // A hidden output, as left on a file system without nameless files.
     let hidden = format!(".b.xsort-{pid}-0123456789abcdef");
     watched.sandbox.write(&hidden, "records");
     let foreign = format!(".b.xsort-{}-0123456789abcdef", living.child.id());
@@ -314,8 +314,8 @@ fn a_killed_job_is_shown_as_dead_and_cleared_and_a_living_one_left_alone() {
     assert!(status.success(), "{stderr}");
 }
 
-/// Jobs in two containers may have one number and write to one directory, and neither sees the
-/// other's open files. The lock is seen.
+/// Jobs in two containers may have the same number and write to one directory, and neither sees the
+/// other's open files. But the lock is visible.
 #[test]
 fn a_hidden_output_of_a_namesake_in_another_container_is_left_alone() {
     let watched = Watched::new();
@@ -351,7 +351,7 @@ fn a_hidden_output_of_a_namesake_in_another_container_is_left_alone() {
     assert_eq!(watched.sandbox.names(), [other.0.as_str(), "status"]);
 }
 
-/// An output is locked from its beginning to its end, also while it has no name.
+/// An output is locked from its beginning to its end, even while it has no name.
 #[test]
 fn outputs_under_way_are_locked() {
     let watched = Watched::new();
@@ -371,8 +371,7 @@ fn outputs_under_way_are_locked() {
     assert_eq!(job.end().0.code(), Some(143));
 }
 
-/// Whoever clears at the same time as others, or as jobs come and go, does no harm and hears of
-/// none.
+/// Clearing does no harm and reports no errors while others clear and jobs begin and end.
 #[test]
 fn many_clear_at_once_while_jobs_come_and_go() {
     let watched = Watched::new();
@@ -386,7 +385,7 @@ fn many_clear_at_once_while_jobs_come_and_go() {
             job.signal(Signal::KILL);
             job.child.wait().unwrap();
         }
-        // These begin and end while others clear: each is over with its output in place.
+        // These begin and end while others clear: each ends with its output in place.
         let short: Vec<Job> = (0..4)
             .map(|job| watched.start(&format!("gen -q 3MB out-{job} --bandwidth-limit 10MB")))
             .collect();
@@ -417,8 +416,8 @@ fn many_clear_at_once_while_jobs_come_and_go() {
     assert!(fs::read_dir(watched.home()).unwrap().next().is_none());
 }
 
-/// Lines are sorted by a process that dies of signals where it stands, as GNU sort does; its status
-/// goes all the same.
+/// A signal kills a sort of lines at any point, as it kills GNU sort. Its status is removed
+/// nonetheless.
 #[test]
 fn a_sort_of_lines_that_dies_of_a_signal_leaves_no_status() {
     let watched = Watched::new();
@@ -433,7 +432,7 @@ fn a_sort_of_lines_that_dies_of_a_signal_leaves_no_status() {
         if u64::from_str_radix(&mask, 16).unwrap() & (1 << (signal.as_raw() - 1)) != 0 {
             continue; // The tests run with it ignored, and children inherit that.
         }
-        // The handlers are there since the first word or a moment later.
+        // The handlers are installed with the first message or a moment later.
         while !catches(job.child.id(), signal) {
             thread::sleep(Duration::from_millis(1));
         }
@@ -447,22 +446,22 @@ fn a_sort_of_lines_that_dies_of_a_signal_leaves_no_status() {
     }
 }
 
-/// Whether the process has a handler for the signal.
+/// True if the process has a handler for the signal.
 fn catches(process: u32, signal: Signal) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
     u64::from_str_radix(mask.trim(), 16).unwrap() & (1 << (signal.as_raw() - 1)) != 0
 }
 
-/// `sort | head`: the end of many sorts of lines.
+/// `sort | head`: many sorts of lines end like this.
 #[test]
 fn a_sort_of_lines_whose_reader_is_gone_dies_of_that_and_leaves_no_status() {
     let watched = Watched::new();
     watched.sandbox.ok("gen -q -f gensort-ascii 4MB in");
     let mut job = watched.start("lines in");
-    // Nobody drains its output, so it stays in this phase.
+    // Its output isn't drained, so it stays in this phase.
     let found = watched.wait_for(&mut job, |found| found["snapshot"]["phase"]["name"] == "merge");
-    // The handler is changed a moment after the first word.
+    // The handler is changed a moment after the first message.
     watched.wait_for(&mut job, |later| {
         later["snapshot"]["seconds"].as_f64() > found["snapshot"]["seconds"].as_f64()
     });
@@ -510,7 +509,7 @@ fn a_job_that_may_not_publish_does_not() {
     }
 }
 
-/// Waits for the line, lets the job end, and sees that there was no other such line.
+/// Waits for the line, lets the job end, and asserts that there was no other such line.
 fn says_once_that_it_has_no_status(mut job: Job, reason: &str) {
     let mut stderr = BufReader::new(job.child.stderr.take().unwrap());
     let mut said = String::new();
@@ -524,7 +523,7 @@ fn says_once_that_it_has_no_status(mut job: Job, reason: &str) {
     assert!(said.contains(reason) && said.contains("XSORT_STATUS=off"), "{said}");
 }
 
-/// A file system for the status that has no room for it, at any of the steps, or few names.
+/// The file system for the status has too little space, at any of the steps, or too few names.
 #[test]
 fn a_job_whose_status_has_no_room_says_so_once_and_leaves_nothing() {
     let watched = Watched::new();
@@ -583,8 +582,8 @@ fn what_can_not_be_shown_is_told() {
     assert_eq!(watched.status("--watch --json").code, Some(2));
 }
 
-/// It would else wait for keys that can't come, at full speed: a watch that does is ended by a
-/// limit on its processor time.
+/// Otherwise the watch would wait at full speed for keys that can't come. A limit on its processor
+/// time would end it.
 fn watch_with_little_processor_time(watched: &Watched, before: &[&str]) -> Command {
     let watch = watched.command("status --watch");
     let mut command = clean("sh");
@@ -597,19 +596,20 @@ fn watch_with_little_processor_time(watched: &Watched, before: &[&str]) -> Comma
 #[test]
 fn a_watch_ends_with_its_terminal() {
     let watched = Watched::new();
-    // Its own, which also sends SIGHUP; and one that it only reads from, without a signal.
+    // Its controlling terminal, which also sends SIGHUP, and one that it only reads from, without a
+    // signal.
     for (before, ends) in [(&["setsid", "-c"][..], Signal::HUP.as_raw() + 128), (&[], 0)] {
         let mut terminal = Terminal::new();
         let mut child = terminal.start(watch_with_little_processor_time(&watched, before));
         drop(terminal);
-        // Whether the next frame, the next key or the signal finds it out.
+        // The next frame, the next key or the signal ends it.
         let ended = child.wait().unwrap();
         let is_so = |code: i32| code == ends || (code != 128 + Signal::HUP.as_raw() && code < 100);
         assert!(ended.code().is_some_and(is_so), "{ended}");
     }
 }
 
-/// From the narrowest terminal to the widest one, with and without a job.
+/// Tested from the narrowest terminal to the widest one, with and without a job.
 #[test]
 fn a_watch_explains_its_keys_on_any_terminal() {
     let watched = Watched::new();
@@ -625,7 +625,7 @@ fn a_watch_explains_its_keys_on_any_terminal() {
             drawn.extend_from_slice(&bytes[..count]);
         }
         terminal.screen.write_all(b"q").unwrap();
-        // What it draws until then must be read, or it waits for that.
+        // Its output must be read meanwhile, or it would wait.
         let reader = thread::spawn(move || terminal.screen.read_to_end(&mut Vec::new()));
         assert_eq!(child.wait().unwrap().code(), Some(0), "{columns}");
         drop(reader.join().unwrap());
@@ -637,8 +637,8 @@ fn a_watch_explains_its_keys_on_any_terminal() {
     assert!(job.unwrap().end().0.success());
 }
 
-/// A hang-up between the look whether there is a key and the read, which then answers nothing, now
-/// and whenever it is tried again.
+/// The terminal hangs up between the poll for keys and the read, which then returns 0 now and
+/// whenever it is repeated.
 #[test]
 fn a_watch_ends_when_its_terminal_answers_nothing_or_an_error() {
     let watched = Watched::new();
@@ -658,14 +658,14 @@ fn a_watch_ends_when_its_terminal_answers_nothing_or_an_error() {
         }
         let mut child = terminal.start(watch_with_little_processor_time(&watched, &words));
         terminal.screen.write_all(b"j").unwrap();
-        // It says its farewell to the terminal, which is still there.
+        // It restores the terminal, which is still there.
         let ended = child.wait().unwrap();
         assert_eq!(ended.code(), Some(0), "{answer}: {ended}");
         fs::remove_file(log).unwrap();
     }
 }
 
-/// Runs `xsort status --clear` under strace with these words; `None` if that can't be.
+/// Runs `xsort status --clear` with these words under strace; `None` if that isn't possible.
 fn clear_traced(watched: &Watched, words: &[&str]) -> Option<(Ended, String)> {
     let log = watched.sandbox.path().join("log");
     let mut tracer = clean("strace");
@@ -683,7 +683,7 @@ fn clear_traced(watched: &Watched, words: &[&str]) -> Option<(Ended, String)> {
     Some((ended, fs::read_to_string(&log).unwrap()))
 }
 
-/// A job is killed, and so are others, with other numbers and the same last word.
+/// Kills a job, and copies its status under other process IDs, as of other killed jobs.
 fn kill_many(watched: &Watched, count: u32) {
     let mut killed = watched.start_sort("out");
     watched.wait_for(&mut killed, |_| true);
@@ -699,8 +699,8 @@ fn kill_many(watched: &Watched, count: u32) {
     }
 }
 
-/// However many were killed: the directory is listed a few times, and who may just be beginning is
-/// waited for once.
+/// For any number of killed jobs, the directory is listed only a few times, and a job that may just
+/// be beginning is waited for once.
 #[test]
 fn many_dead_jobs_are_cleared_in_one_pass() {
     let watched = Watched::new();
@@ -768,7 +768,7 @@ fn all_that_can_not_be_cleared_is_named_and_the_rest_is_cleared() {
     }
 }
 
-/// Whatever a job was doing to its status when it was killed, all of it is found and cleared.
+/// If a job is killed at any step of its status, all of the status is found and cleared.
 #[test]
 fn a_job_that_is_killed_at_any_call_of_its_status_leaves_nothing_that_is_not_cleared() {
     let watched = Watched::new();
@@ -793,7 +793,7 @@ fn a_job_that_is_killed_at_any_call_of_its_status_leaves_nothing_that_is_not_cle
                     return;
                 }
             };
-            // Until it has published, or was killed at that.
+            // Until it has published, or was killed while doing so.
             let stdin = child.stdin.take();
             while child.try_wait().unwrap().is_none() && watched.jobs().is_empty() {
                 thread::sleep(Duration::from_millis(10));
@@ -812,8 +812,8 @@ fn a_job_that_is_killed_at_any_call_of_its_status_leaves_nothing_that_is_not_cle
     }
 }
 
-/// Its trees come from a list that is held open. What takes less than a tenth of a second has no
-/// status, so there are more of them until it has one.
+/// Its trees come from a list that is held open. A walk of less than a tenth of a second has no
+/// status, so trees are added until it has one.
 #[test]
 fn a_walk_tells_of_itself_once_it_takes_long() {
     let watched = Watched::new();

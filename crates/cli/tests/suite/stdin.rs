@@ -1,5 +1,5 @@
-//! `xsort sort` from standard input: files, pipes, what comes together with files, and what is no
-//! input at all.
+//! `xsort sort` from standard input: files, pipes, standard input together with files, and unusable
+//! input.
 
 use crate::sandbox::{Sandbox, clean, program};
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,7 +11,7 @@ use xsort_testing::quick_or_long;
 
 const MIB: u64 = 1 << 20;
 
-/// Runs a script, in which `$xsort` is the program; its status is that of the last program in a
+/// Runs a script, in which `$xsort` is the program. Its status is that of the last program in a
 /// pipe that fails.
 fn shell(sandbox: &Sandbox, script: &str) -> Output {
     let mut command = clean("bash");
@@ -29,7 +29,7 @@ fn ok(sandbox: &Sandbox, script: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The one line that it fails with.
+/// The line with which the script fails.
 fn fails(sandbox: &Sandbox, script: &str, code: i32) -> String {
     let output = shell(sandbox, script);
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -115,7 +115,7 @@ fn what_can_be_sorted_in_memory_stays_there() {
         spool(&sandbox, "$xsort sort --json -m 10M -o out <in").is_null(),
         "a file is read where it lies"
     );
-    // The planner's own limit, from both sides: with what fits by the plan of a file, nothing is
+    // Around the planner's own limit: if a file of this size fits by the plan, the stream isn't
     // written to scratch.
     for records in (60_000..100_000).step_by(8_000) {
         sandbox.ok(&format!("gen -q {records}r part"));
@@ -161,8 +161,8 @@ fn what_is_no_input_is_said_and_changes_nothing() {
         ("cat in | $xsort sort - missing -o out", 3, "missing"),
     ] {
         let script = format!("({script})");
-        // Whoever writes to a pipe that is not read any more ends with a signal: that is none of
-        // the program's statuses.
+        // A program that writes to a closed pipe ends by a signal, which is none of xsort's
+        // statuses.
         let line =
             fails(&sandbox, &script.replace("cat in |", "(cat in || true) 2>/dev/null |"), code);
         assert!(line.contains(reason), "{script}: {line}");
@@ -196,7 +196,7 @@ fn a_terminal_is_no_input() {
 fn progress_tells_of_a_stream_that_nobody_knows_the_size_of() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q 2MB in");
-    // The end of the stream comes when its progress has been told.
+    // The end of the stream comes once its progress was printed.
     let script = "(cat in; until grep -q 'spool: 2.00 MB' told; do sleep 0.05; done) | \
         $xsort sort -q --progress always -o out 2>told";
     ok(&sandbox, script);
@@ -207,13 +207,13 @@ fn progress_tells_of_a_stream_that_nobody_knows_the_size_of() {
 fn a_wait_for_more_ends_with_a_signal() {
     let sandbox = Sandbox::new();
     sandbox.write("out", "old");
-    // Others may be ignored where tests are run: SIGHUP under nohup, SIGINT in the background.
+    // Others may be ignored where tests run: SIGHUP under nohup, SIGINT in the background.
     let signal = Signal::TERM;
     let mut command = clean(program());
     command.args(["sort", "-o", "out"]).current_dir(sandbox.path());
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    // By the file in memory: from then on it waits for the first byte.
+    // The file in memory shows that it waits for the first byte.
     while !fs::read_dir(format!("/proc/{}/fd", child.id())).is_ok_and(|files| {
         files.flatten().any(|file| {
             fs::read_link(file.path()).is_ok_and(|to| to.to_string_lossy().contains("memfd"))
@@ -230,11 +230,11 @@ fn a_wait_for_more_ends_with_a_signal() {
     assert_eq!((sandbox.names(), sandbox.read("out")), (vec!["out".to_owned()], b"old".to_vec()));
 }
 
-/// A small file system in memory; gone at the end.
+/// A small file system in memory, unmounted when dropped.
 struct Small<'a>(&'a Sandbox);
 
 impl Small<'_> {
-    /// `None` where mounting is not allowed.
+    /// `None` if mounting is not allowed.
     fn mount(place: &Sandbox, megabytes: u32) -> Option<Small<'_>> {
         let options = format!("size={megabytes}m");
         let mount = clean("mount")
@@ -272,7 +272,7 @@ fn a_full_scratch_is_said_and_space_is_given_back() {
         assert_eq!(sandbox.read("out"), b"old");
         ok(&sandbox, &format!("cat in | $xsort sort -q -m 1G -T {scratch} -o out"));
     }
-    // 200 MB of stream and 200 MB of runs, but never both whole.
+    // 200 MB of stream and 200 MB of runs, but never both completely.
     for method in ["merge -m 16M", "scatter -m 64M"] {
         let _small = Small::mount(&place, 340);
         let scratch = place.path().display();
@@ -304,7 +304,7 @@ fn a_stream_stays_within_the_budget() {
     }
 }
 
-/// Resident memory of a process's child that sorts, and its files in memory.
+/// The resident memory of a child process that sorts, and of its files in memory.
 fn memory_of_children(parent: u32) -> u64 {
     let children =
         fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();

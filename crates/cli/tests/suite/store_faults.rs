@@ -1,5 +1,5 @@
-//! Stores and web servers that announce a wrong length, keep other bytes than they were sent, or
-//! don't tell versions apart: status 0 means the right output all the same.
+//! Stores and web servers that announce a wrong length, store other bytes than they were sent, or
+//! don't distinguish versions: status 0 still means a correct output.
 
 use crate::objects::{sandbox, server, store};
 use server::{Asked, BUCKET, PUBLIC, Server, Wrong};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use xsort_objects::{SimStore, StoreOptions};
 
-/// The same bytes in a store and on a web server, and both URLs.
+/// Puts the same bytes into a store and on a web server. Returns both URLs.
 fn put(store: &SimStore, server: &Server, key: &str, bytes: &[u8]) -> [String; 2] {
     store.put_object(&format!("s3://{BUCKET}/{key}"), bytes);
     store.put_object(&format!("s3://{PUBLIC}/{key}"), bytes);
@@ -71,7 +71,7 @@ fn a_server_that_tells_no_versions_apart_is_named_once() {
     }
 }
 
-/// Its answers tell nothing of the bytes that it has.
+/// The store's answers say nothing about its bytes.
 #[test]
 fn what_is_written_is_read_back_by_every_command() {
     let options = StoreOptions { has_opaque_tags: true, ..StoreOptions::default() };
@@ -117,7 +117,7 @@ fn what_is_written_is_read_back_by_every_command() {
     assert!(error.contains("'--verify-output' does nothing beside -c"), "{error}");
 }
 
-/// One bit, once: the answer's tag tells it, and the bytes are sent again.
+/// One bit is flipped once: the tag in the answer shows it, and the bytes are sent again.
 #[test]
 fn what_arrives_damaged_is_sent_again() {
     let store = store();

@@ -1,4 +1,4 @@
-//! What is in a store: `xsort status` about uploads under way, and `xsort du` about objects.
+//! Commands about a store: `xsort status` for uploads under way, and `xsort du` for objects.
 
 use crate::objects::{sandbox, server, store, uploads};
 use crate::sandbox::{Sandbox, clean, program};
@@ -17,8 +17,8 @@ fn pause() {
     thread::sleep(Duration::from_millis(5));
 }
 
-/// A job that has published its upload and waits for the store, which takes no part of it until it
-/// is told to.
+/// A job that has published its upload and waits for the store, which accepts no part until it is
+/// released.
 struct Uploading {
     store: Arc<SimStore>,
     server: Server,
@@ -55,14 +55,14 @@ impl Uploading {
         Uploading { store, server, sandbox, takes_parts, job }
     }
 
-    /// SIGKILL.
+    /// Kills the job by SIGKILL.
     fn kill(&mut self) {
         self.job.kill().unwrap();
         self.job.wait().unwrap();
         self.takes_parts.store(true, Relaxed);
     }
 
-    /// Another program begins an upload.
+    /// Begins an upload as another program would.
     fn begin_other(&self, key: &str) {
         let object = Location::parse(Path::new(&format!("s3://bucket/{key}"))).unwrap();
         self.store.create_multipart(&object, "another program's").unwrap();
@@ -117,7 +117,7 @@ fn what_a_killed_job_left_is_removed_and_what_others_left_by_its_age() {
     assert_eq!(uploads(&uploading.store), 1);
 }
 
-/// What it goes on with is kept, and told from what others have under way.
+/// An upload that its sort can continue is kept, and distinguished from those of others.
 #[test]
 fn an_upload_that_can_be_resumed_is_no_leftover() {
     let mut uploading = Uploading::start_with(&["--checkpoint", "-m", "60M", "-j", "2", "-T", "."]);
@@ -132,7 +132,7 @@ fn an_upload_that_can_be_resumed_is_no_leftover() {
     assert_eq!(sandbox.json("status s3://bucket/")["uploads"][0]["writer"], "resumable");
     sandbox.ok("status --clear");
     assert_eq!(uploads(&uploading.store), 1);
-    // The job is forgotten as if a signal had ended it; its journal still says whose it is.
+    // The job's status is gone, as if a signal had ended it; its journal still names the upload.
     assert_eq!(sandbox.json("status s3://bucket/")["uploads"][0]["writer"], "unknown");
     let ended = sandbox.run("status --clear s3://bucket/ -T .");
     let told = "by a sort that was interrupted: --resume goes on with it, --restart removes it";
@@ -143,7 +143,7 @@ fn an_upload_that_can_be_resumed_is_no_leftover() {
     sandbox.ok("sort -q in -o s3://bucket/dir/out --resume -m 60M -j 2 -T .");
     assert_eq!(uploads(&uploading.store), 0);
     assert_eq!(uploading.store.object("s3://bucket/dir/out").unwrap().len(), 40_000_000);
-    // Its age is what clears one that nobody goes on with.
+    // An upload that won't be continued is cleared by its age.
     let mut uploading = Uploading::start_with(&["--checkpoint", "-m", "60M", "-j", "2", "-T", "."]);
     uploading.kill();
     uploading.sandbox.ok("status --clear --older-than 10000d s3://bucket/");
@@ -152,7 +152,7 @@ fn an_upload_that_can_be_resumed_is_no_leftover() {
     assert_eq!(uploads(&uploading.store), 0);
 }
 
-/// The number of an upload is in the job's status, which must not go first.
+/// The ID of the upload is in the job's status, which must not be removed first.
 #[test]
 fn clearing_a_killed_job_clears_its_upload_first() {
     let mut uploading = Uploading::start();
@@ -172,7 +172,7 @@ fn clearing_a_killed_job_clears_its_upload_first() {
     drop(uploading.server);
 }
 
-/// Somebody else may clear at the same time, and answers may be lost.
+/// Another process may clear at the same time, and answers may be lost.
 #[test]
 fn clearing_twice_at_once_and_over_a_bad_network_is_no_error() {
     let store = store();
@@ -220,7 +220,7 @@ fn what_is_no_bucket_or_no_age_is_refused() {
     }
 }
 
-/// Objects as `du` has files: `a/` is a directory as some programs mark one.
+/// Objects in place of the files of `du`. `a/` is a directory as some programs mark one.
 fn tree() -> (Arc<SimStore>, Server) {
     let store = store();
     for (key, bytes) in

@@ -1,4 +1,4 @@
-//! `xsort table` as its users meet it. What it makes of rows is tested in its crate.
+//! `xsort table` as users meet it. Its crate tests the sorting of rows.
 
 use crate::limits::peak_bytes;
 use crate::sandbox::{Sandbox, clean, program};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use xsort_testing::quick_or_long;
 
 const MIB: u64 = 1 << 20;
-/// What a job may take beyond its budget.
+/// Memory that a job may need besides its budget.
 const OVERHEAD_BYTES: u64 = 64 * MIB;
 
 const ORDERS: &str = "\
@@ -23,7 +23,7 @@ lines\",-3,2025-12-31
 
 const EVENTS: &str = "{\"t\":\"b\", \"u\":{\"id\":10}}\n{}\n{\"u\":{\"id\":2},\"t\":null}";
 
-/// Rows by chance with quoted line ends, and the numbers in them.
+/// Random rows with quoted line ends, and the numbers in them.
 fn orders(rows: u64) -> (String, Vec<u64>) {
     let mut text = "id,name,note\n".to_owned();
     let numbers: Vec<u64> =
@@ -150,7 +150,7 @@ fn a_dry_run_says_what_a_sort_takes_and_reads_nothing() {
         assert!(printed.contains(line), "{printed}");
     }
     assert_eq!(sandbox.read("out.csv"), b"old");
-    // Whoever reads this pipe waits for ever.
+    // Reading this pipe would wait forever.
     let script = "mkfifo pipe && $xsort table -f csv --by id --dry-run --json <>pipe";
     let (code, printed, _) = shell(&sandbox, script);
     assert_eq!(code, Some(0));
@@ -243,7 +243,7 @@ fn refusals_name_the_way_out_and_leave_the_old_output() {
     sandbox.ok("table orders.csv --check --by name:length:desc,#1:int --on-bad=last");
 }
 
-/// Its values ended in a panic: clap was told another type than it was asked for.
+/// The option's values once ended in a panic: the parser had another type than the one requested.
 #[test]
 fn a_quote_is_any_byte_or_none() {
     let sandbox = Sandbox::new();
@@ -263,7 +263,7 @@ fn a_quote_is_any_byte_or_none() {
     }
 }
 
-/// They had the words of `xsort lines`, and the status of a drive that fails.
+/// These errors once had the words of `xsort lines`, and the status of a drive that fails.
 #[test]
 fn compressed_inputs_that_are_not_read_have_a_way_out_for_tables() {
     let sandbox = Sandbox::new();
@@ -338,8 +338,8 @@ fn a_table_larger_than_its_budget_is_sorted_within_it() {
     assert!(hash(&out) == hash(&text), "the same lines in another order");
 }
 
-/// The longest row is a share of the memory; a refusal looks for the end of a longer one, and the
-/// memory that it names is enough, whatever is sorted by.
+/// The longest row is limited to a share of the memory. A refusal finds the end of a longer row,
+/// and the memory that it names is enough for any keys.
 #[test]
 fn a_row_that_is_too_long_is_refused_with_memory_that_is_enough() {
     let sandbox = Sandbox::new();
@@ -381,7 +381,7 @@ fn a_row_that_is_too_long_is_refused_with_memory_that_is_enough() {
     sandbox.ok(&format!("table in.csv --by {by} -m {memory} -q -o out"));
 }
 
-/// It waits for a stream that says nothing: for its header, and for more rows.
+/// It waits for a silent stream: for its header, and for more rows.
 #[test]
 fn a_wait_for_a_stream_ends_when_it_is_stopped() {
     let sandbox = Sandbox::new();
@@ -396,7 +396,7 @@ fn a_wait_for_a_stream_ends_when_it_is_stopped() {
         let mut stdin = child.stdin.take().unwrap();
         std::io::Write::write_all(&mut stdin, begun.as_bytes()).unwrap();
         std::thread::sleep(Duration::from_millis(300));
-        // SIGINT may be ignored where tests are run: in the background of a shell.
+        // SIGINT may be ignored where tests run: in the background of a shell.
         kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(143), "{begun:?}");
         drop(stdin);

@@ -1,4 +1,4 @@
-//! The type `locale` of `xsort table`, beside GNU sort in the locales that are installed.
+//! The type `locale` of `xsort table`, compared with GNU sort in the installed locales.
 
 use crate::limits::peak_bytes;
 use crate::lines_locales::words;
@@ -9,10 +9,10 @@ use xsort_gnu::Locale;
 use xsort_testing::gnu;
 
 const MIB: u64 = 1 << 20;
-/// What a job may take beyond its budget.
+/// Memory that a job may need besides its budget.
 const OVERHEAD_BYTES: u64 = 64 * MIB;
 
-/// Those of two languages that are installed.
+/// The locales of two languages, if they are installed.
 fn locales() -> impl Iterator<Item = &'static str> {
     ["en_US.UTF-8", "sv_SE.UTF-8"].into_iter().filter(|locale| {
         let is_there = Locale::named(locale).is_some();
@@ -53,7 +53,7 @@ fn rows_come_in_the_order_of_strcoll_as_gnu_sort_has_them() {
         return;
     }
     let sandbox = Sandbox::new();
-    // Any bytes, also such as are no UTF-8, but those that mean something in tables.
+    // Any bytes, including invalid UTF-8, except those with a meaning in tables.
     let mut text = words();
     text.retain(|byte| !b"\t\r".contains(byte));
     sandbox.write("text", &text);
@@ -66,7 +66,7 @@ fn rows_come_in_the_order_of_strcoll_as_gnu_sort_has_them() {
             [("", "", ""), ("-r", "-r", ":desc"), ("-ru", "-r", ":desc")]
         {
             let unique = if flags == "-ru" { "-u" } else { "" };
-            // GNU sort leaves what strcoll calls equal as it comes: here in the order of bytes.
+            // GNU sort keeps the order of texts that strcoll calls equal: here that of their bytes.
             let sort = |file| format!("LC_ALL=C sort {flags} {file} | sort -s {direction}");
             let expected = answer(&sandbox, locale, &sort("text"));
             for memory in ["8M", "64M"] {
@@ -130,7 +130,7 @@ fn a_locale_that_is_not_there_is_refused() {
         assert_eq!(sandbox.names(), ["a.csv", "out.csv"]);
         assert_eq!(sandbox.read("out.csv"), b"old");
     }
-    // The others don't need one.
+    // The other types don't need a locale.
     assert_eq!(answer(&sandbox, "C", "LC_ALL=xx_YY.UTF-8 $xsort table a.csv --by t"), b"t\na\nb\n");
 }
 
@@ -154,7 +154,7 @@ fn a_text_that_is_too_long_for_a_language_is_refused() {
     }
 }
 
-/// A table of names in one column of many words.
+/// A table of names, with many words in one column.
 fn names(rows: u64) -> String {
     let mut text = "name\n".to_owned();
     for row in 0..rows {
@@ -172,7 +172,7 @@ fn a_sort_goes_on_in_its_locale_only() {
     sandbox.write("in.csv", names(250_000));
     let line = "$xsort table -q in.csv --by name:locale -m 8M -o out.csv";
     answer(&sandbox, first, &format!("{line} && mv out.csv whole.csv"));
-    // A file may have no more than 8 MB: as good as a full disk in the middle.
+    // A file may have at most 8 MB, which acts like a full disk in the middle.
     let (code, _, stderr) = shell(&sandbox, first, &format!("ulimit -f 8000; {line} --checkpoint"));
     assert_eq!(code, Some(4), "{stderr}");
     let (code, _, stderr) = shell(&sandbox, other, &format!("{line} --resume"));

@@ -1,4 +1,4 @@
-//! A terminal for the program: what its user has, and what the program has.
+//! A terminal for the program: the user's side and the program's side.
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 
-/// A terminal: what its user has, its name, and a way to open what a program has.
+/// A terminal: the user's side, its name, and a way to open the program's side.
 pub(crate) struct Terminal {
     pub(crate) screen: File,
     pub(crate) name: CString,
@@ -24,7 +24,7 @@ impl Terminal {
         Terminal { screen: terminal.into(), name }
     }
 
-    /// One of so many columns and rows.
+    /// A terminal of `columns` columns and `rows` rows.
     pub(crate) fn of_size(columns: u16, rows: u16) -> Terminal {
         let terminal = Terminal::new();
         let size = Winsize { ws_col: columns, ws_row: rows, ws_xpixel: 0, ws_ypixel: 0 };
@@ -45,15 +45,15 @@ impl Terminal {
     }
 
     fn spawn(&self, mut command: Command) -> Child {
-        // The command is dropped, else the terminal stays open in this process.
+        // The command is dropped: otherwise the terminal would stay open in this process.
         command.stdin(self.open()).stdout(self.open()).stderr(self.open()).spawn().unwrap()
     }
 
-    /// Everything that a program prints on it.
+    /// Runs a program on it. Returns everything that it prints.
     pub(crate) fn run(mut self, command: Command) -> String {
         let mut child = self.spawn(command);
         let mut printed = Vec::new();
-        // An error is the end: nobody has it open any more.
+        // An error is the end: the program's side is closed.
         let _ = self.screen.read_to_end(&mut printed);
         assert!(child.wait().unwrap().success());
         String::from_utf8(printed).unwrap().replace("\r\n", "\n")

@@ -1,8 +1,8 @@
-//! Sorts of lines of CSV whose rows have line ends in quotes.
+//! Sorts of lines of CSV files whose rows have line ends in quotes.
 
 use crate::sandbox::Sandbox;
 
-/// README's first example tore rows apart, and said nothing.
+/// README's first example once tore rows apart without a message.
 #[test]
 fn rows_of_csv_that_are_torn_are_said_and_never_written_over() {
     let sandbox = Sandbox::new();

@@ -1,4 +1,4 @@
-//! Whole trees as input: of sorts of records, of sorts of lines, of verify.
+//! Whole trees as input of sorts of records, of sorts of lines and of verify.
 
 use crate::sandbox::{Ended, Sandbox, clean, program};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -10,8 +10,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A sandbox with a directory `tree` of the files of these names, each with a few records of eight
-/// bytes: its number, and their own.
+/// A sandbox with a directory `tree` of files with these names. Each has a few records of eight
+/// bytes: the file's number, and other bytes.
 fn tree(names: &[&[u8]]) -> Sandbox {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.path().join("tree")).unwrap();
@@ -41,12 +41,12 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// What `cat` prints of them.
+/// The contents of the files, one after the other.
 fn cat(files: &[PathBuf]) -> Vec<u8> {
     files.iter().flat_map(|file| fs::read(file).unwrap()).collect()
 }
 
-/// A key that is the same in all records: they come out as they went in.
+/// A sort by a key that is the same in all records: they keep their order.
 const AS_THEY_ARE: &str = "sort -q --record 8 --key 7:1";
 
 /// Runs `xsort lines` in the C locale.
@@ -89,7 +89,7 @@ fn a_tree_is_its_files_in_the_order_of_their_paths() {
         sandbox.ok(&format!("{AS_THEY_ARE} {name} -o out"));
         assert_eq!(text(&sandbox.read("out")), text(&expected), "{name}");
     }
-    // A link to it is followed, for it was named.
+    // A link to it is followed, because it was named.
     symlink("tree", sandbox.path().join("link")).unwrap();
     sandbox.ok(&format!("{AS_THEY_ARE} link -o out"));
     assert_eq!(sandbox.read("out"), expected);
@@ -167,8 +167,8 @@ fn what_is_no_regular_file_is_left_out_with_a_word() {
     assert_eq!(sorted.status.code(), Some(0));
 }
 
-/// Commands that read a tree, each with the status of a tree that is empty. Those that write
-/// would replace the old output.
+/// Commands that read a tree, each with the status for an empty tree. Those that write would
+/// replace the old output.
 const READERS: [(&str, i32); 13] = [
     ("sort -q tree -o out", 3),
     ("sort -q more tree -o out", 3),
@@ -185,7 +185,7 @@ const READERS: [(&str, i32); 13] = [
     ("lines --recursive --dry-run tree", 2),
 ];
 
-/// A name that is wrong is more often the reason than a tree that is meant to be empty.
+/// A wrong name is more often the reason than a tree that is intentionally empty.
 #[test]
 fn an_empty_tree_is_an_error_unless_it_is_meant() {
     let sandbox = Sandbox::new();
@@ -229,7 +229,7 @@ fn an_output_in_the_tree_is_no_input_of_its_own() {
     let sandbox = tree(&names());
     let expected = cat(&files(&sandbox.path().join("tree")));
     let line = format!("{AS_THEY_ARE} tree -T tree -o tree/b/out");
-    // Not there yet: nothing but what was there is sorted. Through scratch in the tree, too.
+    // The output doesn't exist yet: only the old files are sorted. Also with scratch in the tree.
     sandbox.ok(&line);
     assert_eq!(sandbox.read("tree/b/out"), expected);
     // Now it would be sorted with the rest.
@@ -244,7 +244,7 @@ fn an_output_in_the_tree_is_no_input_of_its_own() {
         text(&refused.stderr)
     );
     assert_eq!(sandbox.read("tree/b/out"), expected, "as it was");
-    // Empty, it adds nothing. Also if a shell has just made it.
+    // An empty output adds nothing, even if a shell has just created it.
     sandbox.write("tree/b/out", "");
     sandbox.ok(&line);
     assert_eq!(sandbox.read("tree/b/out"), expected);
@@ -261,7 +261,7 @@ fn an_output_in_the_tree_is_no_input_of_its_own() {
         assert!(command.env("LC_ALL", "C").stdout(output).status().unwrap().success());
         assert_eq!(text(&sandbox.read("tree/b/out")), text(&expected), "{words}");
     }
-    // What is appended to holds something.
+    // A file that is appended to has content.
     let mut output =
         OpenOptions::new().append(true).open(sandbox.path().join("tree/b/out")).unwrap();
     output.write_all(b"more\n").unwrap();
@@ -314,7 +314,7 @@ fn what_cant_be_listed_or_read_is_an_error() {
     assert!(!sandbox.path().join("out").exists());
 }
 
-/// Runs the program as a user whom permissions bind; `None` if that can't be done.
+/// Runs the program as a user whom permissions bind; `None` if that isn't possible.
 pub(crate) fn run_as_nobody(sandbox: &Sandbox, line: &str) -> Option<Ended> {
     let mut command = clean("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
@@ -387,7 +387,7 @@ fn without_the_option_lines_speaks_of_directories_as_gnu_sort_does() {
             "{words}"
         );
     }
-    // GNU's abbreviations stay GNU's.
+    // GNU's abbreviations keep their meaning.
     sandbox.write("two", "a\nb\n");
     assert_eq!(text(&lines(&sandbox, "--re two").stdout), "b\na\n");
     let ambiguous = text(&lines(&sandbox, "--r two").stderr);

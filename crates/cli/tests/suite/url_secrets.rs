@@ -1,5 +1,5 @@
-//! Secrets in URLs: users and passwords, signatures, tokens. Nothing that the program says,
-//! publishes or keeps has them.
+//! Secrets in URLs: users and passwords, signatures, tokens. The program doesn't print, publish or
+//! keep them.
 
 use crate::objects::{sandbox, server, store};
 use crate::sandbox::{Sandbox, program};
@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 use xsort_testing::quick_or_long;
 
-/// What must be nowhere.
+/// The texts that must not appear anywhere.
 const SECRETS: [&str; 4] = ["PASSWORD", "SIGNATURE", "SESSION", "AKIASECRET"];
 
 const QUERY: &str = "X-Amz-Credential=AKIASECRET%2Fx&X-Amz-Security-Token=SESSION&\
@@ -30,7 +30,7 @@ fn assert_hidden(text: &str, what: &str) {
     }
 }
 
-/// What a command says, which has no secrets.
+/// Runs a command. Returns its messages, after asserting that they have no secrets.
 fn said(sandbox: &Sandbox, line: &str) -> String {
     let output = Command::new(program())
         .args(line.split_whitespace())
@@ -98,7 +98,7 @@ fn no_message_and_no_report_has_them() {
         let url = url(&server, key);
         lines.extend(commands(&url));
     }
-    // Neither has a multiple of 5 rounds, so each key and each command is tried.
+    // Neither list has a multiple of 5 entries, so each key and each command is tried.
     for line in lines.iter().step_by(quick_or_long(5, 1)) {
         said(&sandbox, line);
     }
@@ -111,7 +111,7 @@ fn no_message_and_no_report_has_them() {
         missing.contains(&shown) || missing.contains(&shown_of_find) || missing.contains("***")
     );
     assert!(sandbox.run(&format!("sort -q {records} -o out")).code == Some(0));
-    // In stores the same, where somebody pastes them.
+    // Also in URLs of stores, where a user may paste them.
     for line in [
         "sort s3://AKIASECRET:PASSWORD@bucket/k -o out",
         "lines az://bucket/k?sv=1&sig=SIGNATURE",
@@ -134,7 +134,7 @@ fn bytes_below(directory: &Path, all: &mut Vec<u8>) {
     }
 }
 
-/// A resumable sort that is under way: its status, its journal, its scratch.
+/// Checked during a resumable sort: its status, its journal, its scratch.
 #[test]
 fn shared_memory_and_journals_have_none() {
     let store = store();

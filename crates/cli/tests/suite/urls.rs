@@ -1,5 +1,5 @@
-//! URLs on the command line: objects, whatever files there are; here of somebody who has no
-//! credentials, and says so.
+//! URLs on the command line: they are objects, even if files have such names. The user here has no
+//! credentials, and the errors say so.
 
 use crate::sandbox::{Ended, Sandbox, clean, program};
 use std::fs;
@@ -7,7 +7,8 @@ use std::os::unix::fs::symlink;
 
 const REFUSAL: &str = "credentials";
 
-/// A sandbox with records, lines, a table, and files in a directory that is called as URLs begin.
+/// A sandbox with records, lines, a table, and files in a directory named like the beginning of a
+/// URL.
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::with_variables(&[
         ("AWS_ACCESS_KEY_ID", ""),
@@ -108,8 +109,8 @@ fn a_file_that_is_called_like_a_url_has_a_name() {
     assert_eq!(sandbox.ok("du -b ./s3://b/lines"), "4\t./s3://b/lines\n");
 }
 
-/// To GNU sort and du every name is a file's, also of a file that is large enough for the disk to
-/// read.
+/// To GNU sort and du every name is a file's, even of a file that is large enough to be read by the
+/// disk.
 #[test]
 fn a_program_that_is_called_sort_or_du_knows_no_urls() {
     let sandbox = sandbox();

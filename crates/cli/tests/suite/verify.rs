@@ -1,5 +1,5 @@
-//! `xsort verify`: valsort's lines and meanings, its summaries, and proofs that nothing was lost or
-//! made up.
+//! `xsort verify`: valsort's lines and their meanings, its summaries, and proofs that no record was
+//! lost or invented.
 
 use crate::sandbox::Sandbox;
 use std::fs;
@@ -137,7 +137,7 @@ fn a_summary_appears_whole_or_not_at_all() {
     sandbox.ok("verify empty -o sum");
     assert_eq!((sandbox.read("sum").len(), sandbox.names().len()), (280, 3));
 
-    // Found out before the data is read: the data here is not even there.
+    // Found before the data is read: here the data doesn't even exist.
     for place in ["nowhere/sum", "partial/sum", "."] {
         let error = sandbox.fails(&format!("verify missing -o {place}"), 2);
         assert!(error.contains(place), "{error}");

@@ -1,5 +1,5 @@
-//! One vocabulary: options that mean the same in every command, and what is said where the letters
-//! of GNU's programs mean something else.
+//! One vocabulary: options with the same meaning in every command, and the hints where the short
+//! options of GNU's programs mean something else.
 
 use crate::sandbox::{Sandbox, clean, program};
 use std::os::unix::process::CommandExt;
@@ -28,7 +28,7 @@ fn shared_options_are_understood_by_every_command() {
     }
 }
 
-/// `--progress always` was the only form; it still isn't taken for a file.
+/// `--progress always` was the only form once; `always` still isn't taken for a file.
 #[test]
 fn the_value_of_progress_may_be_apart_where_it_was() {
     let sandbox = Sandbox::new();
@@ -71,7 +71,7 @@ fn letters_that_mean_something_else_have_a_hint() {
         let last = ended.stderr.lines().last().unwrap_or_default();
         assert!(last.contains(hint), "{line}: {}", ended.stderr);
     }
-    // What is missing here is no output.
+    // The missing option is not the output.
     let missing = sandbox.fails("sort --key 0:4 file -o out", 2);
     assert!(missing.contains("--record") && !missing.contains("-o -"), "{missing}");
     // A file of that name is merged.
@@ -79,7 +79,7 @@ fn letters_that_mean_something_else_have_a_hint() {
     assert_eq!(sandbox.ok("lines -m 1G"), "a\n");
 }
 
-/// GNU's programs don't say hints and have no letters of ours.
+/// Under GNU's names, the program prints no hints and has no short options of its own.
 #[test]
 fn called_by_gnus_names_it_says_what_they_say() {
     let sandbox = Sandbox::new();
@@ -131,7 +131,7 @@ fn a_dry_run_of_gen_changes_nothing() {
     assert!(sandbox.names().is_empty());
 }
 
-/// What runs in a terminal as wide as the bar, with its standard output elsewhere.
+/// The output on a terminal as wide as the bar, with standard output elsewhere.
 fn on_a_terminal(sandbox: &Sandbox, line: &str) -> Option<String> {
     let line = format!("stty cols 100; {}", line.replace("xsort", program().to_str()?));
     let output = clean("script")

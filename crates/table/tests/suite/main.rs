@@ -1,5 +1,5 @@
-//! Whole sorts of tables on the simulated disk, beside the standard library's sort of the values
-//! that the rows were made of.
+//! Whole sorts of tables on the simulated disk, compared with the standard library's sort of the
+//! values from which the rows were built.
 
 mod resume;
 
@@ -16,7 +16,7 @@ use xsort_table::{
 };
 use xsort_testing::{Random, for_each_seed};
 
-/// A row as it is written, and the values in it.
+/// A row as text, and its values.
 #[derive(Clone)]
 struct Row {
     text: Vec<u8>,
@@ -96,12 +96,12 @@ fn sort(
     sort_table(options, &engine(budget_bytes, 2), inputs.collect(), output, disk, &Unobserved)
 }
 
-/// Numbers rise, and rows without one come last.
+/// Numbers ascend, and rows without a number come last.
 fn by_number(a: &Row, b: &Row) -> Ordering {
     (a.number.is_none(), a.number).cmp(&(b.number.is_none(), b.number))
 }
 
-/// Rows of JSON, and what they are sorted by: a number, or none, and a text.
+/// Rows of JSON, sorted by a number, which may be missing, and a text.
 #[test]
 fn rows_of_json_come_in_order_with_the_bytes_that_they_had() {
     for_each_seed("sort of rows of JSON", 12, |seed| {
@@ -154,7 +154,7 @@ fn rows_of_json_come_in_order_with_the_bytes_that_they_had() {
     });
 }
 
-/// A file that is large enough is read by the disk; only its header is read from the file system.
+/// The disk reads a file that is large enough; only its header is read from the file system.
 #[test]
 fn large_files_are_read_by_the_disk() {
     let rows = 1_800_000;
@@ -166,7 +166,7 @@ fn large_files_are_read_by_the_disk() {
     assert!(unsorted.len() > 17 << 20);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("table.csv");
-    // It has no rows for whoever reads it there.
+    // In the file system it has no rows.
     std::fs::write(&path, text(&mut std::iter::empty())).unwrap();
     let sort = |on_disk: &[u8]| {
         let disk = SimDisk::new(SimOptions::rough(1));
@@ -187,7 +187,7 @@ fn large_files_are_read_by_the_disk() {
     assert!(error.contains("its header was changed"), "{error}");
 }
 
-/// Headers, parts and compressed files, too: in the file system there is nothing of such a name.
+/// Also with headers, parts and compressed files. The file system has no files of these names.
 #[test]
 fn tables_come_from_urls_and_go_to_one() {
     let rows = |from: u64, to: u64| (from..to).map(|n| format!("{:08},\n", n * 7919 % 60_000));
@@ -252,7 +252,7 @@ fn rows_come_in_order_with_the_bytes_that_they_had() {
         let cut = random.between(0, count) as usize;
         let mut texts = vec![table(&header, &rows[..cut]), table(&header, &rows[cut..])];
         if cut < rows.len() && random.between(0, 1) == 0 {
-            // The last row lacks its line end, and gets that of the header.
+            // The last row has no line end, and gets that of the header.
             let text = &mut texts[1];
             while text.ends_with(b"\n") || text.ends_with(b"\r") {
                 text.pop();
@@ -327,7 +327,7 @@ fn what_is_no_table_is_named_and_the_old_output_stays() {
     }
 }
 
-/// The input's order was left, and with `unique` one row of all.
+/// Without an error, the order was once the input's, and `unique` left one row of all.
 #[test]
 fn a_column_that_the_first_row_lacks_is_an_error() {
     let headless = |keys: &str| TableOptions { has_header: false, ..options(keys) };
@@ -345,14 +345,14 @@ fn a_column_that_the_first_row_lacks_is_an_error() {
         assert!(error.contains("no column #3 in its first row, which has 2"), "{error}");
         assert_eq!(run(&headless("#2,#1:int"), texts).unwrap(), "1\n2,x\n");
     }
-    // Another input may have the column, whichever comes first.
+    // Another input may have the column, in any order of the inputs.
     for texts in [&["1\n", "2,x\n"][..], &["2,x\n", "1\n"], &["1\n", "", "2,x\n", "", ""]] {
         assert_eq!(run(&headless("#2"), texts).unwrap(), "1\n2,x\n");
         let error = run(&headless("#3"), texts).unwrap_err().to_string();
         assert!(error.contains("no input has a column #3 in its first row"), "{error}");
     }
     run(&headless("#2"), &["1\n", ""]).unwrap_err();
-    // Rows that lack a column which the first has are no error, nor are those that have more.
+    // Rows that lack a column of the first row are no error, nor are rows with more columns.
     assert_eq!(run(&headless("#2"), &["2,x\n1\n3,a,b\n"]).unwrap(), "1\n3,a,b\n2,x\n");
     assert_eq!(run(&options("#2"), &["a,b\n2,x\n1\n"]).unwrap(), "a,b\n1\n2,x\n");
     assert_eq!(run(&headless("#9"), &[""]).unwrap(), "");
@@ -364,7 +364,7 @@ fn a_column_that_the_first_row_lacks_is_an_error() {
     assert_eq!(run(&commented, &["# no\n", "# row\n"]).unwrap(), "# no\n# row\n");
 }
 
-/// The header was that of the first file, which had none.
+/// The header was once taken from the first file, which had none.
 #[test]
 fn empty_inputs_before_others_change_nothing() {
     let by_name = TableOptions { has_header: true, ..options("b:int") };
@@ -380,7 +380,7 @@ fn empty_inputs_before_others_change_nothing() {
     assert_eq!(disk.get("/out/sorted").unwrap(), b"");
 }
 
-/// Notices of a job.
+/// Collects the notices of a job.
 #[derive(Default)]
 struct Notices(std::sync::Mutex<Vec<String>>);
 
@@ -423,7 +423,7 @@ fn bad_values_go_where_they_are_put() {
     }
 }
 
-/// Only the first bad row was once left, for all of them had the same key.
+/// Only the first bad row was once kept, because all had the same key.
 #[test]
 fn different_bad_values_are_no_duplicates() {
     let on_bad = OnBad::Put(Place::Last);
@@ -433,7 +433,8 @@ fn different_bad_values_are_no_duplicates() {
     assert_eq!(disk.get("/out/sorted").unwrap(), b"a\n1\nx\ny\n");
 }
 
-/// Behind a byte order mark a quote was once no quote, and what followed its line end a row.
+/// After a byte order mark, a quote once wasn't recognised, and the text after its line end became
+/// a row.
 #[test]
 fn a_byte_order_mark_is_before_the_first_field() {
     let table = |mark: &str, rows: &str| format!("{mark}\"a\nb\",c\n{rows}").into_bytes();

@@ -1,4 +1,4 @@
-//! Sorts of tables that are interrupted at any time, by a stop or by a power cut, and go on.
+//! Sorts of tables that are interrupted at random times, by a stop or a power cut, and resumed.
 
 use crate::{engine, options, row, table};
 use std::cmp::Ordering::Equal;
@@ -28,7 +28,7 @@ impl Observer for Impatient {
     }
 }
 
-/// Returns how often the sort was interrupted.
+/// Runs a sort with interruptions. Returns their number.
 fn simulate(seed: u64) -> Result<u64, String> {
     let random = &mut Random::new(seed);
     let mut rows: Vec<_> = (0..random.one_of(&[50, 60_000])).map(|_| row(random)).collect();

@@ -1,12 +1,12 @@
-//! The parser of a command without its files: for the words that say what a job sorts.
+//! Parses a command without its files: the words that say what a job sorts.
 
 use crate::args;
 use crate::exit::Failure;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};
 
-/// Parses the words of a command of which the output may be left out, and refuses options other
-/// than `allowed`, by their ids.
+/// Parses the words of a command. The output may be missing. Refuses options whose IDs are not in
+/// `allowed`.
 pub(super) fn matches_of(words: &[String], allowed: &[&str]) -> Result<ArgMatches, Failure> {
     let name = words.first().map_or("", String::as_str).to_owned();
     let definition = args::command().mut_subcommand(&name, |command| {

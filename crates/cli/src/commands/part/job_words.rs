@@ -1,4 +1,4 @@
-//! The words of the command that a job stands for, understood by that command's own parser.
+//! The words of the command that a job stands for, parsed by that command's own parser.
 
 use super::definition::matches_of;
 use super::locale::locale_name;
@@ -21,23 +21,25 @@ use xsort_table::{Dialect, KeyKind, Keys, RowFormat, TableOptions};
 
 /// Options of `sort` that say what the records are and how they compare.
 const OF_SORT: [&str; 4] = ["format", "record", "keys", "stable"];
-/// The same of `table`.
+/// Options of `table` that say what the rows are and how they compare.
 const OF_TABLE: [&str; 8] =
     ["by", "format", "delimiter", "quote", "escape", "comment", "no_header", "on_bad"];
 
-/// A command that was understood.
+/// A parsed command.
 pub(super) enum Words {
     Sort(Box<SortArgs>),
     Lines(Box<[OsString]>),
     Table(Box<TableArgs>),
-    /// Columns of Parquet.
+    /// Names of Parquet columns.
     Parquet(Vec<String>),
 }
 
 impl Words {
+    /// Parses the words of a command.
+    ///
     /// # Errors
-    /// If they are no command that can be sorted in parts, or say more than what the data is and
-    /// how it compares.
+    /// If they are no command that can be sorted in parts, or have options on more than what the
+    /// data is and how it compares.
     pub(super) fn parse(words: &[String]) -> Result<Words, Failure> {
         let of_clap = |error: clap::Error| Failure::Usage(usage_line(&error));
         match words.first().map(String::as_str) {
@@ -65,7 +67,7 @@ impl Words {
         }
     }
 
-    /// The files that inputs stand for, as for the command itself.
+    /// The files that the inputs stand for, as for the command itself.
     pub(super) fn files(
         &self,
         inputs: &[PathBuf],
@@ -78,7 +80,7 @@ impl Words {
         let trees = TreeOptions { allows_empty, ..TreeOptions::default() };
         let mut files = session.files(inputs, trees)?;
         if let Words::Parquet(_) = self {
-            // Beside the files of a directory there are logs and marks.
+            // A directory also holds logs and marker files.
             let is_data = |path: &PathBuf| {
                 inputs.contains(path) || path.extension().is_some_and(|name| name == "parquet")
             };
@@ -92,13 +94,13 @@ impl Words {
         Ok(files)
     }
 
-    /// The locale on which the order depends, if it does, as the environment names it.
+    /// The locale that the environment names, if the order depends on one.
     pub(super) fn locale(&self) -> Result<Option<String>, Failure> {
         match self {
             Words::Sort(_) | Words::Parquet(_) => Ok(None),
             Words::Lines(_) => {
                 let name = locale_name()?;
-                // As GNU sort goes on where there is no such locale.
+                // If the locale is missing, GNU sort uses C instead.
                 Ok(Some(Locale::named(&name).map_or_else(|| "C".to_owned(), |_| name)))
             }
             Words::Table(args) if has_locale(&keys(args)) => locale_name().map(Some),
@@ -106,7 +108,7 @@ impl Words {
         }
     }
 
-    /// The words with what else is known from the names of the files.
+    /// The words, completed by what the names of the files say.
     pub(super) fn spelled_out(&self, words: &[String], files: &[PathBuf]) -> Vec<String> {
         let mut words = words.to_vec();
         if let Words::Table(args) = self
@@ -123,7 +125,7 @@ impl Words {
         words
     }
 
-    /// What they mean for these files, in a locale.
+    /// The steps for these files, in a locale.
     pub(super) fn steps(
         &self,
         files: &[PathBuf],
@@ -161,7 +163,7 @@ impl Words {
     }
 }
 
-/// The columns of `--by COLUMN --by COLUMN`.
+/// Parses the columns of `--by COLUMN --by COLUMN`.
 fn columns(words: &[String]) -> Result<Vec<String>, Failure> {
     let column = |pair: &[String]| match pair {
         [option, column] if option == "--by" => Some(column.clone()),
@@ -187,7 +189,7 @@ fn named(name: &str) -> Result<Locale, Failure> {
     })
 }
 
-/// GNU sort's options that say how lines compare, and nothing else.
+/// Parses GNU sort's options on how lines compare, and refuses all others.
 fn command(words: &[OsString], locale: &Locale) -> Result<Command, Failure> {
     let environment = Environment::new(|_| None, locale.clone());
     let refuse = |reason: &str| Err(Failure::Usage(format!("after --: {reason}")));

@@ -1,15 +1,15 @@
-//! Which locale the environment names: a job keeps it, so that all its steps have the same.
+//! The locale that the environment names. A job keeps it, so that all its steps use the same one.
 
 use crate::exit::Failure;
 use std::env;
 
-/// What a sort of text takes of a locale.
+/// The categories of a locale that affect a sort of text.
 const CATEGORIES: [&str; 4] = ["LC_COLLATE", "LC_CTYPE", "LC_NUMERIC", "LC_TIME"];
 
-/// The name of the locale.
+/// The name of the environment's locale.
 ///
 /// # Errors
-/// If it has a different one for each of several things.
+/// If the categories have different locales.
 pub(super) fn locale_name() -> Result<String, Failure> {
     let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     let of = |category| {

@@ -48,7 +48,7 @@ pub(super) fn run(args: &MergeArgs, stop: &Stop) -> Result<(), Failure> {
     print(&merged.map_err(|error| tell(error, style))?, printer, begin)
 }
 
-/// The sources that are named, and those of the file.
+/// The sources that are named, followed by those in the file.
 fn sources(args: &MergeArgs) -> Result<Vec<PathBuf>, Failure> {
     let Some(path) = &args.from_file else { return Ok(args.from.clone()) };
     let text = match path.as_os_str() == "-" {
@@ -66,7 +66,7 @@ fn sources(args: &MergeArgs) -> Result<Vec<PathBuf>, Failure> {
     Ok(sources)
 }
 
-/// A source without its secret.
+/// The name of a source, without its secret.
 fn shown(from: impl AsRef<Path>) -> String {
     DisplayPath(from).to_string()
 }
@@ -85,7 +85,7 @@ fn print(summary: &Summary, printer: ResultPrinter, begin: Instant) -> Result<()
     printer.print("part merge", &Outcome { fields, line })
 }
 
-/// Prints what a scheduler has to know of a failure, if JSON is asked for.
+/// Prints the fields of a failure that a scheduler acts on, if JSON is asked for.
 fn tell(error: Error, style: ReportStyle) -> Failure {
     #[derive(Default, Serialize)]
     struct Fields {

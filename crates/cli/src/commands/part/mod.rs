@@ -1,5 +1,5 @@
-//! `xsort part`: the steps of a sort on many machines. What they do is in `xsort_parts`; here their
-//! arguments become its settings.
+//! `xsort part`: the steps of a sort on many machines. `xsort_parts` runs them; these modules turn
+//! arguments into its settings.
 
 mod definition;
 mod job_words;

@@ -1,9 +1,9 @@
-//! What steps print.
+//! What the steps print.
 
 use serde::Serialize;
 use std::fmt;
 
-/// The outcome of a step: its fields as JSON, a line for people.
+/// The outcome of a step: fields for JSON, and a line for people.
 #[derive(Serialize)]
 pub(super) struct Outcome<T> {
     #[serde(flatten)]

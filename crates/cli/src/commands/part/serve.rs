@@ -17,7 +17,7 @@ use xsort_parts::Server;
 
 pub(super) fn run(args: &ServeArgs, stop: &Stop) -> Result<(), Failure> {
     let token = match &args.token_file {
-        // What isn't UTF-8 is refused as any other token that isn't plain.
+        // A token that isn't UTF-8 is refused like any other token that isn't plain.
         Some(path) => fs::read(path).map(|text| String::from_utf8_lossy(&text).trim().to_owned()),
         None => random_bytes::<16>().map(|bytes| format!("{:032x}", u128::from_ne_bytes(bytes))),
     };
@@ -41,7 +41,7 @@ pub(super) fn run(args: &ServeArgs, stop: &Stop) -> Result<(), Failure> {
     let is_closed = Arc::new(AtomicBool::new(false));
     if args.until_stdin_closes {
         let flag = Arc::clone(&is_closed);
-        // It ends with the process if nothing ends the input.
+        // If the input never ends, the thread ends with the process.
         let wait = move || {
             let _ = io::copy(&mut io::stdin(), &mut io::sink());
             flag.store(true, Ordering::Relaxed);
@@ -51,7 +51,7 @@ pub(super) fn run(args: &ServeArgs, stop: &Stop) -> Result<(), Failure> {
     server.run(|| stop.is_set() || is_closed.load(Ordering::Relaxed)).map_err(of_server)
 }
 
-/// The address as others reach it, as far as it says: otherwise this machine's name.
+/// The address by which others reach this machine, if `address` names one; otherwise its name.
 fn host_of(address: SocketAddr) -> String {
     match address {
         address if address.ip().is_unspecified() => {

@@ -1,4 +1,4 @@
-//! The steps but `merge` and `serve`.
+//! All steps except `merge` and `serve`.
 
 use super::job_words::Words;
 use super::outcome::Outcome;
@@ -22,7 +22,7 @@ use xsort_parts::{
     write_document,
 };
 
-/// A job, and what its words mean.
+/// Reads a job. Returns it with the steps that its words describe.
 pub(super) fn read_job(
     path: &PathBuf,
     options: SessionOptions<'_>,

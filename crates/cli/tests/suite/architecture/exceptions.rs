@@ -1,5 +1,5 @@
-//! How a rule of this folder is held, and what it doesn't hold for yet. A rule's list of exceptions
-//! may only shrink: an entry that no longer applies fails the test. Today no rule has any.
+//! Checks a rule of this folder against its list of exceptions. The list may only shrink: an entry
+//! that no longer applies fails the test. Today no rule has any.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -5,7 +5,7 @@ use super::modules::{circles, uses};
 use super::source::{SourceFile, files_in};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Files by crate.
+/// Groups files by crate.
 fn by_crate(files: &[SourceFile]) -> BTreeMap<&str, Vec<&SourceFile>> {
     let mut crates: BTreeMap<&str, Vec<&SourceFile>> = BTreeMap::new();
     for file in files.iter().filter(|file| file.path.contains("/src/")) {
@@ -24,7 +24,7 @@ fn no_files_import_each_other_in_a_circle() {
     compare("files that import each other in a circle", &broken, &[]);
 }
 
-/// What each floor of `extsort` may use beside itself. `lib.rs` only gathers names.
+/// The floors that each floor of `extsort` may use besides itself. `lib.rs` only gathers names.
 const FLOORS: [(&str, &[&str]); 11] = [
     ("job", &[]),
     ("store", &["job"]),
@@ -66,8 +66,8 @@ fn the_floors_of_the_engine_only_use_those_below() {
     compare("imports of a floor that isn't below", &broken, &[]);
 }
 
-/// Whoever judges a sort shares nothing with it but what records are, and how bytes come from
-/// drives.
+/// The verifier shares nothing with the sort that it checks, except the definition of records and
+/// the transfers from drives.
 #[test]
 fn the_verifier_shares_no_code_with_the_sort() {
     let files = files_in(&["crates/records/src", "crates/extsort/src"]);
@@ -82,7 +82,7 @@ fn the_verifier_shares_no_code_with_the_sort() {
         let allowed = allowed.iter().map(|name| format!("crates/records/src/{name}")).collect();
         assert_eq!(*used, allowed, "what {file} uses of its crate");
     }
-    // Of the engine it uses the floor below the sort, as `FLOORS` says, and no kernel.
+    // It uses the floor of the engine below the sort, as in `FLOORS`, and no kernel.
     let path = "crates/extsort/src/verify.rs";
     let verifier = files.iter().find(|file| file.path == path).unwrap();
     assert!(!verifier.code.contains("xsort_kernels"), "{path}");

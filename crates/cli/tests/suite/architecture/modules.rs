@@ -1,8 +1,7 @@
-//! Which file of a crate uses which: the edges that `use` declarations and paths make.
+//! Which file of a crate uses which: the edges that `use` declarations and paths form.
 //!
-//! A name that a module only re-exports counts for the file that defines it, so a `mod.rs` that
-//! gathers its children's names makes no circle with them. What stands behind `#[cfg(test)]` is
-//! left out.
+//! A name that a module only re-exports counts for the file that defines it. So a `mod.rs` that
+//! gathers its children's names forms no circle with them. Code after `#[cfg(test)]` is left out.
 
 use super::source::SourceFile;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +20,7 @@ struct Module {
     paths: Vec<Vec<String>>,
 }
 
-/// One name that a `use` declaration brings into scope.
+/// A name that a `use` declaration brings into scope.
 struct Import {
     name: String,
     path: Vec<String>,
@@ -49,8 +48,8 @@ pub(super) fn uses(files: &[&SourceFile]) -> Uses {
     uses
 }
 
-/// The sets of files that use each other, directly or by way of others: strongly connected
-/// components of two files or more.
+/// The sets of files that use each other, directly or indirectly: strongly connected components of
+/// two files or more.
 pub(super) fn circles(uses: &Uses) -> Vec<BTreeSet<String>> {
     let reachable: BTreeMap<&String, BTreeSet<&String>> =
         uses.keys().map(|file| (file, reachable_from(uses, file))).collect();
@@ -80,7 +79,7 @@ fn reachable_from<'u>(uses: &'u Uses, file: &String) -> BTreeSet<&'u String> {
     reached
 }
 
-/// `None` for files that hold only tests.
+/// The module path of a file; `None` for files that hold only tests.
 fn module_path(file: &str) -> Option<ModulePath> {
     let (_, inside) = file.split_once("/src/")?;
     let mut names: ModulePath =
@@ -122,7 +121,7 @@ impl Module {
     }
 }
 
-/// Reads one tree of a `use` declaration that begins at a token; returns where it ends.
+/// Reads a tree of a `use` declaration that begins at a token. Returns where it ends.
 fn read_use(
     tokens: &[&str],
     mut at: usize,
@@ -166,7 +165,7 @@ fn read_use(
     }
 }
 
-/// The module whose file a path of `within` leads to; `None` if it leads out of the crate.
+/// The module whose file a path in `within` leads to; `None` if it leads out of the crate.
 fn resolve(
     modules: &BTreeMap<ModulePath, Module>,
     within: &ModulePath,
@@ -199,7 +198,7 @@ fn resolve(
         let import = modules.get(&module)?.imports.iter().find(|import| import.name == *name);
         let Some(import) = import.filter(|_| depth < 10) else { break };
         let path = [&import.path[..], after].concat();
-        // What comes of another crate is a name of its own here.
+        // A name from another crate counts as a name of this module.
         return resolve(modules, &module, &path, depth + 1).or(Some(module));
     }
     Some(module)
@@ -209,7 +208,7 @@ fn is_name(token: &str) -> bool {
     token.starts_with(|first: char| first.is_alphabetic() || first == '_')
 }
 
-/// Names, `::`, and all else character by character.
+/// Splits code into names, `::`, and single characters.
 fn tokens(code: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut rest = code.trim_start();
@@ -241,7 +240,7 @@ fn circles_are_found_and_gathered_names_make_none() {
     let two = ("b/inner.rs", "fn two() { super::three(\"crate::One\") }");
     let facade = ("b/mod.rs", "mod inner; pub(crate) use inner::Two; fn three() {}");
     assert_eq!(circles_of(&[lib, one, two, facade]), [0; 0]);
-    // By name, by way of the crate's root, in a path, in a private import of the parent.
+    // By name, through the crate's root, in a path, in a private import of the parent.
     for back in ["use crate::One;", "use super::super::a;", "fn f() { crate::a::f() }"] {
         let two = ("b/inner.rs", back);
         assert_eq!(circles_of(&[lib, one, two, facade]), [2], "{back}");

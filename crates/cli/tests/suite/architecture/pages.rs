@@ -1,4 +1,4 @@
-//! Pages that a reader can follow: lines of 100 columns, and links that lead somewhere.
+//! Pages that readers can follow: lines of 100 columns, and links that lead somewhere.
 
 use super::exceptions::compare;
 use super::root;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 const COLUMNS_MAX: usize = 100;
 
-/// A page, by its path in the repository, with its text.
+/// The pages, by their paths in the repository, with their texts.
 fn pages() -> Vec<(PathBuf, String)> {
     let mut paths = Vec::new();
     let mut directories = vec![root().to_owned()];
@@ -36,7 +36,7 @@ fn name(path: &Path) -> &str {
     path.strip_prefix(root()).unwrap().to_str().unwrap()
 }
 
-/// The lines of a page with their numbers, those in code blocks marked.
+/// The lines of a page with their numbers, and true for those in code blocks.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str, bool)> {
     let mut is_code = false;
     text.lines().zip(1..).map(move |(line, number)| {
@@ -46,7 +46,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str, bool)> {
     })
 }
 
-/// Tables are as wide as their cells.
+/// Tables may be as wide as their cells need.
 #[test]
 fn lines_of_pages_have_a_hundred_columns_at_most() {
     let mut broken = BTreeSet::new();
@@ -96,7 +96,7 @@ fn links(text: &str) -> BTreeSet<String> {
     targets.filter(|target| !is_elsewhere(target)).map(str::to_owned).collect()
 }
 
-/// The anchors of a page: its headings, as GitHub spells them, and those that are given.
+/// The anchors of a page: its headings, as GitHub spells them, and explicit ones.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = lines(text).filter(|(_, line, is_code)| !is_code && line.starts_with('#'));
     let mut anchors = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Every test that a page names as the proof of a promise exists.
+//! Checks that every test exists that a page names as the proof of a promise.
 
 use super::root;
 use super::source::{SourceFile, files_in};
@@ -33,7 +33,7 @@ fn every_test_that_a_promise_names_exists() {
             let (path, name) = match word.split_once("::") {
                 Some((path, names)) => (path, names.rsplit("::").next()),
                 None if word.ends_with(".rs") => (word, None),
-                // A test of the file that was named last.
+                // A test of the last file that was named.
                 None if word.matches('_').count() >= 2 && !word.contains('/') => ("", Some(word)),
                 None => continue,
             };

@@ -1,19 +1,19 @@
-//! Rust source as the tests of this folder read it: code and comments apart, without a parser.
+//! Rust source for the tests of this folder: code and comments separated, without a parser.
 //!
-//! Both halves have the length of the file, with blanks in place of what belongs to the other, so
-//! line numbers agree. String and character literals are blank in both.
+//! Both halves have the length of the file, with spaces in place of the other half, so line numbers
+//! agree. String and character literals are blank in both.
 
 use super::root;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Rust source, read once for all tests.
+/// All Rust source, read once for all tests.
 static FILES: OnceLock<Vec<SourceFile>> = OnceLock::new();
 
 #[derive(Clone)]
 pub(super) struct SourceFile {
-    /// Relative to the repository, with slashes.
+    /// The path relative to the repository, with slashes.
     pub(super) path: String,
     pub(super) text: String,
     pub(super) code: String,
@@ -73,7 +73,7 @@ enum Kind {
     Literal,
 }
 
-/// Code and comments of a text.
+/// Splits a text into code and comments.
 fn split(text: &str) -> (String, String) {
     let (mut code, mut comments) = (String::new(), String::new());
     let mut rest = text;
@@ -95,8 +95,8 @@ fn split(text: &str) -> (String, String) {
     (code, comments)
 }
 
-/// What `text` begins with, and its length: a comment, a literal, or one character of code.
-/// `last` is the character of code before it.
+/// The token at the beginning of `text`, and its length: a comment, a literal, or one character of
+/// code. `last` is the character of code before it.
 fn token(text: &str, last: char) -> (Kind, usize) {
     let is_in_word = last.is_alphanumeric() || last == '_';
     let until = |end: &str, from: usize| {

@@ -1,4 +1,4 @@
-//! What a reader's screen holds: lines of 100 columns, functions of 70 lines.
+//! Limits of a reader's screen: lines of 100 columns, functions of 70 lines.
 
 use super::exceptions::compare;
 use super::source::{SourceFile, files_in};

@@ -1,4 +1,4 @@
-//! The words that docs/glossary.md bans, looked for in the crates' identifiers and comments.
+//! Searches the crates' identifiers and comments for words that docs/glossary.md bans.
 
 use super::exceptions::compare;
 use super::root;
@@ -34,8 +34,7 @@ fn words_that_the_glossary_bans_are_not_used() {
     compare("uses of banned words", &broken, &[]);
 }
 
-/// The words of identifiers and comments in singular and lower case, with the numbers of their
-/// lines.
+/// The words of identifiers and comments in singular and lower case, with their line numbers.
 fn words_of(file: &SourceFile) -> Vec<(usize, String)> {
     let mut words = Vec::new();
     for (number, (code, comment)) in file.code.lines().zip(file.comments.lines()).enumerate() {
@@ -54,7 +53,7 @@ fn words_of(file: &SourceFile) -> Vec<(usize, String)> {
     words
 }
 
-/// `BlockPool` is two words.
+/// Splits a name where the case changes: `BlockPool` is two words.
 fn split_at_case(name: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut begin = 0;
