@@ -6,7 +6,7 @@ use crate::inputs::names_memory::TooManyNames;
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
-use xsort_disk::public_text;
+use xsort_disk::public_bytes;
 use xsort_extsort::variable::PackingError;
 use xsort_gnu::Refusal;
 
@@ -62,10 +62,7 @@ impl Failure {
     /// What goes to standard error.
     pub(super) fn into_text(self, program: &str) -> Vec<u8> {
         match self {
-            Failure::Refused(refusal) => match String::from_utf8(refusal.message(program)) {
-                Ok(text) => public_text(&text).into_owned().into_bytes(),
-                Err(text) => text.into_bytes(),
-            },
+            Failure::Refused(refusal) => public_bytes(&refusal.message(program)).into_owned(),
             Failure::Message(text) => [program.as_bytes(), b": ", &text, b"\n"].concat(),
             Failure::Unwritten(text) => {
                 let program = program.as_bytes();
