@@ -6,7 +6,7 @@ use crate::inputs::names_memory::TooManyNames;
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
-use xsort_disk::public_bytes;
+use xsort_disk::{is_url, public_bytes};
 use xsort_extsort::variable::PackingError;
 use xsort_gnu::Refusal;
 
@@ -106,6 +106,14 @@ pub(super) fn of_read(file: &OsStr, error: &io::Error) -> Failure {
     match opening_error(error) {
         Some(error) => Failure::of_file("open failed", file, error),
         None => Failure::of_file("read failed", file, error),
+    }
+}
+
+/// An input that the engine can't read. At a URL it says at which byte, if that is known.
+pub(super) fn of_engine_read(error: &xsort_disk::Error) -> Failure {
+    match is_url(&error.path) && error.offset.is_some() {
+        true => of_disk(error),
+        false => of_read(error.path.as_os_str(), &error.source),
     }
 }
 
