@@ -393,15 +393,16 @@ impl Client for Stores {
         headers.push(("range", format!("bytes={}-{}", range.start, range.end - 1)));
         let answer = self.send(&Ask::new(Method::GET, object, stop).with_headers(headers))?;
         let (parts, body) = answer.into_parts();
-        if !version(&parts.headers).agrees_with(asked) {
-            return Err(Failure::new(Reason::Changed, ""));
+        let sent_version = version(&parts.headers);
+        if !sent_version.agrees_with(asked) {
+            return Err(Failure::new(Reason::Changed, sent_version.missing(asked)));
         }
         let sent = match parts.status {
             StatusCode::PARTIAL_CONTENT => content_range(&parts.headers),
             _ => length(&parts.headers).map(ContentRange::whole),
         };
         let whole_bytes = ContentRange::check(sent, &range)?;
-        let names_version = version(&parts.headers).is_surely(asked);
+        let names_version = sent_version.is_surely(asked);
         let transport = Arc::clone(&self.transport);
         Ok(Box::new(Answer { transport, body, names_version, whole_bytes }))
     }
