@@ -75,10 +75,14 @@ pub(crate) struct Stores {
 }
 
 impl Stores {
-    /// Starts HTTP; looks for no credentials before they are needed.
-    pub(crate) fn connect(environment: Environment) -> Result<Stores, Error> {
+    /// Starts HTTP, for requests that are tried for a time of `give_up_after`; looks for no
+    /// credentials before they are needed.
+    pub(crate) fn connect(
+        environment: Environment,
+        give_up_after: Duration,
+    ) -> Result<Stores, Error> {
         Ok(Stores {
-            transport: Arc::new(Transport::new()?),
+            transport: Arc::new(Transport::new(give_up_after)?),
             environment,
             aws: OnceLock::new(),
             google: OnceLock::new(),
