@@ -64,6 +64,13 @@ impl Reason {
         matches!(self, Unavailable | Unreachable | TimedOut | Cut | Damaged)
     }
 
+    /// Whether the store may have done what it was asked: its answer was lost, or another came
+    /// from what stands between.
+    pub(crate) fn may_be_done(self) -> bool {
+        use Reason::{Cut, Damaged, TimedOut, Unavailable, Unclear};
+        matches!(self, Unavailable | TimedOut | Cut | Damaged | Unclear)
+    }
+
     fn kind(self) -> io::ErrorKind {
         match self {
             Reason::NoBucket | Reason::NoObject | Reason::NoUpload => io::ErrorKind::NotFound,
@@ -254,6 +261,16 @@ impl GaveUp {
     pub(crate) fn at_once(reason: Reason, detail: &str) -> GaveUp {
         let failure = Failure::new(reason, detail);
         GaveUp { failure, attempts: 1, spent: Duration::ZERO }
+    }
+
+    /// With something else that is known.
+    pub(crate) fn with_detail(mut self, more: &str) -> GaveUp {
+        let detail = &mut self.failure.detail;
+        *detail = match detail.is_empty() {
+            true => more.to_owned(),
+            false => format!("{detail}; {more}"),
+        };
+        self
     }
 
     /// What is wrong, on one line.

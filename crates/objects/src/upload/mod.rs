@@ -33,6 +33,7 @@
 //! Not a file: what was written can't be read, or written again once its part was sent.
 
 mod abandon;
+mod outcome;
 mod part;
 mod publish;
 mod read_back;

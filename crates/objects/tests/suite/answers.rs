@@ -4,6 +4,7 @@
 use crate::azure;
 use crate::google::with_token;
 use crate::http::{Variable, disk_of, disk_that, environment, store};
+use crate::lost_answers::makes_object;
 use crate::server::{Asked, BUCKET, PUBLIC, Server, TOKEN, Wrong};
 use crate::transfers::{PAGE, read_all, write_all};
 use std::net::TcpListener;
@@ -126,7 +127,6 @@ fn lists_of_every_store_are_checked() {
         (list_failure("az", &blobs("p/a", ""), azure), "whether there is more"),
         (list_failure("az", &blobs("p/a", marker), azure), "it has p/a twice"),
         (list_failure("az", &blobs("q", "<NextMarker />"), azure), "doesn't begin with p/"),
-    ] {
         // The store says itself that this isn't what it was asked.
         (list_failure("s3", &page("p/a", "<Name>x</Name>"), s3), "Name is x, and was bucket"),
         (list_failure("gs", &page("p/a", "<Prefix>x</Prefix>"), google), "Prefix is x"),
@@ -140,12 +140,12 @@ fn lists_of_every_store_are_checked() {
             ),
             "BlobPrefix",
         ),
+    ] {
         let what = "the store's list can't be trusted: ";
         assert!(failure.contains(what) && failure.contains(expected), "{failure}");
     }
 }
 
-/// Some stores don't say whether a page is the last one. The next one is asked for by its first
 /// As where two answers ran into each other.
 #[test]
 fn an_answer_with_something_after_it_is_not_taken() {
@@ -197,6 +197,7 @@ fn a_page_that_answers_another_request_is_not_taken() {
     assert_eq!(failure.reason, Reason::Untrusted, "{failure:?}");
 }
 
+/// Some stores don't say whether a page is the last one. The next one is asked for by its first
 /// key then.
 #[test]
 fn a_page_that_does_not_say_whether_it_is_the_last_one_is_gone_on_after() {
@@ -297,10 +298,6 @@ fn a_completion_whose_result_is_lost_is_found_out() {
 /// A condition that the program didn't set isn't blamed on its option.
 #[test]
 fn a_condition_that_was_not_set_is_not_called_no_clobber() {
-    let makes_object = |asked: &Asked| {
-        asked.method == "PUT" && !asked.has("partNumber") && asked.value("comp") != "block"
-            || completes(asked)
-    };
     for (status, code) in [(412, "PreconditionFailed"), (409, "BlobAlreadyExists")] {
         let store = store();
         let server = Server::start(&store, move |asked: &Asked| match makes_object(asked) {
@@ -321,6 +318,9 @@ fn a_condition_that_was_not_set_is_not_called_no_clobber() {
         let careful = disk_that(environment(&server, &[]), true);
         let error = write_all(&careful, Path::new(URL), &[1; PAGE], 0..1).unwrap_err();
         assert!(error.to_string().contains("--no-clobber keeps it"), "{error}");
+    }
+}
+
 /// Neither is one that an upload's start or a part met: nothing was written to since.
 #[test]
 fn a_condition_of_a_part_is_not_blamed_on_the_object() {
@@ -381,9 +381,6 @@ fn no_redirection_of_a_request_for_credentials_is_followed() {
         }
     }
     assert!(elsewhere.accept().is_err(), "somebody came");
-}
-
-    }
 }
 
 /// As the name of a directory is refused for a file.
