@@ -104,4 +104,4 @@ pub use sim::{
 };
 pub use store::{Disk, Drive, FileIdentity, StoredPart};
 pub use stream::{STANDARD_OUTPUT, is_standard_output};
-pub use url::{is_url, public_path, public_text};
+pub use url::{is_url, public_bytes, public_path, public_text};

@@ -4,11 +4,13 @@
 //! A path is a URL if it begins like one, whatever files exist: a command's meaning must not depend
 //! on existing files. To name such a file, write `./s3://bucket/key`.
 //!
-//! Hidden parts are the user and password in front of a host, and all values in the query of a web
-//! server's URL: signatures, tokens and keys have many names there (`X-Amz-Signature`, `sig`,
-//! `token`). Also hidden is the token with which the paths of a server of sorted slices begin, and
-//! anything that looks like one. In an object key `?` and `&` are ordinary characters, so only the
-//! values of known signature parameters are hidden.
+//! Left out are the user and the password before a host, and of a web server's URL all values of
+//! its query: signatures, tokens and keys stand there under many names (`X-Amz-Signature`, `sig`,
+//! `token`). So is the token of a server of sorted slices, with which its paths begin. A token that
+//! xsort made is known by its form. One that the user chose may look like the name of a directory.
+//! So it is known by what follows it: such a server has slices and lists of parts, nothing else.
+//! In the key of a store's object `?` and `&` are ordinary characters, so only the values after
+//! names that signatures have are left out.
 //!
 //! The result is only for display: the URL can't be restored from it.
 
@@ -33,7 +35,15 @@ const HIDDEN: &str = "***";
 /// Minimum length in bytes of the token of a server of slices.
 const TOKEN_BYTES_MIN: usize = 16;
 
-/// Query parameters whose values are secrets, or part of one, in lower case.
+/// Hexadecimal digits of a token that the server has made.
+const MADE_TOKEN_DIGITS: usize = 32;
+
+/// Whether a name may follow a token: that of a file of a slice, or of the lists of parts.
+fn is_served(name: &str) -> bool {
+    name.starts_with("slice-") || name == "parts"
+}
+
+/// Names in queries whose values are secrets, or a part of one, in small letters.
 const SECRET_NAMES: [&str; 14] = [
     "awsaccesskeyid",
     "googleaccessid",
@@ -91,7 +101,21 @@ pub fn public_text(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns where the next URL begins.
+/// The same of bytes that need not be UTF-8.
+pub fn public_bytes(text: &[u8]) -> Cow<'_, [u8]> {
+    if let Ok(text) = std::str::from_utf8(text) {
+        return match public_text(text) {
+            Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+            Cow::Owned(public) => Cow::Owned(public.into_bytes()),
+        };
+    }
+    // Each byte as the character of its number, and back again.
+    let characters: String = text.iter().map(|&byte| char::from(byte)).collect();
+    let public = public_text(&characters).into_owned();
+    Cow::Owned(public.chars().filter_map(|character| u8::try_from(character).ok()).collect())
+}
+
+/// Where the next URL begins.
 fn next_url(text: &str) -> Option<usize> {
     let text = text.to_ascii_lowercase();
     SCHEMES.iter().filter_map(|scheme| text.find(scheme)).min()
@@ -146,13 +170,20 @@ fn public_url(url: &str) -> Cow<'_, str> {
     Cow::Owned(public)
 }
 
-/// Returns the token in `http://HOST:PORT/TOKEN`, the URL of a server of sorted slices: 16 or more
-/// ASCII letters, digits, `-` and `_`.
+/// The token in `http://HOST:PORT/TOKEN`, the URL of a server of sorted slices: 16 or more letters,
+/// digits, `-` and `_`, followed by nothing or by a name that such a server has. A token that xsort
+/// made, and whatever has its form, is one whatever follows it.
 fn slices_token<'u>(scheme: &str, host: &str, path: &'u str) -> Option<&'u str> {
     let has_port = host.rsplit(':').next().is_some_and(|port| port.parse::<u16>().is_ok());
-    let token = path.strip_prefix('/')?.split('/').next()?;
+    let path = path.strip_prefix('/')?;
+    let path = path.split('#').next().unwrap_or(path);
+    let (token, rest) = path.split_once('/').unwrap_or((path, ""));
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    let is_token = token.len() >= TOKEN_BYTES_MIN && token.bytes().all(is_plain);
+    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    let is_made = token.len() >= MADE_TOKEN_DIGITS && token.bytes().all(is_hex);
+    let is_served = rest.is_empty() || rest.split('/').any(is_served);
+    let is_long = token.len() >= TOKEN_BYTES_MIN && token.bytes().all(is_plain);
+    let is_token = is_made || is_long && is_served;
     (scheme.eq_ignore_ascii_case("http") && has_port && is_token).then_some(token)
 }
 
@@ -209,6 +240,15 @@ mod tests {
                 "http://node:4117/0123456789abcde/slice-0.data",
             ),
             ("http://node/0123456789abcdef/slice", "http://node/0123456789abcdef/slice"),
+            ("http://node:1/a-token_of-letters/parts/3", "http://node:1/***/parts/3"),
+            ("http://node:1/a-token_of-letters/", "http://node:1/***/"),
+            ("http://node:1/a-token_of-letters#x", "http://node:1/***#***"),
+            // A directory of a public server.
+            ("http://node:1/measurements-2026/a.csv", "http://node:1/measurements-2026/a.csv"),
+            ("http://node:1/0123456789abcdef/a", "http://node:1/0123456789abcdef/a"),
+            // One that the server has made, wherever it was typed.
+            ("http://node:1/0123456789abcdef0123456789abcdef/a", "http://node:1/***/a"),
+            ("http://node:1/0123456789abcdef0123456789abcdef0/a", "http://node:1/***/a"),
             ("s3://id:secret@bucket/key", "s3://***@bucket/key"),
             ("s3://bucket/a?x=1&y#z@", "s3://bucket/a?x=1&y#z@"),
             ("HTTPS://id:secret@h/k?sig=a", "HTTPS://***@h/k?sig=***"),
@@ -224,6 +264,17 @@ mod tests {
         }
         assert_eq!(public_path(Path::new("./https://h/k?a=b")), Path::new("./https://h/k?a=b"));
         assert_eq!(public_path(Path::new("ftp://id:secret@h/k")), Path::new("ftp://***@h/k"));
+    }
+
+    #[test]
+    fn urls_are_found_in_bytes_that_are_no_text() {
+        for (bytes, expected) in [
+            (&b"'http://u:p\xe9@h/k\xe9?a=b'\xe9"[..], &b"'http://***@h/k\xe9?a=***'\xe9"[..]),
+            ("‘http://h/ü?a=b’".as_bytes(), "‘http://h/ü?a=***’".as_bytes()),
+            (b"\xff", b"\xff"),
+        ] {
+            assert_eq!(*public_bytes(bytes), *expected);
+        }
     }
 
     #[test]

@@ -35,8 +35,9 @@ impl Bucket {
             let text = "a web server doesn't list what it has";
             return Err(refuse(Failure::new(Reason::Unusable, text)));
         }
-        let client = Arc::new(Stores::connect(environment)?);
-        Ok(Bucket { caller: Caller::new(client, RetryPolicy::default(), None), url: location })
+        let policy = RetryPolicy::default();
+        let client = Arc::new(Stores::connect(environment, policy.give_up_after)?);
+        Ok(Bucket { caller: Caller::new(client, policy, None), url: location })
     }
 
     /// Returns the URL.

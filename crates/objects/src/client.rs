@@ -20,13 +20,27 @@ pub struct Version {
 }
 
 impl Version {
-    /// Returns whether both can be the same version: the fields that both have are equal.
-    pub fn agrees_with(&self, other: &Version) -> bool {
-        let agree = |one: &Option<String>, other: &Option<String>| match (one, other) {
-            (Some(one), Some(other)) => one == other,
-            _ => true,
+    /// Whether this can still be the version that was `opened`: it has all that the other has, and
+    /// the same. A tag that no other content has makes up for a time that is missing.
+    pub fn agrees_with(&self, opened: &Version) -> bool {
+        let agree = |now: &Option<String>, opened: &Option<String>| match (now, opened) {
+            (Some(now), Some(opened)) => now == opened,
+            (_, None) => true,
+            (None, Some(_)) => false,
         };
-        agree(&self.etag, &other.etag) && agree(&self.modified, &other.modified)
+        let is_timeless = self.modified.is_none() && self.is_surely(opened);
+        agree(&self.etag, &opened.etag) && (is_timeless || agree(&self.modified, &opened.modified))
+    }
+
+    /// What the version that was `opened` has and this one hasn't, for messages.
+    pub(crate) fn missing(&self, opened: &Version) -> &'static str {
+        match self.etag.is_none() && opened.etag.is_some() {
+            true => "it had a tag (ETag) then, and the store says none any more",
+            false if self.modified.is_none() && opened.modified.is_some() => {
+                "it had a time of change (Last-Modified) then, and the store says none any more"
+            }
+            false => "",
+        }
     }
 
     /// Returns whether both have the same strong tag, which no other content has.

@@ -9,7 +9,7 @@ use crate::input::Input;
 use crate::listing;
 use crate::location::Location;
 use crate::retry::Caller;
-use crate::settings::ObjectSettings;
+use crate::settings::{ObjectSettings, RetryPolicy};
 use crate::stores::Stores;
 use crate::upload::Upload;
 use crate::workers::Workers;
@@ -71,7 +71,7 @@ type Connect = Box<dyn Fn() -> Result<Arc<dyn Client>, Error> + Send + Sync>;
 /// # Errors
 /// If the system has no threads for it, or no certificates.
 pub fn connect(environment: Environment) -> Result<Arc<dyn Client>, Error> {
-    Ok(Arc::new(Stores::connect(environment)?))
+    Ok(Arc::new(Stores::connect(environment, RetryPolicy::default().give_up_after)?))
 }
 
 /// A disk whose inputs and outputs may be objects of a store: those named by URLs. It costs nothing
@@ -110,7 +110,10 @@ impl ObjectDisk {
         environment: Environment,
     ) -> ObjectDisk {
         settings.check_for_s3();
-        let connect = move || connect(Arc::clone(&environment));
+        let give_up_after = settings.retry.give_up_after;
+        let connect = move || -> Result<Arc<dyn Client>, Error> {
+            Ok(Arc::new(Stores::connect(Arc::clone(&environment), give_up_after)?))
+        };
         ObjectDisk::connecting(local, settings, Box::new(connect))
     }
 

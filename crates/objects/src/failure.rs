@@ -64,6 +64,13 @@ impl Reason {
         matches!(self, Unavailable | Unreachable | TimedOut | Cut | Damaged)
     }
 
+    /// Whether the store may have done what it was asked: its answer was lost, or another came
+    /// from what stands between.
+    pub(crate) fn may_be_done(self) -> bool {
+        use Reason::{Cut, Damaged, TimedOut, Unavailable, Unclear};
+        matches!(self, Unavailable | TimedOut | Cut | Damaged | Unclear)
+    }
+
     fn kind(self) -> io::ErrorKind {
         match self {
             Reason::NoBucket | Reason::NoObject | Reason::NoUpload => io::ErrorKind::NotFound,
@@ -257,7 +264,17 @@ impl GaveUp {
         GaveUp { failure, attempts: 1, spent: Duration::ZERO }
     }
 
-    /// Returns what is wrong, on one line.
+    /// With something else that is known.
+    pub(crate) fn with_detail(mut self, more: &str) -> GaveUp {
+        let detail = &mut self.failure.detail;
+        *detail = match detail.is_empty() {
+            true => more.to_owned(),
+            false => format!("{detail}; {more}"),
+        };
+        self
+    }
+
+    /// What is wrong, on one line.
     pub(crate) fn text(&self) -> String {
         self.text_with(None)
     }

@@ -65,7 +65,8 @@ impl Input {
         if now.bytes == self.info.bytes && now.version.agrees_with(&self.info.version) {
             return Ok(());
         }
-        Err(Failure::new(Reason::Changed, "").at(Operation::Read, &self.location))
+        let missing = now.version.missing(&self.info.version);
+        Err(Failure::new(Reason::Changed, missing).at(Operation::Read, &self.location))
     }
 
     /// Removes the object that was opened; fails if it was replaced.

@@ -22,9 +22,9 @@ use crate::gs::Google;
 use crate::list_check::untrusted;
 use crate::location::{Location, Scheme};
 use crate::requests::answer::{
-    ContentRange, content_range, failure, header, length, no_length, other_length, refused,
+    ContentRange, content_range, failure_of, header, length, no_length, other_length, refused,
 };
-use crate::requests::ask::{Ask, conditions, request, web_url};
+use crate::requests::ask::{Ask, GENERATION_MATCH, conditions, request, web_url};
 use crate::requests::encode;
 use crate::requests::exchange::Exchange;
 use crate::requests::redirect::{redirected, region};
@@ -75,10 +75,14 @@ pub(crate) struct Stores {
 }
 
 impl Stores {
-    /// Starts HTTP. Doesn't look for credentials before they are needed.
-    pub(crate) fn connect(environment: Environment) -> Result<Stores, Error> {
+    /// Starts HTTP, for requests that are tried for a time of `give_up_after`; looks for no
+    /// credentials before they are needed.
+    pub(crate) fn connect(
+        environment: Environment,
+        give_up_after: Duration,
+    ) -> Result<Stores, Error> {
         Ok(Stores {
-            transport: Arc::new(Transport::new()?),
+            transport: Arc::new(Transport::new(give_up_after)?),
             environment,
             aws: OnceLock::new(),
             google: OnceLock::new(),
@@ -184,7 +188,7 @@ impl Stores {
         // If the body is lost, the status is enough.
         let body = self.transport.all(body).unwrap_or_default();
         let region = region(&parts.headers, &body);
-        let mut no = failure(parts.status, &parts.headers, &body);
+        let mut no = failure_of(ask, parts.status, &parts.headers, &body);
         if parts.status.is_redirection() {
             no = redirected(parts.status, &parts.headers, region.as_deref());
         }
@@ -217,7 +221,7 @@ impl Stores {
         if !version(there.headers()).agrees_with(opened) {
             return Err(Failure::new(Reason::Changed, ""));
         }
-        let condition = generation.map(|number| ("x-goog-if-generation-match", number.to_owned()));
+        let condition = generation.map(|number| (GENERATION_MATCH, number.to_owned()));
         let headers = condition.into_iter().collect();
         self.send(&Ask::new(Method::DELETE, object, &stop).with_headers(headers)).map(drop)
     }
@@ -396,15 +400,16 @@ impl Client for Stores {
         headers.push(("range", format!("bytes={}-{}", range.start, range.end - 1)));
         let answer = self.send(&Ask::new(Method::GET, object, stop).with_headers(headers))?;
         let (parts, body) = answer.into_parts();
-        if !version(&parts.headers).agrees_with(asked) {
-            return Err(Failure::new(Reason::Changed, ""));
+        let sent_version = version(&parts.headers);
+        if !sent_version.agrees_with(asked) {
+            return Err(Failure::new(Reason::Changed, sent_version.missing(asked)));
         }
         let sent = match parts.status {
             StatusCode::PARTIAL_CONTENT => content_range(&parts.headers),
             _ => length(&parts.headers).map(ContentRange::whole),
         };
         let whole_bytes = ContentRange::check(sent, &range)?;
-        let names_version = version(&parts.headers).is_surely(asked);
+        let names_version = sent_version.is_surely(asked);
         let transport = Arc::clone(&self.transport);
         Ok(Box::new(Answer { transport, body, names_version, whole_bytes }))
     }
@@ -423,7 +428,7 @@ impl Client for Stores {
         let mut headers = self.payload_headers(object, payload);
         headers.push((mark_name(object), mark.to_owned()));
         headers.extend(is_new.then(|| match object.scheme {
-            Scheme::Gs => ("x-goog-if-generation-match", "0".to_owned()),
+            Scheme::Gs => (GENERATION_MATCH, "0".to_owned()),
             _ => ("if-none-match", "*".to_owned()),
         }));
         let ask = Ask::new(Method::PUT, object, stop).with_headers(headers);
@@ -483,6 +488,7 @@ impl Client for Stores {
             let query = if marker.is_empty() { &query[..1] } else { &query[..] };
             let ask = Ask::new(Method::GET, object, &stop).with_query(query);
             let page: PartPage = self.document(&ask).map_err(no_upload)?;
+            page.check(&object.key, upload).map_err(untrusted)?;
             listed.extend(page.parts.into_iter().map(listed_part));
             let number = |marker: &str| marker.parse::<u32>().unwrap_or(0);
             // A page that says that there are more, but not from where, counts as the last one:
@@ -574,9 +580,10 @@ impl Client for Stores {
         let mut query = vec![("list-type", "2"), ("prefix", prefix.key.as_str())];
         query.extend(page.map(xml::page_parameter));
         let ask = Ask::new(Method::GET, &bucket, stop).with_query(&query);
-        let mut page: ObjectPage = self.document(&ask)?;
-        let next = page.next().map_err(untrusted)?;
-        let objects = page.contents.into_iter().map(|one| Listed {
+        let mut sent: ObjectPage = self.document(&ask)?;
+        sent.check((&prefix.bucket, &prefix.key), page).map_err(untrusted)?;
+        let next = sent.next().map_err(untrusted)?;
+        let objects = sent.contents.into_iter().map(|one| Listed {
             key: one.key,
             bytes: one.size,
             modified: seconds(&one.last_modified),
@@ -601,6 +608,7 @@ impl Client for Stores {
             ];
             let ask = Ask::new(Method::GET, &bucket, stop).with_query(&query);
             let page: UploadPage = self.document(&ask)?;
+            page.check((&prefix.bucket, &prefix.key), &markers.0).map_err(untrusted)?;
             listed.extend(page.uploads.into_iter().map(|one| ListedUpload {
                 begun: seconds(&one.initiated),
                 key: one.key,

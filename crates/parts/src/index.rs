@@ -90,22 +90,22 @@ pub(crate) fn read_entry(
     part: usize,
 ) -> Result<Option<PartEntry>, Error> {
     let path = &SliceFiles::of(directory, slice).index;
-    let fail = |operation, error| Error::from(xsort_disk::Error::new(operation, path, error));
+    let not_opened = |error| xsort_disk::Error::new(Operation::Open, path, error);
     let wrong = || Error::DamagedSlice {
         slice,
         origin: directory.to_string_lossy().into_owned(),
         what: "its index isn't what was written".into(),
     };
-    let of_read = |error: io::Error| match error.kind() {
+    let of_read = |at: u64, error: io::Error| match error.kind() {
         io::ErrorKind::UnexpectedEof => wrong(),
-        _ => fail(Operation::Read, error),
+        _ => xsort_disk::Error::at(Operation::Read, path, at, error).into(),
     };
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(|error| fail(Operation::Open, error))?,
+        opened => opened.map_err(not_opened)?,
     };
     let mut head = [0; HEAD_BYTES + HASH_BYTES];
-    file.read_exact_at(&mut head, 0).map_err(of_read)?;
+    file.read_exact_at(&mut head, 0).map_err(|error| of_read(0, error))?;
     let hash = number(&head, HEAD_BYTES);
     let is_right = head.starts_with(MAGIC) && xxh3_64(&head[..HEAD_BYTES]) == hash;
     let (found, parts) = (number(&head, HEAD_BYTES - 16), number(&head, HEAD_BYTES - 8));
@@ -117,7 +117,7 @@ pub(crate) fn read_entry(
     }
     let mut entry = [0; ENTRY_BYTES + HASH_BYTES];
     let at = head.len() as u64 + part as u64 * entry.len() as u64;
-    file.read_exact_at(&mut entry, at).map_err(of_read)?;
+    file.read_exact_at(&mut entry, at).map_err(|error| of_read(at, error))?;
     if xxh3_64_with_seed(&entry[..ENTRY_BYTES], hash ^ part as u64) != number(&entry, ENTRY_BYTES) {
         return Err(wrong());
     }
@@ -169,6 +169,16 @@ mod tests {
             assert_eq!(found, (3, range.offset, range.bytes, range.checksum()));
         }
         assert!(read_entry(folder.path(), 3, 2).unwrap().is_none());
+    }
+
+    #[test]
+    fn an_index_that_can_not_be_read_is_named_with_the_byte() {
+        let folder = tempfile::tempdir().unwrap();
+        // A directory can be opened, and not read.
+        let path = SliceFiles::of(folder.path(), 3).index;
+        fs::create_dir(&path).unwrap();
+        let error = read_entry(folder.path(), 3, 0).unwrap_err().to_string();
+        assert!(error.contains(&format!("{} at byte 0", path.display())), "{error}");
     }
 
     #[test]

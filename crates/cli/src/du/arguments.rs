@@ -8,8 +8,9 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
 use std::vec;
-use xsort_disk::inherited;
+use xsort_disk::{inherited, public_path};
 use xsort_gnu::du::{Command, Complaint};
 
 /// The name of standard input.
@@ -21,6 +22,7 @@ pub(super) enum Arguments {
     Operands(vec::IntoIter<OsString>),
     /// From `--files0-from`.
     List {
+        /// The list's name; of a URL, without its secrets.
         name: OsString,
         bytes: Box<dyn BufRead>,
         /// The number of names read so far.
@@ -39,10 +41,11 @@ impl Arguments {
             None => Ok(Arguments::Operands(command.files.clone().into_iter())),
             Some(name) => {
                 let opened = if name == STDIN { Ok(standard_input()) } else { file(name) };
+                let name = public_path(Path::new(name)).as_os_str().to_owned();
                 let bytes =
-                    opened.map_err(|error| Complaint::OpenList(name, &error).text(locale()))?;
+                    opened.map_err(|error| Complaint::OpenList(&name, &error).text(locale()))?;
                 let bytes = Box::new(BufReader::new(bytes));
-                Ok(Arguments::List { name: name.clone(), bytes, number: 0, has_failed: false })
+                Ok(Arguments::List { name, bytes, number: 0, has_failed: false })
             }
         }
     }

@@ -42,7 +42,7 @@ mod tree;
 mod tree_rows;
 mod visitor;
 
-use crate::gnu_commands::{base_name, is_called_as_gnu, is_message_lost, locale, say, say_hint};
+use crate::gnu_commands::{base_name, is_called_as_gnu, is_message_lost, locale, say_hint};
 use crate::output::choose_colour;
 use crate::signals::let_closed_pipes_kill;
 use arguments::{Arguments, read_patterns};
@@ -86,7 +86,7 @@ pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
             }
         }
         Err(refusal) => {
-            say(&refusal.message(program));
+            messages.print_whole(&refusal.message(program));
             say_hint(program, refusal.hint());
             false
         }

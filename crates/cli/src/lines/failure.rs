@@ -6,7 +6,7 @@ use crate::inputs::names_memory::TooManyNames;
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
-use xsort_disk::public_text;
+use xsort_disk::{is_url, public_bytes};
 use xsort_extsort::variable::PackingError;
 use xsort_gnu::Refusal;
 
@@ -63,10 +63,7 @@ impl Failure {
     /// The text for standard error.
     pub(super) fn into_text(self, program: &str) -> Vec<u8> {
         match self {
-            Failure::Refused(refusal) => match String::from_utf8(refusal.message(program)) {
-                Ok(text) => public_text(&text).into_owned().into_bytes(),
-                Err(text) => text.into_bytes(),
-            },
+            Failure::Refused(refusal) => public_bytes(&refusal.message(program)).into_owned(),
             Failure::Message(text) => [program.as_bytes(), b": ", &text, b"\n"].concat(),
             Failure::Unwritten(text) => {
                 let program = program.as_bytes();
@@ -113,7 +110,15 @@ pub(super) fn of_read(file: &OsStr, error: &io::Error) -> Failure {
     }
 }
 
-/// The failure of a transfer at a URL, in the disk's words. GNU sort has no message for it.
+/// An input that the engine can't read. At a URL it says at which byte, if that is known.
+pub(super) fn of_engine_read(error: &xsort_disk::Error) -> Failure {
+    match is_url(&error.path) && error.offset.is_some() {
+        true => of_disk(error),
+        false => of_read(error.path.as_os_str(), &error.source),
+    }
+}
+
+/// What the disk says of a URL, which GNU sort has no words for.
 pub(super) fn of_disk(error: &xsort_disk::Error) -> Failure {
     Failure::Message(error.to_string().into())
 }

@@ -17,7 +17,7 @@ pub(super) fn of_job(error: &Error, target: &Target<'_>) -> Failure {
         }
         Error::Disk(error) if target.is_at(&error.path) => target.failed(&error.source),
         Error::Disk(error) => match error.operation {
-            Operation::Read => failure::of_read(error.path.as_os_str(), &error.source),
+            Operation::Read => failure::of_engine_read(error),
             Operation::Create => {
                 let directory = error.path.parent().unwrap_or(&error.path);
                 failure::of_scratch(directory.as_os_str(), &error.source)

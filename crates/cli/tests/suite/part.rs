@@ -6,6 +6,7 @@ use crate::sandbox::{Sandbox, clean, names, program};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -581,6 +582,18 @@ fn parts_are_merged_from_servers() {
     let told = job.sandbox.json(&line);
     assert_eq!(told["lost_source"], shown, "{told}");
     assert_eq!(job.sandbox.run(&line).code, Some(5));
+}
+
+/// A source that takes connections and never answers is given up, too.
+#[test]
+fn a_source_that_is_silent_is_given_up_in_time() {
+    let job = small();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/0123456789abcdef", silent.local_addr().unwrap());
+    let line = Job::merge_line(0, &format!("--from {url} --give-up-after 1"));
+    let error = job.sandbox.fails(&line, 5);
+    // However short the time is, a busy source has this one.
+    assert!(error.contains("nothing came for 5 seconds"), "{error}");
 }
 
 #[test]

@@ -48,6 +48,27 @@ fn a_wrong_length_is_no_shorter_output() {
     }
 }
 
+/// As it says of records and tables, and of no file: that has GNU sort's words.
+#[test]
+fn lines_that_can_not_be_read_are_named_with_the_byte() {
+    let store = store();
+    let server = Server::start(&store, |asked: &Asked| match asked.header("range") {
+        Some(range) if !range.starts_with("bytes=0-") => Wrong::Refuse(403, "AccessDenied"),
+        _ => Wrong::Nothing,
+    });
+    let sandbox = sandbox(&server);
+    sandbox.write("in", "a\n");
+    for url in put(&store, &server, "lines", &b"a line\n".repeat(3_000_000)) {
+        for line in ["lines URL -o out", "lines -m URL in -o out", "lines -c URL"] {
+            let line = line.replace("URL", &url);
+            let ended = sandbox.run(&line);
+            let text = format!("xsort lines: reading {url} at byte ");
+            assert!(ended.code == Some(2) && ended.stderr.starts_with(&text), "{}", ended.stderr);
+            assert!(ended.stderr.contains("403 AccessDenied"), "{line}: {}", ended.stderr);
+        }
+    }
+}
+
 #[test]
 fn a_server_that_tells_no_versions_apart_is_named_once() {
     let store = store();

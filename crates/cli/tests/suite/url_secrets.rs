@@ -72,6 +72,10 @@ fn commands(url: &str) -> Vec<String> {
         format!("gen 1000 {url}"),
         format!("gen 1000 out {url}"),
         format!("du {url}"),
+        format!("du --files0-from={url}"),
+        format!("du --files0-from={url} in"),
+        format!("du -X {url} in"),
+        format!("lines --files0-from={url} in"),
         format!("status {url}"),
         format!("status --clear {url}"),
     ]
@@ -113,6 +117,10 @@ fn no_message_and_no_report_has_them() {
     assert!(sandbox.run(&format!("sort -q {records} -o out")).code == Some(0));
     // Also in URLs of stores, where a user may paste them.
     for line in [
+        &*format!("du --files0-from={records}"),
+        &format!("du --files0-from=in {records}"),
+        &format!("du -X {records} in"),
+        "du --files0-from=ftp://AKIASECRET:PASSWORD@host/k",
         "sort s3://AKIASECRET:PASSWORD@bucket/k -o out",
         "lines az://bucket/k?sv=1&sig=SIGNATURE",
         "sort in -o gs://bucket/k?X-Goog-Signature=SIGNATURE",

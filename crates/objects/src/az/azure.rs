@@ -6,6 +6,7 @@
 use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
 use crate::requests::ask::no_endpoint;
+use crate::requests::credentials::CredentialConnector;
 use crate::requests::transport::{Transport, chain};
 use http::HeaderValue;
 use object_store::RetryConfig;
@@ -199,7 +200,7 @@ fn provider(
         .with_account(account)
         .with_container_name("none")
         .with_retry(retry)
-        .with_client_options(Transport::options().with_timeout(Transport::CREDENTIAL_TIME));
+        .with_http_connector(CredentialConnector);
     for (key, value) in keys {
         builder = builder.with_config(key, value);
     }

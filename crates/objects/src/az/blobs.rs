@@ -145,22 +145,19 @@ impl<S: Exchange> Blobs<'_, S> {
         query.extend((!prefix.key.is_empty()).then_some(("prefix", prefix.key.as_str())));
         query.extend(page.map(|marker| ("marker", marker)));
         let ask = Ask::new(Method::GET, &container, stop).with_query(&query);
-        let page: BlobPage = self.0.document(&ask)?;
-        // If an account has directories, they are listed as blobs.
-        let blobs = page.blobs.list.into_iter().filter(|it| it.properties.resource != "directory");
+        let mut sent: BlobPage = self.0.document(&ask)?;
+        let next_marker = sent.next_marker.take();
+        let blobs = sent.check((&prefix.bucket, &prefix.key), page).map_err(untrusted)?;
+        // Where an account has directories, they are listed as blobs.
+        let blobs = blobs.into_iter().filter(|it| it.properties.resource != "directory");
         let objects = blobs.map(|it| {
-            let key = match it.name.is_encoded {
-                true => encode::decode(&it.name.text).ok_or_else(|| {
-                    Failure::new(Reason::Refused, "a name in the list is not encoded")
-                })?,
-                false => it.name.text,
-            };
+            let not_encoded = || untrusted("a name in the list is not encoded");
+            let key = it.name.decoded().ok_or_else(not_encoded)?;
             let modified = rfc2822::parse(&it.properties.modified);
             let modified = modified.ok().map(|time| time.timestamp().as_second());
             Ok(Listed { key, bytes: it.properties.bytes, modified })
         });
-        let next = page
-            .next_marker
+        let next = next_marker
             .ok_or_else(|| untrusted("it doesn't say whether there is more of it (NextMarker)"))?;
         let next = Some(next).filter(|marker| !marker.is_empty());
         Ok(ListedPage { objects: objects.collect::<Result<_, Failure>>()?, next })

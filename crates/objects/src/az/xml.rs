@@ -1,17 +1,50 @@
 //! Azure's answers and requests in XML.
 
 use super::block::BlockId;
-use crate::requests::xml::Document;
+use crate::requests::encode;
+use crate::requests::xml::{Document, echoed, non_empty};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// A page of a list of blobs.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct BlobPage {
+    #[serde(rename = "@ContainerName")]
+    container: Option<String>,
+    /// What all names begin with, as the store says it.
+    prefix: Option<Name>,
+    /// Which page it is, as the store says it.
+    marker: Option<String>,
     #[serde(default)]
     pub(super) blobs: Blobs,
     /// Empty on the last page.
     pub(super) next_marker: Option<String>,
+}
+
+impl BlobPage {
+    /// The blobs, if this page is the one that was asked for: the one that is called `page`, of the
+    /// names in `container` that begin with `prefix`.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub(super) fn check(
+        self,
+        (container, prefix): (&str, &str),
+        page: Option<&str>,
+    ) -> Result<Vec<Blob>, String> {
+        echoed("ContainerName", self.container.as_deref(), Some(container))?;
+        let said = self.prefix.map(|name| name.decoded().unwrap_or_default());
+        echoed("Prefix", said.as_deref(), Some(prefix))?;
+        echoed("Marker", non_empty(self.marker.as_deref()), page)?;
+        let blob = |entry| match entry {
+            BlobEntry::Blob(blob) => Ok(*blob),
+            BlobEntry::BlobPrefix(_) => {
+                Err("it has prefixes in place of objects (BlobPrefix)".to_owned())
+            }
+        };
+        self.blobs.list.into_iter().map(blob).collect()
+    }
 }
 
 impl Document for BlobPage {
@@ -24,8 +57,15 @@ impl Document for BlockList {
 
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Blobs {
-    #[serde(default, rename = "Blob")]
-    pub(super) list: Vec<Blob>,
+    #[serde(default, rename = "$value")]
+    list: Vec<BlobEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+enum BlobEntry {
+    Blob(Box<Blob>),
+    /// A prefix in place of the blobs below it, which nobody asks for.
+    BlobPrefix(IgnoredAny),
 }
 
 /// A blob in a list.
@@ -43,6 +83,16 @@ pub(super) struct Name {
     pub(super) is_encoded: bool,
     #[serde(default, rename = "$text")]
     pub(super) text: String,
+}
+
+impl Name {
+    /// The name; `None` if it is said to be encoded, and isn't.
+    pub(super) fn decoded(self) -> Option<String> {
+        match self.is_encoded {
+            true => encode::decode(&self.text),
+            false => Some(self.text),
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -110,17 +160,45 @@ mod tests {
                 .as_bytes(),
         )
         .unwrap();
-        let [one, other] = &page.blobs.list[..] else { panic!("{page:?}") };
+        let next_marker = page.next_marker.clone();
+        let blobs = page.check(("c", "x"), None).unwrap();
+        let [one, other] = &blobs[..] else { panic!("{blobs:?}") };
         assert_eq!((&*one.name.text, one.name.is_encoded), (" a & b+c%20 ", false));
         assert_eq!(one.properties.bytes, 5);
         assert_eq!(one.properties.modified, "Mon, 23 Nov 2026 10:00:01 GMT");
         assert!(other.name.is_encoded && other.properties.resource == "directory");
-        assert_eq!(page.next_marker.as_deref(), Some("2!8"));
+        assert_eq!(next_marker.as_deref(), Some("2!8"));
         let empty = b"<EnumerationResults><Blobs /><NextMarker /></EnumerationResults>";
         let page: BlobPage = parse(empty).unwrap();
         assert!(page.blobs.list.is_empty() && page.next_marker.as_deref() == Some(""));
         let cut: BlobPage = parse(b"<EnumerationResults><Blobs /></EnumerationResults>").unwrap();
         assert_eq!(cut.next_marker, None);
+    }
+
+    #[test]
+    fn a_page_of_another_request_is_not_taken() {
+        let wrong = |attribute: &str, more: &str, page| {
+            let text = format!(
+                "<EnumerationResults {attribute}>{more}<NextMarker /></EnumerationResults>"
+            );
+            parse::<BlobPage>(text.as_bytes()).unwrap().check(("c", "p/"), page).err()
+        };
+        let whole = "<Prefix>p/</Prefix><Marker>m</Marker><Blobs />";
+        assert_eq!(wrong("ContainerName=\"c\"", whole, Some("m")), None);
+        assert_eq!(wrong("", "<Prefix Encoded=\"true\">p%2F</Prefix>", None), None);
+        for wrong in [
+            wrong("ContainerName=\"d\"", "", None),
+            wrong("", "<Prefix>q</Prefix>", None),
+            wrong("", "<Marker>n</Marker>", Some("m")),
+        ] {
+            assert!(wrong.as_ref().unwrap().contains("of another request"), "{wrong:?}");
+        }
+        let blob = "<Blob><Name>p/a</Name><Properties /></Blob>";
+        let prefix = "<BlobPrefix><Name>p/b/</Name></BlobPrefix>";
+        for blobs in [prefix.to_owned(), format!("{blob}{prefix}{blob}")] {
+            let found = wrong("", &format!("<Blobs>{blobs}</Blobs>"), None);
+            assert!(found.unwrap().contains("BlobPrefix"));
+        }
     }
 
     #[test]

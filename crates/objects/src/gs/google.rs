@@ -7,6 +7,7 @@
 use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
 use crate::requests::ask::no_endpoint;
+use crate::requests::credentials::CredentialConnector;
 use crate::requests::transport::{Transport, chain};
 use http::HeaderValue;
 use http::header::AUTHORIZATION;
@@ -130,7 +131,7 @@ fn provider(file: Option<&str>, transport: &Transport) -> Result<GcpCredentialPr
     let mut builder = GoogleCloudStorageBuilder::new()
         .with_bucket_name("none")
         .with_retry(retry)
-        .with_client_options(Transport::options().with_timeout(Transport::CREDENTIAL_TIME));
+        .with_http_connector(CredentialConnector);
     if let Some(file) = file {
         builder = builder.with_application_credentials(file);
     }

@@ -1,5 +1,6 @@
 //! A store's answers: whether repeating a request may help, and if not, why.
 
+use super::ask::Ask;
 use super::xml::{ErrorAnswer, parse};
 use crate::failure::{Failure, Reason};
 use http::{HeaderMap, StatusCode};
@@ -94,7 +95,22 @@ pub(crate) fn failure(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> F
     Failure::new(reason, detail.trim_end())
 }
 
-/// Returns the remedy for errors that have no reason of their own.
+/// The failure that the answer to a request is. A condition that is broken, and that the request
+/// didn't have, says nothing of the object.
+pub(crate) fn failure_of(
+    ask: &Ask<'_>,
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Failure {
+    let failure = failure(status, headers, body);
+    match status == StatusCode::RANGE_NOT_SATISFIABLE || ask.has_condition() {
+        true => failure,
+        false => refused(failure, false),
+    }
+}
+
+/// What to do about errors that have no reason of their own.
 fn way_out(code: &str) -> &'static str {
     match code {
         "RequestTimeTooSkewed" => ": set this machine's clock",
@@ -125,7 +141,7 @@ pub(crate) fn refused(failure: Failure, is_new: bool) -> Failure {
         Reason::Changed | Reason::Exists if !is_new => {
             let text = format!(
                 "the store refuses: {}: a condition that was not asked for: a rule of the bucket, \
-                 or what stands between, may keep objects from being replaced",
+                 or what stands between, has set it, as one that keeps objects from being replaced",
                 failure.detail
             );
             Failure::new(Reason::Refused, text)

@@ -9,6 +9,9 @@ use http::header::CONTENT_LENGTH;
 use http::{HeaderValue, Method};
 use object_store::client::{HttpRequest, HttpRequestBody};
 
+/// Google's condition on the number of the version that is there: 0 if there must be none.
+pub(crate) const GENERATION_MATCH: &str = "x-goog-if-generation-match";
+
 /// A request.
 pub(crate) struct Ask<'r> {
     pub(crate) method: Method,
@@ -30,6 +33,12 @@ impl<'r> Ask<'r> {
 
     pub(crate) fn with_headers(self, headers: Vec<(&'static str, String)>) -> Ask<'r> {
         Ask { headers, ..self }
+    }
+
+    /// Whether it is to be done only for one version of the object, or only if there is none.
+    pub(crate) fn has_condition(&self) -> bool {
+        let is_condition = |name: &str| name.starts_with("if-") || name == GENERATION_MATCH;
+        self.headers.iter().any(|(name, _)| is_condition(name))
     }
 
     pub(crate) fn with_body(self, body: impl Into<Bytes>) -> Ask<'r> {

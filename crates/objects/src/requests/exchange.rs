@@ -1,6 +1,6 @@
 //! A request and its answer, for a store whose host and credentials are known.
 
-use super::answer::failure;
+use super::answer::failure_of;
 use super::ask::Ask;
 use super::transport::Transport;
 use super::xml::{self, Document};
@@ -31,14 +31,24 @@ pub(crate) trait Exchange {
         let (parts, body) = self.send(ask)?.into_parts();
         let text = self.transport().all(body)?;
         if xml::is_error(&text) {
-            return Err(failure(parts.status, &parts.headers, &text));
+            return Err(failure_of(ask, parts.status, &parts.headers, &text));
         }
+        let (status, root) = (parts.status.as_u16(), T::ROOT);
+        let begin = |text: &[u8]| {
+            String::from_utf8_lossy(&text[..text.len().min(SAID_BYTES)]).trim().to_owned()
+        };
         let unclear = || {
-            let (status, root) = (parts.status.as_u16(), T::ROOT);
-            let said = String::from_utf8_lossy(&text[..text.len().min(SAID_BYTES)]);
-            let said = if text.is_empty() { "nothing" } else { said.trim() };
+            let said = if text.is_empty() { "nothing".to_owned() } else { begin(&text) };
             Failure::new(Reason::Unclear, format!("{status} with no {root}, but {said}"))
         };
-        Ok((xml::document(&text).ok_or_else(unclear)?, parts.headers))
+        let document = xml::document(&text).ok_or_else(unclear)?;
+        match xml::rest(&text) {
+            None => Ok((document, parts.headers)),
+            Some(rest) => {
+                let text =
+                    format!("{status} with more than a {root}: after it comes {}", begin(rest));
+                Err(Failure::new(Reason::Unclear, text))
+            }
+        }
     }
 }

@@ -7,6 +7,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod ask;
+pub(crate) mod credentials;
 pub(crate) mod encode;
 pub(crate) mod exchange;
 pub(crate) mod redirect;

@@ -9,14 +9,14 @@
 use crate::failure::{Failure, Reason};
 use crate::stop::Stop;
 use bytes::Bytes;
+use http::Method;
 use http_body_util::BodyExt;
-use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
 };
-use reqwest::Client;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
+use reqwest::{Client, ClientBuilder};
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
@@ -25,14 +25,16 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use xsort_disk::{Error, Operation, block_sigpipe, without_sigpipe};
 
-/// Time limit for establishing a connection.
-const CONNECT_TIME: Duration = Duration::from_secs(10);
-/// Time limit for the beginning of an answer after the request was sent. S3 puts thousands of parts
+/// How long a connection may take to come about.
+pub(super) const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// How long an answer may take to begin, once the request is sent; S3 puts thousands of parts
 /// together before it answers.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
 /// Time limit without a byte of an answer.
 const STALL_TIME: Duration = Duration::from_secs(30);
-/// Minimum bytes per second assumed for a request's body, because its progress is not visible.
+/// How long a single attempt may be silent, however soon is given up: what answers may be busy.
+const SILENCE_TIME_MIN: Duration = Duration::from_secs(5);
+/// Least bytes a second of a request's body: its progress can't be seen.
 const BODY_BYTES_PER_SECOND: u64 = 64 << 10;
 /// How long an idle connection is kept for the next request.
 const IDLE_TIME: Duration = Duration::from_secs(20);
@@ -51,6 +53,9 @@ pub(crate) struct Transport {
     stores: Clients,
     /// For web servers, whose downloads are often on other hosts. No secrets are sent.
     web: Clients,
+    /// How long an answer to a read may take to begin.
+    answer_time: Duration,
+    stall_time: Duration,
 }
 
 /// One client for TLS only, which follows no redirection to plain HTTP, and one without TLS.
@@ -66,26 +71,28 @@ impl Clients {
                 0 => Policy::none(),
                 most => Policy::limited(most),
             };
-            let builder = Client::builder()
-                .redirect(redirections)
-                .user_agent(concat!("xsort/", env!("CARGO_PKG_VERSION")))
-                .connect_timeout(CONNECT_TIME)
-                .pool_idle_timeout(IDLE_TIME)
-                .http1_only()
-                // The bytes are counted as the store has them.
-                .no_gzip()
-                .no_brotli()
-                .no_zstd()
-                .no_deflate()
-                .dns_resolver(Arc::new(Shuffle))
-                .https_only(is_secure);
-            Ok(HttpClient::new(builder.build()?))
+            let builder = client_builder().redirect(redirections).http1_only();
+            Ok(HttpClient::new(builder.https_only(is_secure).build()?))
         };
         Ok(Clients { secure: client(true)?, plain: client(false)? })
     }
 }
 
-/// A resolver that returns a name's addresses in random order, so that a job's connections go to
+/// What all clients have in common.
+pub(super) fn client_builder() -> ClientBuilder {
+    Client::builder()
+        .user_agent(concat!("xsort/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_TIME)
+        .pool_idle_timeout(IDLE_TIME)
+        // What is counted are the bytes that the store has.
+        .no_gzip()
+        .no_brotli()
+        .no_zstd()
+        .no_deflate()
+        .dns_resolver(Arc::new(Shuffle))
+}
+
+/// A resolver that gives the addresses of a name in a random order: the connections of a job go to
 /// many of a store's machines.
 struct Shuffle;
 
@@ -102,8 +109,10 @@ impl Resolve for Shuffle {
 }
 
 impl Transport {
-    pub(crate) fn new() -> Result<Transport, Error> {
-        // The first provider of the process stays; another crate may have installed one.
+    /// A client for requests that are tried for a time of `give_up_after`: what accepts one and is
+    /// silent isn't waited for any longer, except [`SILENCE_TIME_MIN`].
+    pub(crate) fn new(give_up_after: Duration) -> Result<Transport, Error> {
+        // The first of the process stays; another crate may have chosen.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let runtime = Builder::new_multi_thread()
             .worker_threads(THREADS)
@@ -119,22 +128,12 @@ impl Transport {
             })
         };
         let (stores, web) = (clients(0)?, clients(WEB_REDIRECTIONS)?);
-        Ok(Transport { runtime: Some(runtime), stores, web })
+        let patience = give_up_after.max(SILENCE_TIME_MIN);
+        let (answer_time, stall_time) = (ANSWER_TIME.min(patience), STALL_TIME.min(patience));
+        Ok(Transport { runtime: Some(runtime), stores, web, answer_time, stall_time })
     }
 
-    /// Returns the options for object_store's requests for credentials, without its timeouts for
-    /// whole bodies.
-    pub(crate) fn options() -> ClientOptions {
-        ClientOptions::new()
-            .with_timeout_disabled()
-            .with_connect_timeout(CONNECT_TIME)
-            .with_pool_idle_timeout(IDLE_TIME)
-    }
-
-    /// Time limit for obtaining credentials.
-    pub(crate) const CREDENTIAL_TIME: Duration = Duration::from_secs(20);
-
-    /// Calls `work`, which needs the runtime and doesn't wait.
+    /// Does something that needs the runtime and doesn't wait.
     pub(crate) fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
         let _entered = self.runtime().enter();
         work()
@@ -177,7 +176,9 @@ impl Transport {
         let is_secure = request.uri().scheme_str() == Some("https");
         let client = if is_secure { &clients.secure } else { &clients.plain };
         let bytes = request.body().content_length() as u64;
-        let time = ANSWER_TIME + Duration::from_secs(bytes / BODY_BYTES_PER_SECOND);
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+        let answer_time = if is_read { self.answer_time } else { ANSWER_TIME };
+        let time = answer_time + Duration::from_secs(bytes / BODY_BYTES_PER_SECOND);
         self.wait_for(async {
             tokio::select! {
                 biased;
@@ -201,8 +202,8 @@ impl Transport {
                 tokio::select! {
                     biased;
                     () = stop.wait() => Err(stopped()),
-                    frame = tokio::time::timeout(STALL_TIME, body.frame()) =>
-                        frame.map_err(|_| timed_out(STALL_TIME)),
+                    frame = tokio::time::timeout(self.stall_time, body.frame()) =>
+                        frame.map_err(|_| timed_out(self.stall_time)),
                 }
             })?;
             match frame {

@@ -60,7 +60,15 @@ pub(crate) struct ObjectPage {
     pub(crate) contents: Vec<ListedObject>,
     pub(crate) is_truncated: Option<bool>,
     pub(crate) next_continuation_token: Option<String>,
-    /// Number of objects on the page, according to the store.
+    /// The bucket, as the store says it.
+    name: Option<String>,
+    /// What all keys begin with, as the store says it.
+    prefix: Option<String>,
+    /// Which page it is, as the store says it.
+    continuation_token: Option<String>,
+    /// After which key it begins, as the store says it.
+    start_after: Option<String>,
+    /// Number of objects on the page, as the store counts them.
     key_count: Option<usize>,
     /// Prefixes in place of the objects below them, which were not requested.
     #[serde(default)]
@@ -85,6 +93,11 @@ pub(crate) struct UploadPage {
     pub(crate) uploads: Vec<UploadUnderWay>,
     #[serde(default)]
     pub(crate) is_truncated: bool,
+    bucket: Option<String>,
+    prefix: Option<String>,
+    key_marker: Option<String>,
+    #[serde(default)]
+    common_prefixes: Vec<IgnoredAny>,
     #[serde(default)]
     pub(crate) next_key_marker: String,
     #[serde(default)]
@@ -109,6 +122,8 @@ pub(crate) struct PartPage {
     pub(crate) parts: Vec<PartThere>,
     #[serde(default)]
     pub(crate) is_truncated: bool,
+    key: Option<String>,
+    upload_id: Option<String>,
     #[serde(default)]
     pub(crate) next_part_number_marker: String,
 }
@@ -147,8 +162,26 @@ impl Document for PartPage {
 }
 
 impl ObjectPage {
-    /// Returns the name of the next page, if there is one. Fails if the store contradicts itself.
-    /// If it doesn't say whether there is one, the name requests the page after the last key.
+    /// Fails if this page isn't the one that was asked for: `page`, by the name that it has, of the
+    /// keys of `bucket` that begin with `prefix`.
+    pub(crate) fn check(
+        &self,
+        (bucket, prefix): (&str, &str),
+        page: Option<&str>,
+    ) -> Result<(), String> {
+        let (parameter, page) = page.map(page_parameter).unwrap_or_default();
+        let asked = |name: &str| if parameter == name { page } else { "" };
+        echoed("Name", self.name.as_deref(), bucket_name(bucket))?;
+        echoed("Prefix", self.prefix.as_deref(), Some(prefix))?;
+        // Where none was sent, none is compared.
+        let token = non_empty(Some(asked("continuation-token")));
+        echoed("ContinuationToken", non_empty(self.continuation_token.as_deref()), token)?;
+        let after = non_empty(Some(asked("start-after")));
+        echoed("StartAfter", non_empty(self.start_after.as_deref()), after)
+    }
+
+    /// What the next page is called, if there is one; what is wrong if the store contradicts
+    /// itself. If it doesn't say whether there is one, the page after the last key is asked for.
     pub(crate) fn next(&mut self) -> Result<Option<String>, &'static str> {
         if !self.common_prefixes.is_empty() {
             return Err("it has prefixes in place of objects (CommonPrefixes)");
@@ -170,7 +203,56 @@ impl ObjectPage {
     }
 }
 
-/// Parses an answer, if it is such a document.
+impl UploadPage {
+    /// Fails if this page isn't the one that was asked for: of the uploads in `bucket` whose keys
+    /// begin with `prefix`, after `marker`.
+    pub(crate) fn check(&self, (bucket, prefix): (&str, &str), marker: &str) -> Result<(), String> {
+        if !self.common_prefixes.is_empty() {
+            return Err("it has prefixes in place of uploads (CommonPrefixes)".to_owned());
+        }
+        echoed("Bucket", self.bucket.as_deref(), bucket_name(bucket))?;
+        echoed("Prefix", self.prefix.as_deref(), Some(prefix))?;
+        let marker = Some(marker).filter(|marker| !marker.is_empty());
+        echoed("KeyMarker", non_empty(self.key_marker.as_deref()), marker)
+    }
+}
+
+impl PartPage {
+    /// Fails if this page is of another upload than was asked for.
+    pub(crate) fn check(&self, key: &str, upload: &str) -> Result<(), String> {
+        echoed("Key", self.key.as_deref(), Some(key))?;
+        echoed("UploadId", self.upload_id.as_deref(), Some(upload))
+    }
+}
+
+/// Fails if a store says of its answer that it is to another request than was `asked`: what isn't
+/// said, or wasn't asked, contradicts nothing.
+pub(crate) fn echoed(name: &str, said: Option<&str>, asked: Option<&str>) -> Result<(), String> {
+    match (said, asked) {
+        // A parser of XML may have taken blanks, and what XML can't have comes in another form.
+        (Some(said), Some(asked))
+            if said.trim() != asked.trim() && !asked.contains(char::is_control) =>
+        {
+            let asked = if asked.is_empty() { "nothing" } else { asked };
+            Err(format!("it is of another request: {name} is {said}, and was {asked}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is said, if that isn't empty.
+pub(crate) fn non_empty(said: Option<&str>) -> Option<&str> {
+    said.filter(|said| !said.is_empty())
+}
+
+/// The name that a bucket has in answers, if that is known: an access point is known by another one
+/// than that of its bucket.
+fn bucket_name(bucket: &str) -> Option<&str> {
+    let ends = ["-s3alias", "--ol-s3", ".mrap"];
+    (!ends.iter().any(|end| bucket.ends_with(end))).then_some(bucket)
+}
+
+/// What an answer says, if it is such a document.
 pub(crate) fn document<T: Document>(text: &[u8]) -> Option<T> {
     if root(text)? == T::ROOT.as_bytes() { parse(text) } else { None }
 }
@@ -200,7 +282,30 @@ fn root(text: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Removes the byte order mark with which Azure's documents begin.
+/// What follows the outermost element, if that is anything but blanks and comments.
+pub(crate) fn rest(text: &[u8]) -> Option<&[u8]> {
+    let text = without_mark(text);
+    let mut reader = Reader::from_reader(text);
+    let mut depth = 0_u32;
+    let mut end = 0;
+    loop {
+        match reader.read_event() {
+            Ok(Event::Start(_)) if end == 0 => depth += 1,
+            Ok(Event::End(_)) if depth > 1 => depth -= 1,
+            Ok(Event::Empty(_)) if depth > 0 => {}
+            Ok(Event::End(_) | Event::Empty(_)) if end == 0 => {
+                end = usize::try_from(reader.buffer_position()).unwrap_or(text.len());
+            }
+            Ok(Event::Eof) => return None,
+            Ok(Event::Comment(_) | Event::PI(_)) => {}
+            Ok(Event::Text(blanks)) if blanks.trim_ascii().is_empty() => {}
+            Ok(_) if end == 0 => {}
+            _ => return Some(text.get(end..).unwrap_or_default()),
+        }
+    }
+}
+
+/// Azure's documents begin with a mark of the byte order.
 fn without_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
@@ -237,6 +342,53 @@ mod tests {
         assert!(next("<KeyCount>2</KeyCount>").unwrap_err().contains("KeyCount"));
         let rolled_up = "<CommonPrefixes><Prefix>b/</Prefix></CommonPrefixes>";
         assert!(next(rolled_up).unwrap_err().contains("CommonPrefixes"));
+    }
+
+    #[test]
+    fn a_page_of_another_request_is_not_taken() {
+        let page = |more: &str| -> ObjectPage {
+            parse(format!("<ListBucketResult>{more}</ListBucketResult>").as_bytes()).unwrap()
+        };
+        let asked = ("b", "p/");
+        let whole = "<Name>b</Name><Prefix>p/</Prefix><ContinuationToken />";
+        page(whole).check(asked, None).unwrap();
+        page(whole).check(asked, Some("t")).unwrap();
+        page("").check(asked, Some("t")).unwrap();
+        page("<ContinuationToken>t</ContinuationToken>").check(asked, Some("t")).unwrap();
+        let after = format!("{AFTER}p/a");
+        page("<StartAfter>p/a</StartAfter>").check(asked, Some(&after)).unwrap();
+        page("<Name>other</Name>").check(("x-s3alias", ""), None).unwrap();
+        for (more, name) in [
+            ("<Name>c</Name>", None),
+            ("<Prefix>p</Prefix>", None),
+            ("<Prefix />", None),
+            ("<ContinuationToken>u</ContinuationToken>", Some("t")),
+            ("<StartAfter>p/b</StartAfter>", Some(&*after)),
+        ] {
+            let wrong = page(more).check(asked, name).unwrap_err();
+            assert!(wrong.contains("of another request"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_follows_a_document_is_found() {
+        let is_alone = |text: &str| rest(text.as_bytes()).is_none();
+        assert!(is_alone(
+            "\u{feff}<?xml version=\"1.0\"?>\n<!-- x --><a><b/>x<a>y</a></a>\n<!-- y -->"
+        ));
+        assert!(is_alone("<a/> ") && is_alone("<a></a>"));
+        for (more, text) in [
+            ("<a>", "<a>x</a> <a>"),
+            ("rubbish", "<a><b/></a>rubbish"),
+            ("<?xml version=\"1.0\"?><a/>", "<a/><?xml version=\"1.0\"?><a/>"),
+            ("</a>", "<a></a></a>"),
+            ("<b/>", "<a/><b/>"),
+            ("&lt;", "<a/>&lt;"),
+            ("\0", "<a/>\0"),
+        ] {
+            let found = rest(text.as_bytes()).map(|rest| String::from_utf8_lossy(rest));
+            assert_eq!(found.as_deref().map(str::trim), Some(more), "{text}");
+        }
     }
 
     #[test]

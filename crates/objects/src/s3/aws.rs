@@ -9,6 +9,7 @@ use super::profile::{Section, find};
 use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
 use crate::requests::ask::no_endpoint;
+use crate::requests::credentials::CredentialConnector;
 use crate::requests::transport::{Transport, chain};
 use object_store::RetryConfig;
 use object_store::aws::AwsCredentialProvider;
@@ -208,7 +209,7 @@ fn provider(
         .with_bucket_name("none")
         .with_region(region)
         .with_retry(retry)
-        .with_client_options(Transport::options().with_timeout(Transport::CREDENTIAL_TIME));
+        .with_http_connector(CredentialConnector);
     for (key, value) in settings {
         if let Some(value) = value {
             builder = builder.with_config(*key, value);

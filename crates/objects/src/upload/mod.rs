@@ -33,6 +33,7 @@
 //! Unlike a file, it can't be read, and a part can't be written again once it was sent.
 
 mod abandon;
+mod outcome;
 mod part;
 mod publish;
 mod read_back;

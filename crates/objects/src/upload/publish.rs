@@ -1,5 +1,6 @@
 //! The end of an output: all parts become the object, or none remains.
 
+use super::outcome::{Sighting, Unmade, Wanted};
 use super::state::{State, UploadNumber};
 use super::under_way::Upload;
 use crate::checksums::{etag_of_bytes, etag_of_parts};
@@ -14,10 +15,8 @@ use xsort_disk::{ALIGNMENT, Error, Operation};
 
 /// How often the store is asked to complete an upload while the answers are unclear.
 const UNCLEAR_MAX: u32 = 3;
-/// How often to check whether the object exists.
-const LOOKS_MAX: u32 = 6;
-/// How long an abandoned upload waits for parts under way: a part that arrives after the upload was
-/// aborted may remain in the store.
+/// How long an upload that is given up waits for parts on the way: what arrives after the upload
+/// was aborted may stay.
 const PARTS_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// The part that is left to send on publishing.
@@ -49,13 +48,18 @@ impl Upload {
         }
         let parts = self.await_parts(bytes)?;
         let number = self.number().map_err(fail)?;
-        let receipt = match self.complete(&number, &parts) {
-            // An earlier process may have completed it, and died.
-            Err(gave_up) if self.has_become_the_object(&gave_up, bytes, &parts) => None,
-            completed => completed.map_err(fail)?,
+        let completed = self.complete(&number, &parts);
+        let is_completed = completed.is_ok();
+        let tags_are_md5s = self.tags_are_md5s.load(Ordering::Relaxed);
+        let compare = |said: &Checksums| said.check_parts(&parts, tags_are_md5s);
+        let expected = etag_of_parts(&parts);
+        let checked = self.check(completed, &parts, expected.as_deref(), &compare);
+        let is_over = match &checked {
+            Ok(()) => true,
+            // What may be under way still is aborted.
+            Err(gave_up) => is_completed && gave_up.failure.reason != Reason::NotMade,
         };
-        let checked = self.check(bytes, receipt.as_ref(), &parts);
-        if !matches!(&checked, Err(gave_up) if gave_up.failure.reason == Reason::NotMade) {
+        if is_over {
             self.state.lock().number = UploadNumber::Over;
         }
         checked.map_err(fail)
@@ -137,154 +141,112 @@ impl Upload {
     fn put_whole(self: &Arc<Self>, bytes: Bytes) -> Result<(), GaveUp> {
         self.caller.pass(bytes.len() as u64);
         let payload = Payload::new(bytes);
-        let mut tries = self.caller.tries();
-        let mut damage = None;
-        let receipt = loop {
-            let answer = tries.attempt(|client| {
-                client.put(&self.location, &payload, &self.mark, self.is_new, &self.stop)
-            });
-            let answer = answer.and_then(|it| self.believe(it, &payload, tries.attempts));
-            match answer {
-                Ok(receipt) => break Some(receipt),
-                // The object exists, and can't be sent again.
-                Err(failure) if failure.reason == Reason::Damaged && self.is_new => {
-                    return Err(mismatch(&failure.detail));
-                }
-                // An earlier answer may have been lost: then the object is ours.
-                Err(failure) if failure.reason == Reason::Exists && tries.attempts > 1 => {
-                    break None;
-                }
-                Err(failure) => {
-                    damage = damage.or_else(|| damaged(&failure));
-                    let pause = tries.pause(failure, &self.stop);
-                    pause.map_err(|gave_up| with_damage(gave_up, damage.take()))?;
-                }
-            }
-        };
+        let made = self.put(&payload);
         let (bytes, crc) = (payload.bytes.len() as u64, payload.crc);
         let expected = etag_of_bytes(&payload.bytes);
         let compare = |there: &Checksums| there.check(&payload);
-        let there = self.check_there(bytes, receipt.as_ref(), Some(&expected), &compare)?;
-        let whole = Part { number: 1, bytes, etag: expected, crc };
-        self.read_back(there.as_ref(), &[whole])?;
-        // The upload may have begun only to check permissions, or to get a tag.
+        let whole = [Part { number: 1, bytes, etag: expected.clone(), crc }];
+        self.check(made, &whole, Some(&expected), &compare)?;
+        // It may have begun only to find out whether that is allowed, or to have a tag.
         self.drop_parts();
         Ok(())
     }
 
-    /// Lets the store put the parts together. Returns `None` if it is not certain that this call
-    /// did it.
-    fn complete(&self, number: &str, parts: &[Part]) -> Result<Option<Receipt>, GaveUp> {
+    /// Sends a whole object until the store has made it.
+    fn put(&self, payload: &Payload) -> Result<Receipt, Unmade> {
         let mut tries = self.caller.tries();
-        let mut unclear = 0;
+        let (mut damage, mut is_unsure) = (None, false);
+        loop {
+            let answer = tries.attempt(|client| {
+                client.put(&self.location, payload, &self.mark, self.is_new, &self.stop)
+            });
+            let answer = answer.and_then(|it| self.believe(it, payload, tries.attempts));
+            let failure = match answer {
+                Ok(receipt) => return Ok(receipt),
+                Err(failure) => failure,
+            };
+            // It is there, and can't be sent again.
+            if failure.reason == Reason::Damaged && self.is_new {
+                return Err(Unmade::surely(mismatch(&failure.detail)));
+            }
+            is_unsure |= failure.reason.may_be_done();
+            damage = damage.or_else(|| damaged(&failure));
+            if let Err(gave_up) = tries.pause(failure, &self.stop) {
+                // What arrived damaged is there by its mark, and is not what was sent.
+                let is_unsure = is_unsure && damage.is_none();
+                return Err(Unmade { gave_up: with_damage(gave_up, damage), is_unsure });
+            }
+        }
+    }
+
+    /// Has the parts put together.
+    fn complete(&self, number: &str, parts: &[Part]) -> Result<Receipt, Unmade> {
+        let mut tries = self.caller.tries();
+        let (mut unclear, mut is_unsure) = (0, false);
         loop {
             let answer =
                 tries.attempt(|client| client.complete(&self.location, number, parts, self.is_new));
-            match answer {
-                Ok(receipt) => return Ok(Some(receipt)),
-                // An earlier answer may have been lost: then the upload is over, and the object
-                // exists.
-                Err(failure)
-                    if tries.attempts > 1
-                        && matches!(failure.reason, Reason::NoUpload | Reason::Exists) =>
-                {
-                    return Ok(None);
-                }
-                // The answer doesn't tell about the upload: the store may answer the next time.
+            let failure = match answer {
+                Ok(receipt) => return Ok(receipt),
+                // What answered says nothing of the upload: the store may answer the next time.
                 Err(failure) if failure.reason == Reason::Unclear && unclear + 1 < UNCLEAR_MAX => {
                     unclear += 1;
-                    tries.pause(Failure::new(Reason::Cut, failure.detail), &self.stop)?;
+                    Failure::new(Reason::Cut, failure.detail)
                 }
-                Err(failure) => tries.pause(failure, &self.stop)?,
-            }
+                Err(failure) => failure,
+            };
+            is_unsure |= match failure.reason {
+                // A process before this one may have completed it, and died.
+                Reason::NoUpload | Reason::Exists => self.is_persistent,
+                reason => reason.may_be_done(),
+            };
+            tries.pause(failure, &self.stop).map_err(|gave_up| Unmade { gave_up, is_unsure })?;
         }
     }
 
-    /// Returns whether an upload that this call didn't complete has already become the object: a
-    /// persistent upload that is gone, or one whose completion got an unclear answer.
-    fn has_become_the_object(&self, gave_up: &GaveUp, bytes: u64, parts: &[Part]) -> bool {
-        match gave_up.failure.reason {
-            Reason::NoUpload if self.is_persistent => {}
-            Reason::Unclear => {}
-            _ => return false,
-        }
-        let there = self.caller.head(&self.location, &self.stop);
-        let expected = etag_of_parts(parts);
-        there.is_ok_and(|there| {
-            there.bytes == bytes && self.is_ours(&there, None, expected.as_deref())
-        })
-    }
-
-    /// Compares the object that the store has put together with the sent parts.
+    /// Compares what the store has made with what was sent. `expected`: the tag that it has where
+    /// tags are of the content; `compare`: what the store says of its bytes.
     fn check(
         self: &Arc<Self>,
-        bytes: u64,
-        receipt: Option<&Receipt>,
+        made: Result<Receipt, Unmade>,
         parts: &[Part],
+        expected: Option<&str>,
+        compare: &dyn Fn(&Checksums) -> Result<(), Failure>,
     ) -> Result<(), GaveUp> {
-        let tags_are_md5s = self.tags_are_md5s.load(Ordering::Relaxed);
-        let compare = |said: &Checksums| said.check_parts(parts, tags_are_md5s);
-        if let Some(receipt) = receipt {
-            self.is_other(compare(&receipt.checksums))?;
+        let bytes = parts.iter().map(|part| part.bytes).sum();
+        let wanted = Wanted { bytes, parts, said: None, expected, is_made: made.is_ok() };
+        let there = match made {
+            Ok(receipt) => {
+                self.is_other(compare(&receipt.checksums))?;
+                self.check_there(&receipt, wanted)?
+            }
+            Err(unmade) => Some(self.resolve(unmade, &wanted)?),
+        };
+        if let Some(there) = &there {
+            self.is_other(compare(&there.checksums))?;
         }
-        let expected = etag_of_parts(parts);
-        let there = self.check_there(bytes, receipt, expected.as_deref(), &compare)?;
         self.read_back(there.as_ref(), parts)
     }
 
-    /// Requests the object's information until it exists. `expected` is its tag if tags depend on
-    /// the content, and `compare` checks the store's checksums. If the store doesn't allow the
-    /// request, its earlier answer must be sufficient, and `None` is returned.
+    /// Looks for the object that the store says that it made, until it is there. If the store
+    /// doesn't allow to look, what it has said must be enough, and `None` is returned.
     fn check_there(
         &self,
-        bytes: u64,
-        receipt: Option<&Receipt>,
-        expected: Option<&str>,
-        compare: &dyn Fn(&Checksums) -> Result<(), Failure>,
+        receipt: &Receipt,
+        wanted: Wanted<'_>,
     ) -> Result<Option<ObjectInfo>, GaveUp> {
-        let said = receipt.and_then(|receipt| receipt.etag.as_deref());
-        let is_proven = expected.is_some() && said == expected
-            || receipt.is_some_and(|receipt| receipt.checksums.crc32.is_some());
-        let mut pauses = self.caller.tries();
-        let mut is_as_before = false;
-        for _ in 0..LOOKS_MAX {
-            match self.caller.head(&self.location, &self.stop) {
-                Ok(there) if there.bytes == bytes && self.is_ours(&there, said, expected) => {
-                    self.is_other(compare(&there.checksums))?;
-                    return Ok(Some(there));
-                }
-                Err(gave_up) if gave_up.failure.reason == Reason::Denied && is_proven => {
-                    return Ok(None);
-                }
-                Err(gave_up) if gave_up.failure.reason != Reason::NoObject => {
-                    return Err(GaveUp::at_once(Reason::Unseen, &gave_up.text()));
-                }
-                Ok(there) => {
-                    let before = self.before.as_ref();
-                    is_as_before = before.is_some_and(|before| there.version.is_surely(before));
-                }
-                Err(_) => is_as_before = true,
-            }
-            let stale = Failure::new(Reason::Unavailable, "");
-            if pauses.pause(stale, &self.stop).is_err() {
-                break;
-            }
-        }
-        match is_as_before {
-            true => Err(GaveUp::at_once(Reason::NotMade, "")),
-            false => Err(mismatch(&format!("it should have {bytes} bytes"))),
-        }
-    }
-
-    /// Returns whether an object is this output: by its mark, or by its tag in a store without
-    /// marks.
-    fn is_ours(&self, there: &ObjectInfo, said: Option<&str>, expected: Option<&str>) -> bool {
-        let etag = there.version.etag.as_deref();
-        match (&there.mark, said) {
-            (Some(mark), _) => *mark == self.mark,
-            (None, Some(said)) => etag == Some(said),
-            // The answer with the tag was lost.
-            (None, None) => etag.is_some() && etag == expected,
+        let said = receipt.etag.as_deref();
+        let is_proven = wanted.expected.is_some() && said == wanted.expected
+            || receipt.checksums.crc32.is_some();
+        let wanted = Wanted { said, ..wanted };
+        match self.look_for(&self.caller, &wanted) {
+            Sighting::Ours(there) => Ok(Some(there)),
+            Sighting::Unseen(gave_up) => match gave_up.failure.reason {
+                Reason::Denied if is_proven => Ok(None),
+                _ => Err(GaveUp::at_once(Reason::Unseen, &gave_up.text())),
+            },
+            Sighting::AsBefore | Sighting::Nothing => Err(GaveUp::at_once(Reason::NotMade, "")),
+            Sighting::Other(there) => Err(self.not_ours(&there, &wanted)),
         }
     }
 

@@ -4,6 +4,7 @@
 use crate::azure;
 use crate::google::with_token;
 use crate::http::{Variable, disk_of, disk_that, environment, store};
+use crate::lost_answers::makes_object;
 use crate::server::{Asked, BUCKET, PUBLIC, Server, TOKEN, Wrong};
 use crate::transfers::{PAGE, read_all, write_all};
 use std::net::TcpListener;
@@ -126,10 +127,74 @@ fn lists_of_every_store_are_checked() {
         (list_failure("az", &blobs("p/a", ""), azure), "whether there is more"),
         (list_failure("az", &blobs("p/a", marker), azure), "it has p/a twice"),
         (list_failure("az", &blobs("q", "<NextMarker />"), azure), "doesn't begin with p/"),
+        // The store says itself that this isn't what it was asked.
+        (list_failure("s3", &page("p/a", "<Name>x</Name>"), s3), "Name is x, and was bucket"),
+        (list_failure("gs", &page("p/a", "<Prefix>x</Prefix>"), google), "Prefix is x"),
+        (list_failure("az", &blobs("p/a", "<Prefix>x</Prefix>"), azure), "Prefix is x"),
+        (
+            list_failure(
+                "az",
+                "<EnumerationResults><Blobs><BlobPrefix><Name>p/a/</Name>\
+            </BlobPrefix></Blobs><NextMarker /></EnumerationResults>",
+                azure,
+            ),
+            "BlobPrefix",
+        ),
     ] {
         let what = "the store's list can't be trusted: ";
         assert!(failure.contains(what) && failure.contains(expected), "{failure}");
     }
+}
+
+/// As where two answers ran into each other.
+#[test]
+fn an_answer_with_something_after_it_is_not_taken() {
+    let s3 = |server: &Server| environment(server, &[]);
+    let azure = |server: &Server| azure::with(server, &[]);
+    let page = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
+    let blobs = "<EnumerationResults><Blobs /><NextMarker /></EnumerationResults>";
+    for failure in [
+        list_failure("s3", &format!("{page}{page}"), s3),
+        list_failure("s3", &format!("{page}\n0\r\n"), s3),
+        list_failure("az", &format!("{blobs}<?xml version=\"1.0\"?>{blobs}"), azure),
+    ] {
+        assert!(failure.contains("200 with more than a "), "{failure}");
+    }
+    let server = Server::start(&store(), move |_| Wrong::Say(format!("{page} <!-- end -->\n")));
+    let mut ignore = |_| ControlFlow::Continue(());
+    disk(&server, &[]).list(Path::new("s3://bucket/p/"), &mut ignore).unwrap();
+}
+
+/// A page that comes again, or that of somebody else.
+#[test]
+fn a_page_that_answers_another_request_is_not_taken() {
+    let server = Server::start(&store(), |asked: &Asked| {
+        let token = asked.value("continuation-token");
+        let key = if token.is_empty() { "p/a" } else { "p/b" };
+        let said = if token.is_empty() { "" } else { "another" };
+        Wrong::Say(format!(
+            "<ListBucketResult><ContinuationToken>{said}</ContinuationToken>\
+             <Contents><Key>{key}</Key><Size>1</Size></Contents><IsTruncated>{}</IsTruncated>{}\
+             </ListBucketResult>",
+            token.is_empty(),
+            if token.is_empty() { "<NextContinuationToken>t</NextContinuationToken>" } else { "" }
+        ))
+    });
+    let mut ignore = |_| ControlFlow::Continue(());
+    let listed = disk(&server, &[]).list(Path::new("s3://bucket/p/"), &mut ignore);
+    let error = listed.unwrap_err().to_string();
+    assert!(error.contains("ContinuationToken is another, and was t"), "{error}");
+    let uploads = "<ListMultipartUploadsResult><Prefix>q/</Prefix></ListMultipartUploadsResult>";
+    let parts = "<ListPartsResult><UploadId>another</UploadId></ListPartsResult>";
+    let server = Server::start(&store(), move |asked: &Asked| {
+        Wrong::Say(if asked.has("uploads") { uploads } else { parts }.to_owned())
+    });
+    let client = connect(environment(&server, &[])).unwrap();
+    let object = Location::parse(Path::new(URL)).unwrap();
+    let failure = client.list_multipart(&object, &Stop::default()).unwrap_err();
+    assert_eq!(failure.reason, Reason::Untrusted, "{failure:?}");
+    let failure = client.list_parts(&object, "1").unwrap_err();
+    assert_eq!(failure.reason, Reason::Untrusted, "{failure:?}");
 }
 
 /// Some stores don't say whether a page is the last one. The next one is asked for by its first
@@ -233,10 +298,6 @@ fn a_completion_whose_result_is_lost_is_found_out() {
 /// A condition that the program didn't set isn't blamed on its option.
 #[test]
 fn a_condition_that_was_not_set_is_not_called_no_clobber() {
-    let makes_object = |asked: &Asked| {
-        asked.method == "PUT" && !asked.has("partNumber") && asked.value("comp") != "block"
-            || completes(asked)
-    };
     for (status, code) in [(412, "PreconditionFailed"), (409, "BlobAlreadyExists")] {
         let store = store();
         let server = Server::start(&store, move |asked: &Asked| match makes_object(asked) {
@@ -258,6 +319,68 @@ fn a_condition_that_was_not_set_is_not_called_no_clobber() {
         let error = write_all(&careful, Path::new(URL), &[1; PAGE], 0..1).unwrap_err();
         assert!(error.to_string().contains("--no-clobber keeps it"), "{error}");
     }
+}
+
+/// Neither is one that an upload's start or a part met: nothing was written to since.
+#[test]
+fn a_condition_of_a_part_is_not_blamed_on_the_object() {
+    for is_part in [false, true] {
+        let store = store();
+        let server = Server::start(&store, move |asked: &Asked| {
+            let begins = asked.method == "POST" && asked.has("uploads");
+            let sends = asked.has("partNumber") || asked.value("comp") == "block";
+            match if is_part { sends } else { begins } {
+                true => Wrong::Refuse(412, "PreconditionFailed"),
+                false => Wrong::Nothing,
+            }
+        });
+        for (disk, url) in disks(&server) {
+            if !is_part && url.starts_with("az") {
+                continue;
+            }
+            let bytes = vec![1; PAGES * PAGE];
+            let error = write_all(&disk, Path::new(&url), &bytes, 0..PAGES).unwrap_err();
+            let error = error.to_string();
+            assert!(error.contains("a condition that was not asked for"), "{error}");
+            assert!(!error.contains("written to since"), "{error}");
+        }
+        assert_eq!(store.uploads(), 0);
+    }
+}
+
+/// Requests for credentials have secrets, too: a role's token, and what a machine is known by.
+#[test]
+fn no_redirection_of_a_request_for_credentials_is_followed() {
+    let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
+    elsewhere.set_nonblocking(true).unwrap();
+    let location = format!("http://{}/", elsewhere.local_addr().unwrap());
+    for status in [302, 307] {
+        let location = location.clone();
+        let server = Server::start(&store(), move |_| {
+            Wrong::RefuseWith(status, "location", location.clone())
+        });
+        let token = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&token, "a token").unwrap();
+        let address = format!("http://{}", server.address);
+        let nobody = [("AWS_ACCESS_KEY_ID", ""), ("AWS_EC2_METADATA_DISABLED", "")];
+        let container = [
+            ("AWS_CONTAINER_CREDENTIALS_FULL_URI", &*address),
+            ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", token.path().to_str().unwrap()),
+        ];
+        let machine = [("AWS_EC2_METADATA_SERVICE_ENDPOINT", &*address), ("HOME", "/nonexistent")];
+        let identity = [("AZURE_STORAGE_KEY", ""), ("IDENTITY_ENDPOINT", &*address)];
+        for (url, environment) in [
+            (URL, environment(&server, &[nobody, container].concat())),
+            (URL, environment(&server, &[nobody, machine].concat())),
+            ("az://bucket/k", azure::with(&server, &identity)),
+        ] {
+            let before = server.seen().len();
+            let error = disk_of(environment).open_input(Path::new(url)).unwrap_err().to_string();
+            assert!(error.contains("there are no credentials"), "{error}");
+            assert!(server.seen().len() > before, "{error}");
+        }
+    }
+    assert!(elsewhere.accept().is_err(), "somebody came");
 }
 
 /// As the name of a directory is refused for a file.

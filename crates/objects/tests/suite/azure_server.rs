@@ -166,10 +166,14 @@ impl Shared {
         let page = Some(asked.value("marker")).filter(|marker| !marker.is_empty());
         let prefix = container.with_key(asked.value("prefix"));
         let listed = self.store.list(&prefix, page, &Stop::default()).unwrap();
-        let mut text = String::from(
-            "<EnumerationResults ServiceEndpoint=\"x\"><Blobs><Blob><Name>a-directory</Name>\
+        let mut text = format!(
+            "<EnumerationResults ServiceEndpoint=\"x\" ContainerName=\"{}\">\
+             <Prefix>{}</Prefix><Marker>{}</Marker><Blobs><Blob><Name>a-directory</Name>\
              <Properties><Content-Length>0</Content-Length><ResourceType>directory</ResourceType>\
              </Properties></Blob>",
+            container.bucket,
+            escape(&prefix.key),
+            escape(asked.value("marker"))
         );
         for one in &listed.objects {
             let modified = jiff::Timestamp::from_second(one.modified.unwrap()).unwrap();

@@ -5,19 +5,19 @@ use crate::http::{environment, store};
 use crate::lengths::everywhere;
 use crate::server::azure::to_base64;
 use crate::server::{Asked, BUCKET, Server, Wrong, crc32c};
-use crate::transfers::{PAGE, read_all, write_all};
+use crate::transfers::{PAGE, Transfers, read_all, write_all};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
-use xsort_disk::{SimDisk, SimOptions};
+use xsort_disk::{Disk, SimDisk, SimOptions};
 use xsort_objects::{ObjectDisk, ObjectSettings, RetryPolicy, SimStore, StoreOptions};
 use xsort_testing::Random;
 
 const MIB: usize = 1 << 20;
 
 /// A disk that gives up soon, and reads what it has written where that is asked for.
-fn impatient(server: &Server, verify_output: bool, no_clobber: bool) -> ObjectDisk {
+pub(crate) fn impatient(server: &Server, verify_output: bool, no_clobber: bool) -> ObjectDisk {
     let settings = ObjectSettings {
         part_bytes: 5 << 20,
         connections: 4,
@@ -183,6 +183,36 @@ fn what_is_read_damaged_is_an_error() {
                 }
             }
         }
+    }
+}
+
+/// Reads side by side share the page in which they meet. Either copy of it may be damaged.
+#[test]
+fn a_page_that_two_reads_share_is_checked_in_both() {
+    let bytes = Random::new(7).bytes(4 * PAGE);
+    let crc = to_base64(&crc32fast::hash(&bytes).to_be_bytes());
+    let said: &'static [(&str, &str)] = vec![("x-amz-checksum-crc32", &*crc.leak())].leak();
+    let store = store();
+    store.put_object(&format!("s3://{BUCKET}/k"), bytes);
+    for damaged in ["", "bytes=0-", "bytes=4096-"] {
+        let server = Server::start(&store, move |asked: &Asked| {
+            let range = asked.header("range").unwrap_or_default();
+            match asked.method.as_str() {
+                "HEAD" => Wrong::Says(said),
+                _ if !damaged.is_empty() && range.starts_with(damaged) => Wrong::FlipAnswer,
+                _ => Wrong::Nothing,
+            }
+        });
+        let (url, disk) = &everywhere(&server)[0];
+        let input = disk.open_input(Path::new(url)).unwrap();
+        let transfers = Transfers::new(disk);
+        let mut results = Vec::new();
+        for (offset, bytes) in [(0, 2 * PAGE), (PAGE, 3 * PAGE)] {
+            transfers.read(input, offset as u64, bytes, bytes);
+            results.push(transfers.wait().result);
+        }
+        let is_good = results.iter().all(Result::is_ok);
+        assert_eq!(is_good, damaged.is_empty(), "{damaged}: {results:?}");
     }
 }
 

@@ -5,6 +5,8 @@ use crate::server::azure::{ACCOUNT, ACCOUNT_KEY};
 use crate::server::{Asked, BUCKET, PUBLIC, Server, TOKEN, Wrong};
 use crate::transfers::read_all;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use xsort_disk::Disk;
 use xsort_objects::{ObjectDisk, SimStore};
 
@@ -110,6 +112,49 @@ fn without_a_tag_and_a_time_the_length_is_compared_again() {
     for (url, disk) in everywhere(&server).into_iter().chain(everywhere(&weak)) {
         disk.open_input(Path::new(&url)).unwrap();
         assert_eq!(disk.notices().len(), 1, "{url}");
+    }
+}
+
+/// An answer without the tag that the object was opened with may be of any version.
+#[test]
+fn an_object_that_loses_its_tag_or_its_time_is_another_one() {
+    let store = store();
+    put(&store, &[7; 30_000]);
+    let of_reads = |said: &'static [(&'static str, &'static str)]| {
+        Server::start(&store, move |asked| match asked.method.as_str() {
+            "GET" => Wrong::Says(said),
+            _ => Wrong::Nothing,
+        })
+    };
+    for (said, text) in [
+        (&[("etag", "")][..], "it had a tag (ETag) then"),
+        (&[("etag", ""), ("last-modified", "")], "it had a tag (ETag) then"),
+    ] {
+        let server = of_reads(said);
+        for (url, disk) in everywhere(&server) {
+            let error = read_all(&disk, Path::new(&url), 2).expect_err(&url).to_string();
+            assert!(error.contains("written to since it was opened") && error.contains(text));
+        }
+    }
+    // The tag says enough.
+    let server = of_reads(&[("last-modified", "")]);
+    for (url, disk) in everywhere(&server) {
+        assert_eq!(read_all(&disk, Path::new(&url), 2).unwrap(), [7; 30_000], "{url}");
+    }
+    // There is only a time, which is lost in the last look.
+    let is_lost = Arc::new(AtomicBool::new(false));
+    let loses = Arc::clone(&is_lost);
+    let server = Server::start(&store, move |_| match loses.load(Ordering::Relaxed) {
+        true => Wrong::Says(&[("etag", ""), ("last-modified", "")]),
+        false => Wrong::Says(&[("etag", "")]),
+    });
+    for (url, disk) in everywhere(&server) {
+        let input = disk.open_input(Path::new(&url)).unwrap();
+        disk.check_unchanged(input).unwrap();
+        is_lost.store(true, Ordering::Relaxed);
+        let error = disk.check_unchanged(input).unwrap_err().to_string();
+        assert!(error.contains("it had a time of change (Last-Modified) then"), "{error}");
+        is_lost.store(false, Ordering::Relaxed);
     }
 }
 

@@ -6,6 +6,7 @@ mod damage;
 mod google;
 mod http;
 mod lengths;
+mod lost_answers;
 mod many;
 mod mortal;
 mod persistent;

@@ -385,7 +385,13 @@ impl Shared {
     fn list(&self, bucket: &Location, prefix: &str, page: &str) -> Result<Answer, Failure> {
         let page = Some(page).filter(|page| !page.is_empty());
         let listed = self.store.list(&bucket.with_key(prefix), page, &Stop::default())?;
-        let mut text = String::from("<ListBucketResult>");
+        let mut text = format!(
+            "<ListBucketResult><Name>{}</Name><Prefix>{}</Prefix><ContinuationToken>{}\
+             </ContinuationToken>",
+            bucket.bucket,
+            escape(prefix),
+            escape(page.unwrap_or_default())
+        );
         for one in &listed.objects {
             let key = escape(&one.key);
             let modified = jiff::Timestamp::from_second(one.modified.unwrap()).unwrap();
@@ -413,7 +419,13 @@ impl Shared {
         let mut listed = self.store.list_multipart(&bucket.with_key(prefix), &Stop::default())?;
         listed.sort_by(|one, other| one.key.cmp(&other.key));
         let rest: Vec<_> = listed.into_iter().filter(|one| one.key.as_str() > after).collect();
-        let mut text = String::from("<ListMultipartUploadsResult>");
+        let mut text = format!(
+            "<ListMultipartUploadsResult><Bucket>{}</Bucket><Prefix>{}</Prefix>\
+             <KeyMarker>{}</KeyMarker>",
+            bucket.bucket,
+            escape(prefix),
+            escape(after)
+        );
         if let Some(one) = rest.first() {
             let (key, upload) = (escape(&one.key), &one.upload);
             let begun = jiff::Timestamp::from_second(one.begun.unwrap()).unwrap();
@@ -440,9 +452,11 @@ impl Shared {
         let (next, is_truncated) = (page.last().map_or(0, |part| part.number), rest.len() > 2);
         let mut text = format!(
             "<ListPartsResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">\
+             <Key>{}</Key><UploadId>{upload}</UploadId>\
              <Initiator><ID>x</ID></Initiator><PartNumberMarker>{after}</PartNumberMarker>\
              <NextPartNumberMarker>{next}</NextPartNumberMarker>\
-             <IsTruncated>{is_truncated}</IsTruncated>"
+             <IsTruncated>{is_truncated}</IsTruncated>",
+            escape(&object.key)
         );
         for part in page {
             let (number, bytes, etag) = (part.number, part.bytes, part.etag.trim_matches('"'));

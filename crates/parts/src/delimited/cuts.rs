@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use xsort_disk::Operation;
 use xsort_extsort::LinesReport;
 use xsort_extsort::variable::LineKernels;
@@ -20,6 +20,7 @@ const LOOK_BYTES: usize = 4 << 10;
 
 /// Sorted data, whose records end with `end`.
 struct Data {
+    path: PathBuf,
     file: File,
     bytes: u64,
     end: u8,
@@ -34,10 +35,10 @@ pub(crate) fn cut_data(
 ) -> Result<Ranges, Error> {
     let cuts = || -> io::Result<Vec<u64>> {
         let file = File::open(data)?;
-        let found = Data { bytes: file.metadata()?.len(), file, end };
+        let found = Data { path: data.to_owned(), bytes: file.metadata()?.len(), file, end };
         splitters.splitters.iter().map(|splitter| found.cut(splitter, slice, order)).collect()
     };
-    let cuts = cuts().map_err(|error| xsort_disk::Error::new(Operation::Read, data, error))?;
+    let cuts = cuts().map_err(|error| xsort_disk::Error::of_read(data, error))?;
     sum_ranges(data, Framing::End(end), &cuts, job.parts, means)
 }
 
@@ -129,10 +130,15 @@ impl Data {
         }
     }
 
+    /// Reads at an offset, which an error names.
     fn read(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.file.read_at(into, at) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let error = xsort_disk::Error::at(Operation::Read, &self.path, at, error);
+                    return Err(io::Error::other(error));
+                }
                 read => return read,
             }
         }
@@ -149,7 +155,7 @@ mod tests {
     fn data(text: &[u8]) -> Data {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(text).unwrap();
-        Data { file, bytes: text.len() as u64, end: b'\n' }
+        Data { path: "data".into(), file, bytes: text.len() as u64, end: b'\n' }
     }
 
     #[test]
@@ -173,6 +179,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn an_error_names_the_byte_at_which_it_was() {
+        // A directory can be opened, and not read.
+        let file = File::open(".").unwrap();
+        let data = Data { path: "data".into(), file, bytes: 9000, end: b'\n' };
+        let error = data.bound(&ByBytes, b"a", Ordering::is_lt).unwrap_err();
+        let error = xsort_disk::Error::of_read("data", error);
+        assert_eq!(error.offset, Some(4499), "{error}");
+        assert!(error.to_string().contains("data at byte 4499"), "{error}");
     }
 
     #[test]

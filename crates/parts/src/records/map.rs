@@ -14,7 +14,6 @@ use crate::record_sum::Framing;
 use crate::splitters::{Splitter, Splitters};
 use std::cmp::Ordering;
 use std::fs::File;
-use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -91,10 +90,8 @@ impl Records {
 
     /// Returns the number of sorted records below each splitter.
     fn cuts(&self, slice: &Slice, splitters: &Splitters, data: &Path) -> Result<Vec<u64>, Error> {
-        let fail = |operation| {
-            move |error: io::Error| Error::from(xsort_disk::Error::new(operation, data, error))
-        };
-        let file = File::open(data).map_err(fail(Operation::Open))?;
+        let fail = |error| xsort_disk::Error::new(Operation::Open, data, error);
+        let file = File::open(data).map_err(fail)?;
         let record_bytes = self.layout.record_bytes();
         let (rule, count) = (self.layout.rule(), slice.bytes / record_bytes as u64);
         let mut record = vec![0; record_bytes];
@@ -102,20 +99,21 @@ impl Records {
             let (mut low, mut high) = (0, count);
             while low < high {
                 let middle = low + (high - low) / 2;
-                file.read_exact_at(&mut record, middle * record_bytes as u64)?;
+                let at = middle * record_bytes as u64;
+                let fail = |error| xsort_disk::Error::at(Operation::Read, data, at, error);
+                file.read_exact_at(&mut record, at).map_err(fail)?;
                 match is_below(rule.compare_encoded(&record, key)) {
                     true => low = middle + 1,
                     false => high = middle,
                 }
             }
-            io::Result::Ok(low)
+            Result::<u64, Error>::Ok(low)
         };
         let mut cut = |splitter: &Splitter| {
             let below = bound(&splitter.key.0, Ordering::is_lt)?;
             let up_to = bound(&splitter.key.0, Ordering::is_le)?;
             Ok(splitter.position(slice.index, slice.bytes, below, up_to))
         };
-        let cuts = splitters.splitters.iter().map(&mut cut).collect::<io::Result<_>>();
-        cuts.map_err(fail(Operation::Read))
+        splitters.splitters.iter().map(&mut cut).collect()
     }
 }

@@ -37,7 +37,9 @@ pub(crate) struct InputReader<'j> {
     ahead: VecDeque<OpenedAhead<'j>>,
     /// The input that is being read.
     current: Option<Bytes<'j>>,
-    /// True if the current input takes no more blocks.
+    /// Bytes of it that were read, if these are bytes of its file. 0 also before it is open.
+    file_offset: Option<u64>,
+    /// Whether it takes no more blocks.
     needs_no_blocks: Arc<AtomicBool>,
     /// The next input couldn't be opened before its turn.
     is_next_refused: bool,
@@ -69,6 +71,7 @@ impl<'j> InputReader<'j> {
             rest,
             ahead: VecDeque::new(),
             current: None,
+            file_offset: None,
             needs_no_blocks: Arc::default(),
             is_next_refused: false,
             path: PathBuf::new(),
@@ -154,12 +157,18 @@ impl<'j> InputReader<'j> {
                     }
                 }
                 Ok(bytes) => {
+                    self.file_offset = self.file_offset.map(|offset| offset + bytes as u64);
                     self.is_line_whole = buffer[bytes - 1] == self.delimiter;
                     return Ok(bytes);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
-                    return Err(xsort_disk::Error::of_read(&self.path, error).into());
+                    let mut error = xsort_disk::Error::of_read(&self.path, error);
+                    if error.path == self.path {
+                        let offset = self.file_offset.filter(|offset| *offset > 0);
+                        error.offset = error.offset.or(offset);
+                    }
+                    return Err(error.into());
                 }
             }
         }
@@ -175,6 +184,8 @@ impl<'j> InputReader<'j> {
                 (input.path, input.content, direct)
             }
         };
+        let is_plain = matches!(&content, Content::File(open) if open.is_plain);
+        self.file_offset = (is_plain && direct.is_none()).then_some(0);
         self.needs_no_blocks = direct.as_ref().map(ReadAhead::all_submitted).unwrap_or_default();
         self.current = Some(match (direct, content) {
             (Some(ahead), Content::Mapped { map, .. }) => Bytes::Plain(map(Box::new(ahead))),
@@ -246,13 +257,37 @@ fn whole_lines_bytes(input: &LinesInput, delimiter: u8, bytes_max: u64) -> Optio
 
 #[cfg(test)]
 mod tests {
+    use super::super::OpenInput;
     use super::*;
     use xsort_disk::{SimDisk, SimOptions};
 
     const BLOCK_BYTES: usize = 4096;
     const LINE_BYTES: usize = 64;
 
-    /// A resumed sort continues within and at the ends of blocks, of files, and of all. Where it
+    /// A file of which nothing can be read after its first bytes.
+    struct Broken(&'static [u8]);
+
+    impl Read for Broken {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            match self.0.read(buffer)? {
+                0 => Err(std::io::Error::from_raw_os_error(5)),
+                bytes => Ok(bytes),
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_names_the_byte_at_which_it_was() {
+        let open = OpenInput::plain(|| Ok(Box::new(Broken(b"a\nb\n"))));
+        let input =
+            LinesInput { content: Content::File(open), ..LinesInput::at(Path::new("file")) };
+        let mut reader = InputReader::new(vec![input], b'\n', None);
+        assert_eq!(reader.read(&mut [0; 9]).unwrap(), 4);
+        let Error::Disk(error) = reader.read(&mut [0; 9]).unwrap_err() else { panic!() };
+        assert_eq!(error.offset, Some(4), "{error}");
+    }
+
+    /// A sort that is resumed goes on in and at the ends of blocks, of files, and of all. Where it
     /// began with a block, the rest of the file was lost.
     #[test]
     fn what_is_not_skipped_is_read_wherever_that_begins() {
