@@ -298,7 +298,7 @@ impl Plan {
         Ok(LinesMemory { areas, sort_buffers, write_buffers, bypass })
     }
 
-    /// The shares of the memory that the sort takes, in the order of the drawing above. Their sum is
+    /// Returns the shares of the sort's memory, in the order of the drawing above. Their sum is
     /// [`memory_bytes`](Plan::memory_bytes).
     pub(super) fn shares(&self) -> Vec<Share> {
         let of_threads = |bytes: usize| (self.threads * bytes) as u64;
