@@ -13,6 +13,7 @@
 //! that xsort generated is recognised by its form. A token that the user chose may look like the
 //! name of a directory, so it is recognised by the name that follows: such a server has slices and
 //! lists of parts only.
+//!
 //! The result is only for display: the URL can't be restored from it.
 
 use std::borrow::Cow;
