@@ -144,8 +144,8 @@ fn what_is_replaced_is_noticed_and_what_is_there_is_kept() {
     assert_eq!(store.object(&there).as_deref(), Some(&b"newer"[..]));
 }
 
-/// Blocks belong to a name, whoever sends them. The first writer that completes discards the
-/// other's blocks, and no object ever has blocks of both.
+/// Blocks belong to a name, not to a writer. The first writer that completes discards the other's
+/// blocks, and no object ever has blocks of both.
 #[test]
 fn two_writers_of_a_name_never_mix_their_parts() {
     let store = store();

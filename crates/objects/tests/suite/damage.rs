@@ -114,8 +114,8 @@ fn what_no_answer_tells_is_noticed_where_it_is_read_back() {
         assert!(store.object(&url).as_deref() == Some(&bytes[..]));
     }
     let reads = whole.seen().iter().filter(|line| line.starts_with("GET ")).count();
-    // Each part once, one request because HEAD fails at first, and one because an empty object was
-    // reported.
+    // Each part once, one request for the reason why HEAD failed, and one to check that the object
+    // without bytes is empty.
     assert_eq!(reads, 5 + 1 + 1);
 }
 
@@ -148,7 +148,7 @@ fn what_is_read_damaged_is_an_error() {
     let bytes = Random::new(7).bytes(50_000);
     let crc32 = to_base64(&crc32fast::hash(&bytes).to_be_bytes());
     let castagnoli = to_base64(&crc32c(&bytes).to_be_bytes());
-    // Computed by an independent implementation without large tables.
+    // Computed bit by bit, by an independent implementation.
     let crc64 = to_base64(&slow_crc64(&bytes).to_be_bytes());
     let store = store();
     store.put_object(&format!("s3://{BUCKET}/k"), bytes.clone());
