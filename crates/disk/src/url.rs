@@ -1,16 +1,18 @@
-//! Which paths are URLs, and what messages, reports and shared memory may show of a URL: all except
-//! its secrets.
+//! Finds out which paths are URLs, and hides the secrets of URLs in messages, reports and shared
+//! memory.
 //!
 //! A path is a URL if it begins like one, whatever files exist: a command's meaning must not depend
 //! on existing files. To name such a file, write `./s3://bucket/key`.
 //!
-//! Left out are the user and the password before a host, and of a web server's URL all values of
-//! its query: signatures, tokens and keys stand there under many names (`X-Amz-Signature`, `sig`,
-//! `token`). So is the token of a server of sorted slices, with which its paths begin. A token that
-//! xsort made is known by its form. One that the user chose may look like the name of a directory.
-//! So it is known by what follows it: such a server has slices and lists of parts, nothing else.
-//! In the key of a store's object `?` and `&` are ordinary characters, so only the values after
-//! names that signatures have are left out.
+//! Hidden are the user and the password before a host. Of a web server's URL, all values of its
+//! query are hidden: signatures, tokens and keys have many names there (`X-Amz-Signature`, `sig`,
+//! `token`). In the key of a store's object, `?` and `&` are ordinary characters, so only the
+//! values of names that signatures use are hidden.
+//!
+//! Also hidden is the token at the beginning of the paths of a server of sorted slices. A token
+//! that xsort generated is recognised by its form. A token that the user chose may look like the
+//! name of a directory, so it is recognised by the name that follows: such a server has slices and
+//! lists of parts only.
 //!
 //! The result is only for display: the URL can't be restored from it.
 
@@ -35,15 +37,15 @@ const HIDDEN: &str = "***";
 /// Minimum length in bytes of the token of a server of slices.
 const TOKEN_BYTES_MIN: usize = 16;
 
-/// Hexadecimal digits of a token that the server has made.
+/// Number of hexadecimal digits of a token that the server generated.
 const MADE_TOKEN_DIGITS: usize = 32;
 
-/// Whether a name may follow a token: that of a file of a slice, or of the lists of parts.
+/// Returns whether a name may follow a token: a file of a slice, or a list of parts.
 fn is_served(name: &str) -> bool {
     name.starts_with("slice-") || name == "parts"
 }
 
-/// Names in queries whose values are secrets, or a part of one, in small letters.
+/// Names of query parameters whose values are secrets, or parts of one, in lower case.
 const SECRET_NAMES: [&str; 14] = [
     "awsaccesskeyid",
     "googleaccessid",
@@ -63,8 +65,7 @@ const SECRET_NAMES: [&str; 14] = [
 
 /// Returns a path for display: a URL without its secrets, any other path unchanged.
 pub fn public_path(path: &Path) -> Cow<'_, Path> {
-    // `HTTPS://` and `ftp://` are file names here, but users may type them with secrets all the
-    // same.
+    // `HTTPS://` and `ftp://` are file names here, but users may still type them with secrets.
     if !has_scheme(path) {
         return Cow::Borrowed(path);
     }
@@ -101,7 +102,7 @@ pub fn public_text(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The same of bytes that need not be UTF-8.
+/// Returns the bytes of a text, which need not be UTF-8, with the secrets of all URLs in it hidden.
 pub fn public_bytes(text: &[u8]) -> Cow<'_, [u8]> {
     if let Ok(text) = std::str::from_utf8(text) {
         return match public_text(text) {
@@ -109,13 +110,13 @@ pub fn public_bytes(text: &[u8]) -> Cow<'_, [u8]> {
             Cow::Owned(public) => Cow::Owned(public.into_bytes()),
         };
     }
-    // Each byte as the character of its number, and back again.
+    // Maps each byte to the character with its code, and back.
     let characters: String = text.iter().map(|&byte| char::from(byte)).collect();
     let public = public_text(&characters).into_owned();
     Cow::Owned(public.chars().filter_map(|character| u8::try_from(character).ok()).collect())
 }
 
-/// Where the next URL begins.
+/// Returns the offset of the next URL.
 fn next_url(text: &str) -> Option<usize> {
     let text = text.to_ascii_lowercase();
     SCHEMES.iter().filter_map(|scheme| text.find(scheme)).min()
@@ -170,9 +171,9 @@ fn public_url(url: &str) -> Cow<'_, str> {
     Cow::Owned(public)
 }
 
-/// The token in `http://HOST:PORT/TOKEN`, the URL of a server of sorted slices: 16 or more letters,
-/// digits, `-` and `_`, followed by nothing or by a name that such a server has. A token that xsort
-/// made, and whatever has its form, is one whatever follows it.
+/// Returns the token in `http://HOST:PORT/TOKEN`, the URL of a server of sorted slices: 16 or more
+/// ASCII letters, digits, `-` and `_`. It must be the last name, or names of such a server must
+/// follow. Text in the form of a token that xsort generated is always a token.
 fn slices_token<'u>(scheme: &str, host: &str, path: &'u str) -> Option<&'u str> {
     let has_port = host.rsplit(':').next().is_some_and(|port| port.parse::<u16>().is_ok());
     let path = path.strip_prefix('/')?;
@@ -246,7 +247,7 @@ mod tests {
             // A directory of a public server.
             ("http://node:1/measurements-2026/a.csv", "http://node:1/measurements-2026/a.csv"),
             ("http://node:1/0123456789abcdef/a", "http://node:1/0123456789abcdef/a"),
-            // One that the server has made, wherever it was typed.
+            // A token that the server generated, wherever it was typed.
             ("http://node:1/0123456789abcdef0123456789abcdef/a", "http://node:1/***/a"),
             ("http://node:1/0123456789abcdef0123456789abcdef0/a", "http://node:1/***/a"),
             ("s3://id:secret@bucket/key", "s3://***@bucket/key"),

@@ -20,8 +20,8 @@ pub struct Version {
 }
 
 impl Version {
-    /// Whether this can still be the version that was `opened`: it has all that the other has, and
-    /// the same. A tag that no other content has makes up for a time that is missing.
+    /// Returns whether this can still be the version that was `opened`: it must have the same tag
+    /// and time. A tag that no other content has makes up for a missing time.
     pub fn agrees_with(&self, opened: &Version) -> bool {
         let agree = |now: &Option<String>, opened: &Option<String>| match (now, opened) {
             (Some(now), Some(opened)) => now == opened,
@@ -32,7 +32,8 @@ impl Version {
         agree(&self.etag, &opened.etag) && (is_timeless || agree(&self.modified, &opened.modified))
     }
 
-    /// What the version that was `opened` has and this one hasn't, for messages.
+    /// Returns a message about a property that `opened` has and this version lacks. Empty if there
+    /// is none.
     pub(crate) fn missing(&self, opened: &Version) -> &'static str {
         match self.etag.is_none() && opened.etag.is_some() {
             true => "it had a tag (ETag) then, and the store says none any more",

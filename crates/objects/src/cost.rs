@@ -38,7 +38,7 @@ impl Requests {
     pub fn of_output(bytes: u64, part_bytes: u64) -> Requests {
         let puts = match bytes.div_ceil(part_bytes) {
             0 | 1 => 1,
-            // Plus those that begin and complete the upload.
+            // In addition, two requests begin and complete the upload.
             parts => parts + 2,
         };
         Requests { gets: LOOKS_AT_OUTPUT, puts }

@@ -64,8 +64,8 @@ impl Reason {
         matches!(self, Unavailable | Unreachable | TimedOut | Cut | Damaged)
     }
 
-    /// Whether the store may have done what it was asked: its answer was lost, or another came
-    /// from what stands between.
+    /// Returns whether the store may have carried out the request: its answer was lost, or the
+    /// answer came from an intermediary.
     pub(crate) fn may_be_done(self) -> bool {
         use Reason::{Cut, Damaged, TimedOut, Unavailable, Unclear};
         matches!(self, Unavailable | TimedOut | Cut | Damaged | Unclear)
@@ -264,7 +264,7 @@ impl GaveUp {
         GaveUp { failure, attempts: 1, spent: Duration::ZERO }
     }
 
-    /// With something else that is known.
+    /// Returns the failure with `more` appended to its detail.
     pub(crate) fn with_detail(mut self, more: &str) -> GaveUp {
         let detail = &mut self.failure.detail;
         *detail = match detail.is_empty() {
@@ -274,7 +274,7 @@ impl GaveUp {
         self
     }
 
-    /// What is wrong, on one line.
+    /// Returns the message, on one line.
     pub(crate) fn text(&self) -> String {
         self.text_with(None)
     }

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use xsort_disk::{ALIGNMENT, Disk, RateLimit, is_url};
 
-/// Objects take at most one in this many bytes of the memory, if that is enough for them.
+/// Objects take at most `1 / MEMORY_SHARE` of the memory, if that is enough for them.
 const MEMORY_SHARE: u64 = 4;
 /// With less memory for writing, parts have the smallest size that S3 accepts.
 const SMALL_PART_BYTES: u64 = 5 << 20;
 const CONNECTIONS_MIN: usize = 2;
-/// Ranges of inputs are so small that the memory could hold at least this many of them.
+/// Ranges of inputs are small enough that the memory could hold at least this many.
 const READS_PER_MEMORY: u64 = 128;
 const READ_BYTES_MIN: u64 = 1 << 20;
 /// Minimum memory for data of a job with objects, in bytes.

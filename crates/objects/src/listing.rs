@@ -1,4 +1,4 @@
-//! Finds out what is at a URL: an object, a prefix of objects as a directory of files, or nothing.
+//! Determines whether a URL is an object, a prefix of objects (a directory of files), or nothing.
 //!
 //! A list may be slightly outdated: opening an object requests its information again.
 
@@ -12,8 +12,8 @@ use crate::stop::looking;
 use std::ops::ControlFlow;
 use xsort_disk::{Error, Found, ListedFile, Operation};
 
-/// Returns what is at a URL. A bucket, and a URL that ends in a slash, is a prefix, whatever is
-/// below it.
+/// Returns the kind of a URL: an object, a prefix, or nothing. A bucket, and a URL that ends in a
+/// slash, is always a prefix, even of no objects.
 pub(crate) fn find(caller: &Caller, location: &Location, ahead: &Ahead) -> Result<Found, Error> {
     let is_prefix = location.key.is_empty() || location.key.ends_with('/');
     if location.scheme.is_store() && is_prefix {

@@ -75,8 +75,8 @@ pub(crate) struct Stores {
 }
 
 impl Stores {
-    /// Starts HTTP, for requests that are tried for a time of `give_up_after`; looks for no
-    /// credentials before they are needed.
+    /// Starts HTTP for requests that are tried for `give_up_after`. Looks for credentials only when
+    /// they are needed.
     pub(crate) fn connect(
         environment: Environment,
         give_up_after: Duration,

@@ -35,7 +35,7 @@ impl PartRange {
 pub struct SortedSlice {
     /// The range of each part, in order.
     pub parts: Vec<PartRange>,
-    /// Rows with a value that isn't of its column's type, where they are no errors.
+    /// Number of rows with a value that isn't of its column's type, unless they are errors.
     pub bad_rows: Option<u64>,
 }
 
@@ -80,7 +80,7 @@ pub struct Manifest {
     pub bytes: u64,
     /// The range of each part, in order; together they are all of the data.
     pub parts: Vec<PartRange>,
-    /// Rows with a value that isn't of its column's type, where they are no errors.
+    /// Number of rows with a value that isn't of its column's type, unless they are errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bad_rows: Option<u64>,
 }
@@ -116,10 +116,10 @@ impl Manifest {
         Checksum::from_parts(self.records, self.sum)
     }
 
-    /// Checks that it belongs to this job.
+    /// Checks that the manifest belongs to this job.
     ///
     /// # Errors
-    /// A sentence that says why it doesn't.
+    /// Returns the reason if it doesn't.
     pub fn check_job(&self, job: &Job) -> Result<(), String> {
         if self.job != job.id {
             return Err(format!("it belongs to the job {}, not to {}", self.job, job.id));
@@ -177,7 +177,7 @@ impl SliceFiles {
         }
     }
 
-    /// Returns the slice whose manifest has this name.
+    /// Returns the number of the slice whose manifest has this name.
     pub(crate) fn slice_of_manifest(name: &str) -> Option<usize> {
         let number = name.strip_prefix("slice-")?.strip_suffix(".json")?;
         let slice = number.parse().ok()?;

@@ -12,7 +12,7 @@ pub struct Summary {
     pub(crate) version: u32,
     /// The job's id.
     pub job: String,
-    /// The splitters' ID; empty if the job has no entries that contain it.
+    /// The splitters' ID. Empty if the job has no entries that contain it.
     pub splitters: String,
     /// The part's number.
     pub part: usize,
@@ -80,7 +80,7 @@ impl Summary {
         Summary { digest: summary.digest_of_rest(), ..summary }
     }
 
-    /// The digest of its other fields.
+    /// Returns the digest of all other fields.
     fn digest_of_rest(&self) -> String {
         digest(&Summary { digest: String::new(), ..self.clone() })
     }
@@ -120,7 +120,7 @@ mod tests {
     use crate::document::parse_document;
     use serde_json::{Value, json};
 
-    /// Fields that nothing else is compared with were believed, whatever they said.
+    /// Fields without a cross-check were accepted with any value.
     #[test]
     fn a_summary_of_which_any_field_was_changed_is_refused() {
         let job = Job::new(Vec::new(), (None, None), Vec::new(), 1);

@@ -48,9 +48,9 @@ fn check_numbers(
     }
 }
 
-/// Checks that every slice and every part is there once, that each part has the records of the
-/// slices' ranges for it, that neighbouring parts are in order by `compare`, and that slices have
-/// the number of records that `expected` returns for them.
+/// Checks that every slice and every part occurs once, that each part has the records of the
+/// slices' ranges for it, that neighbouring parts are in order by `compare`, and that each slice
+/// has the number of records that `expected` returns.
 ///
 /// # Errors
 /// [`Error::Invalid`] with the first fault.
@@ -97,10 +97,10 @@ pub fn validate(
     check_all(manifests, validated)
 }
 
-/// Checks that the outputs of all parts exist as they were written, by their lengths and tags.
+/// Checks that the output of each part still has the length and tag with which it was written.
 ///
 /// # Errors
-/// [`Error::Invalid`] with the first output that doesn't.
+/// [`Error::Invalid`] for the first output that differs.
 pub fn check_outputs(disk: &dyn Disk, summaries: &[Summary]) -> Result<(), Error> {
     for Summary { part, output, tag, bytes, .. } in summaries {
         let (found, found_bytes) = match input_tag(disk, Path::new(output)) {
@@ -121,7 +121,7 @@ pub fn check_outputs(disk: &dyn Disk, summaries: &[Summary]) -> Result<(), Error
     Ok(())
 }
 
-/// Compares the records read again, of the `outputs` or the `inputs`, with those of the summaries.
+/// Compares the checksum of the `outputs` or `inputs`, read again, with that of the summaries.
 ///
 /// # Errors
 /// [`Error::Invalid`] if they differ.
@@ -140,7 +140,7 @@ pub(crate) fn check_read(what: &str, found: Checksum, validated: Checksum) -> Re
 /// Compares the checksum of a part that was read again with its summary.
 ///
 /// # Errors
-/// [`Error::Invalid`] if it isn't the same.
+/// [`Error::Invalid`] if they differ.
 pub(crate) fn check_part(summary: &Summary, found: Checksum) -> Result<(), Error> {
     match found == summary.checksum() {
         true => Ok(()),
@@ -155,9 +155,9 @@ pub(crate) fn check_part(summary: &Summary, found: Checksum) -> Result<(), Error
     }
 }
 
-/// Checks that all parts together have the records of all slices. If the manifests contain no more
-/// than that, because slices times parts entries would be too much to keep in one place, each merge
-/// has compared its own part.
+/// Checks that all parts together have the records of all slices. This is all that manifests
+/// without entries allow: with many slices and parts, the entries are too large to keep in one
+/// place, and each merge has compared its own part.
 fn check_all(manifests: &[Manifest], parts: Validated) -> Result<Validated, Error> {
     let mut sent = Checksum::default();
     manifests.iter().for_each(|slice| sent.merge(slice.checksum()));

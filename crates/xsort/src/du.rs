@@ -1,4 +1,4 @@
-//! Counting the disk usage of trees.
+//! Counts the disk usage of trees.
 
 use crate::cancel::Cancel;
 use parking_lot::Mutex;
@@ -35,43 +35,44 @@ pub struct Du {
     cancel: Cancel,
 }
 
-/// What trees take.
+/// The disk usage of trees.
 #[derive(Clone, Debug)]
 pub struct TreeUsage {
-    /// Of all trees together; each inode counts once.
+    /// The sum over all trees; each inode counts once.
     pub total: Usage,
-    /// The directories, and the trees themselves, that take the most space with all that is in
-    /// them: the largest first, and as many as were asked for.
+    /// The directories and roots with the largest disk usage, including everything below them. The
+    /// largest comes first. There are at most as many as [`Du::top`] requested.
     pub largest: Vec<(PathBuf, Usage)>,
-    /// What could not be counted, or not completely.
+    /// Messages about files that could not be counted, or not completely.
     pub errors: Vec<String>,
-    /// Whether the flag of [`Du::cancel`] ended the walk: then all else is incomplete.
+    /// Whether the flag of [`Du::cancel`] ended the walk. If so, the result is incomplete.
     pub is_cancelled: bool,
 }
 
 impl Du {
-    /// Counts what is below these paths, and they themselves.
+    /// Counts these paths and everything below them.
     pub fn trees<P: Into<PathBuf>>(trees: impl IntoIterator<Item = P>) -> Du {
         let options = Options { detail: Detail::Total, ..Options::default() };
         let trees = trees.into_iter().map(Into::into).collect();
         Du { trees, options, top: 0, cancel: Cancel::new() }
     }
 
-    /// Threads that walk: one a processor and more while they wait for the device, unless set.
+    /// Sets the number of threads that walk. Unless set, there is one for each processor, and more
+    /// while threads wait for the device.
     #[must_use]
     pub fn threads(mut self, threads: NonZeroUsize) -> Du {
         self.options.threads = Some(threads);
         self
     }
 
-    /// Leaves out what lies on other file systems than the trees' roots.
+    /// Leaves out files on other file systems than the trees' roots.
     #[must_use]
     pub fn one_file_system(mut self) -> Du {
         self.options.one_file_system = true;
         self
     }
 
-    /// Also lists so many of the largest directories.
+    /// Also lists the `directories` largest directories.
     #[must_use]
     pub fn top(mut self, directories: usize) -> Du {
         let detail = if directories == 0 { Detail::Total } else { Detail::Directories };
@@ -86,7 +87,7 @@ impl Du {
         self
     }
 
-    /// Counts. What can't be accessed is left out, and listed in the result.
+    /// Counts. Leaves out files that can't be accessed, and lists them in the result.
     pub fn run(&self) -> TreeUsage {
         let findings = Findings {
             top: self.top,
@@ -107,17 +108,18 @@ impl Du {
     }
 }
 
-/// What is gathered during the walk.
+/// The results of a walk under way.
 struct Findings<'d> {
     top: usize,
     cancel: &'d Cancel,
-    /// At most `top`, of which the smallest is at hand.
+    /// The `top` largest directories so far, the smallest on top.
     largest: Mutex<BinaryHeap<Reverse<Directory>>>,
     errors: Mutex<Vec<String>>,
 }
 
 impl Findings<'_> {
-    /// Whether a path is one of files. A URL is an error: its objects aren't counted.
+    /// Returns whether a path is in the file system. Records an error for a URL, because objects
+    /// aren't counted.
     fn is_of_files(&self, path: &Path) -> bool {
         let is_url = is_url(path);
         if is_url {
@@ -154,7 +156,7 @@ impl Visitor for Findings<'_> {
     }
 }
 
-/// A directory, in the order of sizes.
+/// A directory, ordered by size.
 struct Directory {
     path: Vec<u8>,
     total: Usage,
@@ -167,7 +169,7 @@ impl Directory {
 }
 
 impl Ord for Directory {
-    /// Of equal ones, the first path is the largest.
+    /// Of directories with equal sizes, the one with the first path is the largest.
     fn cmp(&self, other: &Directory) -> Ordering {
         let by_size = self.total.allocated_bytes.cmp(&other.total.allocated_bytes);
         by_size.then_with(|| other.path.cmp(&self.path))

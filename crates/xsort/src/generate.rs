@@ -1,4 +1,4 @@
-//! Generating benchmark data.
+//! Generates benchmark data.
 
 use crate::setup::{Setup, output_setters, resource_setters};
 use std::path::Path;
@@ -20,7 +20,7 @@ pub struct Generate {
 }
 
 impl Generate {
-    /// So many records of the Sort Benchmark's binary format, with uniform keys.
+    /// Generates `records` records of the Sort Benchmark's binary format, with uniform keys.
     pub fn records(records: u64) -> Generate {
         let spec = GenerateSpec {
             format: Format::Gensort,
@@ -36,31 +36,31 @@ impl Generate {
     resource_setters!();
     output_setters!();
 
-    /// The format of the records.
+    /// Sets the format of the records.
     #[must_use]
     pub fn format(mut self, format: Format) -> Generate {
         self.spec.format = format;
         self
     }
 
-    /// How keys are distributed.
+    /// Sets the distribution of the keys.
     #[must_use]
     pub fn pattern(mut self, pattern: Pattern) -> Generate {
         self.spec.pattern = pattern;
         self
     }
 
-    /// Other seeds give other records; 0 gives those of gensort.
+    /// Sets the seed. Different seeds give different records; seed 0 gives gensort's records.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Generate {
         self.spec.seed = seed;
         self
     }
 
-    /// Writes the file, which appears whole or not at all.
+    /// Writes the file, which appears complete or not at all.
     ///
     /// # Errors
-    /// What [`Error`] lists; [`Error::Settings`] if the format can't have the pattern.
+    /// Any [`Error`]; [`Error::Settings`] if the format can't have the pattern.
     pub fn run(&self, output: impl AsRef<Path>) -> Result<GenerateReport, Error> {
         let generator =
             Generator::new(self.spec).map_err(|error| Error::Settings(error.to_string()))?;
@@ -77,5 +77,5 @@ impl Generate {
     }
 }
 
-/// More memory doesn't make a drive faster.
+/// Maximum memory in bytes: more would not be faster.
 const BUDGET_BYTES_MAX: u64 = 256 << 20;

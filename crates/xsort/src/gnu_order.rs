@@ -1,11 +1,11 @@
-//! GNU sort's order of lines, as the engine wants it.
+//! GNU sort's order of lines, in the engine's interface.
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
 use xsort_extsort::variable::{ByBytes, ByBytesReversed, LineKernels, LineOrder, Words};
 use xsort_gnu::sort::{Order, Scratch};
 
-/// The fastest kernels of `order`.
+/// Returns the fastest kernels for `order`.
 pub fn kernels_for(order: &Order) -> Box<dyn LineKernels + '_> {
     if order.is_bytes() {
         Box::new(ByBytes)
@@ -18,15 +18,16 @@ pub fn kernels_for(order: &Order) -> Box<dyn LineKernels + '_> {
     }
 }
 
-/// Any order, with `W` words of the key beside each line. Orders of the lines' bytes are faster as
-/// the engine's own.
+/// An order of GNU sort, with `W` key words beside each line. For orders of the lines' bytes, the
+/// engine's own kernels are faster.
 pub struct GnuOrder<'a, W> {
     order: &'a Order,
     words: PhantomData<W>,
 }
 
 impl<'a, W> GnuOrder<'a, W> {
-    /// The order, with `W` words of the key beside each line: one if a word decides, else two.
+    /// Creates an order with `W` key words beside each line: one if a single word decides,
+    /// otherwise two.
     pub fn new(order: &'a Order) -> Self {
         GnuOrder { order, words: PhantomData }
     }

@@ -1,4 +1,4 @@
-//! A job: what it may use, decided for this machine and these files, once.
+//! A job and its resources, which are decided once, for this machine and these files.
 
 use crate::limited::{Limited, limited_input};
 use crate::machine::{MemoryLimits, caches, threads};
@@ -15,35 +15,36 @@ use xsort_extsort::{
     Caches, Checkpoint, Error, LinesOptions, Observer, Reserved, scratch_directories,
 };
 
-/// What a job has: memory, threads and a disk.
+/// The resources of a job: memory, threads and a disk.
 ///
 /// ```text
 /// asked for | objects | names of inputs, decoders | data
 ///           '-- budget_bytes ---------------------'--- data_bytes()
 /// ```
 pub struct Job {
-    /// Memory in bytes, without what objects take.
+    /// Memory in bytes, excluding the memory for objects.
     pub budget_bytes: u64,
-    /// Threads that work, at least 1.
+    /// Number of worker threads, at least 1.
     pub threads: usize,
-    /// Caches for which a sort in memory sizes its pieces.
+    /// The cache sizes to which a sort in memory adapts.
     pub caches: Caches,
-    /// All files and, where the job has some, objects. Its engine starts with the first file.
+    /// The disk with all files, and objects if the job has any. Its engine starts with the first
+    /// file.
     pub disk: Arc<dyn Disk>,
-    /// A line for the user, if the memory is less than was asked for.
+    /// A message for the user if the memory is less than requested.
     pub notice: Option<String>,
-    /// What else than data the budget holds.
+    /// Shares of the budget that are not for data.
     reserved: Reserved,
     rate: Option<Arc<RateLimit>>,
     objects: Objects,
 }
 
 impl Resources {
-    /// What a job has that reads `inputs` and writes `output`.
+    /// Decides the resources of a job that reads `inputs` and writes `output`.
     ///
     /// # Errors
-    /// [`Error::Memory`] if objects leave no memory, and [`Error::Settings`] if an object is to be
-    /// read back and none is written.
+    /// [`Error::Memory`] if objects leave no memory. [`Error::Settings`] if an object is to be read
+    /// back but none is written.
     pub fn job<P: AsRef<Path>>(
         &self,
         inputs: impl IntoIterator<Item = P>,
@@ -81,32 +82,33 @@ impl Resources {
 }
 
 impl Job {
-    /// Takes a share of the budget for something else than data, instead of an earlier one of this
-    /// name.
+    /// Reserves a named share of the budget for a purpose other than data. Replaces an earlier
+    /// share of this name.
     pub fn reserve(&mut self, name: &'static str, bytes: u64) {
         self.reserved = self.reserved.with(name, bytes);
     }
 
-    /// Memory for data in bytes. If the other shares leave none it is 0, and the job ends with an
-    /// error that says how much is enough.
+    /// Returns the bytes of memory for data. If the other shares leave none, it is 0, and the job
+    /// ends with an error that says how much memory is enough.
     pub fn data_bytes(&self) -> u64 {
         self.budget_bytes.saturating_sub(self.reserved.bytes())
     }
 
-    /// An error about the [memory for data](Job::data_bytes), as one about all memory.
+    /// Converts an error about the [memory for data](Job::data_bytes) to one about all memory.
     pub fn total_from_data(&self, error: Error) -> Error {
         self.total_from_budget(add_bytes(error, self.reserved.bytes()))
     }
 
-    /// An error about [`budget_bytes`](Job::budget_bytes), as one about all memory.
+    /// Converts an error about [`budget_bytes`](Job::budget_bytes) to one about all memory.
     pub fn total_from_budget(&self, error: Error) -> Error {
         add_bytes(error, self.objects.taken_bytes())
     }
 
-    /// Inputs that are decompressed where they are compressed. Decoders are a share of the budget.
+    /// Returns the inputs, the compressed ones decompressed. Reserves the decoders' share of the
+    /// budget.
     ///
     /// # Errors
-    /// If one can't be read, or is compressed in a way that isn't decompressed here.
+    /// If an input can't be read, or its compression isn't supported.
     pub(crate) fn decompressed(
         &mut self,
         inputs: Vec<LinesInput>,
@@ -122,7 +124,8 @@ impl Job {
         Ok(inputs)
     }
 
-    /// Bytes of all these inputs, if their disk knows them: not those of compressed ones.
+    /// Returns the total size of these inputs in bytes. `None` if the disk doesn't know it, or if
+    /// an input is compressed.
     pub(crate) fn known_bytes(&self, inputs: &[PathBuf]) -> Option<u64> {
         let bytes = |path: &PathBuf| match self.disk.find(path) {
             Ok(Found::File { bytes }) if OutputCodec::of_name(path).is_none() => Some(bytes),
@@ -131,8 +134,8 @@ impl Job {
         inputs.iter().map(bytes).sum()
     }
 
-    /// The settings of the engine of lines and keyed records, for a sort to `output` with these
-    /// directories for scratch.
+    /// Returns the settings of the engine of lines and keyed records, for a sort to `output` with
+    /// these scratch directories.
     pub fn engine(&self, scratch: &[PathBuf], output: &Path) -> LinesOptions {
         LinesOptions {
             delimiter: b'\n',
@@ -148,8 +151,9 @@ impl Job {
         }
     }
 
-    /// The requests of a job with these inputs and this output, of so many bytes each, if there are
-    /// objects among them; `lists` are those that found the inputs.
+    /// Returns the number of requests of a job with these inputs and this output, each with its
+    /// size in bytes. `None` if none of them is an object. `lists` is the number of list requests
+    /// that found the inputs.
     #[cfg(feature = "objects")]
     pub fn requests<'p>(
         &self,
@@ -160,16 +164,15 @@ impl Job {
         self.objects.requests(inputs, output, lists)
     }
 
-    /// The limit of the bandwidth, in bytes a second.
+    /// Returns the bandwidth limit in bytes per second.
     pub fn bytes_per_second(&self) -> Option<u64> {
         self.rate.as_ref().map(|rate| rate.bytes_per_second())
     }
 
-    /// Opens what is at these paths, for a job that reads each as a stream: a URL by the disk,
-    /// another path by `at`.
+    /// Opens inputs that the job reads as streams. The disk opens URLs; `at` opens other paths.
     ///
     /// # Errors
-    /// If there is nothing at a URL, or its store can't tell.
+    /// If nothing exists at a URL, or its store can't tell.
     pub(crate) fn inputs(
         &self,
         paths: &[PathBuf],
@@ -179,20 +182,20 @@ impl Job {
         paths.iter().map(|path| self.input(path, at)).collect()
     }
 
-    /// Opens what is at one path: a URL by the disk, another path by `at`.
+    /// Opens one input. The disk opens a URL; `at` opens any other path.
     ///
     /// # Errors
-    /// If there is nothing at a URL, or its store can't tell.
+    /// If nothing exists at a URL, or its store can't tell.
     pub fn input(&self, path: &Path, at: fn(&Path) -> LinesInput) -> Result<LinesInput, Error> {
         let input = if is_url(path) { LinesInput::on(&self.disk, path)? } else { at(path) };
         Ok(self.hold(input))
     }
 
-    /// The checkpoint of a sort of files to a file by an engine that reads streams. `meaning` is
-    /// what the output depends on besides them.
+    /// Returns the checkpoint of a sort from files to a file, by an engine that reads streams.
+    /// `meaning` returns everything else that the output depends on.
     ///
     /// # Errors
-    /// [`Error::Settings`] if the output or an input is no file.
+    /// [`Error::Settings`] if the output or an input is not a file.
     pub(crate) fn checkpoint(
         &self,
         checkpoint: Option<Checkpoint>,
@@ -213,12 +216,12 @@ impl Job {
         Ok(Some(LinesCheckpoint { checkpoint, output, inputs, meaning }))
     }
 
-    /// An input held to the limit of the bandwidth where it doesn't pass the disk.
+    /// Applies the bandwidth limit to an input that bypasses the disk.
     pub fn hold(&self, input: LinesInput) -> LinesInput {
         limited_input(input, self.rate.as_ref())
     }
 
-    /// A stream of data held to the same limit.
+    /// Applies the bandwidth limit to an output stream.
     pub fn hold_stream<W: Write + Send + 'static>(&self, to: W) -> Box<dyn Write + Send> {
         match self.rate.clone() {
             Some(rate) => Box::new(Limited::new(to, rate)),
@@ -227,7 +230,7 @@ impl Job {
     }
 }
 
-/// An error about memory, with so much more on both sides.
+/// Adds `bytes` to both figures of an error about memory.
 fn add_bytes(error: Error, bytes: u64) -> Error {
     match error {
         Error::Memory { budget_bytes, needed_bytes } => {
@@ -237,7 +240,7 @@ fn add_bytes(error: Error, bytes: u64) -> Error {
     }
 }
 
-/// The refusal of a checkpoint.
+/// Returns the error that refuses a checkpoint.
 fn not_resumable(what: &str) -> Error {
     Error::Settings(format!("a sort that can be resumed {what}"))
 }

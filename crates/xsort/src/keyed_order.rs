@@ -1,4 +1,4 @@
-//! GNU sort's order of lines, by keys that are made once and travel before them.
+//! GNU sort's order of lines, by keys that are computed once and precede the lines.
 
 use crate::gnu_order::{GnuOrder, kernels_for};
 use std::cmp::Ordering;
@@ -15,18 +15,18 @@ use xsort_extsort::variable::{
 use xsort_extsort::{Error, LinesOptions, LinesReport, Observer};
 use xsort_gnu::sort::{self as gnu, Order, Scratch, Ties};
 
-/// With less memory keys take more of it than they save time.
+/// Minimum budget for keys: with less memory they cost more than they save.
 const BUDGET_BYTES_MIN: u64 = 16 << 20;
-/// Bytes of the first input that are looked at first.
+/// Bytes of the first input that are sampled.
 const SAMPLE_BYTES: u64 = 64 << 10;
-/// A stream is taken to be so many times as long.
+/// Assumed size of a stream, as a multiple of the sample.
 const UNKNOWN_SHARE: u64 = 1000;
-/// Keys are kept if words leave one in so many pairs of neighbours open, and at least so many pairs
-/// of the sample.
+/// Keys are kept if key words tie in at least `1 / TIES_SHARE` of all pairs of neighbours, as
+/// estimated from the sample, and in at least `TIES_MIN` pairs of the sample.
 const TIES_SHARE: u64 = 32;
 const TIES_MIN: u64 = 3;
 
-/// The keys of GNU sort's lines.
+/// The keys of lines in an order of GNU sort.
 struct GnuKeys(gnu::LineKeys);
 
 impl LineKeys for GnuKeys {
@@ -72,11 +72,11 @@ impl LineKeys for GnuKeys {
     }
 }
 
-/// Sorts lines to `output` in `order`: by keys that are made once, where these cost less than they
-/// save.
+/// Sorts lines to `output` in `order`. Uses keys that are computed once, if they cost less than
+/// they save.
 ///
 /// # Errors
-/// As [`sort_lines`](xsort_extsort::sort_lines).
+/// The errors of [`sort_lines`](xsort_extsort::sort_lines).
 pub fn sort_in_order(
     options: &LinesOptions,
     order: &Order,
@@ -117,17 +117,18 @@ pub fn sort_in_order(
     sort_lines_to(options, by, inputs, output, disk, observer)
 }
 
-/// The first bytes of an input, twice: to be read again, and to look at.
+/// Reads the first bytes of an input. Returns two copies: one to be read again, one for the sample.
 fn read_sample(input: &mut dyn Read) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let mut sample = Vec::with_capacity(SAMPLE_BYTES as usize);
     input.take(SAMPLE_BYTES).read_to_end(&mut sample)?;
     Ok((sample.clone(), sample))
 }
 
-/// Lines of the beginning of an input, in order of the words that the engine compares.
+/// The first lines of an input, sorted by the key words that the engine compares.
 struct Sample<'s> {
     lines: Vec<([u64; 2], &'s [u8])>,
-    /// There are so many times as many in all, and so many more have a neighbour with equal words.
+    /// The size of all inputs as a multiple of the sample. The share of tied neighbours is assumed
+    /// to grow by this factor.
     share: u64,
 }
 
@@ -136,30 +137,30 @@ impl<'s> Sample<'s> {
         let mut scratch = Scratch::default();
         let mut words = |line| {
             let [first, second] = order.two_words(line, 0, &mut scratch);
-            // A merge compares twelve bytes.
+            // A merge compares twelve bytes of key words.
             [first, second >> 32]
         };
         let mut lines: Vec<([u64; 2], &[u8])> =
             sample.split(|&byte| byte == delimiter).map(|line| (words(line), line)).collect();
-        // The last one may be cut.
+        // The last line may be cut.
         lines.pop();
         lines.sort_unstable();
         Self { lines, share }
     }
 
-    /// Whether the words that the engine compares often leave it open how different lines compare:
-    /// then keys that travel before lines save looking at these again.
+    /// Returns whether different lines often have equal key words. If so, keys save comparing the
+    /// lines again.
     fn words_tie(&self) -> bool {
         self.tie(|a, b| a == b)
     }
 
-    /// Whether the first ones alone do.
+    /// Returns whether different lines often have equal first key words.
     fn first_words_tie(&self) -> bool {
         self.tie(|[a, _], [b, _]| a == b)
     }
 
-    /// Whether keys are short. Longer ones cost more than they save: of fields with many signs in
-    /// the order of a language, 2.3 times the processor time.
+    /// Returns whether keys are short. Longer keys cost more than they save: 2.3 times the
+    /// processor time for long fields in a locale's order.
     fn has_short(&self, keys: &gnu::LineKeys) -> bool {
         keys.are_short(self.lines.iter().map(|&(_, line)| line))
     }

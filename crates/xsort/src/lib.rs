@@ -14,7 +14,7 @@
 //! # }
 //! ```
 //!
-//! Records that a program has in its hands are pushed and pulled, a stream of any length in a set
+//! A program can push its own records and pull them in order: a stream of any length in a fixed
 //! amount of memory:
 //!
 //! ```
@@ -39,31 +39,31 @@
 //! | to | use |
 //! |---|---|
 //! | sort records of any bytes that a program pushes | [`Sorter`] |
-//! | merge what is sorted, lazily | [`merge_sorted`] |
+//! | merge sorted iterators, lazily | [`merge_sorted`] |
 //! | sort fixed-size records | [`Sort`] |
 //! | sort records that begin with their length | [`Prefixed`] |
-//! | sort those that are in memory | [`SortSlice`] |
+//! | sort fixed-size records in memory | [`SortSlice`] |
 //! | sort lines of text, as GNU sort does | [`Lines`] |
 //! | sort the rows of CSV, TSV and NDJSON files by typed columns | [`Table`] |
 //! | check order, count and checksum of records | [`Verify`] |
 //! | generate benchmark data | [`Generate`] |
 //! | count the disk usage of trees | [`Du`] |
 //!
-//! Every one is a builder: what isn't set has a default that suits most machines. `run` does the
-//! work on the calling thread and workers of its own, and returns a report, or an [`Error`] that
-//! says which file, which offset, why, and what to do. An output appears whole or not at all. (A
-//! [`Sorter`] has `start`, and works on threads of its own.)
+//! Each is a builder with defaults that suit most machines. `run` works on the calling thread and
+//! its own workers, and returns a report, or an [`Error`] that names the file, the offset, the
+//! cause and the remedy. An output appears complete or not at all. (A [`Sorter`] has `start`
+//! instead, and works on threads of its own.)
 //!
-//! Each takes `memory` (a hard limit in bytes for everything that grows with the data; half of what
-//! is available unless set), `threads` (one a processor), `on_progress` and
+//! Each takes `memory` (a hard limit in bytes for everything that grows with the data; unless set,
+//! half of the available memory), `threads` (unless set, one for each processor), `on_progress` and
 //! `on_notice` (closures), and `cancel` (a flag that other threads may set).
 //!
 //! # Objects of stores
 //!
-//! With the feature `objects` a name that begins with `s3://`, `gs://`, `az://` or `https://` is an
-//! object's: an input, or of a store an output, which appears whole or not at all. Credentials,
-//! region and endpoint are found as the stores' tools find them. What objects take counts against
-//! the memory.
+//! With the feature `objects`, a name that begins with `s3://`, `gs://`, `az://` or `https://` is
+//! an object: an input, or (except `https://`) an output, which appears complete or not at all.
+//! Credentials, region and endpoint are found as by the stores' own tools. The memory for objects
+//! counts against the limit.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), xsort::Error> {
@@ -74,8 +74,8 @@
 //! # }
 //! ```
 //!
-//! Without the feature such a name is refused. With it there is `abandon_uploads`, for a process
-//! that ends while a job runs.
+//! Without the feature, such names are refused. The feature also adds `abandon_uploads`, for a
+//! process that ends while a job runs.
 #![forbid(unsafe_code)]
 
 mod cancel;

@@ -1,24 +1,24 @@
-//! The bandwidth limit of what doesn't pass the disk.
+//! The bandwidth limit for streams that bypass the disk.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 use xsort_disk::RateLimit;
 use xsort_extsort::variable::LinesInput;
 
-/// Something that is read or written no faster than allowed, without passing the disk.
+/// A reader or writer that bypasses the disk and obeys a bandwidth limit.
 pub struct Limited<T> {
     inner: T,
     rate: Arc<RateLimit>,
 }
 
 impl<T> Limited<T> {
-    /// `inner`, held to `rate`.
+    /// Limits `inner` to `rate`.
     pub fn new(inner: T, rate: Arc<RateLimit>) -> Limited<T> {
         Limited { inner, rate }
     }
 }
 
-/// An input held to the rate, if there is one, where it doesn't pass the disk.
+/// Applies the bandwidth limit, if there is one, to an input that bypasses the disk.
 pub fn limited_input(input: LinesInput, rate: Option<&Arc<RateLimit>>) -> LinesInput {
     match rate.cloned() {
         Some(rate) => {
@@ -31,7 +31,7 @@ pub fn limited_input(input: LinesInput, rate: Option<&Arc<RateLimit>>) -> LinesI
 impl<T: Read> Read for Limited<T> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = self.inner.read(buffer)?;
-        // How many bytes there are is known only now: the next read waits for them.
+        // The number of bytes is known only now, so the next read waits for them.
         self.rate.pass(bytes as u64);
         Ok(bytes)
     }

@@ -1,4 +1,4 @@
-//! Sorting lines of text.
+//! Sorts lines of text.
 
 use crate::keyed_order::sort_in_order;
 use crate::setup::{Setup, output_setters, resource_setters};
@@ -51,38 +51,38 @@ impl Lines {
     resource_setters!();
     output_setters!();
 
-    /// Sorts by a part of the line, in GNU sort's words: `"2,2n"` is the second field as a number.
-    /// Later keys decide among lines whose earlier keys are equal.
+    /// Sorts by a part of the line, in the syntax of GNU sort: `"2,2n"` is the second field as a
+    /// number. Later keys decide among lines whose earlier keys are equal.
     #[must_use]
     pub fn key(self, key: &str) -> Lines {
         self.argument(format!("--key={key}"))
     }
 
-    /// Fields lie between these characters; else they begin where blanks do.
+    /// Sets the character that separates fields. Unless set, fields begin at blanks.
     #[must_use]
     pub fn separator(self, separator: char) -> Lines {
         self.argument(format!("--field-separator={separator}"))
     }
 
-    /// Keeps only the first of lines with equal keys.
+    /// Keeps only the first of several lines with equal keys.
     #[must_use]
     pub fn unique(self) -> Lines {
         self.argument("--unique")
     }
 
-    /// Largest first.
+    /// Sorts in descending order.
     #[must_use]
     pub fn reverse(self) -> Lines {
         self.argument("--reverse")
     }
 
-    /// Leaves lines with equal keys in the order of the input, instead of comparing them whole.
+    /// Keeps lines with equal keys in the order of the input, instead of comparing the whole lines.
     #[must_use]
     pub fn stable(self) -> Lines {
         self.argument("--stable")
     }
 
-    /// Any option of GNU sort that says how lines compare and which are wanted: `"-n"`,
+    /// Adds any option of GNU sort that affects the order or selects lines: `"-n"`,
     /// `"--version-sort"`, `"-z"`.
     #[must_use]
     pub fn argument(mut self, argument: impl Into<OsString>) -> Lines {
@@ -90,38 +90,37 @@ impl Lines {
         self
     }
 
-    /// Compares text by the rules of the environment's locale (`LC_ALL` and the like). Without this
-    /// text compares by bytes, which is several times as fast.
+    /// Compares text by the rules of the environment's locale (`LC_ALL` and others). Otherwise,
+    /// text is compared by bytes, which is several times as fast.
     #[must_use]
     pub fn locale_of_environment(mut self) -> Lines {
         self.has_locale = true;
         self
     }
 
-    /// Directories for scratch: the output's, unless set.
+    /// Sets the directories for scratch. Unless set, scratch is in the output's directory.
     #[must_use]
     pub fn scratch<P: Into<PathBuf>>(mut self, directories: impl IntoIterator<Item = P>) -> Lines {
         self.scratch = directories.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Sorts into the file `output`, which may be one of the inputs. It appears whole or not at
-    /// all: until then the old one stays, with its mode and owner for the new one. A symbolic link
-    /// is followed.
+    /// Sorts into the file `output`, which may be one of the inputs. The output appears complete or
+    /// not at all. Until then an old file stays; the new one gets its mode and owner. A symbolic
+    /// link is followed.
     ///
     /// # Errors
-    /// What [`Error`] lists; [`Error::Settings`] for an option that GNU sort refuses, or that has
-    /// nothing to do with the order.
+    /// Any [`Error`]; [`Error::Settings`] for an option that GNU sort refuses, or that doesn't
+    /// affect the order.
     pub fn run(&self, output: impl AsRef<Path>) -> Result<LinesReport, Error> {
         let path = output.as_ref();
         self.sort(path, SortedOutput::File { path, sync: true })
     }
 
-    /// Sorts into anything that can be written to. Scratch goes to the system's temporary
-    /// directory, unless set.
+    /// Sorts into a writer. Unless set, scratch is in the system's temporary directory.
     ///
     /// # Errors
-    /// As [`run`](Lines::run).
+    /// The errors of [`run`](Lines::run).
     pub fn write_to(&self, output: &mut (dyn Write + Send)) -> Result<LinesReport, Error> {
         self.sort(Path::new(STANDARD_OUTPUT), SortedOutput::Stream(output))
     }
@@ -138,15 +137,14 @@ impl Lines {
             is_unique: command.unique,
             ..job.engine(&self.scratch, path)
         };
-        // Random orders, which need a seed, are refused.
+        // Random orders, which need a seed, were refused.
         let order = Order::new(&command, &locale, [0; 16]);
         let inputs = job.inputs(&self.inputs, LinesInput::at)?;
         sort_in_order(&options, &order, inputs, output, &*job.disk, &observer)
             .map_err(|error| job.total_from_budget(error))
     }
 
-    /// What the options mean. Those that say where lines come from and go to, or with which means,
-    /// are the builder's.
+    /// Parses the options. Refuses those for inputs, output and resources, which the builder sets.
     fn command(&self, locale: &Locale) -> Result<Command, Error> {
         let environment = Environment::new(|_| None, locale.clone());
         let command = match parse(&self.arguments, &environment) {
@@ -179,7 +177,7 @@ impl Lines {
     }
 }
 
-/// Why GNU sort would refuse the options, without its program's name.
+/// Returns the reason why GNU sort would refuse the options, without the program's name.
 fn text_of(refusal: &Refusal) -> String {
     let message = String::from_utf8_lossy(&refusal.message("sort")).into_owned();
     message.trim_end().trim_start_matches("sort: ").to_owned()

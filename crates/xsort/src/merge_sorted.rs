@@ -1,4 +1,4 @@
-//! Merging what is sorted already, a record at a time.
+//! Merges sorted iterators lazily, record by record.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -6,10 +6,10 @@ use std::collections::binary_heap::PeekMut;
 use std::fmt;
 use std::iter::FusedIterator;
 
-/// Merges iterators of keys and records, each of which is in the order of its keys, into one. Of
-/// each, one record is in memory. Records with equal keys come in the order of the iterators.
+/// Merges iterators of keys and records into one. Each iterator must be sorted by its keys. Keeps
+/// one record of each in memory. Records with equal keys come in the order of the iterators.
 ///
-/// If one is not in order, all records still come, in some order.
+/// If an iterator is not sorted, all records still come, in some order.
 ///
 /// ```
 /// let days = [vec![("07:30", "up"), ("22:00", "down")], vec![("07:30", "coffee")]];
@@ -29,7 +29,7 @@ where
     MergeSorted { heads: heads.collect() }
 }
 
-/// The records of several iterators in order: what [`merge_sorted`] returns.
+/// An iterator over the merged records, returned by [`merge_sorted`].
 pub struct MergeSorted<I, K, R> {
     heads: BinaryHeap<Head<I, K, R>>,
 }
@@ -78,7 +78,7 @@ impl<I, K, R> fmt::Debug for MergeSorted<I, K, R> {
 }
 
 impl<I, K: Ord, R> Ord for Head<I, K, R> {
-    /// A heap gives the greatest out: the least key of the earliest iterator.
+    /// Reversed, because the heap returns the greatest: the smallest key of the earliest iterator.
     fn cmp(&self, other: &Self) -> Ordering {
         other.key.cmp(&self.key).then(other.number.cmp(&self.number))
     }

@@ -1,4 +1,4 @@
-//! Objects of stores among the files of a job, if the crate is built with them.
+//! Objects of stores among the files of a job, if the crate is built with the feature `objects`.
 
 use crate::resources::Resources;
 use std::path::Path;
@@ -8,12 +8,12 @@ use xsort_extsort::Error;
 #[cfg(feature = "objects")]
 use xsort_objects::{GivenLimits, ObjectLimits, ObjectUse, Requests};
 
-/// What is wrong with `--verify-output` where no object is written.
+/// The error for `--verify-output` if no object is written.
 #[cfg(feature = "objects")]
 pub const VERIFIES_NO_OBJECT: &str = "--verify-output reads an object back, and none is \
      written: leave it out, or write to a URL (s3://, gs:// or az://)";
 
-/// What a job does with objects. Without the feature that is nothing, and its disk refuses URLs.
+/// A job's use of objects. Without the feature it uses none, and its disk refuses URLs.
 pub(crate) struct Objects {
     #[cfg(feature = "objects")]
     limits: Option<ObjectLimits>,
@@ -21,8 +21,11 @@ pub(crate) struct Objects {
 
 #[cfg(feature = "objects")]
 impl Objects {
+    /// Decides how the job moves its objects, if it has any.
+    ///
     /// # Errors
-    /// If they leave no memory, or if one is to be read back and none is written.
+    /// [`Error::Memory`] if they leave no memory. [`Error::Settings`] if an object is to be read
+    /// back but none is written.
     pub(crate) fn of_job<P: AsRef<Path>>(
         resources: &Resources,
         inputs: impl IntoIterator<Item = P>,
@@ -47,12 +50,12 @@ impl Objects {
         }
     }
 
-    /// Bytes of the memory that they take.
+    /// Returns the bytes of memory that objects take.
     pub(crate) fn taken_bytes(&self) -> u64 {
         self.limits.as_ref().map_or(0, |limits| limits.taken_bytes)
     }
 
-    /// This disk, with objects if the job has some.
+    /// Returns this disk, with objects if the job has any.
     pub(crate) fn on(&self, local: Arc<dyn Disk>, rate: Option<Arc<RateLimit>>) -> Arc<dyn Disk> {
         match &self.limits {
             Some(limits) => limits.disk(local, rate),
@@ -60,8 +63,9 @@ impl Objects {
         }
     }
 
-    /// The requests of a job with these inputs and this output, of so many bytes each, if there are
-    /// objects among them; `lists` are those that found the inputs.
+    /// Returns the number of requests of a job with these inputs and this output, each with its
+    /// size in bytes. `None` if none of them is an object. `lists` is the number of list requests
+    /// that found the inputs.
     pub(crate) fn requests<'p>(
         &self,
         inputs: impl IntoIterator<Item = (&'p Path, u64)>,

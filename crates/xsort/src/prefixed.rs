@@ -1,4 +1,4 @@
-//! Sorting files of records that begin with their length.
+//! Sorts files of records that begin with their length.
 
 use crate::job::Job;
 use crate::setup::{Setup, output_setters, resource_setters, sort_setters};
@@ -11,7 +11,8 @@ use xsort_extsort::variable::{LinesDryRun, LinesInput, SortedOutput};
 use xsort_extsort::{Checkpoint, Codec, Error, LinesOptions, Observer};
 use xsort_records::{KeyField, Prefix};
 
-/// Sorts files of records of varying length, each of which begins with its length, stably.
+/// Sorts files of records of varying length, each of which begins with its length. The sort is
+/// stable.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -37,7 +38,7 @@ pub struct Prefixed {
 }
 
 impl Prefixed {
-    /// Sorts the records of these files together. They begin with `prefix`, and come out with it.
+    /// Sorts the records of these files together. Input and output records begin with `prefix`.
     pub fn files<P: Into<PathBuf>>(
         prefix: Prefix,
         inputs: impl IntoIterator<Item = P>,
@@ -57,32 +58,31 @@ impl Prefixed {
     output_setters!();
     sort_setters!();
 
-    /// The fields of the key, the most significant first, at offsets behind the prefix. Unless set,
-    /// all bytes behind it are the key.
+    /// Sets the fields of the key, the most significant first, at offsets after the prefix. Unless
+    /// set, all bytes after the prefix are the key.
     ///
-    /// Of a field of bytes a record may have a part or nothing, which compares as a shorter text
-    /// does. Every record must have the fields that are numbers.
+    /// A field of bytes may be incomplete or missing in a record; it compares like a shorter text.
+    /// Every record must have the fields that are numbers.
     #[must_use]
     pub fn keys(mut self, fields: impl IntoIterator<Item = KeyField>) -> Prefixed {
         self.options.fields = fields.into_iter().collect();
         self
     }
 
-    /// Sorts into the file `output`, which may be one of the inputs. It appears whole or not at
-    /// all: until then the old one stays.
+    /// Sorts into the file `output`, which may be one of the inputs. The output appears complete or
+    /// not at all; until then an old file stays.
     ///
     /// # Errors
-    /// What [`Error`] lists; [`Error::Input`] if an input isn't made of such records.
+    /// Any [`Error`]; [`Error::Input`] if an input doesn't consist of such records.
     pub fn run(&self, output: impl AsRef<Path>) -> Result<KeyedReport, Error> {
         let path = output.as_ref();
         self.sort(path, SortedOutput::File { path, sync: self.sync })
     }
 
-    /// Sorts into anything that can be written to. Scratch goes to the system's temporary
-    /// directory, unless set.
+    /// Sorts into a writer. Unless set, scratch is in the system's temporary directory.
     ///
     /// # Errors
-    /// As [`run`](Prefixed::run).
+    /// The errors of [`run`](Prefixed::run).
     pub fn write_to(&self, output: &mut (dyn Write + Send)) -> Result<KeyedReport, Error> {
         self.sort(Path::new(STANDARD_OUTPUT), SortedOutput::Stream(output))
     }
@@ -93,11 +93,11 @@ impl Prefixed {
         self.run_in(&job, &observer, inputs, path, output)
     }
 
-    /// Sorts within a job that the caller has begun and watches: `inputs`, which are the builder's,
-    /// opened as [`input_file`] does. `path` is the output's.
+    /// Sorts within a job that the caller has begun and observes. `inputs` are the builder's
+    /// inputs, opened by [`input_file`]. `path` is the output's.
     ///
     /// # Errors
-    /// As [`run`](Prefixed::run).
+    /// The errors of [`run`](Prefixed::run).
     pub fn run_in(
         &self,
         job: &Job,
@@ -113,10 +113,10 @@ impl Prefixed {
             .map_err(|error| job.total_from_budget(error))
     }
 
-    /// What the sort would use.
+    /// Returns the resources that the sort would use.
     ///
     /// # Errors
-    /// [`Error::Memory`] if the memory isn't enough.
+    /// [`Error::Memory`] if the memory is not enough.
     pub fn plan_in(&self, job: &Job, output: &Path) -> Result<LinesDryRun, Error> {
         let bytes = job.known_bytes(&self.inputs);
         plan_prefixed(&self.options, &self.engine(job, output), bytes)

@@ -1,4 +1,4 @@
-//! How a job tells the caller of a builder how far it is.
+//! Reports a job's progress to the caller of a builder.
 
 use crate::cancel::Cancel;
 use parking_lot::Mutex;
@@ -8,20 +8,20 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 use xsort_extsort::Observer;
 
-/// How far a job is.
+/// The progress of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress<'a> {
-    /// What it does now: "form runs", "merge", "generate", "verify" and the like.
+    /// The current phase: "form runs", "merge", "generate", "verify" and others.
     pub phase: &'a str,
     /// Bytes of the phase that are done.
     pub done_bytes: u64,
-    /// Bytes of the phase; 0 if that isn't known.
+    /// Bytes of the phase; 0 if unknown.
     pub bytes: u64,
     /// Seconds since the phase began.
     pub phase_seconds: f64,
-    /// Bytes of all phases before it.
+    /// Bytes of all earlier phases.
     pub earlier_bytes: u64,
-    /// Bytes of the phases that are to come, as far as they were announced.
+    /// Bytes of later phases, as far as they were announced.
     pub to_come_bytes: u64,
     /// Seconds since the job began.
     pub seconds: f64,
@@ -30,7 +30,7 @@ pub struct Progress<'a> {
 type OnProgress = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
 type OnNotice = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The closures that a builder was given.
+/// The closures that were given to a builder.
 #[derive(Clone, Default)]
 pub(crate) struct Callbacks {
     pub(crate) on_progress: Option<OnProgress>,
@@ -51,7 +51,7 @@ impl fmt::Debug for Callbacks {
     }
 }
 
-/// The observer of a builder's job: calls its closures.
+/// The observer of a builder's job, which calls its closures.
 pub(crate) struct ProgressObserver {
     callbacks: Callbacks,
     cancel: Cancel,
@@ -61,15 +61,15 @@ pub(crate) struct ProgressObserver {
     began: Instant,
 }
 
-/// The phase that a job is in.
+/// The current phase of a job.
 #[derive(Clone, Default)]
 struct Phase {
     name: String,
     bytes: u64,
-    /// `None` before the first.
+    /// `None` before the first phase.
     began: Option<Instant>,
     earlier_bytes: u64,
-    /// Names and bytes of those to come.
+    /// Names and bytes of later phases.
     to_come: Vec<(String, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! What a job may use.
+//! The resources that a job may use.
 
 use crate::cancel::Cancel;
 use crate::size::Memory;
@@ -9,34 +9,33 @@ use xsort_disk::{Gate, IoChoice};
 #[cfg(feature = "objects")]
 use xsort_objects::GivenLimits;
 
-/// What a job may use. What isn't set has a default that suits most machines;
-/// [`job`](Resources::job) decides what that is on this one.
+/// The resources that a job may use. Everything has a default that suits most machines;
+/// [`job`](Resources::job) determines the values for this machine.
 #[derive(Clone, Debug, Default)]
 pub struct Resources {
-    /// Memory for everything that grows with the data: half of what is available, unless set.
+    /// Memory for everything that grows with the data. Unless set, half of the available memory.
     pub memory: Option<Memory>,
-    /// Threads that work: one a processor, unless set.
+    /// Number of worker threads. Unless set, one for each processor.
     pub threads: Option<usize>,
-    /// Bytes of cache per thread, for which a sort in memory is divided: what the processor has,
-    /// unless set.
+    /// Bytes of cache per thread, to which a sort in memory adapts. Unless set, the processor's.
     pub cache_bytes: Option<u64>,
-    /// Which engine moves bytes between memory and drives.
+    /// The engine that moves bytes between memory and drives.
     pub io: IoChoice,
-    /// Bytes a second to and from drives, both together.
+    /// Bandwidth limit in bytes per second, for reads and writes together.
     pub bandwidth: Option<NonZeroU64>,
     /// A gate that every transfer passes before it starts.
     pub gate: Option<Arc<Gate>>,
-    /// The output must not replace a file or an object.
+    /// If set, the output must not replace a file or an object.
     pub no_clobber: bool,
-    /// Bytes of outputs that are read soon: they stay in the page cache where it has room for two
-    /// of them beside the job's memory (docs/experiments/2026-11-24-cluster.md).
+    /// Bytes of outputs that will be read soon. They stay in the page cache if it has room for two
+    /// of them besides the job's memory (docs/experiments/2026-11-24-cluster.md).
     pub read_soon_bytes: Option<u64>,
-    /// How objects of stores are moved. Whether one may be replaced is [`no_clobber`].
+    /// How objects of stores are moved. [`no_clobber`] says whether one may be replaced.
     ///
     /// [`no_clobber`]: Resources::no_clobber
     #[cfg(feature = "objects")]
     pub objects: GivenLimits,
-    /// How long a store or server that doesn't answer is asked again, instead of a store's time.
+    /// How long requests to a silent store or server are repeated. Unless set, the store's time.
     pub patience: Option<Duration>,
     /// Stops the job.
     pub cancel: Cancel,

@@ -1,4 +1,4 @@
-//! What every builder has: what its job may use, and whom it tells.
+//! The part that all builders share: resources and callbacks.
 
 use crate::job::Job;
 use crate::progress::{Callbacks, ProgressObserver};
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 use xsort_extsort::{Error, Observer};
 
-/// A part of every builder.
+/// The resources and callbacks of a builder.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Setup {
     pub(crate) resources: Resources,
@@ -18,7 +18,7 @@ impl Setup {
     /// Begins a job that reads `inputs` and writes `output`.
     ///
     /// # Errors
-    /// As [`Resources::job`].
+    /// The errors of [`Resources::job`].
     pub(crate) fn begin<P: AsRef<Path>>(
         &self,
         inputs: impl IntoIterator<Item = P>,
@@ -31,46 +31,46 @@ impl Setup {
     }
 }
 
-/// The setters that all builders have.
+/// Defines the setters of all builders.
 macro_rules! resource_setters {
     () => {
-        /// The builder as `change` makes it, if `condition` holds.
+        /// Applies `change` to the builder if `condition` is true.
         #[must_use]
         pub fn when(self, condition: bool, change: impl FnOnce(Self) -> Self) -> Self {
             if condition { change(self) } else { self }
         }
 
-        /// What the job may use, all at once.
+        /// Sets all resources that the job may use.
         #[must_use]
         pub fn resources(mut self, resources: $crate::Resources) -> Self {
             self.setup.resources = resources;
             self
         }
 
-        /// The most memory for everything that grows with the data: bytes, or a
-        /// [`Memory`](crate::Memory). Beside it a job takes at most 64 MiB. Half of the memory that
-        /// is available, unless set; never more than a control group or `ulimit` allows.
+        /// Limits the memory for everything that grows with the data: bytes, or a
+        /// [`Memory`](crate::Memory). The job takes at most 64 MiB more. Unless set, the limit is
+        /// half of the available memory. It is never more than a control group or `ulimit` allows.
         #[must_use]
         pub fn memory(mut self, memory: impl Into<$crate::Memory>) -> Self {
             self.setup.resources.memory = Some(memory.into());
             self
         }
 
-        /// Threads that work: one a processor, unless set.
+        /// Sets the number of worker threads. Unless set, there is one for each processor.
         #[must_use]
         pub fn threads(mut self, threads: usize) -> Self {
             self.setup.resources.threads = Some(threads);
             self
         }
 
-        /// Moves at most so many bytes a second to and from drives.
+        /// Limits the bandwidth to and from drives, in bytes per second.
         #[must_use]
         pub fn bandwidth_limit(mut self, bytes_per_second: std::num::NonZeroU64) -> Self {
             self.setup.resources.bandwidth = Some(bytes_per_second);
             self
         }
 
-        /// Calls `tell` after every block, from any thread. It must be quick, and not block.
+        /// Calls `tell` after every block, from any thread. It must return quickly and not block.
         #[must_use]
         pub fn on_progress(
             mut self,
@@ -80,8 +80,8 @@ macro_rules! resource_setters {
             self
         }
 
-        /// Calls `tell` with each line that a user should see, from any thread: less memory than
-        /// asked for, a feature of the kernel that is missing, an input that couldn't be removed.
+        /// Calls `tell` with each message for the user, from any thread: less memory than
+        /// requested, a missing feature of the kernel, an input that couldn't be removed.
         #[must_use]
         pub fn on_notice(mut self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
             self.setup.callbacks.on_notice = Some(std::sync::Arc::new(tell));
@@ -98,10 +98,10 @@ macro_rules! resource_setters {
 }
 pub(crate) use resource_setters;
 
-/// The setters of all builders that have an output.
+/// Defines the setters of all builders that have an output.
 macro_rules! output_setters {
     () => {
-        /// Reads an object that was written back, and compares it with what was sent.
+        /// Reads an output object back after it was written, and compares it with the sent bytes.
         #[cfg(feature = "objects")]
         #[must_use]
         pub fn verify_output(mut self) -> Self {
@@ -109,7 +109,7 @@ macro_rules! output_setters {
             self
         }
 
-        /// Refuses to replace a file or an object that exists, also one that appears meanwhile.
+        /// Refuses to replace an existing file or object, even one that appears during the job.
         #[must_use]
         pub fn no_clobber(mut self) -> Self {
             self.setup.resources.no_clobber = true;
@@ -119,10 +119,11 @@ macro_rules! output_setters {
 }
 pub(crate) use output_setters;
 
-/// The setters of all builders that sort files with scratch.
+/// Defines the setters of all builders that sort files with scratch.
 macro_rules! sort_setters {
     () => {
-        /// Directories for scratch, best on several drives: the output's, unless set.
+        /// Sets the directories for scratch, preferably on several drives. Unless set, scratch is
+        /// in the output's directory.
         #[must_use]
         pub fn scratch<P: Into<std::path::PathBuf>>(
             mut self,
@@ -132,29 +133,30 @@ macro_rules! sort_setters {
             self
         }
 
-        /// How scratch is compressed: not at all, unless set.
+        /// Sets the compression of scratch. Unless set, scratch is not compressed.
         #[must_use]
         pub fn compress(mut self, codec: Option<xsort_extsort::Codec>) -> Self {
             self.codec = codec;
             self
         }
 
-        /// Leaves it to the kernel when the output is durable, instead of syncing it.
+        /// Doesn't sync the output: the kernel decides when it becomes durable.
         #[must_use]
         pub fn no_sync(mut self) -> Self {
             self.sync = false;
             self
         }
 
-        /// Keeps finished work in hidden files, and resumes an interrupted sort to the same output
-        /// if there is one.
+        /// Keeps finished work in hidden files. Resumes an interrupted sort to the same output if
+        /// there is one.
         #[must_use]
         pub fn checkpoint(self) -> Self {
             let (begin, every) = (xsort_extsort::Begin::Resume, $crate::setup::CHECKPOINT_EVERY);
             self.checkpoint_as(Some(xsort_extsort::Checkpoint { begin, every }))
         }
 
-        /// Whether finished work is kept, and how often; whether to begin or to resume.
+        /// Sets whether and how often finished work is kept, and whether the sort begins or
+        /// resumes.
         #[must_use]
         pub fn checkpoint_as(mut self, checkpoint: Option<xsort_extsort::Checkpoint>) -> Self {
             self.checkpoint = checkpoint;
@@ -164,5 +166,5 @@ macro_rules! sort_setters {
 }
 pub(crate) use sort_setters;
 
-/// How often a checkpoint is written.
+/// Interval between checkpoints.
 pub(crate) const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! Sizes as people write them.
+//! Parses sizes as people write them.
 //!
 //! `K`, `M`, `G`, `T`, `P` are powers of 1,024, as in GNU sort's `-S`, dd and head; so are `KiB`,
 //! `MiB`, ... `kB`, `MB`, `GB`, ... are powers of 1,000, as drives and the Sort Benchmark count. A
@@ -7,17 +7,17 @@
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
-/// Why a text is no size.
+/// The error for a text that is not a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SizeError(String);
 
-/// How much to generate.
+/// The amount of data to generate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// So many bytes, of which whole records count.
+    /// A number of bytes, rounded to whole records.
     Bytes(u64),
-    /// So many records.
+    /// A number of records.
     Records(u64),
 }
 
@@ -37,17 +37,17 @@ impl FromStr for Amount {
     }
 }
 
-/// How much memory to use.
+/// The memory to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(u64),
-    /// Percent of what is available, 1 to 100.
+    /// A percentage of the available memory, 1 to 100.
     Percent(u8),
 }
 
 impl From<u64> for Memory {
-    /// Bytes.
+    /// Converts a number of bytes.
     fn from(bytes: u64) -> Memory {
         Memory::Bytes(bytes)
     }
@@ -67,10 +67,10 @@ impl FromStr for Memory {
     }
 }
 
-/// A number of bytes: digits, possibly with a fraction, and a unit.
+/// Parses a number of bytes: digits, possibly with a fraction, and a unit.
 ///
 /// # Errors
-/// If the text is something else, or more than 2^64 - 1.
+/// If the text is not a size, or exceeds 2^64 - 1 bytes.
 pub fn bytes(text: &str) -> Result<u64, SizeError> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, name) = text.split_at(digits);
@@ -96,17 +96,17 @@ pub fn bytes(text: &str) -> Result<u64, SizeError> {
     u64::try_from(u128::from(whole) * u128::from(unit) + fractional).map_err(|_| too_large())
 }
 
-/// Bytes per second: a size that isn't 0, with or without `/s` after it.
+/// Parses a number of bytes per second: a size that isn't 0, with or without `/s` after it.
 ///
 /// # Errors
-/// As [`bytes`], and if it is 0.
+/// The errors of [`bytes`], or if the size is 0.
 pub fn rate(text: &str) -> Result<NonZeroU64, SizeError> {
     let bytes = bytes(text.strip_suffix("/s").unwrap_or(text))?;
     NonZeroU64::new(bytes)
         .ok_or_else(|| SizeError("at 0 bytes a second nothing is ever done".into()))
 }
 
-/// Bytes in a unit.
+/// Returns the number of bytes in a unit.
 fn unit(name: &str) -> Option<u64> {
     let name = name.to_ascii_uppercase();
     let Some(letter) = name.chars().next().filter(|_| name != "B") else { return Some(1) };

@@ -1,4 +1,4 @@
-//! Sorting files of fixed-size records.
+//! Sorts files of fixed-size records.
 
 use crate::job::Job;
 use crate::machine::random_seed;
@@ -11,7 +11,7 @@ use xsort_extsort::{
 };
 use xsort_records::{Format, Layout};
 
-/// Sorts files of fixed-size records by their keys, stably.
+/// Sorts files of fixed-size records by their keys. The sort is stable.
 ///
 /// ```no_run
 /// use xsort::{Format, Sort};
@@ -59,57 +59,59 @@ impl Sort {
     output_setters!();
     sort_setters!();
 
-    /// The records have a format that has a name. Unless this or [`layout`](Sort::layout) says
-    /// otherwise, they are the Sort Benchmark's 100 bytes, and what looks like something else is
+    /// Sets the format of the records by name. Unless this or [`layout`](Sort::layout) is called,
+    /// records are the Sort Benchmark's of 100 bytes, and files that look like another format are
     /// refused.
     #[must_use]
     pub fn format(self, format: Format) -> Sort {
         self.layout(format.layout())
     }
 
-    /// The records' size and key.
+    /// Sets the size and the key of the records.
     #[must_use]
     pub fn layout(mut self, layout: Layout) -> Sort {
         self.layout = Some(layout);
         self
     }
 
-    /// How to sort: chosen by the planner, unless set.
+    /// Sets the method of sorting. Unless set, the planner chooses it.
     #[must_use]
     pub fn method(mut self, method: Method) -> Sort {
         self.method = method;
         self
     }
 
-    /// Removes the inputs once the output is in place, or before if their space is needed.
+    /// Removes the inputs once the output is published, or earlier if their space is needed.
     #[must_use]
     pub fn remove_input(mut self) -> Sort {
         self.remove_input = true;
         self
     }
 
-    /// Measures the drive before the sort, so that the report can say what share of its speed was
-    /// reached. It takes a second.
+    /// Measures the drive before the sort, which takes a second. The report then says what share of
+    /// its speed was reached.
     #[must_use]
     pub fn probe(mut self) -> Sort {
         self.probe = true;
         self
     }
 
-    /// Sorts into `output`, which may be one of the inputs. It appears whole or not at all.
+    /// Sorts into `output`, which may be one of the inputs. The output appears complete or not at
+    /// all.
     ///
     /// # Errors
-    /// What [`Error`] lists. The old output is then still there, unless the error says otherwise.
+    /// Any [`Error`]. Unless the error says otherwise, the old output is unchanged.
     pub fn run(&self, output: impl AsRef<Path>) -> Result<SortReport, Error> {
         let output = output.as_ref();
         let (job, observer) = self.setup.begin(&self.inputs, Some(output))?;
         self.run_in(&job, &observer, None, output)
     }
 
-    /// Sorts within a job that the caller has begun and watches. One of the inputs may be a stream.
+    /// Sorts within a job that the caller has begun and observes. One of the inputs may be a
+    /// stream.
     ///
     /// # Errors
-    /// As [`run`](Sort::run).
+    /// The errors of [`run`](Sort::run).
     pub fn run_in(
         &self,
         job: &Job,
@@ -121,10 +123,10 @@ impl Sort {
             .map_err(|error| job.total_from_data(error))
     }
 
-    /// What the sort would do and how long it would take, after the drive was measured.
+    /// Measures the drive. Returns how the sort would proceed and how long it would take.
     ///
     /// # Errors
-    /// As [`run`](Sort::run).
+    /// The errors of [`run`](Sort::run).
     pub fn plan_in(
         &self,
         job: &Job,

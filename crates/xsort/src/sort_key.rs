@@ -1,7 +1,8 @@
-//! Keys of typed fields: bytes that compare as the fields do, one after the other.
+//! Keys of typed fields: bytes that compare in the order of the fields.
 
-/// Makes keys for a [`Sorter`](crate::Sorter) of typed fields, of which the first decides, then the
-/// second, and so on. Each field rises, unless [`descending`](SortKey::descending) comes before it.
+/// Builds keys of typed fields for a [`Sorter`](crate::Sorter). The first field decides, then the
+/// second, and so on. A field is ascending unless [`descending`](SortKey::descending) is called
+/// before it.
 ///
 /// ```
 /// # fn main() -> Result<(), xsort::Error> {
@@ -29,30 +30,30 @@ pub struct SortKey {
 }
 
 impl SortKey {
-    /// A key without fields.
+    /// Creates a key without fields.
     pub fn new() -> SortKey {
         SortKey::default()
     }
 
-    /// Takes all fields away, so that the key's memory is used again.
+    /// Removes all fields. The key's memory is used again.
     pub fn clear(&mut self) -> &mut SortKey {
         self.bytes.clear();
         self.is_descending = false;
         self
     }
 
-    /// Larger values of the next field come first.
+    /// Makes the next field descending.
     pub fn descending(&mut self) -> &mut SortKey {
         self.is_descending = true;
         self
     }
 
-    /// Appends a number without a sign.
+    /// Appends an unsigned number.
     pub fn u64(&mut self, number: u64) -> &mut SortKey {
         self.field(number.to_be_bytes())
     }
 
-    /// Appends a number with a sign.
+    /// Appends a signed number.
     pub fn i64(&mut self, number: i64) -> &mut SortKey {
         self.u64(number.cast_unsigned() ^ (1 << 63))
     }
@@ -60,13 +61,13 @@ impl SortKey {
     /// Appends a floating-point number, in the order of [`f64::total_cmp`].
     pub fn f64(&mut self, number: f64) -> &mut SortKey {
         let bits = number.to_bits().cast_signed();
-        // The numbers below zero turned around.
+        // The order of negative numbers is reversed.
         self.i64(bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed())
     }
 
-    /// Appends text, or bytes of any length, which compare as bytes.
+    /// Appends text, or bytes of any length, compared by bytes.
     pub fn text(&mut self, text: impl AsRef<[u8]>) -> &mut SortKey {
-        // 00 ff stands for a zero, and 00 00 for the end, which comes before all else.
+        // 00 ff stands for a zero byte, and 00 00 for the end, which precedes everything else.
         let codes = text.as_ref().iter().flat_map(|&byte| {
             let code = (byte == 0).then_some(0xff);
             [Some(byte), code].into_iter().flatten()

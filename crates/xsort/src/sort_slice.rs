@@ -1,4 +1,4 @@
-//! Sorting records that a program has in memory.
+//! Sorts records in memory.
 
 use crate::cancel::Cancel;
 use crate::machine::{caches, threads};
@@ -6,8 +6,8 @@ use crate::progress::{Callbacks, ProgressObserver};
 use xsort_extsort::{Error, InMemoryOptions, order_in_memory, sort_in_memory, sort_in_place};
 use xsort_records::Layout;
 
-/// Sorts records of one size in memory, stably, by several threads: where they are, to another
-/// place, or only their numbers.
+/// Sorts records of one size in memory with several threads: in place, to another buffer, or only
+/// their numbers. The sort is stable.
 ///
 /// ```
 /// use xsort::{Layout, SortSlice};
@@ -21,7 +21,8 @@ use xsort_records::Layout;
 /// # Ok::<(), xsort::Error>(())
 /// ```
 ///
-/// Beside the records it takes 8 bytes of memory for each, and some MiB a thread.
+/// In addition to the records, it takes 8 bytes of memory for each record, and a few MiB for each
+/// thread.
 #[derive(Clone, Debug)]
 pub struct SortSlice {
     layout: Layout,
@@ -30,13 +31,13 @@ pub struct SortSlice {
 }
 
 impl SortSlice {
-    /// Sorts records of this layout.
+    /// Creates a sort for records of this layout.
     #[must_use]
     pub fn new(layout: Layout) -> SortSlice {
         SortSlice { layout, threads: None, cancel: Cancel::new() }
     }
 
-    /// Threads that work: one a processor, unless set.
+    /// Sets the number of worker threads. Unless set, there is one for each processor.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> SortSlice {
         self.threads = Some(threads);
@@ -50,12 +51,12 @@ impl SortSlice {
         self
     }
 
-    /// Sorts the records where they are. Takes as much memory again.
+    /// Sorts the records in place. Takes as much memory again as the records.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] if the flag was set in time, [`Error::Settings`] if these are no whole
-    /// records, [`Error::Disk`] if the system has no memory or no thread. The records are as they
-    /// were then.
+    /// [`Error::Cancelled`] if the flag was set in time. [`Error::Settings`] if `records` doesn't
+    /// consist of whole records. [`Error::Disk`] if the system has no memory or no thread. After an
+    /// error the records are unchanged.
     pub fn in_place(&self, records: &mut [u8]) -> Result<&SortSlice, Error> {
         sort_in_place(&self.options(), records, &self.observer()).map(|()| self)
     }
@@ -63,16 +64,17 @@ impl SortSlice {
     /// Writes the records in order to `out`.
     ///
     /// # Errors
-    /// As [`in_place`](SortSlice::in_place), and [`Error::Settings`] if `out` has another length.
-    /// It holds anything then.
+    /// The errors of [`in_place`](SortSlice::in_place), and [`Error::Settings`] if `out` has
+    /// another length. After an error the content of `out` is unspecified.
     pub fn to(&self, records: &[u8], out: &mut [u8]) -> Result<&SortSlice, Error> {
         sort_in_memory(&self.options(), records, out, &self.observer()).map(|()| self)
     }
 
-    /// Writes the numbers of the records, from 0, in their order to `order`, a place a record.
+    /// Writes the numbers of the records, from 0, to `order` in the order of the records. `order`
+    /// needs one element for each record.
     ///
     /// # Errors
-    /// As [`to`](SortSlice::to).
+    /// The errors of [`to`](SortSlice::to).
     pub fn order(&self, records: &[u8], order: &mut [u64]) -> Result<&SortSlice, Error> {
         order_in_memory(&self.options(), records, order, &self.observer()).map(|()| self)
     }

@@ -1,4 +1,4 @@
-//! Sorting what a program has in its hands.
+//! Sorts records that a program pushes.
 
 use crate::setup::{Setup, resource_setters};
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use xsort_disk::STANDARD_OUTPUT;
 use xsort_extsort::sorter::{SorterOptions, Sorting};
 use xsort_extsort::{Error, scratch_directories};
 
-/// Sorts records that are pushed to it, and gives them out in order: any number of them, in a hard
-/// limit of memory.
+/// Sorts records that a program pushes, and returns them in order. Takes any number of records,
+/// with a hard limit on memory.
 ///
 /// ```
 /// # fn main() -> Result<(), xsort::Error> {
@@ -24,17 +24,17 @@ use xsort_extsort::{Error, scratch_directories};
 /// # }
 /// ```
 ///
-/// A record has a key. Both are any bytes, and may be empty. Keys compare as bytes do; records with
-/// equal keys come out in the order in which they were pushed. Numbers compare as their
-/// `to_be_bytes`, if they have no sign; [`SortKey`](crate::SortKey) makes keys of numbers with
-/// signs, of several fields, and of falling ones.
+/// A record has a key. Both may be any bytes, and may be empty. Keys are compared by bytes. Records
+/// with equal keys come out in the order in which they were pushed. Unsigned numbers compare like
+/// their `to_be_bytes`. [`SortKey`](crate::SortKey) builds keys of signed numbers, of several
+/// fields, and of descending fields.
 ///
-/// A record with its key may take about an eighth of the memory; a key counts twice, since some of
-/// its bytes are two on their way. Longer ones are refused with
-/// [`Error::LongRecord`], which says how much memory is enough.
+/// A record with its key may take about an eighth of the memory. The key counts twice, since some
+/// of its bytes take two bytes in the sort. Longer records are refused with [`Error::LongRecord`],
+/// which says how much memory is enough.
 ///
-/// Several threads push through [`Sorting::pusher`]. Other threads sort and spill while more is
-/// pushed, and merge while records are taken; who is too fast waits.
+/// Several threads can push through [`Sorting::pusher`]. Other threads sort and spill while records
+/// are pushed, and merge while records are taken. Each side waits if the other is slower.
 ///
 /// ```
 /// # fn main() -> Result<(), xsort::Error> {
@@ -54,8 +54,8 @@ use xsort_extsort::{Error, scratch_directories};
 /// # }
 /// ```
 ///
-/// That `next` returns `None` means that as many records as were pushed came out, of as many bytes,
-/// and that their hashes before and after the sort are the same. Anything else is an error.
+/// When `next` returns `None`, the number of records, their bytes and their hashes are the same
+/// after the sort as before it. Any difference is an error.
 #[derive(Clone, Debug, Default)]
 pub struct Sorter {
     scratch: Vec<PathBuf>,
@@ -63,15 +63,15 @@ pub struct Sorter {
 }
 
 impl Sorter {
-    /// A sort with the defaults.
+    /// Creates a sort with the defaults.
     pub fn new() -> Sorter {
         Sorter::default()
     }
 
     resource_setters!();
 
-    /// Directories for scratch: the system's temporary one, unless set. Nothing is written there as
-    /// long as all records fit in memory.
+    /// Sets the directories for scratch. Unless set, scratch is in the system's temporary
+    /// directory. Nothing is written there while all records fit in memory.
     ///
     /// ```
     /// let sorter = xsort::Sorter::new().scratch(["/mnt/fast", "/mnt/other"]);
@@ -82,10 +82,10 @@ impl Sorter {
         self
     }
 
-    /// Begins to sort. Nothing is started before a buffer is full.
+    /// Begins a sort. Nothing is started before a buffer is full.
     ///
     /// # Errors
-    /// What [`Error`] lists; today there is no case.
+    /// Any [`Error`]; currently there is none.
     pub fn start(&self) -> Result<Sorting, Error> {
         let (job, observer) = self.setup.begin([""; 0], None)?;
         let options = SorterOptions {

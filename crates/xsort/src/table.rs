@@ -1,4 +1,4 @@
-//! Sorting the rows of tables.
+//! Sorts the rows of tables.
 
 use crate::job::Job;
 use crate::setup::{Setup, output_setters, resource_setters, sort_setters};
@@ -29,8 +29,8 @@ use xsort_table::{
 /// # }
 /// ```
 ///
-/// Rows come out with the bytes that they came in with, and those with equal keys in the order of
-/// the input. Inputs may be compressed with gzip, Zstandard or LZ4.
+/// The bytes of rows don't change. Rows with equal keys keep the order of the input. Inputs may be
+/// compressed with gzip, Zstandard or LZ4.
 #[derive(Clone, Debug)]
 pub struct Table {
     inputs: Vec<PathBuf>,
@@ -43,17 +43,19 @@ pub struct Table {
 }
 
 impl Table {
-    /// Sorts the rows of these files of comma-separated values together. They have the same header.
+    /// Sorts the rows of these files of comma-separated values together. All files must have the
+    /// same header.
     pub fn csv<P: Into<PathBuf>>(inputs: impl IntoIterator<Item = P>) -> Table {
         Table::new(RowFormat::Delimited(Dialect::CSV), inputs)
     }
 
-    /// Sorts the rows of these files of tab-separated values together. They have the same header.
+    /// Sorts the rows of these files of tab-separated values together. All files must have the same
+    /// header.
     pub fn tsv<P: Into<PathBuf>>(inputs: impl IntoIterator<Item = P>) -> Table {
         Table::new(RowFormat::Delimited(Dialect::TSV), inputs)
     }
 
-    /// Sorts the lines of these files together, of which each is a value of JSON.
+    /// Sorts the lines of these files together. Each line is a JSON value.
     pub fn ndjson<P: Into<PathBuf>>(inputs: impl IntoIterator<Item = P>) -> Table {
         Table::new(RowFormat::Ndjson, inputs)
     }
@@ -62,8 +64,8 @@ impl Table {
         Table::with_options(TableOptions::new(format, Keys(Vec::new())), inputs)
     }
 
-    /// Sorts the rows of these files together as the options say. How the output is compressed is
-    /// said by its name.
+    /// Sorts the rows of these files together with these options. The output's name decides its
+    /// compression.
     pub fn with_options<P: Into<PathBuf>>(
         options: TableOptions,
         inputs: impl IntoIterator<Item = P>,
@@ -83,75 +85,76 @@ impl Table {
     output_setters!();
     sort_setters!();
 
-    /// Sorts by these columns, in the words of `xsort table --by`: `"date:date:desc,amount:num"`,
-    /// `"#3:int"`, or a path as in jq, `".user.id:int"`. Those of later calls decide among rows
-    /// whose earlier ones are equal. The type `locale` is the order of the language that the
-    /// environment names when it runs (`LC_ALL`, `LC_COLLATE`, `LANG`).
+    /// Sorts by these columns, in the syntax of `xsort table --by`: `"date:date:desc,amount:num"`,
+    /// `"#3:int"`, or a path as in jq, `".user.id:int"`. Columns of later calls decide among rows
+    /// whose earlier columns are equal. The type `locale` is the order of the environment's
+    /// language (`LC_ALL`, `LC_COLLATE`, `LANG`) when the sort runs.
     ///
     /// # Errors
-    /// If that isn't what a key looks like. Whether there are such columns is known when it runs.
+    /// If the text is not a list of keys. A missing column is found only when the sort runs.
     pub fn by(mut self, keys: &str) -> Result<Table, BadKeys> {
         self.options.keys.0.extend(keys.parse::<Keys>()?.0);
         Ok(self)
     }
 
-    /// The bytes that stand between fields and around them, instead of the format's.
+    /// Sets the bytes that separate and enclose fields.
     #[must_use]
     pub fn dialect(mut self, dialect: Dialect) -> Table {
         self.options.format = RowFormat::Delimited(dialect);
         self
     }
 
-    /// The first row is a row as any other: columns have numbers only.
+    /// Treats the first row as an ordinary row. Columns then have numbers only.
     #[must_use]
     pub fn without_header(mut self) -> Table {
         self.options.has_header = false;
         self
     }
 
-    /// What becomes of rows whose values aren't of their column's type: an error, unless set.
+    /// Sets the treatment of rows with a value that isn't of its column's type. Unless set, they
+    /// are an error.
     #[must_use]
     pub fn on_bad(mut self, on_bad: OnBad) -> Table {
         self.options.on_bad = on_bad;
         self
     }
 
-    /// Of rows with equal keys only this one is written.
+    /// Writes only one of several rows with equal keys.
     #[must_use]
     pub fn unique(mut self, keep: Keep) -> Table {
         self.options.unique = Some(keep);
         self
     }
 
-    /// Only the first so many rows are written.
+    /// Writes only the first `rows` rows.
     #[must_use]
     pub fn top(mut self, rows: u64) -> Table {
         self.options.rows_max = Some(rows);
         self
     }
 
-    /// Rows come in the random order of this number, whatever they are, instead of by keys.
+    /// Writes rows in a random order, which depends on `seed`, instead of sorting by keys.
     #[must_use]
     pub fn shuffle(mut self, seed: u64) -> Table {
         self.options.shuffle = Some(seed);
         self
     }
 
-    /// Sorts into the file `output`, which may be one of the inputs. It appears whole or not at
-    /// all: until then the old one stays. A name in `.gz`, `.zst` or `.lz4` is compressed.
+    /// Sorts into the file `output`, which may be one of the inputs. The output appears complete or
+    /// not at all; until then an old file stays. It is compressed if its name ends in `.gz`, `.zst`
+    /// or `.lz4`.
     ///
     /// # Errors
-    /// What [`Error`] lists; [`Error::Settings`] if there are no keys or no such columns.
+    /// Any [`Error`]; [`Error::Settings`] if there are no keys or no such columns.
     pub fn run(&self, output: impl AsRef<Path>) -> Result<KeyedReport, Error> {
         let output = output.as_ref();
         self.sort(output, TableOutput::File { path: output, sync: self.sync })
     }
 
-    /// Sorts into anything that can be written to. Scratch goes to the system's temporary
-    /// directory, unless set.
+    /// Sorts into a writer. Unless set, scratch is in the system's temporary directory.
     ///
     /// # Errors
-    /// As [`run`](Table::run).
+    /// The errors of [`run`](Table::run).
     pub fn write_to(&self, output: &mut (dyn Write + Send)) -> Result<KeyedReport, Error> {
         self.sort(Path::new(STANDARD_OUTPUT), TableOutput::Stream(output))
     }
@@ -162,11 +165,11 @@ impl Table {
         self.run_in(&mut job, &observer, inputs, path, output)
     }
 
-    /// Sorts within a job that the caller has begun and watches: `inputs`, which are the builder's.
-    /// `path` is the output's.
+    /// Sorts within a job that the caller has begun and observes. `inputs` are the builder's
+    /// inputs. `path` is the output's.
     ///
     /// # Errors
-    /// As [`run`](Table::run).
+    /// The errors of [`run`](Table::run).
     pub fn run_in(
         &self,
         job: &mut Job,
@@ -184,11 +187,12 @@ impl Table {
             .map_err(|error| job.total_from_budget(error))
     }
 
-    /// The first row of `input` that comes before the one in front of it, or that is equal to it if
-    /// rows are to be [`unique`](Table::unique); `None` if all are in order.
+    /// Returns the first row of `input` that belongs before the preceding row. With
+    /// [`unique`](Table::unique), a row that is equal to the preceding one also counts. `None` if
+    /// all rows are in order.
     ///
     /// # Errors
-    /// As [`run`](Table::run).
+    /// The errors of [`run`](Table::run).
     pub fn check_in(
         &self,
         job: &mut Job,
@@ -203,17 +207,17 @@ impl Table {
             .map_err(|error| job.total_from_budget(error))
     }
 
-    /// What the sort would use.
+    /// Returns the resources that the sort would use.
     ///
     /// # Errors
-    /// [`Error::Memory`] if the memory isn't enough.
+    /// [`Error::Memory`] if the memory is not enough.
     pub fn plan_in(&self, job: &Job, output: &Path) -> Result<LinesDryRun, Error> {
         let bytes = job.known_bytes(&self.inputs);
         plan_table(&self.options(output)?, &self.engine(job, output), bytes)
             .map_err(|error| job.total_from_budget(error))
     }
 
-    /// The options for an output of this name.
+    /// Returns the options for an output of this name.
     fn options(&self, output: &Path) -> Result<TableOptions, Error> {
         let options = self.options.clone();
         if options.keys.0.is_empty() && options.shuffle.is_none() {

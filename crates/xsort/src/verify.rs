@@ -1,4 +1,4 @@
-//! Checking the order, count and checksum of records.
+//! Checks order, count and checksum of records.
 
 use crate::setup::{Setup, resource_setters};
 use std::path::PathBuf;
@@ -9,8 +9,8 @@ use xsort_extsort::{
 };
 use xsort_records::{Checksum, Format, KeyField, Layout, Prefix, VaryingSummary};
 
-/// Checks files of records, as one sequence: order, duplicates, count and checksum. Shares no code
-/// with the sort but the definition of a record.
+/// Checks files of records as one sequence: order, duplicates, count and checksum. Shares only the
+/// definition of a record with the sort.
 ///
 /// ```no_run
 /// use xsort::Verify;
@@ -30,33 +30,33 @@ pub struct Verify {
     setup: Setup,
 }
 
-/// What was found. Disorder is a verdict, not an error.
+/// The result of a check. Disorder is a verdict, not an error.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// Records read.
+    /// Number of records read.
     pub records: u64,
-    /// Bytes read.
+    /// Number of bytes read.
     pub bytes: u64,
     /// The sum of the records' CRC-32s, which doesn't depend on their order.
     pub checksum: Checksum,
-    /// Records that come before one with a smaller key.
+    /// Number of records with a smaller key than the preceding record.
     pub unordered: u64,
-    /// Records whose key is that of the record before.
+    /// Number of records with the same key as the preceding record.
     pub duplicates: u64,
-    /// The number from zero of the first record that comes before one with a smaller key.
+    /// The number of the first record that is out of order, counted from 0.
     pub first_unordered: Option<u64>,
-    /// The records and the checksum of the files to compare with, if there are such.
+    /// Count and checksum of the files to compare with, if there are any.
     pub against: Option<(u64, Checksum)>,
 }
 
 impl Verdict {
-    /// Whether no key is smaller than the one before.
+    /// Returns whether no key is smaller than the preceding one.
     pub fn is_sorted(&self) -> bool {
         self.unordered == 0
     }
 
-    /// Whether the files to compare with have the same records in any order, as far as number and
-    /// checksum tell. True if there are none.
+    /// Returns whether the files to compare with have the same records in any order, judged by
+    /// count and checksum. `true` if there are no such files.
     pub fn is_same(&self) -> bool {
         self.against.as_ref().is_none_or(|against| *against == (self.records, self.checksum))
     }
@@ -77,38 +77,38 @@ impl Verify {
 
     resource_setters!();
 
-    /// Also reads these files, whose records should be the same ones, in any order.
+    /// Also reads these files, and compares their records in any order.
     #[must_use]
     pub fn against<P: Into<PathBuf>>(mut self, files: impl IntoIterator<Item = P>) -> Verify {
         self.against = files.into_iter().map(Into::into).collect();
         self
     }
 
-    /// As [`Sort::format`](crate::Sort::format).
+    /// Sets the format of the records, like [`Sort::format`](crate::Sort::format).
     #[must_use]
     pub fn format(self, format: Format) -> Verify {
         self.layout(format.layout())
     }
 
-    /// The records' size and key.
+    /// Sets the size and the key of the records.
     #[must_use]
     pub fn layout(mut self, layout: Layout) -> Verify {
         self.layout = Some(layout);
         self
     }
 
-    /// The records begin with their length, and these are the fields of their keys, as
-    /// [`Prefixed::keys`](crate::Prefixed::keys) has them.
+    /// Checks records that begin with their length. `keys` are the fields of their keys, as in
+    /// [`Prefixed::keys`](crate::Prefixed::keys).
     #[must_use]
     pub fn prefixed(mut self, prefix: Prefix, keys: impl IntoIterator<Item = KeyField>) -> Verify {
         self.prefixed = Some((prefix, keys.into_iter().collect()));
         self
     }
 
-    /// Reads all files and judges them.
+    /// Reads and checks all files.
     ///
     /// # Errors
-    /// What [`Error`] lists; a file that can't be read, or that is no whole number of records.
+    /// Any [`Error`], for example if a file can't be read or isn't a whole number of records.
     pub fn run(&self) -> Result<Verdict, Error> {
         if let Some((prefix, keys)) = &self.prefixed {
             return self.run_prefixed(*prefix, keys);

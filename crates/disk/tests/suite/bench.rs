@@ -1,4 +1,4 @@
-//! What the tests stand on: a disk of each kind with a directory, and whole files through single
+//! Helpers of the tests: a disk of each kind with a directory, and whole files through single
 //! transfers.
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -18,7 +18,7 @@ pub(crate) struct Bench {
     pub(crate) name: String,
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) directory: PathBuf,
-    /// The same disk, if it is simulated.
+    /// The disk, if it is simulated.
     pub(crate) sim: Option<Arc<SimDisk>>,
     _temporary: Option<TempDir>,
 }
@@ -59,7 +59,7 @@ pub(crate) fn real(name: &str, disk: OsDisk) -> Bench {
     Bench { _temporary: Some(temporary), ..real_in(directory, name, disk) }
 }
 
-/// In a directory that stays.
+/// Creates a bench in a directory that stays.
 pub(crate) fn real_in(directory: PathBuf, name: &str, disk: OsDisk) -> Bench {
     Bench { name: name.to_owned(), disk: Arc::new(disk), directory, sim: None, _temporary: None }
 }
@@ -88,7 +88,7 @@ impl Bench {
         self.directory.join(name)
     }
 
-    /// The bytes under a name, whoever holds them.
+    /// Returns the bytes of a file, on either kind of disk.
     pub(crate) fn contents(&self, path: &Path) -> Option<Vec<u8>> {
         match &self.sim {
             Some(sim) => sim.get(path),
@@ -96,7 +96,7 @@ impl Bench {
         }
     }
 
-    /// Puts a file there past the disk.
+    /// Creates a file without using the disk.
     pub(crate) fn put(&self, path: &Path, bytes: &[u8]) {
         match &self.sim {
             Some(sim) => sim.put(path, bytes),
@@ -104,7 +104,7 @@ impl Bench {
         }
     }
 
-    /// All names in the directory.
+    /// Returns all names in the directory.
     pub(crate) fn names(&self) -> Vec<PathBuf> {
         match &self.sim {
             Some(sim) => sim.paths(),
@@ -114,8 +114,8 @@ impl Bench {
         }
     }
 
-    /// Writes `bytes` from the file's beginning in blocks, the last one first, with zeroes up to
-    /// the alignment.
+    /// Writes `bytes` from the file's beginning in blocks, the last one first. Zeros fill the last
+    /// block up to the alignment.
     pub(crate) fn write(
         &self,
         file: FileId,
@@ -142,7 +142,7 @@ impl Bench {
         flight.land(|_| ())
     }
 
-    /// Reads the file's first `bytes` in blocks.
+    /// Reads the file's first `bytes` bytes in blocks.
     pub(crate) fn read(
         &self,
         file: FileId,
@@ -208,7 +208,7 @@ impl Flight {
         disk.submit(Request { direction, file, offset, bytes, bytes_needed, lease, tag, reply });
     }
 
-    /// A lease, after as many completions as that takes.
+    /// Returns a lease. Waits for as many completions as that takes.
     pub(crate) fn lease(&mut self, block_pool: &Arc<BlockPool>) -> Result<Lease, Error> {
         loop {
             match block_pool.try_take() {
@@ -218,7 +218,7 @@ impl Flight {
         }
     }
 
-    /// The next completion.
+    /// Waits for the next completion.
     pub(crate) fn one(&mut self) -> Result<Completion, Error> {
         let mut completion = self.completions.recv().unwrap();
         assert_eq!(completion.tag, completion.offset ^ 0x5eed);
@@ -229,7 +229,7 @@ impl Flight {
         }
     }
 
-    /// All of them; the first error after all have arrived.
+    /// Waits for all completions, then returns the first error.
     pub(crate) fn land(mut self, mut look: impl FnMut(&Completion)) -> Result<(), Error> {
         let mut first = Ok(());
         while self.count > 0 {
@@ -243,7 +243,7 @@ impl Flight {
     }
 }
 
-/// Bytes that are different everywhere.
+/// Returns bytes that differ everywhere.
 pub(crate) fn pattern(bytes: usize, seed: u64) -> Vec<u8> {
     Random::new(seed).bytes(bytes)
 }

@@ -1,4 +1,5 @@
-//! Inputs that the page cache holds, whole or in part: the right bytes, wherever they come from.
+//! Inputs that are completely or partly in the page cache: the bytes are right, wherever they come
+//! from.
 
 use crate::bench::{on_real_disks, pattern};
 use rustix::fs::{Advice, fadvise};
@@ -8,7 +9,7 @@ use std::path::Path;
 
 const MIB: usize = 1 << 20;
 
-/// Not written back yet, so that it stays in the cache whatever the machine is doing.
+/// The file isn't written back yet, so it stays in the cache.
 #[test]
 fn an_input_that_was_just_made_comes_from_the_page_cache() {
     on_real_disks(|bench| {
@@ -19,7 +20,7 @@ fn an_input_that_was_just_made_comes_from_the_page_cache() {
         assert!(bench.read(input, expected.len(), 256 << 10).unwrap() == expected);
         let description = bench.disk.describe();
         if !description.contains("GB from the page cache") {
-            // Where cachestat(2) is to be had is said in the crate's own tests.
+            // The crate's unit tests say where cachestat(2) is available.
             eprintln!("SKIPPED: {description} on {}", bench.disk.drive(&path).unwrap().kind);
         }
     });
@@ -54,7 +55,7 @@ fn an_input_that_changes_is_read_as_it_is_by_then() {
         fs::write(&path, pattern(MIB, 3)).unwrap();
         let input = bench.disk.open_input(&path).unwrap();
         for seed in 4..8 {
-            // In place: the same file, dirty in the cache, and at last without a name.
+            // In place: the same file, dirty in the cache, and finally without a name.
             let expected = pattern(MIB, seed);
             fs::write(&path, &expected).unwrap();
             if seed == 6 {

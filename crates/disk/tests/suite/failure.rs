@@ -1,5 +1,5 @@
-//! What the world does to us: full disks, missing permissions, no more descriptors, failing drives.
-//! Each is an error that names what to do.
+//! Failures of the environment: full disks, missing permissions, no more descriptors, failing
+//! drives. Each error names a remedy.
 
 use crate::bench::{Bench, Flight, on_real_disks, pattern, real, real_in, simulated};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -22,7 +22,7 @@ const EIO: i32 = 5;
 struct Mounted(tempfile::TempDir);
 
 impl Mounted {
-    /// None, with a line, where mounting is not allowed.
+    /// Mounts a file system. Returns `None` and prints a line if mounting is not allowed.
     fn new(arguments: &[&str]) -> Option<Mounted> {
         let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let status = Command::new("mount").args(arguments).arg(place.path()).output();
@@ -33,7 +33,7 @@ impl Mounted {
         None
     }
 
-    /// A file system on a loop device, for direct I/O on a full disk.
+    /// Creates a file system on a loop device, for direct I/O on a full disk.
     fn image(make: &str, bytes: u64) -> Option<(Mounted, tempfile::NamedTempFile)> {
         let image = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         image.as_file().set_len(bytes).unwrap();
@@ -53,7 +53,7 @@ impl Drop for Mounted {
     }
 }
 
-/// Fills the disk through `bench` and looks at the error, then checks that space comes back.
+/// Fills the disk through `bench` and checks the error, then checks that the space is freed.
 fn fills(bench: &Bench, directory: &Path, bytes: usize) {
     let check = |error: Error, operation: Operation| {
         assert_eq!(error.operation, operation, "{error}");
@@ -68,8 +68,8 @@ fn fills(bench: &Bench, directory: &Path, bytes: usize) {
     let scratch = bench.disk.create_scratch(directory).unwrap();
     check(bench.disk.reserve(scratch, bytes as u64).unwrap_err(), Operation::Reserve);
     bench.disk.close(scratch);
-    // What was refused takes no space: a quarter of it still fits, at once or after a moment (a
-    // journal frees space when it commits).
+    // The refused space is free: a quarter of it fits, at once or after a moment (a journal frees
+    // space when it commits).
     let path = directory.join("quarter");
     let since = Instant::now();
     let output = loop {
@@ -243,7 +243,7 @@ fn no_more_descriptors() {
 #[test]
 #[ignore = "run by no_more_descriptors"]
 fn no_more_descriptors_child() {
-    // The bench of each engine is made first; then the limit falls.
+    // The benches are created before the limit is lowered.
     let bench = real(
         "sync",
         OsDisk::new(DiskOptions { io: IoChoice::Sync, ..DiskOptions::default() }).unwrap(),
@@ -266,8 +266,8 @@ fn no_more_descriptors_child() {
     ] {
         assert!(error.to_string().contains("ulimit -n"), "{error}");
     }
-    // The same stands in for every refusal of io_uring: demanded, it is an error; preferred, a
-    // notice, and threads do it.
+    // This stands for every refusal of io_uring. If io_uring is required, it is an error; if
+    // preferred, a notice, and threads do the I/O.
     let uring =
         OsDisk::new(DiskOptions { io: IoChoice::Uring, ..DiskOptions::default() }).unwrap_err();
     assert!(
@@ -279,21 +279,21 @@ fn no_more_descriptors_child() {
     let notices = auto.notices();
     assert!(notices.len() == 1 && notices[0].contains("io_uring is not available"), "{notices:?}");
     assert!(auto.describe().contains("threads"), "{}", auto.describe());
-    // And with descriptors again, all goes on.
+    // With descriptors available again, everything works.
     files.drain(..4).for_each(|file| bench.disk.close(file));
     let again = bench.disk.create_scratch(&bench.directory).unwrap();
     bench.write(again, &pattern(9000, 1), 4096).unwrap();
 }
 
-/// `gen` under a limit on processes once failed with "Operation canceled": io_uring was refused the
-/// thread that it wants for a direct write beyond a file's end.
+/// `gen` under a limit on processes once failed with "Operation canceled": io_uring could not start
+/// the thread that it needs for a direct write beyond a file's end.
 #[test]
 fn no_more_processes() {
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     set_mode(place.path(), 0o777);
     child("no_more_processes_child", |command| {
         command.env("PLACE", place.path());
-        // Nothing limits root's processes.
+        // Root's processes have no limit.
         if rustix::process::geteuid().is_root() {
             command.uid(65_534).gid(65_534);
         }
@@ -313,7 +313,7 @@ fn no_more_processes_child() {
     let scratch = bench.disk.create_scratch(&bench.directory).unwrap();
     bench.write(scratch, &expected, 64 << 10).unwrap();
     assert!(bench.read(scratch, 4 << 20, 64 << 10).unwrap() == expected);
-    // Whether the kernel wanted threads depends on the file system.
+    // The file system decides whether the kernel needs threads.
     eprintln!("notices: {:?}", bench.disk.notices());
 }
 
@@ -333,7 +333,7 @@ fn no_permission_child() {
     check_permissions();
 }
 
-/// Root may do everything, so this runs as someone else.
+/// Root has all permissions, so this runs as another user.
 fn check_permissions() {
     let place = tempfile::tempdir_in("/tmp").unwrap();
     for io in [IoChoice::Uring, IoChoice::Sync] {
@@ -344,7 +344,7 @@ fn check_permissions() {
         let error = disk.open_input(&secret).unwrap_err();
         assert!(error.to_string().contains("you have no permission to read it"), "{error}");
         set_mode(&secret, 0o444);
-        // Opened once, it can be read, though it can't be opened again past direct I/O.
+        // The open file can be read, though it can't be opened again for direct I/O.
         let bench = real_in(place.path().to_owned(), "secret", disk);
         let input = bench.disk.open_input(&secret).unwrap();
         set_mode(&secret, 0o000);
@@ -364,7 +364,7 @@ fn check_permissions() {
         ] {
             assert!(error.to_string().contains("you have no permission to write there"), "{error}");
         }
-        // A directory that may be written but not read is enough.
+        // A directory with write permission but no read permission is enough.
         set_mode(place.path(), 0o333);
         let output = disk.create_output(&place.path().join("out")).unwrap();
         disk.publish(output, 0, true).unwrap();
@@ -376,8 +376,8 @@ fn check_permissions() {
 #[test]
 fn a_limit_of_file_size() {
     let name = "failure::a_limit_of_file_size_child";
-    // The signal that comes with the error would end the process; ignored by a shell it stays
-    // ignored.
+    // The signal that comes with the error would end the process. The shell ignores it, and so does
+    // its child.
     let script = "trap '' XFSZ; ulimit -f 1000; exec \"$0\" \"$@\"";
     let mut shell = Command::new("sh");
     shell.args(["-c", script]).arg(std::env::current_exe().unwrap());
@@ -396,8 +396,8 @@ fn a_limit_of_file_size_child() {
     });
 }
 
-/// `sort --remove-input` once removed a file that had taken the input's name meanwhile, and one
-/// that had grown since it was read.
+/// `sort --remove-input` once removed a file that had replaced the input, and one that had grown
+/// since it was read.
 #[test]
 fn only_what_was_opened_and_is_unchanged_is_removed() {
     on_real_disks(|bench| {

@@ -1,9 +1,8 @@
-//! One suite for every way that bytes can travel: io_uring, threads, and the simulated disk, calm
-//! and rough.
+//! One suite for all ways to move bytes: io_uring, threads, and the simulated disk with and without
+//! faults.
 //!
-//! Files lie in cargo's own temporary directory, on a real file system, so that direct I/O is what
-//! is tested. What needs root, a second user or a kernel feature that isn't there is skipped with a
-//! line that says so.
+//! Files are in cargo's temporary directory, on a real file system, so that direct I/O is tested. A
+//! test is skipped, with a message, if it lacks root, a second user or a kernel feature.
 
 mod bench;
 mod cache;

@@ -1,4 +1,4 @@
-//! Leases and block pools, without a disk; also run under Miri (`cargo +nightly miri test -p
+//! Leases and block pools, without a disk. Also run under Miri (`cargo +nightly miri test -p
 //! xsort-disk --test suite memory::`).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -75,7 +75,7 @@ fn other_threads_can_touch_memory_first_and_change_no_byte() {
     }
 }
 
-/// The pieces cover the range wherever it begins, and a mapping's last bytes are no huge page's.
+/// The pieces cover the range wherever it begins. A mapping's last bytes are not in a huge page.
 #[test]
 #[cfg_attr(miri, ignore = "the heap stands in for mappings there")]
 fn memory_that_other_threads_have_touched_is_there() {
@@ -93,7 +93,7 @@ fn memory_that_other_threads_have_touched_is_there() {
     assert_eq!(are_there(missing), [false], "it comes with its first touch");
 }
 
-/// Which pages the system has provided.
+/// Returns which pages the system has provided.
 fn are_there(bytes: &[u8]) -> Vec<bool> {
     use std::os::unix::fs::FileExt;
     let mut entries = vec![0; bytes.len() / PAGE * size_of::<u64>()];
@@ -104,7 +104,7 @@ fn are_there(bytes: &[u8]) -> Vec<bool> {
     entries.map(|entry| u64::from_ne_bytes(entry.try_into().unwrap()) >> 63 == 1).collect()
 }
 
-/// New pages are whole: those that a lease shares with its neighbours stay.
+/// New pages are whole: a page that the lease shares with a neighbour stays.
 #[test]
 #[cfg_attr(miri, ignore = "the heap stands in for mappings there")]
 fn renewed_memory_is_the_holders_own() {
@@ -282,8 +282,7 @@ fn close_wakes_all_who_wait() {
     assert!(block_pool.take().is_none() && block_pool.try_take().is_none());
 }
 
-/// Every block is marked by its holder; a mark of someone else in it would mean two holders at
-/// once.
+/// Each holder marks its blocks. Another holder's mark would mean that two hold a block at once.
 #[test]
 fn no_block_is_ever_held_twice() {
     let (threads, rounds) = if cfg!(miri) { (3, 20) } else { (8, 3000) };
@@ -299,7 +298,7 @@ fn no_block_is_ever_held_twice() {
                         thread::yield_now();
                     }
                     assert!(lease[..64].iter().all(|&byte| byte == number));
-                    // Half go home from another thread.
+                    // Half of the blocks are returned from another thread.
                     if round % 2 == 0 && !cfg!(miri) && round % 64 == 0 {
                         thread::spawn(move || drop(lease)).join().unwrap();
                     }

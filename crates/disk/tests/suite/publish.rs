@@ -1,4 +1,4 @@
-//! The output appears whole or not at all, with the right name, mode and length.
+//! The output appears complete or not at all, with the right name, mode and length.
 
 use crate::bench::{on_each_disk, on_real_disks, pattern};
 use std::fs;
@@ -84,7 +84,7 @@ fn a_reservation_beyond_the_output_is_cut_off() {
 fn a_new_output_has_the_mode_that_the_umask_leaves() {
     on_real_disks(|bench| {
         let path = bench.path("out");
-        // What the shell would make, whatever the umask is.
+        // The file that the shell would create, whatever the umask is.
         let made_otherwise = bench.path("made otherwise");
         fs::write(&made_otherwise, "").unwrap();
         let output = bench.disk.create_output(&path).unwrap();
@@ -136,7 +136,7 @@ fn a_symbolic_link_is_followed_and_stays() {
             symlink(leads_to, &link).unwrap();
             let second = bench.path(&format!("to {name}"));
             symlink(&link, &second).unwrap();
-            // First it dangles, then it leads to what was published before.
+            // At first the link dangles, then it leads to the published file.
             for round in 0..2 {
                 let output = bench.disk.create_output(&second).unwrap();
                 bench.write(output, &pattern(5000, round), 4096).unwrap();
@@ -182,7 +182,7 @@ fn what_is_no_regular_file_is_refused_at_once() {
 #[test]
 fn a_bare_name_is_a_file_of_the_working_directory() {
     on_real_disks(|bench| {
-        // The tests of a crate run in its folder.
+        // A crate's tests run in its directory.
         let name = format!("test-output-{}", std::process::id());
         let output = bench.disk.create_output(Path::new(&name)).unwrap();
         bench.disk.publish(output, 0, true).unwrap();

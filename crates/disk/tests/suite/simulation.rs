@@ -1,5 +1,5 @@
-//! The simulated disk keeps its promises: the seed alone decides, a power cut leaves only what was
-//! durable, and damage is done as ordered.
+//! The simulated disk keeps its promises: the seed alone decides, a power cut leaves only durable
+//! data, and faults happen as configured.
 
 use crate::bench::{Flight, pattern, simulated};
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use xsort_disk::{
 
 const EIO: i32 = 5;
 
-/// Names are what they are called: a URL, too.
+/// A URL is a name like any other.
 #[test]
 fn what_is_there_is_found_and_listed() {
     let disk = SimDisk::new(SimOptions::default());
@@ -44,7 +44,7 @@ fn what_is_there_is_found_and_listed() {
     assert!(list("s3://b/x", 9).is_empty());
 }
 
-/// Offsets of the transfers that fail.
+/// Returns the offsets of the transfers that fail.
 fn failing_offsets(seed: u64, threads: usize) -> BTreeSet<u64> {
     let fault = Fault {
         operation: Operation::Write,
@@ -116,7 +116,7 @@ fn a_power_cut_keeps_what_was_synced_and_no_more() {
     assert_eq!(sim.paths(), [bench.path("synced")]);
     assert!(sim.get(bench.path("synced")).unwrap() == pattern(10_000, 1));
     assert_eq!((sim.open_files(), sim.scratch_bytes()), (0, 0));
-    // Whoever still holds a file from before gets errors, not panics.
+    // A holder of an older file gets errors, not panics.
     assert_eq!(
         bench.write(scratch, &pattern(5000, 1), 4096).unwrap_err().source.raw_os_error(),
         Some(EIO)
@@ -125,8 +125,8 @@ fn a_power_cut_keeps_what_was_synced_and_no_more() {
     sim.close(scratch);
 }
 
-/// The power goes at every single step of writing and publishing; afterwards the output is the old
-/// one or the new one, whole.
+/// The power fails at every single step of writing and publishing. Afterwards the output is the old
+/// one or the new one, complete.
 #[test]
 fn a_power_cut_at_any_step_leaves_the_old_output_or_the_new_one() {
     let (old, new) = (pattern(7000, 1), pattern(30_000, 2));
@@ -220,7 +220,7 @@ fn an_unlimited_interruption_is_refused_as_an_option() {
     assert_eq!(missing.source.kind(), io::ErrorKind::NotFound);
 }
 
-/// Only the least time can be relied on: a busy machine delivers later, and never earlier.
+/// Only the minimum time is certain: a busy machine delivers later, never earlier.
 #[test]
 fn a_drive_takes_the_time_that_its_rate_says() {
     let drive = SimDrive { latency: Duration::from_millis(20), ..SimDrive::new("/sim", 10e6) };

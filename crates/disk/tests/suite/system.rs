@@ -1,4 +1,4 @@
-//! What a disk tells about drives and about itself.
+//! A disk's information about drives and about itself.
 
 use crate::bench::on_real_disks;
 use std::os::unix::fs::MetadataExt;
@@ -12,7 +12,7 @@ fn a_drive_is_known_by_its_device_and_space() {
         let here = bench.disk.drive(&bench.directory).unwrap();
         assert_eq!(here.id, std::fs::metadata(&bench.directory).unwrap().dev());
         assert!(here.free_bytes > 0 && !here.kind.is_empty());
-        // Free space changes under our feet, so only what stands is compared.
+        // Free space changes all the time, so only constant figures are compared.
         let unborn = bench.disk.drive(&bench.path("not there yet")).unwrap();
         assert_eq!((unborn.id, &unborn.kind), (here.id, &here.kind));
         assert!(bench.disk.drive(&bench.path("no/such/directory")).is_err());
@@ -62,8 +62,8 @@ fn an_idle_disk_costs_no_processor_time() {
         });
         io.sum()
     };
-    // Other tests' threads count too, but one that spins would add fifty by itself; the quietest of
-    // a few looks is judged.
+    // Other tests' threads count, too. But a spinning thread alone would add fifty ticks, so the
+    // smallest of a few measurements is judged.
     let quietest = (0..5).map(|_| {
         let before = spent();
         std::thread::sleep(std::time::Duration::from_millis(500));

@@ -1,5 +1,5 @@
-//! Bytes go there and come back, from any thread, at any size, and nothing is lost when the disk
-//! goes.
+//! Transfers of all sizes from any thread return the right bytes, and nothing is lost when the disk
+//! is dropped.
 
 use crate::bench::{Flight, on_each_disk, pattern, simulated};
 use std::io;
@@ -29,7 +29,7 @@ fn what_was_written_is_read_at_many_sizes() {
                 let output = bench.disk.create_output(&path).unwrap();
                 bench.write(output, &expected, block_bytes).unwrap();
                 bench.disk.publish(output, bytes as u64, false).unwrap();
-                // Before others look at it, and so take it into the page cache.
+                // Open it before other readers, which load it into the page cache.
                 let input = bench.disk.open_input(&path).unwrap();
                 assert_eq!(bench.disk.file_bytes(input).unwrap(), bytes as u64);
                 assert!(
@@ -68,7 +68,7 @@ fn a_range_that_was_reserved_but_not_written_reads_as_zeroes() {
     on_each_disk(|bench| {
         let scratch = bench.disk.create_scratch(&bench.directory).unwrap();
         bench.disk.reserve(scratch, 64 << 10).unwrap();
-        // Reserving less than there is changes nothing.
+        // Reserving less than before changes nothing.
         bench.disk.reserve(scratch, 4096).unwrap();
         assert_eq!(bench.disk.file_bytes(scratch).unwrap(), 64 << 10);
         assert!(bench.read(scratch, 64 << 10, 16 << 10).unwrap().iter().all(|&byte| byte == 0));
@@ -160,7 +160,7 @@ fn many_threads_submit_at_once() {
                 let (block_pool, expected) = (&block_pool, &expected);
                 scope.spawn(move || {
                     for block in (number..THREADS * BLOCKS).step_by(THREADS) {
-                        // One at a time: eight threads share six leases.
+                        // One transfer at a time, because eight threads share six leases.
                         let mut flight = Flight::new();
                         let mut lease = block_pool.take().unwrap();
                         let place = block * BLOCK..(block + 1) * BLOCK;
@@ -234,7 +234,7 @@ fn dropping_the_disk_finishes_what_is_in_flight() {
                 lease,
             );
         }
-        // Closing a file under its transfers is harmless too.
+        // Closing a file during its transfers is harmless, too.
         disk.close(scratch);
         drop(disk);
         assert_eq!(flight.completions.len(), 40, "{name}");

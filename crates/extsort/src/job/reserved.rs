@@ -1,4 +1,4 @@
-//! The shares of a memory budget that aren't for data, each with a name.
+//! The named shares of a memory budget that are not for data.
 
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ pub struct Share {
 pub struct Reserved(Vec<Share>);
 
 impl Reserved {
-    /// Adds a share, or replaces the one of this name. A share of no bytes is left out.
+    /// Adds a share, or replaces the one of this name. Leaves out a share of 0 bytes.
     #[must_use]
     pub fn with(&self, name: &'static str, bytes: u64) -> Reserved {
         let others = self.0.iter().filter(|share| share.name != name).cloned();
@@ -24,12 +24,12 @@ impl Reserved {
         Reserved(others.chain(added).collect())
     }
 
-    /// The sum of all shares in bytes.
+    /// Returns the sum of all shares in bytes.
     pub fn bytes(&self) -> u64 {
         self.0.iter().map(|share| share.bytes).sum()
     }
 
-    /// The shares, in the order in which they were added.
+    /// Returns the shares, in the order in which they were added.
     pub fn shares(&self) -> &[Share] {
         &self.0
     }

@@ -1,5 +1,4 @@
-//! What goes wrong in simulations, drawn by chance, a load that changes, and a user who has had
-//! enough.
+//! Randomly chosen troubles for simulations: faults, a changing load, and a user who cancels.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use xsort_disk::{Corruption, Damage, Fault, FaultSite, FileRole, Operation, SimOptions};
@@ -13,7 +12,7 @@ pub(crate) fn smooth_or_rough(random: &mut Random, seed: u64) -> SimOptions {
     SimOptions { seed, ..options }
 }
 
-/// Where in files of up to so many bytes.
+/// Chooses a site in files of up to `bytes` bytes.
 pub(crate) fn place(random: &mut Random, bytes: u64) -> FaultSite {
     match random.between(0, 2) {
         0 => FaultSite::Byte(random.between(0, bytes.max(1))),
@@ -22,7 +21,7 @@ pub(crate) fn place(random: &mut Random, bytes: u64) -> FaultSite {
     }
 }
 
-/// One of the operations fails for good, of any file or of those of one role.
+/// Returns a permanent failure of one of the operations, on any file or on files of one role.
 pub(crate) fn fault(random: &mut Random, operations: &[Operation], site: FaultSite) -> Fault {
     let operation = random.one_of(operations);
     let role = random.one_of(&[
@@ -34,22 +33,22 @@ pub(crate) fn fault(random: &mut Random, operations: &[Operation], site: FaultSi
     Fault { operation, role, site, errno: random.one_of(&[5, 28]) }
 }
 
-/// Scratch comes back other than it was written.
+/// Returns a corruption: scratch data changes between write and read.
 pub(crate) fn corruption(random: &mut Random, site: FaultSite) -> Corruption {
     let damage = random.one_of(&[Damage::FlipBit, Damage::LoseWrite]);
     Corruption { role: FileRole::Scratch, site, damage }
 }
 
-/// The output is stored wrong behind the sort's back: no sort can notice, so the check must.
+/// Returns a corruption of the output that no sort can notice, so the test's own check must.
 pub(crate) fn canary() -> Corruption {
     Corruption { role: FileRole::Output, site: FaultSite::Everywhere, damage: Damage::FlipBit }
 }
 
-/// Compresses some blocks with one codec, some with another and some not at all, whatever the time
-/// that things take.
+/// Compresses some blocks with one codec, some with the other and some not at all. Doesn't depend
+/// on measured times.
 pub(crate) const NOW_AND_THEN: Codec = Codec::Auto(Measure::Given(changing_load));
 
-/// Two dozen windows in which there is nothing to spare, then something, then much, then nothing.
+/// Two dozen windows, with spare time of none, then some, then much, then none.
 fn changing_load(reading: u64) -> Load {
     let (cycles, rest) = (reading / 24, reading % 24);
     let some = |from: u64| rest.saturating_sub(from).min(6);
@@ -68,7 +67,7 @@ fn changing_load(reading: u64) -> Load {
     }
 }
 
-/// Gives up as soon as so many bytes are dealt with.
+/// Cancels once this many bytes are processed.
 pub(crate) struct Impatient {
     pub(crate) patience: u64,
     pub(crate) done: AtomicU64,

@@ -1,9 +1,8 @@
-//! Scratch on several drives, on the simulated disk with drives that take real time: each gets
-//! blocks as it is fast.
+//! Scratch on several simulated drives that take real time: each gets blocks in proportion to its
+//! speed.
 //!
-//! Bounds are far from what is measured (docs/experiments/2026-11-21-large-machine.md), since a
-//! busy machine leaves drives idle, and then the fastest one takes what comes; but equal shares
-//! fail.
+//! The bounds are far from the measurements (docs/experiments/2026-11-21-large-machine.md): a busy
+//! machine leaves drives idle, and then the fastest one takes every block. But equal shares fail.
 
 use crate::sort::{generated, oracle};
 use xsort_disk::{SimDisk, SimDrive, SimOptions, Throttle};
@@ -14,7 +13,7 @@ use xsort_records::{Format, Pattern};
 /// Blocks of 4 KiB, so that the drives and not the processor set the pace.
 const RECORDS: u64 = 36_000;
 
-/// A drive that writes so many bytes a second, and reads without much ado.
+/// Returns a drive that writes this many bytes per second. Its reads take almost no time.
 fn drive(directory: &str, write_bytes_per_second: f64) -> SimDrive {
     SimDrive { write_bytes_per_second, ..SimDrive::new(directory, 1e9) }
 }
@@ -46,7 +45,7 @@ fn sort_on(drives: Vec<SimDrive>, method: Method) -> SortReport {
     report
 }
 
-/// Bytes by drive.
+/// Returns the bytes on each drive.
 fn placed(report: &SortReport) -> Vec<u64> {
     report.scratch.iter().map(|(_, bytes)| *bytes).collect()
 }
@@ -89,7 +88,7 @@ fn bins_avoid_a_drive_that_throttles() {
     a_drive_that_throttles_gets_less_from_then_on(Method::Scatter);
 }
 
-/// The coordinator's account reaches the report, in both of its forms.
+/// The coordinator's figures appear in both forms of the report.
 #[test]
 fn the_report_says_what_the_coordinator_costs() {
     for method in [Method::Merge, Method::Scatter] {

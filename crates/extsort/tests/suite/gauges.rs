@@ -1,5 +1,4 @@
-//! What a watcher sees of a job is what its report says in the end, and is there while the job
-//! runs.
+//! The gauges of a running job agree with its report at the end, and can be read while it runs.
 
 use crate::sort::generated;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! Generated files against the generator itself, on a disk that misbehaves in ordinary ways, and on
+//! Generated files, compared with the generator itself, on a disk with ordinary misbehaviour and on
 //! one that fails.
 
 use crate::adversity::Impatient;
@@ -22,7 +22,7 @@ fn options(format: Format, records: u64, budget_bytes: u64, threads: usize) -> G
     GenerateOptions { generator, output: "/d/out".into(), budget_bytes, threads, sync: true }
 }
 
-/// The whole file in one go, and its checksum.
+/// Returns the whole file, generated at once, and its checksum.
 fn oracle(options: &GenerateOptions) -> (Vec<u8>, Checksum) {
     let record_bytes = options.generator.record_bytes();
     let mut bytes = vec![0; options.generator.spec().total as usize * record_bytes];
@@ -69,7 +69,7 @@ fn less_than_a_page_of_memory_is_refused_before_anything_is_made() {
     assert!(disk.paths().is_empty());
 }
 
-/// After a failure: the old file is there whole, nothing else is, and nothing is open.
+/// Checks that after a failure only the old file exists, unchanged, and that no file is open.
 fn check_intact(disk: &SimDisk) {
     assert_eq!(disk.get("/d/out").as_deref(), Some(&b"old"[..]));
     assert_eq!(disk.paths().len(), 1);
@@ -116,7 +116,7 @@ fn a_full_disk_is_found_before_anything_is_written() {
     check_intact(&disk);
 }
 
-/// Cancels once so many bytes are done.
+/// Cancels once this many bytes are done.
 #[test]
 fn cancelled_at_any_moment_it_leaves_the_old_file() {
     for patience in [0, 1, 300_000, 999_900] {

@@ -13,7 +13,7 @@ fn options(record_bytes: usize, keys: &[&str], threads: usize) -> InMemoryOption
     InMemoryOptions { layout, threads, caches: Caches::default() }
 }
 
-/// The numbers of the records in order.
+/// Returns the numbers of the records in order.
 fn oracle(layout: &Layout, records: &[u8]) -> Vec<u64> {
     let record =
         |&index: &u64| &records[index as usize * layout.record_bytes()..][..layout.record_bytes()];
@@ -38,7 +38,8 @@ fn check(options: &InMemoryOptions, records: &[u8], case: &str) {
     assert!(here == in_order, "in place, {case}");
 }
 
-/// Few records and several runs; many values and few, so that cuts fall among equal keys.
+/// Few records with several runs, and many and few different values, so that cuts fall between
+/// equal keys.
 #[test]
 fn any_records_in_any_number_of_threads() {
     let mut random = Random::new(11);

@@ -1,4 +1,4 @@
-//! Bins in the output's own file: they go where the output will be, which then overwrites them.
+//! Bins in the output's own file, which lie where the output will be and are overwritten by it.
 
 use crate::sort::{self, oracle};
 use std::collections::HashSet;
@@ -14,7 +14,7 @@ use xsort_testing::{Random, for_each_seed};
 
 const RECORD_BYTES: usize = 100;
 const RECORDS: usize = 400_000;
-/// Places that a sample of them has, and records that are taken at each.
+/// Number of places that a sample reads, and the records read at each.
 const PLACES: u64 = 1_024;
 const EACH: u64 = 3;
 /// Areas of 2 to 3 MiB, so that a few of some twenty loads are in memory at once.
@@ -26,7 +26,8 @@ fn options(threads: usize) -> SortOptions {
     SortOptions { method: Method::Scatter, sync: true, ..merge }
 }
 
-/// Records whose keys are a number from 0 to 1, by the record's number, and its number.
+/// Creates records whose keys are numbers from 0 to 1, as a function of the record's number. The
+/// number follows the key.
 fn records(key: impl Fn(usize) -> f64) -> Vec<u8> {
     let mut bytes = vec![0; RECORDS * RECORD_BYTES];
     for (number, record) in bytes.chunks_mut(RECORD_BYTES).enumerate() {
@@ -46,8 +47,8 @@ fn chance(random: &mut Random) -> f64 {
     random.between(0, 1 << 32) as f64 / (1u64 << 32) as f64
 }
 
-/// Records of which those that are sampled have greater keys than the others: three neighbours at
-/// each of 1,024 places, which whoever knows the seed can tell.
+/// Creates records where the sampled ones have greater keys than the others: three neighbours at
+/// each of 1,024 places, which follow from the seed.
 fn misleading(random: &mut Random) -> Vec<u8> {
     let records = RECORDS as u64;
     let stretch = |place: u64| place * records / PLACES..(place + 1) * records / PLACES;
@@ -59,7 +60,7 @@ fn misleading(random: &mut Random) -> Vec<u8> {
     greater_where(random, |number| sampled.contains(&(number as u64)))
 }
 
-/// Records of which some have greater keys than the others.
+/// Creates records where the selected ones have greater keys than the others.
 fn greater_where(random: &mut Random, is_sampled: impl Fn(usize) -> bool) -> Vec<u8> {
     let ranks: Vec<f64> = (0..RECORDS).map(|_| chance(random)).collect();
     // Half of the other records have keys below 0.4.
@@ -71,7 +72,7 @@ fn is_in_place(plan: &Plan) -> bool {
     matches!(&plan.shape, Shape::Scatter(shape) if shape.in_place)
 }
 
-/// Sorts on the simulated disk, and compares.
+/// Sorts on the simulated disk, and checks the output.
 fn check(options: &SortOptions, disk: SimOptions, bytes: &[u8]) -> SortReport {
     let disk = SimDisk::new(disk);
     disk.put("/in", bytes);
@@ -83,7 +84,7 @@ fn check(options: &SortOptions, disk: SimOptions, bytes: &[u8]) -> SortReport {
     report
 }
 
-/// Bytes of pieces that were moved because an earlier bin was to be written there.
+/// Returns the bytes of pieces that were moved because an earlier bin needed their place.
 fn moved_bytes(report: &SortReport) -> u64 {
     report.moved.written_bytes - report.plan.bytes.next_multiple_of(4096) - report.scratch_bytes
 }
@@ -101,7 +102,7 @@ fn many_bins_go_where_the_output_will_be() {
         }
         Ok(())
     });
-    // Of thousands of fair samples a few put a piece in the way.
+    // Of thousands of fair samples, a few put a piece in the way.
     assert!(moving <= tried * 3 / 100 || tried == 1, "{moving} of {tried} seeds");
 }
 
@@ -116,8 +117,8 @@ fn what_a_misleading_sample_puts_in_the_way_is_moved() {
     });
 }
 
-/// An input whose period followed the sample's places, which once lay at equal distances, needed
-/// more space than was said to be enough.
+/// The sample's places once had equal distances. An input with the same period needed more space
+/// than the plan had promised.
 #[test]
 fn a_period_of_the_input_misleads_no_sample() {
     let mut moving = 0;
@@ -133,7 +134,7 @@ fn a_period_of_the_input_misleads_no_sample() {
     assert!(moving <= tried * 3 / 100 || tried < 100, "{moving} of {tried} seeds");
 }
 
-/// Whatever order the input has: sorted and reversed ones fill one bin after the other.
+/// Any order of the input works: sorted and reversed inputs fill one bin after the other.
 #[test]
 fn orders_and_equal_keys_are_sorted_in_place() {
     let last = (RECORDS - 1) as f64;
@@ -176,7 +177,7 @@ fn real_files_too() {
     }
 }
 
-/// The space of the output and little more is enough, where runs need it twice.
+/// Little more than the space of the output is enough; runs would need twice as much.
 #[test]
 fn a_sort_needs_little_more_space_than_its_output() {
     let bytes = uniform(&mut Random::new(3));
@@ -193,7 +194,7 @@ fn a_sort_needs_little_more_space_than_its_output() {
     assert!(matches!(refused, Error::Space { .. }), "{refused}");
 }
 
-/// With little memory bins have small pieces, and runs are faster, unless they have no space.
+/// With little memory bins have small pieces, and runs are faster, unless they lack space.
 #[test]
 fn what_has_no_space_for_runs_is_sorted_in_place() {
     let bytes = uniform(&mut Random::new(7));
@@ -212,14 +213,14 @@ fn what_has_no_space_for_runs_is_sorted_in_place() {
     let plan = check(&options, SimOptions { capacity_bytes, ..SimOptions::default() }, &bytes).plan;
     assert!(plan.scratch_bytes < plan.bytes / 2, "{plan}");
 
-    // What is said to be needed is what the smaller one needs, and is enough.
+    // The error names the space of the method that needs less, and this space is enough.
     let Error::Space { needed_bytes, .. } = plan_with(1 << 20).unwrap_err() else { panic!() };
     assert!(needed_bytes <= free_bytes, "{needed_bytes} bytes");
     assert!(is_in_place(&plan_with(needed_bytes + 4096).unwrap()));
     assert!(plan_with(needed_bytes - 4096).is_err());
 }
 
-/// Once the sort runs the drive may fill up all the same: with what another program writes.
+/// The drive may still fill up while the sort runs, with another program's data.
 #[test]
 fn a_drive_that_fills_up_leaves_the_old_output() {
     let bytes = misleading(&mut Random::new(4));
@@ -238,8 +239,8 @@ fn a_drive_that_fills_up_leaves_the_old_output() {
     assert_eq!(disk.paths().len(), 2, "nothing is left");
 }
 
-/// Bins behind the end of the output are in the file, but never part of the output. What is
-/// damaged is two places of blocks, which aren't both empty.
+/// Bins after the end of the output are in the file, but never part of the output. The test damages
+/// two places with blocks that aren't both empty.
 #[test]
 fn bins_that_come_back_otherwise_are_noticed() {
     let bytes = uniform(&mut Random::new(5));
@@ -256,7 +257,7 @@ fn bins_that_come_back_otherwise_are_noticed() {
     }
 }
 
-/// Who says where scratch goes, or wants to go on later, has it there.
+/// With directories for scratch or a checkpoint, bins are on scratch.
 #[test]
 fn scratch_is_elsewhere_where_it_must_be() {
     let bytes = uniform(&mut Random::new(6));

@@ -1,5 +1,5 @@
-//! Lines sorted by keys that travel before them, beside the standard library's stable sort: in
-//! memory and on scratch, whatever bytes lines have.
+//! Sorts lines by keys that precede them, compared with the standard library's stable sort: in
+//! memory and on scratch, with any bytes in lines.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -18,7 +18,7 @@ use xsort_testing::{Dribble, Random, for_each_seed};
 
 const MIB: u64 = 1 << 20;
 
-/// Lines with the same key compare by their lengths if they are judged.
+/// Lines with equal keys compare by their lengths if the order judges ties.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     which: Which,
@@ -28,13 +28,13 @@ struct Part {
 /// A part of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Which {
-    /// What precedes the first `x`.
+    /// The text before the first `x`.
     First,
-    /// What is behind the first `x`, up to the next one.
+    /// The text after the first `x`, up to the next one.
     Second,
-    /// The same with the `x` before it.
+    /// The text from the first `x` on, up to the next one.
     SecondWithX,
-    /// What follows the last `x`.
+    /// The text after the last `x`.
     Last,
 }
 
@@ -68,7 +68,7 @@ impl LineKeys for Part {
         out.extend_from_slice(self.key(line));
     }
 
-    /// Of lines whose keys are copied, of every other one by its length.
+    /// If keys are copied: for every other line, depending on its length.
     fn part_of(&self, line: &[u8]) -> Option<Range<usize>> {
         let is_part = self.place() != KeyPlace::Before || line.len().is_multiple_of(2);
         is_part.then(|| self.range(line))
@@ -109,7 +109,7 @@ impl Part {
     }
 }
 
-/// The same order, of lines without keys.
+/// The order of lines without keys.
 impl LineOrder for Part {
     type Words = [u64; 1];
 
@@ -152,8 +152,8 @@ fn stream(text: &[u8], is_size_known: bool) -> LinesInput {
     }
 }
 
-/// Lines of a few letters, with the bytes that framing has to care about; the last one may have no
-/// end.
+/// Creates lines of a few characters, with the bytes that framing treats specially. The last line
+/// may lack its delimiter.
 fn text(random: &mut Random, bytes: u64, delimiter: u8) -> Vec<u8> {
     let letters: &[u8] = random.one_of(&[b"xab", b"xab\0\x01\x02\xfe\xff\n", b"aaaaaaaaaaaaaaaax"]);
     let longest = random.one_of(&[3, 30, 300]);
@@ -182,7 +182,7 @@ fn lines(texts: &[Vec<u8>], delimiter: u8) -> Vec<&[u8]> {
     lines
 }
 
-/// Writes lines as they are.
+/// Writes lines unchanged.
 struct AsTheyAre;
 
 impl PutLine for AsTheyAre {
@@ -303,7 +303,7 @@ fn a_stream_s_line_that_is_too_long_is_refused_with_a_way_out() {
     assert_eq!(sort(32 * MIB).unwrap().0.len(), long.len() + 1);
 }
 
-/// Behind enough lines that some are on scratch with their keys before it is seen.
+/// After enough lines that some are on scratch with their keys when the problem is detected.
 #[test]
 fn a_file_with_a_line_that_is_too_long_for_a_key_is_sorted_without_keys() {
     let short = b"axc\nxb\nxxxxa\n".repeat(800_000);

@@ -1,5 +1,5 @@
-//! Lines sorted beside the standard library's stable sort: with memory for all of them, for some,
-//! and for hardly any.
+//! Sorts lines, compared with the standard library's stable sort: with memory for all lines, for
+//! some, and for very few.
 
 use crate::adversity::NOW_AND_THEN;
 use std::io::Read;
@@ -84,7 +84,7 @@ fn check(options: &LinesOptions, texts: &[Vec<u8>]) -> Vec<LinesReport> {
     [true, false].map(report).into()
 }
 
-/// Of all lines, the last of each text with or without its end.
+/// Returns the sum of all lines' hashes; the last line of a text may lack its delimiter.
 fn sum_of(texts: &[Vec<u8>]) -> u64 {
     let lines = texts.iter().flat_map(|text| text.split_inclusive(|&byte| byte == b'\n'));
     lines.fold(0, |sum, line| {
@@ -115,7 +115,7 @@ fn long_alike(bytes: usize, seed: u64) -> Vec<u8> {
     text(bytes, |text| text.extend(format!("{prefix}{}", random.word() % 5000).bytes()))
 }
 
-/// Few lines for so many bytes.
+/// Returns a text with few lines for its size.
 fn wide(bytes: usize, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     text(bytes, |text| {
@@ -171,7 +171,7 @@ fn what_does_not_fit_goes_to_scratch() {
 #[test]
 fn what_goes_to_scratch_is_compressed_if_that_is_asked() {
     let all = [(2 * MIB, 1), (6 * MIB, 5), (4 * MIB, 2)];
-    // All of both, but only a long run has all pairs.
+    // All sizes with both codecs, but only a long run has all pairs.
     for (row, codec) in [Codec::Lz4, Codec::Zstd].into_iter().enumerate() {
         for &(budget_bytes, threads) in &all[quick_or_long(row..row + 1, 0..all.len())] {
             let options =
@@ -195,18 +195,18 @@ fn blocks_are_compressed_or_not_in_the_same_run() {
             LinesOptions { codec: Some(NOW_AND_THEN), ..options(budget_bytes, threads, false) };
         for report in check(&options, &[long_alike(9 << 20, 2)]) {
             let Compressed { lz4_bytes, zstd_bytes } = report.compressed;
-            // How much of each, the threads' turns decide.
+            // The timing of threads decides how much each codec gets.
             assert!(lz4_bytes.min(zstd_bytes) > 0, "{report:?}");
             assert!(lz4_bytes + zstd_bytes + 100_000 < report.spilled_bytes, "{report:?}");
         }
-        // Lines of a block's length and more among others.
+        // Lines of at least a block's length among others.
         let long = |length: usize| text(length, |text| text.resize(length, b'l'));
         let lengths = [15_000, 16_383, 16_384, 50_000].map(long).concat();
         check(&options, &[wide(6 << 20, 5), lengths, short_numbers(4 << 20, 6)]);
     }
 }
 
-/// Random bytes are hardly ever tried.
+/// Compression of random bytes is hardly ever tried.
 #[test]
 fn what_does_not_shrink_stays_as_it_is() {
     let mut random = Random::new(1);
@@ -221,8 +221,8 @@ fn what_does_not_shrink_stays_as_it_is() {
     }
 }
 
-/// What compression takes of the budget was once not left out of the bytes for each thread: those
-/// had no block.
+/// The memory of compression was once not subtracted from the bytes of each thread, which then had
+/// no block.
 #[test]
 fn many_threads_may_compress() {
     let texts = [short_numbers(10 << 20, 1)];
@@ -231,8 +231,8 @@ fn many_threads_may_compress() {
     }
 }
 
-/// A file of /proc says that it is empty, and a log grows. A spill once waited for a second block
-/// of half a small write buffer.
+/// A file of /proc reports a size of 0, and a log grows. A spill once waited for a second block of
+/// half a small write buffer.
 #[test]
 fn an_input_may_be_much_larger_than_it_said() {
     let text = short_numbers(14 << 20, 1);
@@ -254,12 +254,12 @@ fn more_runs_than_memory_has_blocks_for_take_several_passes() {
         let options = LinesOptions { codec, ..options(2 * MIB, threads, false) };
         let (sorted, report) = sort(&options, &texts, false).unwrap();
         assert!(sorted == expected(&texts, false), "{threads} threads");
-        // Each line is written in the first pass, and those of a few runs are in another.
+        // The first pass writes each line, and another pass writes the lines of a few runs.
         assert!(report.spilled_bytes > report.bytes / 20 * 21, "{report:?}");
     }
 }
 
-/// A budget is divided into many areas; a run has the lines of many of them.
+/// The budget is divided into many areas, and a run has the lines of several areas.
 #[test]
 fn many_runs_are_large() {
     let texts = [wide(100 << 20, 10)];
@@ -267,12 +267,12 @@ fn many_runs_are_large() {
         let (sorted, report) = sort(&options(4 * MIB, threads, false), &texts, false).unwrap();
         assert!(sorted == expected(&texts, false), "{threads} threads");
         assert!(report.runs < runs_max, "{report:?}");
-        // Nothing was written twice.
+        // No data was written twice.
         assert!(report.spilled_bytes < 101 << 20, "{report:?}");
     }
 }
 
-/// Reads that fill an area, of which the next may be smaller.
+/// Reads that fill an area when the next area may be smaller.
 #[test]
 fn what_an_area_could_not_take_goes_to_the_next() {
     let texts = [short_numbers(3 << 20, 8), long_alike(2 << 20, 9), vec![b'\n'; 1 << 16]];
@@ -298,8 +298,8 @@ fn what_an_area_could_not_take_goes_to_the_next() {
     }
 }
 
-/// No more chunks than areas, so that no order of events makes one of them wait for another's
-/// memory.
+/// There are no more chunks than areas, so in no order of events does a chunk wait for another
+/// one's memory.
 #[test]
 fn what_fits_stays_in_memory() {
     for report in check(&options(64 * MIB, 2, false), &[short_numbers(4 << 20, 5)]) {
@@ -320,7 +320,8 @@ fn long_lines_are_whole() {
     check(&options(64 * MIB, 2, false), &[text]);
 }
 
-/// Short lines, and so many long ones of about `bytes` bytes among them, many of which begin alike.
+/// Returns short lines, with `long` lines of about `bytes` bytes among them. Many of these have a
+/// common prefix.
 fn some_long(short_bytes: usize, long: usize, bytes: usize, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut text = Vec::new();
@@ -337,7 +338,7 @@ fn some_long(short_bytes: usize, long: usize, bytes: usize, seed: u64) -> Vec<u8
     text
 }
 
-/// They were refused once where they didn't fit a block of at most 1 MiB.
+/// Such lines were once refused if they didn't fit a block of at most 1 MiB.
 #[test]
 fn lines_longer_than_blocks_go_through_scratch_and_passes() {
     for (budget_bytes, threads, codec) in
@@ -381,7 +382,7 @@ fn a_line_may_be_alone_and_almost_as_long_as_memory_allows() {
     }
 }
 
-/// What such an error says is enough must be.
+/// Returns the memory that such an error calls enough.
 fn enough_bytes(error: &str) -> u64 {
     let (_, rest) = error.split_once("-S ").unwrap_or_else(|| panic!("{error}"));
     rest.split_once('M').unwrap().0.parse::<u64>().unwrap() * MIB
@@ -398,12 +399,12 @@ fn a_line_that_is_too_long_for_the_budget_is_refused_with_one_that_is_enough() {
         let enough = enough_bytes(&error);
         assert!(enough < 16 * MIB, "{error}");
         check(&options(enough, threads, false), &texts);
-        // Where it lies in an area may save it one.
+        // The line's place in an area may save one MiB.
         assert!(sort(&options(enough - 2 * MIB, threads, false), &texts, false).is_err());
     }
 }
 
-/// Large files, from a disk and to it, with small ones between them.
+/// Sorts large files from the disk and to it, with small files between them.
 fn sort_files(
     disk: &SimDisk,
     texts: &[Vec<u8>],
@@ -621,7 +622,7 @@ fn a_line_that_is_too_long_to_be_merged_is_refused_with_a_budget_that_is_enough(
     assert!(error.contains("without -m"), "{error}");
 }
 
-/// Always the smallest head, of equal ones the first source's.
+/// Merges by always taking the smallest head; of equal ones the first source's.
 fn by_heads(texts: &[Vec<u8>], is_unique: bool) -> Vec<u8> {
     let lines = |text: &Vec<u8>| {
         let mut lines: Vec<Vec<u8>> =

@@ -1,9 +1,9 @@
-//! Lines on the simulated disk, over many seeds (see `seeds.rs`): files and streams, sorts and
-//! merges, compressed or not, in whose scratch, inputs and output things go wrong.
+//! Sorts and merges lines on the simulated disk, over many seeds (see `seeds.rs`): files and
+//! streams, with and without compression, with faults in scratch, inputs and output.
 //!
-//! What holds of every seed: a success is the standard library's sort, byte for byte; a failure
-//! says which file it was, writes nothing but the beginning of that, leaves inputs alone and
-//! nothing open; and it ends.
+//! For every seed: a success equals the standard library's sort, byte for byte. A failure names the
+//! file, writes at most the beginning of the output, changes no input and leaves no file open.
+//! Every job ends.
 
 use crate::adversity::{
     Impatient, NOW_AND_THEN, canary, corruption, fault, place, smooth_or_rough,
@@ -21,28 +21,28 @@ use xsort_testing::{Dribble, Random, for_each_seed};
 const MIB: u64 = 1 << 20;
 const OUTPUT: &str = "/output";
 
-/// What goes wrong in a simulation.
+/// The trouble in a simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trouble {
-    /// Nothing that a sort may not get over.
+    /// Only faults that a sort must survive.
     Rough,
-    /// Operations fail for good.
+    /// Operations fail permanently.
     Faults,
-    /// Scratch comes back other than it was written.
+    /// Scratch data changes between write and read.
     Corruption,
     /// The disk is too small.
     Full,
-    /// The power goes.
+    /// The power fails.
     PowerCut,
-    /// A stream that is read, or written, fails.
+    /// An input or output stream fails.
     Streams,
-    /// The user has had enough.
+    /// The user cancels.
     Cancel,
-    /// The output is stored wrong behind the sort's back: no sort can notice, so the check must.
+    /// The output changes unnoticed: no sort can detect that, so the test's own check must.
     Canary,
 }
 
-/// A stream that takes so many bytes.
+/// A writer that accepts a limited number of bytes.
 struct Bucket {
     bytes: Vec<u8>,
     room: usize,
@@ -63,7 +63,7 @@ impl Write for Bucket {
     }
 }
 
-/// Lines short or long, alike or not; the last one may have no end.
+/// Returns lines, short or long, similar or not. The last line may lack its delimiter.
 pub(crate) fn text(random: &mut Random, bytes: u64) -> Vec<u8> {
     let mut text = Vec::with_capacity(bytes as usize + 300_000);
     let longest = random.one_of(&[1, 12, 12, 60, 1000]);
@@ -146,8 +146,8 @@ fn options(random: &mut Random, trouble: Trouble) -> LinesOptions {
     }
 }
 
-/// Sources of the texts: files that are large enough pass the page cache, which the simulated disk
-/// must then give.
+/// Creates inputs from the texts. Large files bypass the page cache, so the simulated disk must
+/// have them.
 fn sources(
     random: &mut Random,
     trouble: Trouble,
@@ -174,7 +174,7 @@ fn sources(
     texts.iter().enumerate().map(source).collect()
 }
 
-/// How a job ended, and what there is of its output.
+/// The result of a job, and its output.
 struct Ended {
     result: Result<LinesReport, Error>,
     streamed: Vec<u8>,
@@ -198,7 +198,7 @@ fn run<O: LineOrder>(
     Ended { result, streamed: output.bytes }
 }
 
-/// One text or several that fit the budget, or don't.
+/// Returns one or several texts, which may exceed the budget.
 fn texts(random: &mut Random, budget: u64, is_large: bool) -> Vec<Vec<u8>> {
     let (more, much_more) = (budget * 5 / 4, budget * 3 / 2);
     let bytes = random.one_of(&[0, 1, 100_000, budget, more, more, much_more, 2 * budget]);
@@ -207,13 +207,13 @@ fn texts(random: &mut Random, budget: u64, is_large: bool) -> Vec<Vec<u8>> {
     (0..count).map(|_| text(random, bytes / count)).collect()
 }
 
-/// Runs the simulation of a seed: `Err` says which promise was broken.
+/// Runs the simulation of a seed. `Err` names the broken promise.
 fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     let random = &mut Random::new(seed);
     let options = options(random, trouble);
     let is_reversed = random.between(0, 3) == 0;
     let is_merge = random.between(0, 4) == 0;
-    // One of many has a file that is large enough to be read past the page cache.
+    // One seed in a hundred has a file that is large enough to bypass the page cache.
     let is_large = seed % 100 == 31 || trouble == Trouble::Canary;
     let mut texts = texts(random, options.budget_bytes, is_large);
     if is_merge {
@@ -250,11 +250,11 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
                 return Err("the report is wrong".into());
             }
         }
-        // 300 times longer than others, for such small memories.
+        // Some lines are 300 times as long as others, which is too much for such small memories.
         Err(error) if error.to_string().contains("too long") => {}
         Err(error) if !is_clear(error, trouble) => return Err(format!("unclear: {error}")),
-        // An output file that can't be cut where it failed may end in what was reserved; so may one
-        // after a power cut.
+        // If an output file can't be truncated after a failure or a power cut, it may end in
+        // reserved space.
         Err(_) if matches!(trouble, Trouble::Faults | Trouble::PowerCut) && !filed.is_empty() => {}
         Err(error) if !expected.starts_with(written) => {
             return Err(format!("the output is not the beginning of the whole one after {error}"));
@@ -272,8 +272,8 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     }
 }
 
-/// Whether an error is one that this trouble must lead to, and says which file it was and, of
-/// damage, where.
+/// Returns whether this trouble may lead to this error, and the error names the file and, for
+/// damage, the place.
 fn is_clear(error: &Error, trouble: Trouble) -> bool {
     let text = error.to_string();
     match error {
@@ -283,17 +283,17 @@ fn is_clear(error: &Error, trouble: Trouble) -> bool {
                 && path.to_string_lossy().starts_with("/scratch")
                 && text.contains(&format!("{} at byte {offset}", path.display()))
         }
-        // Whatever else may fail, damage must be called that.
+        // Damage must be reported as damage, whatever else fails.
         _ if matches!(trouble, Trouble::Corruption | Trouble::Rough) => false,
         Error::Disk(error) => {
             let path = error.path.to_string_lossy();
             ["/input-", "/scratch", OUTPUT].iter().any(|start| path.starts_with(start))
         }
         Error::ScratchFull { directory, .. } => {
-            // How much is needed is unknown, and was once said to be 18500000 TB.
+            // The needed space is unknown. It was once reported as 18500000 TB.
             directory.to_string_lossy().starts_with("/scratch") && !text.contains(" TB")
         }
-        // Whoever has the output knows its name.
+        // The caller knows the name of the output.
         Error::Output(_) => true,
         Error::Cancelled => trouble == Trouble::Cancel,
         _ => false,
@@ -339,8 +339,8 @@ fn a_stop_on_request_ends_the_job() {
     check_seeds(Trouble::Cancel);
 }
 
-/// The canary: bits of the output flip on the way to the drive. If this passes unnoticed, the tests
-/// above prove nothing.
+/// The canary: bits of the output flip on the way to the drive. If the test doesn't detect that,
+/// the tests above prove nothing.
 #[test]
 fn the_canary_is_caught() {
     assert_eq!(simulate(0, Trouble::Canary), Err("success, but the output is wrong".into()));

@@ -1,6 +1,5 @@
-//! Sorts in the least memory that does: many tiny inputs, skewed keys, all methods. Chunks that
-//! stay in memory leave the pool in pieces then, and what the next phase needs has to be cut from
-//! these.
+//! Sorts with the minimum memory: many tiny inputs, skewed keys, all methods. Chunks that stay in
+//! memory fragment the pool, and the next phase must cut its memory from the fragments.
 
 use crate::simulation::{layout, options, records};
 use crate::sort::oracle;
@@ -11,7 +10,7 @@ use xsort_extsort::fixed::Method;
 use xsort_extsort::{Error, SortOptions, Stream, Unobserved, sort_streamed};
 use xsort_testing::{Random, for_each_seed};
 
-/// Cuts records into inputs at random places, so that some are empty.
+/// Divides records into inputs at random places. Some inputs are empty.
 fn put(
     random: &mut Random,
     disk: &SimDisk,
@@ -31,7 +30,7 @@ fn put(
     }
 }
 
-/// The records of tiny inputs: a few each, or fewer.
+/// Returns the records of tiny inputs, with a few records each or none.
 fn few_records(random: &mut Random, options: &SortOptions, inputs: usize) -> Vec<u8> {
     let record_bytes = options.layout.record_bytes();
     let count = inputs * random.one_of(&[1, 2, 2, 3, 10, 40]);
@@ -41,8 +40,7 @@ fn few_records(random: &mut Random, options: &SortOptions, inputs: usize) -> Vec
         .collect()
 }
 
-/// What the least budget is is found by asking for it; a little more may be divided quite
-/// otherwise.
+/// Finds the minimum budget by trying. A slightly larger budget may be divided quite differently.
 fn budget(random: &mut Random, options: &SortOptions, disk: &SimDisk) -> u64 {
     let asked = xsort_extsort::dry_run(options, disk, &Unobserved);
     let Err(Error::Memory { needed_bytes, .. }) = asked else {

@@ -1,4 +1,4 @@
-//! The pipelines against naive oracles, on real files and on the simulated disk.
+//! The pipelines, compared with naive oracles, on real files and on the simulated disk.
 
 mod adversity;
 mod drives;

@@ -1,5 +1,5 @@
-//! Files in the page cache, which threads read side by side: sorted as the standard library does,
-//! also where one thread has to read them after all.
+//! Files in the page cache, read by several threads, compared with the standard library's sort. In
+//! some cases one thread has to read them again.
 
 use crate::lines::{expected, options};
 use std::fs;
@@ -13,7 +13,7 @@ use xsort_testing::{Random, for_each_seed};
 
 const MIB: u64 = 1 << 20;
 
-/// Counts how often phase one was begun.
+/// Counts how often the first phase began.
 #[derive(Default)]
 struct Beginnings(AtomicU32);
 
@@ -27,8 +27,8 @@ impl Observer for Beginnings {
     fn notice(&self, _: &str) {}
 }
 
-/// Lines of about `line_bytes` bytes, with one of `longest` among them; the last one may have no
-/// end.
+/// Returns lines of about `line_bytes` bytes, with one of `longest` bytes among them. The last line
+/// may lack its delimiter.
 fn text(random: &mut Random, bytes: usize, line_bytes: usize, longest: usize) -> Vec<u8> {
     let mut text = Vec::new();
     let mut longest = Some(longest).filter(|&longest| longest > 0 && bytes > 0);
@@ -87,6 +87,6 @@ fn files_that_threads_read_side_by_side_are_sorted() {
         Ok(())
     });
     eprintln!("{at_once} sorts at once, {again} again by one thread");
-    // All begin once where the kernel doesn't tell what is cached.
+    // If the kernel doesn't say what is cached, all sorts begin once.
     assert!(tried < 40 || at_once > 5 && (again == 0 || again > 2), "{at_once} {again}");
 }

@@ -1,5 +1,5 @@
-//! A thread that gives up on a contradiction: the others stop, the job ends with an error, and
-//! everything is as it was.
+//! One thread panics because of a contradiction. The others stop, the job ends with an error, and
+//! all files are unchanged.
 
 use crate::sort::oracle;
 use std::cmp::Ordering;
@@ -16,7 +16,7 @@ use xsort_extsort::{
 };
 use xsort_records::{Format, GenerateSpec, Generator, Layout, Pattern};
 
-/// Brings down the thread of this name, in this phase, if it reports anything.
+/// Panics in the thread of this name, when it reports anything in this phase.
 struct Saboteur {
     phase: &'static str,
     is_there: AtomicBool,
@@ -83,14 +83,14 @@ fn a_sort_of_records_ends_in_any_phase() {
             let error = sort(&options, &disk, &Saboteur::new(phase)).unwrap_err();
             assert!(matches!(error, Error::Panicked), "{method:?}: {error}");
             assert_eq!((disk.get("/out").unwrap(), disk.open_files()), (b"old".to_vec(), 0));
-            // Nobody sabotages it now.
+            // Without the saboteur the sort succeeds.
             sort(&options, &disk, &Unobserved).unwrap();
             assert!(disk.get("/out").unwrap() == oracle(&layout(), &bytes));
         }
     }
 }
 
-/// An order that can't stand a line.
+/// An order that panics on one line.
 #[derive(Clone, Copy)]
 struct Squeamish;
 

@@ -1,5 +1,5 @@
-//! The planner: whatever it is asked, the memory of both phases adds up to the budget, and what it
-//! refuses it names a price for.
+//! The planner: for all parameters the memory of both phases adds up to the budget, and a refusal
+//! names the memory that is enough.
 
 use proptest::prelude::*;
 use xsort_extsort::fixed::{Facts, MergeShape, Method, Plan, ScatterShape, Shape, plan};
@@ -34,7 +34,7 @@ fn merge(plan: &Plan) -> &MergeShape {
     shape
 }
 
-/// What must hold of every plan.
+/// Checks the invariants of every plan.
 fn check(plan: &Plan) {
     let beside_bytes = plan.index_bytes + plan.compression_bytes;
     assert!(plan.pool_bytes + beside_bytes <= plan.budget_bytes, "{plan}");
@@ -44,7 +44,7 @@ fn check(plan: &Plan) {
     assert!(plan.spill_block_bytes >= plan.block_bytes, "{plan}");
     assert!(plan.areas >= 1 || plan.chunks == 0, "{plan}");
     assert!(plan.spilled_chunks == 0 || plan.scratch_bytes > 0, "{plan}");
-    // A checkpoint keeps the plan, and the sort that goes on has to do the same.
+    // A checkpoint keeps the plan, and the resumed sort must follow the same one.
     let kept = serde_json::to_string(plan).unwrap();
     assert_eq!(&serde_json::from_str::<Plan>(&kept).unwrap(), plan);
     match &plan.shape {
@@ -82,14 +82,14 @@ fn check_merge(plan: &Plan) {
     let merge = plan.resident_chunks() as u64 * plan.area_bytes
         + plan.output_blocks as u64 * plan.output_block_bytes.max(plan.block_bytes)
         + plan.seam_pages as u64 * 4096
-        // A block a run, and a segment of one block in each thread's hands, in the queue and in the
-        // making.
+        // One block for each run, and a segment of one block for each thread, in the queue, and
+        // under construction.
         + (from_scratch + if from_scratch > 0 { plan.threads as u64 + 2 } else { 0 })
             * plan.block_bytes;
     assert!(merge <= plan.pool_bytes, "merging takes {merge}: {plan}");
     if from_scratch > 0 && plan.resident_chunks() > 0 {
-        // However the runs that stay lie, at worst with a hole of one area beside each: all blocks
-        // can be cut.
+        // All blocks must fit, wherever the runs that stay lie; at worst there is a hole of one
+        // area beside each.
         let (holes, area) = ((plan.areas - plan.resident_chunks()) as u64, plan.area_bytes);
         let rest = plan.pool_bytes - plan.areas as u64 * area;
         let count = |bytes: u64| holes * (area / bytes) + rest / bytes;
@@ -129,10 +129,10 @@ fn little_memory_has_few_large_areas() {
         let plan = of(mib, threads);
         assert_eq!((plan.areas, plan.block_bytes), (areas, kib * KIB), "{plan}");
     }
-    // What a thread empties into them is more than a tenth of the memory.
+    // Write buffers for spilled data take more than a tenth of the memory.
     let plan = of(64, 2);
     assert!(plan.spill_blocks as u64 * plan.spill_block_bytes > plan.pool_bytes / 10, "{plan}");
-    // Below 64 KiB blocks cost too much to have fewer runs for them.
+    // Below 64 KiB, blocks are too costly to reduce the number of runs.
     let plan = of(48, 2);
     assert!(plan.threads == 1 || plan.areas >= plan.threads + 2, "{plan}");
 }
@@ -162,9 +162,9 @@ proptest! {
     ) {
         let budget_bytes = (1u64 << budget_log) + (1u64 << budget_log) / 1000 * budget_rest;
         let key_bytes = (record_bytes * key_share / 100).clamp(1, 4096);
-        // Runs number up to bytes over budget: keep that to a size that a test can count.
+        // The number of runs grows with bytes / budget. Keep it small enough for a test.
         let bytes = bytes.min(budget_bytes.saturating_mul(2_000 / inputs));
-        // Uneven, many of them tiny or empty.
+        // Uneven inputs, many of them tiny or empty.
         let records = bytes / record_bytes;
         let size = |input: u64| {
             let share = records * (2 * input + 1) / (inputs * inputs).max(1);
@@ -200,7 +200,7 @@ fn a_little_more_than_fits_spills_a_little() {
     assert!(plan.spilled_chunks > 0 && plan.scratch_bytes < 600_000_000, "{plan}");
 }
 
-/// Without `--compress`, its memory would hold some records more.
+/// Without `--compress`, compression's memory holds more records.
 #[test]
 fn memory_for_compression_hardly_spills_more() {
     for bytes in [400_000_000, 1_000_000_000, 4_000_000_000, 8_000_000_000] {
@@ -295,7 +295,7 @@ fn auto_puts_bins_in_place_where_chunks_are_spilled_and_pieces_are_large() {
         check(&plan);
         let Shape::Scatter(shape) = &plan.shape else { return false };
         assert!(shape.in_place && plan.scratch_bytes < bytes / 8, "{plan}");
-        // Where memory is little, areas are few and so pieces are large.
+        // With little memory there are few areas, so pieces are large.
         let fewer = shape.gather_areas == threads.max(2);
         assert_eq!(fewer, budget_bytes < 192 * MIB, "{plan}");
         true

@@ -1,4 +1,4 @@
-//! Whole sorts of prefixed records on the simulated disk, beside the standard library's sort.
+//! Sorts of prefixed records on the simulated disk, compared with the standard library's sort.
 
 use std::cmp::Ordering;
 use std::io::Cursor;
@@ -13,7 +13,7 @@ use xsort_extsort::{
 use xsort_records::{Prefix, VaryingSummary};
 use xsort_testing::{Dribble, Random, for_each_seed, quick_or_long};
 
-/// A record: its prefix, and what lies behind it.
+/// A record: its prefix and its body.
 #[derive(Clone)]
 struct Record {
     prefix: Vec<u8>,
@@ -21,7 +21,7 @@ struct Record {
 }
 
 impl Record {
-    /// A varint may be longer than it has to be.
+    /// A varint may be longer than necessary.
     fn new(prefix: Prefix, body: Vec<u8>, random: &mut Random) -> Record {
         let length = body.len() as u64;
         let little = length.to_le_bytes();
@@ -110,7 +110,7 @@ fn sort(
 
 type Compare = fn(&Record, &Record) -> Ordering;
 
-/// Orders, and the shortest record that has all numbers.
+/// Orders, each with the length of the shortest record that has all numbers.
 const ORDERS: &[(&str, usize, Compare)] = &[
     ("", 0, |a, b| a.body.cmp(&b.body)),
     ("2:4", 0, |a, b| a.part(2, 6).cmp(b.part(2, 6))),
@@ -181,7 +181,7 @@ fn records_come_in_order_with_the_bytes_that_they_had() {
     });
 }
 
-/// The longest that is possible, and one that is longer.
+/// The longest possible record, and a longer one.
 #[test]
 fn long_records_are_sorted_up_to_the_limit_that_the_refusal_names() {
     let prefix: Prefix = "prefixed:u32le".parse().unwrap();
@@ -213,7 +213,7 @@ fn long_records_are_sorted_up_to_the_limit_that_the_refusal_names() {
     }
 }
 
-/// The memory that a refusal names is enough for the record.
+/// Checks that the memory named by a refusal is enough for the record.
 fn assert_is_enough(said: &str, prefix: Prefix, fields: &str, text: &[u8]) {
     let (before, _) = said.split_once("M is enough for it").expect(said);
     let mebibytes: u64 = before.rsplit_once("-m ").expect(said).1.parse().expect(said);
@@ -224,7 +224,7 @@ fn assert_is_enough(said: &str, prefix: Prefix, fields: &str, text: &[u8]) {
     assert!(disk.get("/out/sorted").unwrap() == text, "{said}");
 }
 
-/// All bytes of a key may take two on their way.
+/// Each byte of a key may take two bytes in the sort.
 #[test]
 fn a_key_without_room_is_refused_before_the_engine_sees_it() {
     let prefix: Prefix = "prefixed:u32le".parse().unwrap();
@@ -290,7 +290,7 @@ fn a_full_drive_is_named_with_the_output() {
     assert_eq!((disk.open_files(), disk.paths().len()), (0, 0));
 }
 
-/// Two walks that share nothing see the same records in any bytes, or none.
+/// Two independent parsers find the same records in any bytes, or none.
 #[test]
 fn the_sort_and_the_verifier_agree_on_any_bytes() {
     for_each_seed("two walks over any bytes", 400, |seed| {

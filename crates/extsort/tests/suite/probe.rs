@@ -1,4 +1,4 @@
-//! The measurement of a drive: figures for each direction, nothing left behind, failures reported.
+//! Measuring a drive returns figures for each direction, leaves no file, and reports failures.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! Sorts that are interrupted again and again, and go on each time, on the simulated disk: the
-//! power goes after some operations, or the process is told to stop. Whatever happened, in the end
-//! the output is what it would have been, and nothing else is left.
+//! Sorts that are interrupted again and again, and resumed each time, on the simulated disk. Power
+//! cuts come after some operations, and signals stop the process. In the end the output is that of
+//! an uninterrupted sort, and no other file remains.
 //!
 //! The seeds are those of `seeds.rs`.
 
@@ -22,27 +22,27 @@ use xsort_testing::{Random, for_each_seed};
 pub(crate) const RESUME: Option<Checkpoint> =
     Some(Checkpoint { begin: Begin::Resume, every: Duration::ZERO });
 
-/// Files that only a sort that is not finished has.
+/// Returns files that only an unfinished sort has.
 pub(crate) fn kept(disk: &SimDisk) -> Vec<PathBuf> {
     let is_hidden = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with('.');
     disk.paths().into_iter().filter(is_hidden).collect()
 }
 
-/// A sort of any records. Returns how often it was interrupted.
+/// Simulates a sort of any records. Returns the number of interruptions.
 fn simulate(seed: u64) -> Result<u64, String> {
     let random = &mut Random::new(seed);
     let layout = layout(random);
     let bytes = records(random, &layout);
     let mut settings = smooth_or_rough(random, seed);
     if random.between(0, 3) == 0 {
-        // Too little space for inputs and output beside each other; but some for the journal, which
-        // is long for such short steps.
+        // Not enough space for inputs and output together, but enough for the journal, which is
+        // long for such short steps.
         settings.capacity_bytes = Some(bytes.len() as u64 * 23 / 10 + 4096 * 1500);
     }
     sort_interrupted(random, settings, &layout, &bytes)
 }
 
-/// A sort by keys so long that the journal has steps of several frames.
+/// Simulates a sort with keys so long that a journal step takes several frames.
 fn simulate_long_keys(seed: u64) -> Result<u64, String> {
     let random = &mut Random::new(seed);
     let layout = Layout::new(4096, vec!["0:4096".parse().unwrap()]).unwrap();
@@ -52,7 +52,7 @@ fn simulate_long_keys(seed: u64) -> Result<u64, String> {
     sort_interrupted(random, settings, &layout, &bytes)
 }
 
-/// Sorts these records. Returns how often it was interrupted.
+/// Sorts these records. Returns the number of interruptions.
 fn sort_interrupted(
     random: &mut Random,
     settings: SimOptions,
@@ -61,7 +61,7 @@ fn sort_interrupted(
 ) -> Result<u64, String> {
     let inputs = random.one_of(&[1, 1, 2, 5]);
     let mut options = options(random, layout, inputs);
-    // At once, or as late as may be: in one append, which many frames can take.
+    // Flush the journal at once or as late as possible: in one append with many frames.
     let every = random.one_of(&[Duration::ZERO, Duration::ZERO, Duration::MAX]);
     options.checkpoint = Some(Checkpoint { begin: Begin::Resume, every });
     options.budget_bytes =
@@ -72,7 +72,7 @@ fn sort_interrupted(
     let sorted = oracle(layout, bytes);
 
     let mut interruptions = 0;
-    // Each time it comes further, or it would never end.
+    // Each attempt progresses, so the loop ends.
     for attempt in 0..400 {
         let is_last = attempt == 399 || random.between(0, 40) == 0;
         let all = (bytes.len() as u64 * 3).max(1);
@@ -84,8 +84,8 @@ fn sort_interrupted(
             disk.power_goes_after(random.between(0, 150 + 40 * attempt));
         }
         let result = sort(&options, &disk, &observer);
-        // Also of a sort that is done, and only thinks so. A process that is only told to stop
-        // leaves what isn't durable, too.
+        // Power cuts also follow a sort that reports success. A process that was only told to stop
+        // also leaves data that isn't durable.
         if !is_last && (observer.patience == u64::MAX || random.between(0, 1) == 0) {
             disk.power_cut();
         }
@@ -110,7 +110,7 @@ fn sort_interrupted(
                     left => Err(format!("{left:?} and {} open files are left", disk.open_files())),
                 };
             }
-            // Full before anything was done: as it would be without a checkpoint.
+            // The disk was full at the start, as it would be without a checkpoint.
             Err(Error::Space { .. } | Error::ScratchFull { .. }) if attempt == 0 => return Ok(0),
             Err(error) if is_last => return Err(format!("attempt {attempt} failed: {error}")),
             Err(_) => interruptions += 1,
@@ -123,7 +123,8 @@ fn sort_interrupted(
     unreachable!("the last attempt is not interrupted")
 }
 
-/// Over all seeds `simulate` says how often a job was interrupted; never would prove nothing.
+/// Runs all seeds. `simulate` returns the number of interruptions; without any, the test would
+/// prove nothing.
 fn interrupted_at_any_time(name: &str, few: u64, simulate: impl Fn(u64) -> Result<u64, String>) {
     let mut interruptions = 0;
     let tried = for_each_seed(name, few, |seed| {
@@ -143,7 +144,8 @@ fn a_sort_by_long_keys_that_is_interrupted_at_any_time_goes_on() {
     interrupted_at_any_time("resumed sort by long keys", 20, simulate_long_keys);
 }
 
-/// A sort of 100-byte records that spills nearly all, in several passes if `budget` is small.
+/// Returns a sort of 100-byte records that spills nearly all of them, in several passes if
+/// `budget_percent` is small.
 fn sample(method: Method, budget_percent: u64) -> (SimDisk, SortOptions, Vec<u8>) {
     let random = &mut Random::new(7);
     let layout = Layout::new(100, vec!["0:10".parse().unwrap()]).unwrap();
@@ -238,7 +240,7 @@ fn other_arguments_are_refused_and_restart_begins_anew() {
     assert_eq!(disk.get(&options.output), Some(oracle(&other_key, &bytes)));
 }
 
-/// A line of one to some thousand bytes, with few and many different ones.
+/// Appends a line of one to some thousand bytes, with few or many different ones.
 fn line(random: &mut Random, text: &mut Vec<u8>) {
     let bytes = random.one_of(&[0, 1, 3, 10, 10, 30, 30, 100, 5_000]);
     let spread = random.one_of(&[2, 26]);
@@ -251,7 +253,7 @@ fn text(random: &mut Random) -> Vec<u8> {
     while text.len() < bytes {
         line(random, &mut text);
     }
-    // The last line's end may be missing.
+    // The last line may lack its delimiter.
     text.truncate(text.len() - random.between(0, 1) as usize);
     text
 }

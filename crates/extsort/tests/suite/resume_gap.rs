@@ -1,8 +1,8 @@
-//! Chunks that threads finish in another order than that of the input.
+//! Threads finish chunks in another order than that of the input.
 //!
-//! A later chunk was once recorded before an earlier one. A sort that was then interrupted twice
-//! believed that record, though the second process had given back what it referred to and had read
-//! the lines in other chunks.
+//! A later chunk was once recorded before an earlier one. The sort was then interrupted twice. The
+//! third process trusted that record, although the second one had freed the chunk's scratch and
+//! divided the lines into other chunks.
 
 use crate::resume::{RESUME, kept};
 use std::cmp::Ordering;
@@ -14,15 +14,15 @@ use xsort_disk::SimDisk;
 use xsort_extsort::variable::{Content, LineOrder, LinesCheckpoint, LinesInput};
 use xsort_extsort::{Caches, Error, LinesOptions, Observer, Unobserved, sort_lines};
 
-/// Bytes of the journal: it grows when a step is recorded.
+/// Returns the length of the journal, which grows with each recorded step.
 fn journal_bytes(disk: &SimDisk) -> usize {
     let is_journal = |path: &PathBuf| path.to_string_lossy().ends_with("journal");
     let journal = kept(disk).into_iter().find(is_journal);
     journal.and_then(|path| disk.get(path)).map_or(0, |bytes| bytes.len())
 }
 
-/// The order of bytes. The thread that comes to the first line of the input waits there until
-/// something is recorded, or long enough for that. Then the sort is told to stop.
+/// The order of bytes. The thread that compares the first line of the input waits until a step is
+/// recorded, or for a time limit. Then the sort is told to stop.
 struct LateFirstChunk<'a> {
     disk: &'a SimDisk,
     is_over: &'a AtomicBool,
@@ -62,7 +62,7 @@ impl LineOrder for LateFirstChunk<'_> {
     }
 }
 
-/// Stops when the first chunk is late, or else as soon as the journal has grown.
+/// Stops when the first chunk is late, or as soon as the journal has grown.
 struct Impatient<'a> {
     disk: &'a SimDisk,
     begun_bytes: usize,

@@ -1,5 +1,5 @@
 //! The whole sort on the simulated disk, over many seeds. The seed decides everything: records,
-//! keys, budget, threads, files, and what goes wrong (see `seeds.rs`).
+//! keys, budget, threads, files and faults (see `seeds.rs`).
 
 use crate::adversity::{NOW_AND_THEN, canary, corruption, fault, place, smooth_or_rough};
 use crate::sort::oracle;
@@ -13,34 +13,34 @@ use xsort_extsort::{
 use xsort_records::Layout;
 use xsort_testing::{Dribble, Random, for_each_seed};
 
-/// What goes wrong in a simulation.
+/// The trouble in a simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trouble {
-    /// Nothing that a sort may not get over.
+    /// Only faults that a sort must survive.
     Rough,
-    /// Operations fail for good.
+    /// Operations fail permanently.
     Faults,
-    /// Scratch comes back other than it was written.
+    /// Scratch data changes between write and read.
     Corruption,
     /// The disk is too small.
     Full,
-    /// The power goes.
+    /// The power fails.
     PowerCut,
-    /// The user has had enough.
+    /// The user cancels.
     Cancel,
     /// Another program writes to an input.
     Change,
-    /// The output is stored wrong behind the sort's back: no sort can notice, so the check must.
+    /// The output changes unnoticed: no sort can detect that, so the test's own check must.
     Canary,
 }
 
-/// Does something once so many bytes are dealt with.
+/// Acts once a number of bytes are processed.
 struct Meanwhile<'a> {
     after: u64,
     done: AtomicU64,
     is_over: AtomicBool,
     act: &'a (dyn Fn() + Sync),
-    /// And asks to stop then.
+    /// Whether it then also cancels.
     is_impatient: bool,
 }
 
@@ -74,7 +74,8 @@ pub(crate) fn layout(random: &mut Random) -> Layout {
     Layout::new(record_bytes as usize, vec![format!("{offset}:{length}").parse().unwrap()]).unwrap()
 }
 
-/// Records whose bytes are uniform, few, constant, rising or falling, mixed with chance.
+/// Returns records whose bytes are uniform, few, constant, ascending or descending, with some
+/// random ones.
 pub(crate) fn records(random: &mut Random, layout: &Layout) -> Vec<u8> {
     let record_bytes = layout.record_bytes();
     let most = (400_000 / record_bytes as u64).min(9_000);
@@ -153,7 +154,7 @@ fn disk(random: &mut Random, seed: u64, trouble: Trouble, bytes: u64) -> SimDisk
     SimDisk::new(options)
 }
 
-/// The least budget that works, by asking.
+/// Finds the minimum budget by trying.
 pub(crate) fn least_budget(options: &SortOptions, bytes: &[u8]) -> u64 {
     let plain = SimDisk::new(SimOptions::default());
     put(&plain, options, bytes);
@@ -163,7 +164,7 @@ pub(crate) fn least_budget(options: &SortOptions, bytes: &[u8]) -> u64 {
     }
 }
 
-/// Spreads the records over the inputs; returns each input's bytes.
+/// Distributes the records over the inputs. Returns each input's bytes.
 pub(crate) fn put<'a>(disk: &SimDisk, options: &SortOptions, bytes: &'a [u8]) -> Vec<&'a [u8]> {
     let record_bytes = options.layout.record_bytes();
     let records = bytes.len() / record_bytes;
@@ -176,8 +177,8 @@ pub(crate) fn put<'a>(disk: &SimDisk, options: &SortOptions, bytes: &'a [u8]) ->
     parts
 }
 
-/// Whether an error is the one that this trouble must lead to, and says which file it was and, of
-/// damage, where.
+/// Returns whether this trouble may lead to this error, and the error names the file and, for
+/// damage, the place.
 fn is_clear(error: &Error, trouble: Trouble) -> bool {
     let is_ours = |path: &Path| {
         ["/in/", "/out", "/scratch", "memory", "(memory)"]
@@ -191,7 +192,7 @@ fn is_clear(error: &Error, trouble: Trouble) -> bool {
                 error.to_string().contains(&format!("{} at byte {offset}", path.display()));
             trouble == Trouble::Corruption && is_ours(path) && names_place
         }
-        // Whatever else may fail, damage must be called that.
+        // Damage must be reported as damage, whatever else fails.
         _ if trouble == Trouble::Corruption => false,
         Error::Disk(error) => is_ours(&error.path),
         Error::Space { directory, .. } | Error::ScratchFull { directory, .. } => is_ours(directory),
@@ -201,14 +202,14 @@ fn is_clear(error: &Error, trouble: Trouble) -> bool {
     }
 }
 
-/// Whether an error says that the new output has its name all the same.
+/// Returns whether an error says that the new output is nevertheless published.
 fn is_in_place(error: &Error) -> bool {
     let Error::Disk(error) = error else { return false };
     error.operation == Operation::SyncName
         && error.to_string().contains("the output is in place, new and whole")
 }
 
-/// Runs the simulation of a seed: `Err` says which promise was broken.
+/// Runs the simulation of a seed. `Err` names the broken promise.
 fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     let random = &mut Random::new(seed);
     let layout = layout(random);
@@ -280,7 +281,7 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     }
 }
 
-/// What a sort says of its output, against what the output is: sorted, or the old one.
+/// Compares a sort's result with its output, which must be sorted, or the old one.
 fn judge(
     result: &Result<SortReport, Error>,
     trouble: Trouble,
@@ -297,8 +298,7 @@ fn judge(
         }
         Err(error) if trouble == Trouble::Rough => return Err(format!("failed: {error}")),
         Err(error) if !is_clear(error, trouble) => return Err(format!("unclear: {error}")),
-        // The power may go at any time: then what the error says of the output isn't known to be
-        // so.
+        // After a power cut at any time, the error may be wrong about the output.
         Err(_) if trouble == Trouble::PowerCut && (is_old || is_sorted) => {}
         Err(error) if is_in_place(error) && is_sorted => {}
         Err(error) if !is_in_place(error) && is_old => {}
@@ -341,15 +341,15 @@ fn a_stop_on_request_leaves_the_old_output() {
     check_seeds(Trouble::Cancel);
 }
 
-/// What was read of it may be of several moments, so no output is made of it. Once it is read,
-/// anybody may write to it.
+/// An input that changes while it is read gives no output. After it was read, other programs may
+/// write to it.
 #[test]
 fn an_input_that_changes_is_noticed() {
     check_seeds(Trouble::Change);
 }
 
-/// The canary: bits of the output flip on the way to the drive. If this passes unnoticed, the tests
-/// above prove nothing.
+/// The canary: bits of the output flip on the way to the drive. If the test doesn't detect that,
+/// the tests above prove nothing.
 #[test]
 fn the_canary_is_caught() {
     let seed = (0..).find(|&seed| {

@@ -1,6 +1,6 @@
-//! Many sorts in one process, as a server has them: each gives back what it took, files and memory.
+//! Many sorts in one process, as in a server: each frees all its files and memory.
 //!
-//! In a process of its own, for other tests open files, too.
+//! Runs in its own process, because other tests open files, too.
 
 use crate::sort::{generated, oracle};
 use std::fs;
@@ -13,12 +13,12 @@ use xsort_extsort::{Caches, LinesOptions, SortOptions, Unobserved, sort, sort_li
 use xsort_records::{Format, Pattern};
 use xsort_testing::quick_or_long;
 
-/// What the allocator may still keep of what was given back: less than one more budget for each of
-/// the rounds between would be.
+/// Memory that the allocator may keep. Less than one more budget for each of the rounds between the
+/// measurements.
 const SLACK_BYTES: u64 = 8 << 20;
 const BUDGET_BYTES: u64 = 2 << 20;
 
-/// Set for the process in which it happens.
+/// Set in the process that runs the sorts.
 const INNER: &str = "XSORT_SOAK_INNER";
 
 fn open_files() -> usize {
@@ -53,7 +53,7 @@ fn sort_records(directory: &Path, bytes: &[u8], method: Method, is_sorted: &[u8]
     fs::write(directory.join("in"), bytes).unwrap();
     sort(&options, &disk, &Unobserved).unwrap();
     assert!(fs::read(directory.join("out")).unwrap() == is_sorted);
-    // One that fails gives back as much.
+    // A failed sort frees as much.
     fs::write(directory.join("in"), &bytes[1..]).unwrap();
     assert!(sort(&options, &disk, &Unobserved).is_err());
 }
@@ -94,7 +94,7 @@ fn rounds() {
     let is_sorted = oracle(&layout, &bytes);
     let text = generated(Format::GensortAscii, Pattern::Uniform, 40_000);
     let mut before = None;
-    // The allocator comes to rest within the first rounds.
+    // The allocator's memory becomes stable within the first rounds.
     let [first, all] = quick_or_long([10, 22], [15, 40]);
     for round in 0..all {
         if round == first {
@@ -124,8 +124,8 @@ fn many_sorts_in_one_process_leave_nothing_in_it() {
     let output = Command::new(test)
         .args(["--exact", "soak::many_sorts_in_one_process_leave_nothing_in_it"])
         .env(INNER, "1")
-        // How many arenas glibc makes, and when, depends on which threads meet: on a busy machine
-        // on chance.
+        // The number of glibc's arenas depends on which threads run at once, and so on chance on a
+        // busy machine.
         .env("MALLOC_ARENA_MAX", "1")
         .output()
         .unwrap();

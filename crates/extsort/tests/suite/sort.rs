@@ -1,5 +1,4 @@
-//! Sorts on real files, against the standard library's stable sort: the output must be the same
-//! bytes.
+//! Sorts on real files, compared byte for byte with the standard library's stable sort.
 
 use crate::adversity::NOW_AND_THEN;
 use std::fs;
@@ -12,7 +11,7 @@ use xsort_extsort::{
 use xsort_records::{Format, GenerateSpec, Generator, Key, KeyField, Layout, Pattern};
 use xsort_testing::{Random, quick_or_long};
 
-/// Data of a format and pattern.
+/// Returns data of a format and pattern.
 pub(crate) fn generated(format: Format, pattern: Pattern, records: u64) -> Vec<u8> {
     let spec =
         GenerateSpec { format, skewed: false, pattern, start: 0, seed: 7, total: records.max(1) };
@@ -22,20 +21,20 @@ pub(crate) fn generated(format: Format, pattern: Pattern, records: u64) -> Vec<u
     bytes
 }
 
-/// The same bytes, sorted by the standard library.
+/// Returns the bytes, sorted by the standard library.
 pub(crate) fn oracle(layout: &Layout, bytes: &[u8]) -> Vec<u8> {
     let mut records: Vec<&[u8]> = bytes.chunks(layout.record_bytes()).collect();
     records.sort_by(|a, b| layout.rule().compare(a, b));
     records.concat()
 }
 
-/// How often a merge passes over the data.
+/// Returns the number of passes of a merge over the data.
 pub(crate) fn passes(plan: &Plan) -> usize {
     let Shape::Merge(shape) = &plan.shape else { panic!("no merge: {plan}") };
     shape.merge_passes
 }
 
-/// A merge of `in` to `out` in a directory.
+/// Returns the options of a merge from `in` to `out` in a directory.
 pub(crate) fn options(
     layout: &Layout,
     directory: &Path,
@@ -66,13 +65,12 @@ fn run(options: &SortOptions) -> Result<SortReport, Error> {
     sort(options, &disk, &Unobserved)
 }
 
-/// A directory on a drive, where direct I/O works, and not in memory.
+/// Returns a directory on a drive that supports direct I/O, not in memory.
 fn directory() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// Sorts `bytes` by both methods and compares with the oracle; returns the plan that the merge
-/// followed.
+/// Sorts `bytes` by both methods and compares with the oracle. Returns the plan of the merge.
 fn check(layout: &Layout, bytes: &[u8], budget_bytes: u64, threads: usize) -> Plan {
     let expected = oracle(layout, bytes);
     let by = |method| check_by(method, layout, bytes, &expected, budget_bytes, threads);
@@ -81,7 +79,7 @@ fn check(layout: &Layout, bytes: &[u8], budget_bytes: u64, threads: usize) -> Pl
     report.plan
 }
 
-/// Sorts `bytes` by one method; with more memory if that is needed.
+/// Sorts `bytes` by one method, with more memory if necessary.
 fn check_by(
     method: Method,
     layout: &Layout,
@@ -116,8 +114,7 @@ fn check_by(
     report
 }
 
-/// A merge of many runs reads small blocks, which are written several at a time: as they are, or
-/// what they shrink to.
+/// A merge of many runs reads small blocks. Several are written at a time, compressed or not.
 #[test]
 fn runs_of_small_blocks_are_written_by_larger_ones() {
     let layout = Format::Gensort.layout();
@@ -139,7 +136,7 @@ fn runs_of_small_blocks_are_written_by_larger_ones() {
     }
 }
 
-/// With as few areas as threads, one is emptied while the others are filled.
+/// With as few areas as threads, one is spilled while the others are filled.
 #[test]
 fn few_areas_are_emptied_and_filled_in_turns() {
     let layout = Format::Gensort.layout();
@@ -150,8 +147,8 @@ fn few_areas_are_emptied_and_filled_in_turns() {
     }
 }
 
-/// Blocks that shrink, and others, in one merge and in several, with little memory and with chunks
-/// that stay.
+/// Compressible and other blocks, in one merge and in several, with little memory and with chunks
+/// that stay in memory.
 #[test]
 fn compressed_runs_are_merged_as_plain_ones() {
     let gensort = generated(Format::Gensort, Pattern::Uniform, 160_000);
@@ -208,7 +205,7 @@ fn every_format_and_pattern_in_memory_in_one_merge_and_in_several() {
     for (row, format) in formats.into_iter().enumerate() {
         let layout = format.layout();
         let records = if format == Format::Block4k { 1_500 } else { 30_000 };
-        // All of both, but only a long run has all pairs.
+        // All formats and patterns, but only a long run has all pairs.
         let patterns = patterns.into_iter().skip(quick_or_long(row % 3, 0));
         for pattern in patterns.step_by(quick_or_long(3, 1)) {
             let bytes = generated(format, pattern.parse().unwrap(), records);
@@ -225,7 +222,7 @@ fn every_format_and_pattern_in_memory_in_one_merge_and_in_several() {
     }
 }
 
-/// From a size on that the processor's caches don't hold. Records in order stay where they are.
+/// Sizes that exceed the processor's caches. Records that are already in order don't move.
 #[test]
 fn records_that_stay_in_memory_are_moved_to_their_order() {
     let layout = Format::Gensort.layout();
@@ -240,7 +237,7 @@ fn records_that_stay_in_memory_are_moved_to_their_order() {
     }
 }
 
-/// Where a chunk has the end of one file and the beginning of the next.
+/// A chunk may contain the end of one file and the beginning of the next.
 #[test]
 fn records_of_several_files_are_moved_to_their_order() {
     let layout = Format::Gensort.layout();
@@ -267,7 +264,7 @@ fn more_runs_than_the_budget_can_buffer_mean_another_pass() {
     }
 }
 
-/// Bins and phases of a scatter, checked against the oracle.
+/// Sorts by scattering and checks the output. The report has the bins and phases.
 fn scattered(bytes: &[u8], budget_bytes: u64) -> SortReport {
     let layout = Format::Gensort.layout();
     check_by(Method::Scatter, &layout, bytes, &oracle(&layout, bytes), budget_bytes, 2)
@@ -297,7 +294,7 @@ fn bins_hold_every_record_once_and_one_key_needs_no_sort() {
 
 #[test]
 fn a_bin_that_is_too_large_is_split_again() {
-    // What the sample sees at its evenly spaced places is one key; all else hides between them.
+    // The sample's evenly spaced places have a single key; all other keys are between them.
     let mut bytes = generated(Format::Gensort, Pattern::Uniform, 120_000);
     for (number, record) in bytes.chunks_mut(100).enumerate() {
         if number % 117 < 60 {
@@ -307,7 +304,7 @@ fn a_bin_that_is_too_large_is_split_again() {
     let report = scattered(&bytes, 2 << 20);
     assert!(count(&report, "split") > 0, "{report:#}");
 
-    // So little memory that bins of bins are planned.
+    // Memory is so small that bins of bins are planned.
     let bytes = generated(Format::Gensort, Pattern::Uniform, 120_000);
     let report = scattered(&bytes, 1 << 20);
     assert!(matches!(&report.plan.shape, Shape::Scatter(shape) if shape.levels > 1), "{report}");
@@ -404,7 +401,8 @@ fn remove_input_removes_it_only_when_the_sort_succeeds_in_reading_it() {
     assert!(fs::read(directory.path().join("out")).unwrap() == oracle(&layout, &bytes));
 }
 
-/// `--remove-input` once removed the input before the output's space was sure, needed or not.
+/// `--remove-input` once removed the input before the output's space was reserved, even if that
+/// wasn't needed.
 #[test]
 fn an_input_is_at_risk_only_where_its_space_is_needed() {
     let layout = Format::Gensort.layout();
@@ -420,7 +418,7 @@ fn an_input_is_at_risk_only_where_its_space_is_needed() {
     let role = Some(FileRole::Output);
     let failing =
         || vec![Fault { operation: Operation::Write, role, site: FaultSite::Everywhere, errno: 5 }];
-    // Space for the input and as much again, a little for padding.
+    // Space for the input and a copy of it, and a little for padding.
     let tight = Some(bytes.len() as u64 * 5 / 2);
 
     let (result, is_there, output) = run(tight, Vec::new());

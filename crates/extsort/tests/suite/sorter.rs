@@ -1,5 +1,5 @@
-//! Records that are pushed and pulled, against the standard library's stable sort: any lengths, any
-//! bytes, several pushers; what goes wrong, and who gives up when.
+//! Records that are pushed and pulled, compared with the standard library's stable sort: any
+//! lengths, any bytes, several pushers, failures, and cancellation at various times.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -13,7 +13,7 @@ use xsort_extsort::{Caches, Error, Observer, Unobserved};
 use xsort_testing::{Random, for_each_seed};
 
 const MIB: u64 = 1 << 20;
-/// Longer than anything that stops should take, on a busy machine.
+/// Time limit for everything that stops, long enough for a busy machine.
 const PROMPTLY: Duration = Duration::from_secs(5);
 
 type Records = Vec<(Vec<u8>, Vec<u8>)>;
@@ -46,7 +46,7 @@ fn all(mut sorted: Sorted) -> Result<(Records, SorterReport), Error> {
     Ok((records, report))
 }
 
-/// Bytes of a length up to `most`, of few values or of any.
+/// Returns at most `most` bytes, of few values or of any.
 fn bytes(random: &mut Random, most: usize) -> Vec<u8> {
     let length = random.below(most + 1);
     let mut bytes = random.bytes(length);
@@ -102,7 +102,8 @@ fn each_pushers_equal_keys_stay_in_order() {
             let mut pusher = sorting.pusher();
             scope.spawn(move || {
                 for number in 0..20_000_u32 {
-                    // Some are longer than the buffer, and nobody else's may come between.
+                    // Some records exceed the buffer. No other pusher's records may come between
+                    // their bytes.
                     let length = if number % 4000 == 0 { 300_000 } else { 50 };
                     let mut record = vec![pusher_number as u8; length];
                     record[..4].copy_from_slice(&number.to_be_bytes());
@@ -125,7 +126,7 @@ fn each_pushers_equal_keys_stay_in_order() {
     }
 }
 
-/// What was flushed before something else was pushed comes first.
+/// Records that were flushed before others were pushed come first.
 #[test]
 fn pushers_take_turns_by_flushing() {
     let disk = sim_disk();
@@ -140,7 +141,7 @@ fn pushers_take_turns_by_flushing() {
     drop(other);
     let (records, _) = all(sorting.finish().unwrap()).unwrap();
     let own: Vec<u8> = records.iter().map(|(_, record)| record[0]).collect();
-    // Those of the sorting's own pusher were never flushed, and come last.
+    // The records of the sorting's own pusher were never flushed, and come last.
     let twice = |numbers: u8| (0..numbers).map(|number| 2 * number);
     assert_eq!(own, twice(10).chain(twice(10)).collect::<Vec<u8>>());
 }
@@ -169,7 +170,7 @@ fn records_are_as_long_as_the_budget_carries() {
         };
         assert_eq!(bytes, (3 << 20) + 3);
         assert!(error.to_string().contains("MiB of memory are enough"), "{error}");
-        // The rest is taken as if nothing had been.
+        // Later records are accepted as if there had been no error.
         let long: Vec<Vec<u8>> =
             (0..12).map(|number| vec![number; 1_900_000 + usize::from(number)]).collect();
         long.iter().rev().for_each(|record| sorting.push(&record[..3], record).unwrap());
@@ -202,7 +203,7 @@ fn what_is_dropped_early_leaves_nothing() {
         let mut sorting = start(options(4, threads), &disk);
         push_much(&mut sorting, 20).unwrap();
         let mut pusher = sorting.pusher();
-        // It sorts, and has something on scratch.
+        // It sorts, and has data on scratch.
         let begun = Instant::now();
         drop(sorting);
         assert!(begun.elapsed() < PROMPTLY, "{:?}", begun.elapsed());
@@ -226,7 +227,7 @@ fn what_is_dropped_early_leaves_nothing() {
     }
 }
 
-/// Stops when it is asked to.
+/// Stops on request.
 #[derive(Default)]
 struct Flag(AtomicBool);
 
@@ -267,7 +268,7 @@ fn a_flag_stops_whoever_pushes_and_whoever_takes() {
     }
 }
 
-/// The first who asks has the error itself, all others its text.
+/// The first caller gets the error itself, all others its text.
 #[test]
 fn scratch_that_fails_is_named_to_all() {
     for operation in [Operation::Write, Operation::Read] {
@@ -341,7 +342,7 @@ fn records_are_written_through_a_function() {
     assert!(matches!(error, Err(Error::Output(_))), "{error:?}");
 }
 
-/// Neither threads nor the budget's memory are for them.
+/// A few records need neither threads nor the budget's memory.
 #[test]
 fn few_records_take_no_time() {
     let disk = sim_disk();

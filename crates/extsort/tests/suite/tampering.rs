@@ -1,8 +1,8 @@
-//! Interrupted sorts whose files are not what they were when they are resumed: a hidden output or
-//! scratch that is lost, cut, zeroed or of an older moment, inputs that were replaced, a finished
-//! output that somebody changed; and several sorts to one output at once. A sort that says that all
-//! went well has the right output; if it can't, it says so, and beginning anew works as long as the
-//! inputs are there. Inputs never go while anything else is missing.
+//! Interrupted sorts whose files have changed when they are resumed: a hidden output or scratch
+//! that is lost, cut, zeroed or older, replaced inputs, a finished output that another program
+//! changed, and several sorts to one output at once. A sort that reports success has the right
+//! output. A sort that can't succeed reports that, and a new start works while the inputs exist.
+//! Inputs are never removed while anything else is missing.
 //!
 //! The seeds are those of `seeds.rs`.
 
@@ -22,7 +22,7 @@ use xsort_testing::{Random, for_each_seed};
 /// Seeds of an ordinary run.
 const FEW: u64 = 50;
 
-/// A sort that can be run again and again.
+/// A sort that can be run repeatedly.
 struct Trial {
     disk: SimDisk,
     inputs: Vec<(PathBuf, Vec<u8>)>,
@@ -48,7 +48,7 @@ impl Trial {
             least_budget(&options, &bytes) * random.one_of(&[100, 101, 130, 200, 400]) / 100;
         let mut settings = smooth_or_rough(random, seed);
         if options.remove_input && random.between(0, 1) == 0 {
-            // So little space that inputs go before the output is written.
+            // Space is so small that inputs are removed before the output is written.
             settings.capacity_bytes = Some(bytes.len() as u64 * 23 / 10 + 4096 * 1500);
         }
         let disk = SimDisk::new(settings);
@@ -134,7 +134,7 @@ impl Trial {
         trial
     }
 
-    /// The plain way.
+    /// Sorts with the standard library.
     fn sort(&self, contents: &[Vec<u8>]) -> Vec<u8> {
         let whole = contents.concat();
         if let Some(options) = &self.records {
@@ -145,7 +145,7 @@ impl Trial {
         lines.concat()
     }
 
-    /// Names of hidden files that contain `part`.
+    /// Returns the hidden files whose names contain `part`.
     fn hidden(&self, part: &str) -> Vec<PathBuf> {
         let is_it = |path: &PathBuf| {
             let name = path.file_name().unwrap().to_string_lossy();
@@ -162,13 +162,13 @@ impl Trial {
         self.disk.get(&self.output).as_ref() == Some(&self.sorted)
     }
 
-    /// Whether the output is as long as it should be, and in order.
+    /// Returns whether the output has the right length and is in order.
     fn is_in_order(&self) -> bool {
         let output = self.disk.get(&self.output).unwrap_or_default();
         output.len() == self.sorted.len() && self.sort(std::slice::from_ref(&output)) == output
     }
 
-    /// What a sort that says that all went well must have done.
+    /// Checks the output of a sort that reported success.
     fn judge_success(&self, when: &str) -> Result<(), String> {
         if !self.is_sorted() {
             return Err(format!("success {when}, but the output is wrong"));
@@ -186,7 +186,7 @@ impl Trial {
     }
 }
 
-/// Does something to a file that nobody expects.
+/// Damages a file in an unexpected way.
 fn damage(random: &mut Random, disk: &SimDisk, path: &Path, older: &[Vec<u8>]) {
     let Some(there) = disk.get(path) else { return };
     let other = match random.between(0, 5) {
@@ -202,21 +202,21 @@ fn damage(random: &mut Random, disk: &SimDisk, path: &Path, older: &[Vec<u8>]) {
         4 if !older.is_empty() => older[random.between(0, older.len() as u64 - 1) as usize].clone(),
         _ => [&there[..], b"appended"].concat(),
     };
-    // In place, or as a file of its own.
+    // In place, or as a new file.
     if random.between(0, 1) == 0 { disk.overwrite(path, other) } else { disk.put(path, other) }
 }
 
-/// What was done to a sort's files between two attempts.
+/// The changes of a sort's files between two attempts.
 #[derive(Default)]
 struct Tampered<'t> {
     files: u64,
-    /// An input that has other content now, and its old one.
+    /// An input with changed content, and its old content.
     changed_input: Option<(&'t PathBuf, &'t Vec<u8>)>,
-    /// Scratch or a finished output is gone, which may be all that is left of removed inputs.
+    /// Scratch or a finished output is lost, which may be all that is left of removed inputs.
     loses: bool,
 }
 
-/// Damages the hidden output, scratch, an input or the finished output, if they are there.
+/// Damages the hidden output, scratch, an input or the finished output, if they exist.
 fn tamper<'t>(random: &mut Random, trial: &'t Trial, older: &[Vec<u8>]) -> Tampered<'t> {
     let mut tampered = Tampered::default();
     match random.between(0, 9) {
@@ -256,7 +256,7 @@ fn tamper<'t>(random: &mut Random, trial: &'t Trial, older: &[Vec<u8>]) -> Tampe
     tampered
 }
 
-/// Returns how often something was tampered with.
+/// Simulates a sort. Returns the number of changes.
 fn simulate(random: &mut Random, trial: &Trial) -> Result<u64, String> {
     trial.disk.put(&trial.output, "old");
     let all = trial.sorted.len() as u64 * 3 + 1;
@@ -289,12 +289,12 @@ fn simulate(random: &mut Random, trial: &Trial) -> Result<u64, String> {
             {
                 return Err(format!("success at attempt {attempt} with another input"));
             }
-            // Or nothing had been kept, and the other input was sorted.
+            // Or nothing was kept, and the changed input was sorted.
             if result.is_ok() {
                 return Ok(tampered);
             }
             trial.disk.put(path, content);
-            // Or a sort of the other input has begun.
+            // Or a sort of the changed input has begun.
             lost.get_or_insert(true);
             continue;
         }
@@ -306,7 +306,7 @@ fn simulate(random: &mut Random, trial: &Trial) -> Result<u64, String> {
             Err(_) if is_interrupted => {}
             Err(Error::Space { .. } | Error::ScratchFull { .. }) => return Ok(tampered),
             Err(error) => match lost {
-                // It can't go on, and whoever asks for that has all that it takes to begin anew.
+                // It can't be resumed, but all inputs for a new start exist.
                 Some(_) if trial.has_all_inputs() => {
                     trial
                         .run(Begin::Restart, &Unobserved)
@@ -314,7 +314,7 @@ fn simulate(random: &mut Random, trial: &Trial) -> Result<u64, String> {
                     trial.judge_success("beginning anew")?;
                     return Ok(tampered);
                 }
-                // The inputs had gone, as was asked for, before what took their place did.
+                // The inputs were removed as requested, before their only copy was lost.
                 Some(false) => return Ok(tampered),
                 Some(true) => {
                     return Err(format!("inputs went while scratch was damaged: {error}"));
@@ -347,8 +347,8 @@ fn a_sort_of_lines_whose_files_are_tampered_with_is_right_or_says_so() {
     tampering_is_noticed("tampered sort of lines", FEW / 4, Trial::of_lines);
 }
 
-/// Changes a byte of a journal's frame, and makes this frame and those behind it whole again. The
-/// plan stays as it is: one that fits together is taken.
+/// Changes a byte of a frame of the journal, and makes this frame and all later ones valid again.
+/// The plan stays unchanged, because any consistent plan is accepted.
 fn forge(random: &mut Random, disk: &SimDisk, path: &Path) {
     let Some(mut journal) = disk.get(path) else { return };
     let word = |journal: &[u8], at: usize| {
@@ -383,9 +383,9 @@ fn forge(random: &mut Random, disk: &SimDisk, path: &Path) {
     disk.overwrite(path, journal);
 }
 
-/// A sort whose journal somebody has changed, who has made it whole again: it ends with an error,
-/// or with an output in order and of the right length, and beginning anew works. More can't be
-/// asked: whoever can write a journal can put a chunk there twice, with its checksum.
+/// The journal was changed and made valid again. The sort ends with an error, or with an output
+/// that is in order and has the right length, and a new start works. More is impossible: a forged
+/// journal can contain a chunk twice, with its checksum.
 fn forged_journals_do_no_harm(name: &str, few: u64, trial: fn(&mut Random, u64) -> Trial) {
     let mut forged = 0;
     let tried = for_each_seed(name, few, |seed| {
@@ -396,7 +396,7 @@ fn forged_journals_do_no_harm(name: &str, few: u64, trial: fn(&mut Random, u64) 
         }
         let all = trial.sorted.len() as u64 * 2;
         drop(trial.run(Begin::Resume, &Impatient::after(random.between(0, all))));
-        // Nothing is in flight any more.
+        // No transfer is in flight any more.
         trial.disk.power_cut();
         for journal in trial.hidden(".journal") {
             forge(random, &trial.disk, &journal);
@@ -425,8 +425,8 @@ fn a_sort_of_lines_with_a_forged_journal_is_in_order_or_says_so() {
     forged_journals_do_no_harm("forged journal of lines", FEW / 2, Trial::of_lines);
 }
 
-/// Two or three sorts of different inputs to one output: one at a time has it, and whoever says
-/// that all went well was alone with it.
+/// Two or three sorts of different inputs to one output. Only one at a time has the output, and a
+/// sort that reports success was alone.
 #[test]
 fn of_several_sorts_to_one_output_one_has_it() {
     for_each_seed("several sorts to one output", FEW, |seed| {

@@ -1,5 +1,5 @@
-//! Sorts of files at URLs, which only the disk can read and write: on the simulated disk a URL is a
-//! name as any other, and in the file system there is no such file.
+//! Sorts of files at URLs, which only the disk can read and write. On the simulated disk a URL is
+//! an ordinary name; the file system has no such file.
 
 use crate::adversity::{Impatient, smooth_or_rough};
 use crate::lines_simulation::{sorted, text};
@@ -33,7 +33,7 @@ fn records(inputs: Vec<PathBuf>, output: &str) -> SortOptions {
     }
 }
 
-/// Scratch goes to a directory of this machine, whatever the output is.
+/// Scratch is in a directory of this machine, wherever the output is.
 #[test]
 fn records_come_from_urls_and_go_to_one() {
     let layout = Format::Gensort.layout();
@@ -97,7 +97,7 @@ fn url(number: usize) -> PathBuf {
     format!("s3://in/{number}").into()
 }
 
-/// Texts that fit the budget together, or don't; some are compressed.
+/// Returns texts that fit the budget together, or don't. Some are compressed.
 fn texts(random: &mut Random, budget: u64, may_compress: bool) -> Vec<(Vec<u8>, bool)> {
     let bytes = random.one_of(&[0, 1, 100_000, budget / 2, 2 * budget]);
     let count = random.between(1, 5);
@@ -115,7 +115,7 @@ fn packed(text: &[u8]) -> Vec<u8> {
 fn simulate_lines(seed: u64) -> Result<(), String> {
     let random = &mut Random::new(seed);
     let is_merge = random.one_in(3);
-    // Less has no room for a long line of each input.
+    // A smaller memory has no room for a long line of each input.
     let mib = if is_merge { random.one_of(&[5, 8]) } else { random.one_of(&[2, 3, 5]) };
     let options = lines(mib * MIB, random.between(1, 3) as usize);
     let mut texts = texts(random, options.budget_bytes, true);
@@ -165,7 +165,7 @@ fn lines_come_from_urls_and_go_to_one() {
     for_each_seed("lines at URLs", 30, simulate_lines);
 }
 
-/// The output is a file of this machine, or is at a URL.
+/// Simulates interrupted sorts to a local file or to a URL.
 fn simulate_resumed(seed: u64) -> Result<u64, String> {
     let random = &mut Random::new(seed);
     let budget_bytes = random.one_of(&[2, 3]) * MIB;
@@ -185,7 +185,7 @@ fn simulate_resumed(seed: u64) -> Result<u64, String> {
         let inputs = urls.iter().map(|url| LinesInput::on(&disk, url).unwrap()).collect();
         let (nowhere, observer) = (&mut std::io::sink(), Impatient::after(patience));
         match sort_lines(&options, &ByBytes, inputs, nowhere, &*disk, &observer) {
-            // Or before there was anything to go on with.
+            // Or before there was anything to resume.
             Err(Error::Resumable { .. } | Error::Cancelled) if !is_last => {}
             Err(error) => return Err(format!("attempt {attempt}: {error}")),
             Ok(_) if sim.get(output) != Some(sorted(&texts, false, false)) => {

@@ -1,4 +1,4 @@
-//! Parallel verdicts against one thread that reads everything in order.
+//! Parallel verdicts, compared with those of one thread that reads everything in order.
 
 use std::path::PathBuf;
 use xsort_disk::{Fault, FaultSite, FileRole, Operation, SimDisk, SimOptions};
@@ -26,7 +26,7 @@ fn options(
     }
 }
 
-/// Bytes that are in order here and there, with repetitions: a slow random walk.
+/// Returns bytes that are partly in order, with repetitions: a slow random walk.
 fn walk(bytes: usize, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut level = 0u8;
@@ -37,7 +37,7 @@ fn walk(bytes: usize, seed: u64) -> Vec<u8> {
     (0..bytes).map(step).collect()
 }
 
-/// Puts `records` of `layout` into files of uneven sizes, some empty.
+/// Distributes `records` of `layout` over files of uneven sizes, some empty.
 fn put(disk: &SimDisk, layout: &Layout, bytes: &[u8], files: usize) -> Vec<PathBuf> {
     let record_bytes = layout.record_bytes();
     let records = bytes.len() / record_bytes;
@@ -148,7 +148,7 @@ fn read_errors_arrive_and_nothing_stays_open() {
     }
 }
 
-/// Has had enough from the start.
+/// Cancels from the start.
 struct Gone;
 
 impl Observer for Gone {

@@ -148,7 +148,7 @@ impl<S: Exchange> Blobs<'_, S> {
         let mut sent: BlobPage = self.0.document(&ask)?;
         let next_marker = sent.next_marker.take();
         let blobs = sent.check((&prefix.bucket, &prefix.key), page).map_err(untrusted)?;
-        // Where an account has directories, they are listed as blobs.
+        // Accounts with directories list them as blobs.
         let blobs = blobs.into_iter().filter(|it| it.properties.resource != "directory");
         let objects = blobs.map(|it| {
             let not_encoded = || untrusted("a name in the list is not encoded");

@@ -12,9 +12,9 @@ use serde::de::IgnoredAny;
 pub(super) struct BlobPage {
     #[serde(rename = "@ContainerName")]
     container: Option<String>,
-    /// What all names begin with, as the store says it.
+    /// The prefix of all names, according to the store.
     prefix: Option<Name>,
-    /// Which page it is, as the store says it.
+    /// The marker of this page, according to the store.
     marker: Option<String>,
     #[serde(default)]
     pub(super) blobs: Blobs,
@@ -23,11 +23,11 @@ pub(super) struct BlobPage {
 }
 
 impl BlobPage {
-    /// The blobs, if this page is the one that was asked for: the one that is called `page`, of the
-    /// names in `container` that begin with `prefix`.
+    /// Returns the blobs, if this is the requested page: the one named `page` of the blobs in
+    /// `container` whose names begin with `prefix`.
     ///
     /// # Errors
-    /// What is wrong.
+    /// Says how the page differs from the requested one.
     pub(super) fn check(
         self,
         (container, prefix): (&str, &str),
@@ -64,7 +64,7 @@ pub(super) struct Blobs {
 #[derive(Debug, Deserialize)]
 enum BlobEntry {
     Blob(Box<Blob>),
-    /// A prefix in place of the blobs below it, which nobody asks for.
+    /// A prefix in place of the blobs below it, which were not requested.
     BlobPrefix(IgnoredAny),
 }
 
@@ -86,7 +86,7 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// The name; `None` if it is said to be encoded, and isn't.
+    /// Returns the name, decoded if it is marked as encoded. `None` if that fails.
     pub(super) fn decoded(self) -> Option<String> {
         match self.is_encoded {
             true => encode::decode(&self.text),

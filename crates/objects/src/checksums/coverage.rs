@@ -6,18 +6,18 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use xsort_disk::ALIGNMENT;
 
-/// Bytes of a page: reads begin and end with one.
+/// Size of a page in bytes: reads begin and end at page boundaries.
 const PAGE_BYTES: u64 = ALIGNMENT as u64;
 
-/// What was read of an object so far.
+/// The ranges of an object that were read so far.
 pub(crate) struct Coverage {
     expected: Expected,
     /// The length of the object.
     bytes: u64,
-    /// Of each range its end and its checksum.
+    /// For the start of each range: its end, and its checksum.
     ranges: Mutex<BTreeMap<u64, (u64, u64)>>,
-    /// The checksums of pages with which a read began or ended: neighbouring reads may share such a
-    /// page, which is in the checksum of one range only.
+    /// The checksums of the first and last pages of reads. Neighbouring reads may share such a
+    /// page, but only one range's checksum includes it.
     pages: Mutex<BTreeMap<u64, u64>>,
 }
 
@@ -27,12 +27,13 @@ impl Coverage {
         Coverage { expected, bytes, ranges: Mutex::default(), pages: Mutex::default() }
     }
 
-    /// Adds what was read at `offset`. It takes the place of ranges that were read before and lie
-    /// in this one as wholes: what is read last is used. What this range shares with another that
-    /// goes beyond it counts in the one that came first. A page at the end of a read is compared
-    /// with what other reads had of it.
-    /// Returns `false` if such a page is another one, or if the object is read whole and is another
-    /// one than the store's checksum says. Then it can be read once more, and is checked anew.
+    /// Adds the bytes read at `offset`. Replaces earlier ranges that lie completely inside this
+    /// one, because callers use the last read. Where this range overlaps one that extends beyond
+    /// it, the overlap counts in the earlier range. Compares the pages at the ends of reads with
+    /// those of other reads.
+    ///
+    /// Returns `false` if such a page differs, or if the object is complete and its checksum isn't
+    /// the store's. After a complete object, it starts again with nothing read.
     pub(crate) fn add(&self, offset: u64, bytes: &[u8]) -> bool {
         let end = offset + bytes.len() as u64;
         if !self.agrees_with_pages(offset, bytes) {
@@ -64,8 +65,8 @@ impl Coverage {
         }
     }
 
-    /// Whether all pages of a read that other reads began or ended with are the same in it. Keeps
-    /// the first page and the last one.
+    /// Returns whether this read agrees with the others in all pages at which one of them begins or
+    /// ends. Keeps the checksums of its own first and last page.
     fn agrees_with_pages(&self, offset: u64, bytes: &[u8]) -> bool {
         let end = offset + bytes.len() as u64;
         let sum = |page: &Range<u64>| {
@@ -75,13 +76,13 @@ impl Coverage {
         let page_at = |start: u64| start..self.bytes.min(start + PAGE_BYTES);
         let is_whole = |page: &Range<u64>| page.start >= offset && page.end <= end;
         let first = page_at(offset.next_multiple_of(PAGE_BYTES));
-        // Only at the end of the object it is shorter.
+        // Only the last page of the object is shorter.
         let last = match end == self.bytes {
             true => page_at(end.saturating_sub(1) / PAGE_BYTES * PAGE_BYTES),
             false => page_at((end / PAGE_BYTES).saturating_sub(1) * PAGE_BYTES),
         };
         let ends = [first, last].into_iter().filter(|page| page.start < page.end && is_whole(page));
-        // Not under the lock.
+        // Computed without the lock.
         let ends: Vec<(u64, u64)> = ends.map(|page| (page.start, sum(&page))).collect();
         let mut pages = self.pages.lock();
         let known: Vec<(u64, u64)> =
@@ -162,8 +163,8 @@ mod tests {
         }
     }
 
-    /// Neighbouring ranges are read side by side, each with the page in which they meet. Both
-    /// copies of it are used, and only one counts in the checksum of the whole.
+    /// Two reads share the page in which their ranges meet. Both copies are used, but only one is
+    /// part of the object's checksum.
     #[test]
     fn a_page_that_two_reads_share_is_checked_in_both() {
         let bytes = Random::new(8).bytes(10_000);
@@ -191,8 +192,8 @@ mod tests {
         }
     }
 
-    /// A look at the beginning, and samples, are read again with all that is around them: the last
-    /// read is the one that is used, so it is the one that is checked.
+    /// The first look at an object, and samples, are read again as parts of larger ranges. The last
+    /// read is the one that is used, so it must be checked.
     #[test]
     fn what_is_read_again_is_checked_again() {
         let random = &mut Random::new(6);

@@ -165,12 +165,12 @@ fn agrees(checksum: StoredChecksum, parts: &[Part]) -> bool {
     }
 }
 
-/// Whether what a store has computed of an object says that it consists of these parts.
+/// Returns whether a store's checksums prove that its object consists of these parts.
 pub(crate) fn proves(said: &Checksums, parts: &[Part]) -> bool {
     said.crc32.is_some_and(|crc| agrees(crc, parts))
 }
 
-/// The bytes of an MD5 in hexadecimal digits.
+/// Parses an MD5 in hexadecimal digits.
 fn md5_of(digits: &str) -> Option<[u8; 16]> {
     if digits.len() != 32 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;

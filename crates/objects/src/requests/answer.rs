@@ -95,8 +95,8 @@ pub(crate) fn failure(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> F
     Failure::new(reason, detail.trim_end())
 }
 
-/// The failure that the answer to a request is. A condition that is broken, and that the request
-/// didn't have, says nothing of the object.
+/// Returns the failure for the answer to a request. If the request had no condition, a failed
+/// condition is not a change of the object.
 pub(crate) fn failure_of(
     ask: &Ask<'_>,
     status: StatusCode,
@@ -110,7 +110,7 @@ pub(crate) fn failure_of(
     }
 }
 
-/// What to do about errors that have no reason of their own.
+/// Returns advice for errors that have no reason of their own.
 fn way_out(code: &str) -> &'static str {
     match code {
         "RequestTimeTooSkewed" => ": set this machine's clock",

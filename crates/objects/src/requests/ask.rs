@@ -9,7 +9,8 @@ use http::header::CONTENT_LENGTH;
 use http::{HeaderValue, Method};
 use object_store::client::{HttpRequest, HttpRequestBody};
 
-/// Google's condition on the number of the version that is there: 0 if there must be none.
+/// Google's header for a condition on the object's generation number; 0 means that there must be no
+/// object.
 pub(crate) const GENERATION_MATCH: &str = "x-goog-if-generation-match";
 
 /// A request.
@@ -35,7 +36,7 @@ impl<'r> Ask<'r> {
         Ask { headers, ..self }
     }
 
-    /// Whether it is to be done only for one version of the object, or only if there is none.
+    /// Returns whether the request has a condition: one version of the object, or none.
     pub(crate) fn has_condition(&self) -> bool {
         let is_condition = |name: &str| name.starts_with("if-") || name == GENERATION_MATCH;
         self.headers.iter().any(|(name, _)| is_condition(name))

@@ -1,5 +1,5 @@
-//! The HTTP of object_store's own requests, which are for credentials. As those to stores they have
-//! secrets (a role's token, a machine's), which are for the host that was named: no redirection is
+//! The HTTP client for object_store's own requests, which fetch credentials. These requests contain
+//! secrets (a role's token, a machine's) meant for the named host only, so no redirection is
 //! followed.
 
 use super::transport::{CONNECT_TIME, client_builder};
@@ -8,19 +8,19 @@ use object_store::{ClientConfigKey, Error};
 use reqwest::redirect::Policy;
 use std::time::Duration;
 
-/// How long credentials may take to come.
+/// Time limit of a request for credentials.
 const CREDENTIAL_TIME: Duration = Duration::from_secs(20);
-/// How long a connection may take to come about to what answers without TLS: the machine itself
-/// has it, or nothing has.
+/// Time limit of a connection without TLS. Only the machine itself or its host answers there, and
+/// both are near.
 const NEAR_CONNECT_TIME: Duration = Duration::from_secs(1);
 
-/// Makes clients for credentials.
+/// Creates clients that fetch credentials.
 #[derive(Debug)]
 pub(crate) struct CredentialConnector;
 
 impl HttpConnector for CredentialConnector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        // The only option that matters, and that object_store decides by whom it asks.
+        // The only option that matters. object_store sets it by the host that it asks.
         let allows_http = options.get_config_value(&ClientConfigKey::AllowHttp);
         let is_near = allows_http.as_deref() == Some("true");
         let client = client_builder()

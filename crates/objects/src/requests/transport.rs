@@ -25,16 +25,17 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use xsort_disk::{Error, Operation, block_sigpipe, without_sigpipe};
 
-/// How long a connection may take to come about.
+/// Time limit of a connection attempt.
 pub(super) const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// How long an answer may take to begin, once the request is sent; S3 puts thousands of parts
 /// together before it answers.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
 /// Time limit without a byte of an answer.
 const STALL_TIME: Duration = Duration::from_secs(30);
-/// How long a single attempt may be silent, however soon is given up: what answers may be busy.
+/// Minimum time limit of silence in one attempt, however short the time for all attempts is: the
+/// server may be busy.
 const SILENCE_TIME_MIN: Duration = Duration::from_secs(5);
-/// Least bytes a second of a request's body: its progress can't be seen.
+/// Assumed minimum speed of a request's body, in bytes per second: its progress can't be seen.
 const BODY_BYTES_PER_SECOND: u64 = 64 << 10;
 /// How long an idle connection is kept for the next request.
 const IDLE_TIME: Duration = Duration::from_secs(20);
@@ -53,7 +54,7 @@ pub(crate) struct Transport {
     stores: Clients,
     /// For web servers, whose downloads are often on other hosts. No secrets are sent.
     web: Clients,
-    /// How long an answer to a read may take to begin.
+    /// Time limit until the answer to a read begins.
     answer_time: Duration,
     stall_time: Duration,
 }
@@ -78,13 +79,13 @@ impl Clients {
     }
 }
 
-/// What all clients have in common.
+/// Returns a builder with the settings of all clients.
 pub(super) fn client_builder() -> ClientBuilder {
     Client::builder()
         .user_agent(concat!("xsort/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_TIME)
         .pool_idle_timeout(IDLE_TIME)
-        // What is counted are the bytes that the store has.
+        // Bodies must stay as the store has them, because their bytes are counted.
         .no_gzip()
         .no_brotli()
         .no_zstd()
@@ -92,8 +93,8 @@ pub(super) fn client_builder() -> ClientBuilder {
         .dns_resolver(Arc::new(Shuffle))
 }
 
-/// A resolver that gives the addresses of a name in a random order: the connections of a job go to
-/// many of a store's machines.
+/// A resolver that returns a name's addresses in random order, so that the connections of a job go
+/// to many of the store's machines.
 struct Shuffle;
 
 impl Resolve for Shuffle {
@@ -109,10 +110,10 @@ impl Resolve for Shuffle {
 }
 
 impl Transport {
-    /// A client for requests that are tried for a time of `give_up_after`: what accepts one and is
-    /// silent isn't waited for any longer, except [`SILENCE_TIME_MIN`].
+    /// Creates clients for requests that are tried for `give_up_after`. A silent server isn't
+    /// awaited for longer than that, or than [`SILENCE_TIME_MIN`].
     pub(crate) fn new(give_up_after: Duration) -> Result<Transport, Error> {
-        // The first of the process stays; another crate may have chosen.
+        // Fails if another crate has installed a provider, which then stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let runtime = Builder::new_multi_thread()
             .worker_threads(THREADS)
@@ -133,7 +134,7 @@ impl Transport {
         Ok(Transport { runtime: Some(runtime), stores, web, answer_time, stall_time })
     }
 
-    /// Does something that needs the runtime and doesn't wait.
+    /// Calls `work` inside the runtime. `work` must not wait.
     pub(crate) fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
         let _entered = self.runtime().enter();
         work()

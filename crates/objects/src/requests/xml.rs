@@ -60,15 +60,15 @@ pub(crate) struct ObjectPage {
     pub(crate) contents: Vec<ListedObject>,
     pub(crate) is_truncated: Option<bool>,
     pub(crate) next_continuation_token: Option<String>,
-    /// The bucket, as the store says it.
+    /// The bucket, according to the store.
     name: Option<String>,
-    /// What all keys begin with, as the store says it.
+    /// The prefix of all keys, according to the store.
     prefix: Option<String>,
-    /// Which page it is, as the store says it.
+    /// The token of this page, according to the store.
     continuation_token: Option<String>,
-    /// After which key it begins, as the store says it.
+    /// The key after which the page begins, according to the store.
     start_after: Option<String>,
-    /// Number of objects on the page, as the store counts them.
+    /// Number of objects on the page, according to the store.
     key_count: Option<usize>,
     /// Prefixes in place of the objects below them, which were not requested.
     #[serde(default)]
@@ -162,8 +162,8 @@ impl Document for PartPage {
 }
 
 impl ObjectPage {
-    /// Fails if this page isn't the one that was asked for: `page`, by the name that it has, of the
-    /// keys of `bucket` that begin with `prefix`.
+    /// Fails if this isn't the requested page: the one named `page` of the keys in `bucket` that
+    /// begin with `prefix`.
     pub(crate) fn check(
         &self,
         (bucket, prefix): (&str, &str),
@@ -173,15 +173,18 @@ impl ObjectPage {
         let asked = |name: &str| if parameter == name { page } else { "" };
         echoed("Name", self.name.as_deref(), bucket_name(bucket))?;
         echoed("Prefix", self.prefix.as_deref(), Some(prefix))?;
-        // Where none was sent, none is compared.
+        // An empty parameter was not sent, so nothing is compared.
         let token = non_empty(Some(asked("continuation-token")));
         echoed("ContinuationToken", non_empty(self.continuation_token.as_deref()), token)?;
         let after = non_empty(Some(asked("start-after")));
         echoed("StartAfter", non_empty(self.start_after.as_deref()), after)
     }
 
-    /// What the next page is called, if there is one; what is wrong if the store contradicts
-    /// itself. If it doesn't say whether there is one, the page after the last key is asked for.
+    /// Returns the name of the next page, if there is one. If the store doesn't say whether there
+    /// is one, it is the page after the last key.
+    ///
+    /// # Errors
+    /// Says how the store contradicts itself.
     pub(crate) fn next(&mut self) -> Result<Option<String>, &'static str> {
         if !self.common_prefixes.is_empty() {
             return Err("it has prefixes in place of objects (CommonPrefixes)");
@@ -204,8 +207,8 @@ impl ObjectPage {
 }
 
 impl UploadPage {
-    /// Fails if this page isn't the one that was asked for: of the uploads in `bucket` whose keys
-    /// begin with `prefix`, after `marker`.
+    /// Fails if this isn't the requested page: the uploads after `marker` in `bucket` whose keys
+    /// begin with `prefix`.
     pub(crate) fn check(&self, (bucket, prefix): (&str, &str), marker: &str) -> Result<(), String> {
         if !self.common_prefixes.is_empty() {
             return Err("it has prefixes in place of uploads (CommonPrefixes)".to_owned());
@@ -218,18 +221,18 @@ impl UploadPage {
 }
 
 impl PartPage {
-    /// Fails if this page is of another upload than was asked for.
+    /// Fails if this page belongs to another upload.
     pub(crate) fn check(&self, key: &str, upload: &str) -> Result<(), String> {
         echoed("Key", self.key.as_deref(), Some(key))?;
         echoed("UploadId", self.upload_id.as_deref(), Some(upload))
     }
 }
 
-/// Fails if a store says of its answer that it is to another request than was `asked`: what isn't
-/// said, or wasn't asked, contradicts nothing.
+/// Fails if the answer's field `name` contradicts the request. A field that only one of the two has
+/// contradicts nothing.
 pub(crate) fn echoed(name: &str, said: Option<&str>, asked: Option<&str>) -> Result<(), String> {
     match (said, asked) {
-        // A parser of XML may have taken blanks, and what XML can't have comes in another form.
+        // XML parsers may strip blanks, and control characters arrive in another form.
         (Some(said), Some(asked))
             if said.trim() != asked.trim() && !asked.contains(char::is_control) =>
         {
@@ -240,19 +243,19 @@ pub(crate) fn echoed(name: &str, said: Option<&str>, asked: Option<&str>) -> Res
     }
 }
 
-/// What is said, if that isn't empty.
+/// Returns the text if it isn't empty.
 pub(crate) fn non_empty(said: Option<&str>) -> Option<&str> {
     said.filter(|said| !said.is_empty())
 }
 
-/// The name that a bucket has in answers, if that is known: an access point is known by another one
-/// than that of its bucket.
+/// Returns the name of the bucket in answers. `None` for an access point, where answers have
+/// another name.
 fn bucket_name(bucket: &str) -> Option<&str> {
     let ends = ["-s3alias", "--ol-s3", ".mrap"];
     (!ends.iter().any(|end| bucket.ends_with(end))).then_some(bucket)
 }
 
-/// What an answer says, if it is such a document.
+/// Parses an answer if its outermost element is that of `T`.
 pub(crate) fn document<T: Document>(text: &[u8]) -> Option<T> {
     if root(text)? == T::ROOT.as_bytes() { parse(text) } else { None }
 }
@@ -282,7 +285,7 @@ fn root(text: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// What follows the outermost element, if that is anything but blanks and comments.
+/// Returns the text after the outermost element, unless it consists of blanks and comments.
 pub(crate) fn rest(text: &[u8]) -> Option<&[u8]> {
     let text = without_mark(text);
     let mut reader = Reader::from_reader(text);
@@ -305,7 +308,7 @@ pub(crate) fn rest(text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Azure's documents begin with a mark of the byte order.
+/// Removes the byte order mark with which Azure's documents begin.
 fn without_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }

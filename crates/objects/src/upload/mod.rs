@@ -30,7 +30,7 @@
 //! The store's content is checked by comparing the sent data with the store's checksums of each
 //! part and of the object (`checksums`), and by reading the object back if requested (`read_back`).
 //!
-//! Unlike a file, it can't be read, and a part can't be written again once it was sent.
+//! Unlike a file, an output can't be read, and a part can't be written again after it was sent.
 
 mod abandon;
 mod outcome;

@@ -1,5 +1,5 @@
-//! What has come of an output: whether it is the object at its place. That is looked at once the
-//! store says that it made it, and after attempts whose answers were lost.
+//! Finds out whether the output is the object at its place. The check follows the store's
+//! confirmation, or attempts whose answers were lost.
 
 use super::under_way::Upload;
 use crate::checksums::proves;
@@ -7,51 +7,51 @@ use crate::client::{Checksums, ObjectInfo, Part};
 use crate::failure::{Failure, GaveUp, Reason};
 use crate::retry::Caller;
 
-/// How often it is looked whether the object is there.
+/// Maximum number of requests that look for the object.
 const LOOKS_MAX: u32 = 6;
 
-/// Attempts to make the object that have failed.
+/// Failed attempts to create the object.
 pub(super) struct Unmade {
     pub(super) gave_up: GaveUp,
-    /// Whether one of them, or an earlier process, may have made it all the same.
+    /// Whether an attempt, or an earlier process, may have created the object nevertheless.
     pub(super) is_unsure: bool,
 }
 
 impl Unmade {
-    /// Nothing was made.
+    /// Returns a failure after which the object certainly wasn't created.
     pub(super) fn surely(gave_up: GaveUp) -> Unmade {
         Unmade { gave_up, is_unsure: false }
     }
 }
 
-/// What an output is known by, once it is an object.
+/// The properties by which the output is recognised once it is an object.
 pub(super) struct Wanted<'w> {
     pub(super) bytes: u64,
     pub(super) parts: &'w [Part],
-    /// The tag that the store said when it made it; `None` if its answer was lost.
+    /// The tag in the store's confirmation; `None` if that answer was lost.
     pub(super) said: Option<&'w str>,
-    /// The tag that it has where tags are of the content.
+    /// The tag that the object has in stores whose tags depend on the content.
     pub(super) expected: Option<&'w str>,
-    /// The store said that it made it.
+    /// Whether the store has confirmed that it created the object.
     pub(super) is_made: bool,
 }
 
-/// What is at the object's place.
+/// The object found at the output's place.
 pub(super) enum Sighting {
     /// The output.
     Ours(ObjectInfo),
-    /// What was there before.
+    /// The object that was there before the output.
     AsBefore,
-    /// Nothing.
+    /// No object.
     Nothing,
-    /// Another object, or one that may be another.
+    /// Another object, or one that can't be told apart from another.
     Other(ObjectInfo),
-    /// The store doesn't say.
+    /// Unknown: the store didn't answer the question.
     Unseen(GaveUp),
 }
 
 impl Upload {
-    /// Looks for the output until it is there, or a few times.
+    /// Looks for the output until it is there, at most [`LOOKS_MAX`] times.
     pub(super) fn look_for(&self, caller: &Caller, wanted: &Wanted<'_>) -> Sighting {
         let mut pauses = caller.tries();
         let mut sighting = Sighting::Nothing;
@@ -73,8 +73,9 @@ impl Upload {
         sighting
     }
 
-    /// Whether an object is this output: by its mark, or by its tag or its checksum in a store that
-    /// keeps none. Where it has none of them, reading it back will tell.
+    /// Returns whether an object is this output. The object's mark decides. In a store that keeps
+    /// no marks, its tag or checksum decides. If it has none of them, this returns `true` if the
+    /// object will be read back.
     fn is_ours(&self, there: &ObjectInfo, wanted: &Wanted<'_>) -> bool {
         let etag = there.version.etag.as_deref();
         let is_known = match (&there.mark, wanted.said) {
@@ -89,8 +90,8 @@ impl Upload {
         there.bytes == wanted.bytes && is_known
     }
 
-    /// Looks whether attempts that failed have made the object after all. If they have, that is no
-    /// failure. If not, the error says what is there now.
+    /// Finds out whether failed attempts have created the object after all. Returns the object if
+    /// they have. Otherwise, the error says what is there now.
     pub(super) fn resolve(
         &self,
         Unmade { gave_up, is_unsure }: Unmade,
@@ -100,20 +101,20 @@ impl Upload {
             return Err(gave_up);
         }
         let is_gone = gave_up.failure.reason == Reason::NoUpload;
-        // Where the store hasn't answered for minutes, it isn't asked for minutes again.
+        // A store that hasn't answered for minutes gets only a short time here.
         let hurried = gave_up.failure.reason.is_passing().then(|| self.caller.hurried());
         let now = match self.look_for(hurried.as_ref().unwrap_or(&self.caller), wanted) {
             Sighting::Ours(there) => return Ok(there),
             Sighting::AsBefore => "what was there before is still there".to_owned(),
             Sighting::Nothing => "there is no object now".to_owned(),
-            // All of it was sent, and what was made of it isn't what it should be.
+            // All parts arrived, but the object isn't what they should have become.
             Sighting::Other(there) if is_gone || there.mark.as_ref() == Some(&self.mark) => {
                 return Err(self.not_ours(&there, wanted));
             }
             Sighting::Other(there) => {
                 format!("another object is there now, with {} bytes", there.bytes)
             }
-            // All of it was sent, and somebody has made an object of it or dropped it.
+            // All parts arrived, and another party has completed or aborted the upload.
             Sighting::Unseen(unseen) if is_gone => {
                 return Err(GaveUp::at_once(Reason::Unseen, &unseen.text()));
             }
@@ -124,14 +125,14 @@ impl Upload {
         Err(gave_up.with_detail(&now))
     }
 
-    /// Why an object that was made isn't the one that is there.
+    /// Returns the reason why the object that is there isn't the one that was created.
     pub(super) fn not_ours(&self, there: &ObjectInfo, wanted: &Wanted<'_>) -> GaveUp {
         let mismatch = |text: &str| GaveUp::at_once(Reason::Mismatch, text);
         let bytes = wanted.bytes;
         if there.bytes != bytes {
             return mismatch(&format!("it should have {bytes} bytes, and has {}", there.bytes));
         }
-        // A tag that says nothing of the content is compared with none.
+        // A tag that doesn't depend on the content proves nothing.
         let etag = there.version.etag.as_deref();
         let expected = wanted.expected.filter(|_| Checksums::of_tag(etag) != Checksums::default());
         match (&there.mark, wanted.said.or(expected), etag) {

@@ -56,7 +56,7 @@ impl Upload {
         let checked = self.check(completed, &parts, expected.as_deref(), &compare);
         let is_over = match &checked {
             Ok(()) => true,
-            // What may be under way still is aborted.
+            // An upload that may still be under way is aborted.
             Err(gave_up) => is_completed && gave_up.failure.reason != Reason::NotMade,
         };
         if is_over {
@@ -147,12 +147,12 @@ impl Upload {
         let compare = |there: &Checksums| there.check(&payload);
         let whole = [Part { number: 1, bytes, etag: expected.clone(), crc }];
         self.check(made, &whole, Some(&expected), &compare)?;
-        // It may have begun only to find out whether that is allowed, or to have a tag.
+        // An upload may have begun, to check permissions or to have a tag.
         self.drop_parts();
         Ok(())
     }
 
-    /// Sends a whole object until the store has made it.
+    /// Sends a whole object until the store has created it.
     fn put(&self, payload: &Payload) -> Result<Receipt, Unmade> {
         let mut tries = self.caller.tries();
         let (mut damage, mut is_unsure) = (None, false);
@@ -165,21 +165,21 @@ impl Upload {
                 Ok(receipt) => return Ok(receipt),
                 Err(failure) => failure,
             };
-            // It is there, and can't be sent again.
+            // The object exists, so it can't be sent again.
             if failure.reason == Reason::Damaged && self.is_new {
                 return Err(Unmade::surely(mismatch(&failure.detail)));
             }
             is_unsure |= failure.reason.may_be_done();
             damage = damage.or_else(|| damaged(&failure));
             if let Err(gave_up) = tries.pause(failure, &self.stop) {
-                // What arrived damaged is there by its mark, and is not what was sent.
+                // The damaged object has this output's mark, but not its content.
                 let is_unsure = is_unsure && damage.is_none();
                 return Err(Unmade { gave_up: with_damage(gave_up, damage), is_unsure });
             }
         }
     }
 
-    /// Has the parts put together.
+    /// Asks the store to complete the upload.
     fn complete(&self, number: &str, parts: &[Part]) -> Result<Receipt, Unmade> {
         let mut tries = self.caller.tries();
         let (mut unclear, mut is_unsure) = (0, false);
@@ -188,7 +188,7 @@ impl Upload {
                 tries.attempt(|client| client.complete(&self.location, number, parts, self.is_new));
             let failure = match answer {
                 Ok(receipt) => return Ok(receipt),
-                // What answered says nothing of the upload: the store may answer the next time.
+                // The answer doesn't describe the upload, but the next one may.
                 Err(failure) if failure.reason == Reason::Unclear && unclear + 1 < UNCLEAR_MAX => {
                     unclear += 1;
                     Failure::new(Reason::Cut, failure.detail)
@@ -196,7 +196,7 @@ impl Upload {
                 Err(failure) => failure,
             };
             is_unsure |= match failure.reason {
-                // A process before this one may have completed it, and died.
+                // An earlier process may have completed it before it died.
                 Reason::NoUpload | Reason::Exists => self.is_persistent,
                 reason => reason.may_be_done(),
             };
@@ -204,8 +204,9 @@ impl Upload {
         }
     }
 
-    /// Compares what the store has made with what was sent. `expected`: the tag that it has where
-    /// tags are of the content; `compare`: what the store says of its bytes.
+    /// Compares the created object with the sent bytes. `expected` is the tag that it has in stores
+    /// whose tags depend on the content. `compare` compares the store's checksums with the sent
+    /// bytes.
     fn check(
         self: &Arc<Self>,
         made: Result<Receipt, Unmade>,
@@ -228,8 +229,8 @@ impl Upload {
         self.read_back(there.as_ref(), parts)
     }
 
-    /// Looks for the object that the store says that it made, until it is there. If the store
-    /// doesn't allow to look, what it has said must be enough, and `None` is returned.
+    /// Looks for the object until it is there. Returns `None` if the store denies access to it but
+    /// its confirmation contained enough proof.
     fn check_there(
         &self,
         receipt: &Receipt,

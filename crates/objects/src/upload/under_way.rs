@@ -200,7 +200,7 @@ pub(super) struct NewUpload {
 
 /// The result of inspecting an output's location.
 pub(super) struct Looked {
-    /// Whether inspecting it is allowed.
+    /// Whether the user may inspect the location.
     is_allowed: bool,
     /// The version of the object there.
     pub(super) before: Option<Version>,

@@ -1,5 +1,5 @@
-//! Answers that say something else than what was asked: redirections, lists that contradict
-//! themselves, and completions of which nothing is said.
+//! Answers that don't match the request: redirections, lists that contradict themselves, and
+//! completions without a result.
 
 use crate::azure;
 use crate::google::with_token;
@@ -21,7 +21,7 @@ fn disk(server: &Server, changed: &[Variable<'_>]) -> ObjectDisk {
     disk_of(environment(server, changed))
 }
 
-/// A disk for each kind of store, with an object's URL.
+/// Returns a disk for each kind of store, with the URL of an object.
 fn disks(server: &Server) -> [(ObjectDisk, String); 3] {
     let url = |scheme: &str| format!("{scheme}://{BUCKET}/k");
     [
@@ -31,7 +31,7 @@ fn disks(server: &Server) -> [(ObjectDisk, String); 3] {
     ]
 }
 
-/// Neither the token nor the bytes go to another host, whatever the store says.
+/// The token and the bytes never go to another host, whatever the store answers.
 #[test]
 fn no_redirection_of_a_store_is_followed() {
     let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -61,7 +61,7 @@ fn no_redirection_of_a_store_is_followed() {
     assert!(elsewhere.accept().is_err(), "somebody came");
 }
 
-/// Their downloads often are elsewhere.
+/// Downloads from web servers often are on another host.
 #[test]
 fn redirections_of_web_servers_are_followed() {
     let store = store();
@@ -74,7 +74,7 @@ fn redirections_of_web_servers_are_followed() {
     assert_eq!(read_all(&disk(&server, &[]), Path::new(&url), 1).unwrap(), b"moved");
 }
 
-/// What a list of the bucket fails with, where each page of it is `body`.
+/// Returns the error for a list of the bucket where each page is `body`.
 fn list_failure(
     scheme: &str,
     body: &str,
@@ -127,7 +127,7 @@ fn lists_of_every_store_are_checked() {
         (list_failure("az", &blobs("p/a", ""), azure), "whether there is more"),
         (list_failure("az", &blobs("p/a", marker), azure), "it has p/a twice"),
         (list_failure("az", &blobs("q", "<NextMarker />"), azure), "doesn't begin with p/"),
-        // The store says itself that this isn't what it was asked.
+        // The store's answer says that it belongs to another request.
         (list_failure("s3", &page("p/a", "<Name>x</Name>"), s3), "Name is x, and was bucket"),
         (list_failure("gs", &page("p/a", "<Prefix>x</Prefix>"), google), "Prefix is x"),
         (list_failure("az", &blobs("p/a", "<Prefix>x</Prefix>"), azure), "Prefix is x"),
@@ -146,7 +146,7 @@ fn lists_of_every_store_are_checked() {
     }
 }
 
-/// As where two answers ran into each other.
+/// Two answers may have been joined into one.
 #[test]
 fn an_answer_with_something_after_it_is_not_taken() {
     let s3 = |server: &Server| environment(server, &[]);
@@ -165,7 +165,7 @@ fn an_answer_with_something_after_it_is_not_taken() {
     disk(&server, &[]).list(Path::new("s3://bucket/p/"), &mut ignore).unwrap();
 }
 
-/// A page that comes again, or that of somebody else.
+/// A repeated page, or another client's page.
 #[test]
 fn a_page_that_answers_another_request_is_not_taken() {
     let server = Server::start(&store(), |asked: &Asked| {
@@ -197,8 +197,8 @@ fn a_page_that_answers_another_request_is_not_taken() {
     assert_eq!(failure.reason, Reason::Untrusted, "{failure:?}");
 }
 
-/// Some stores don't say whether a page is the last one. The next one is asked for by its first
-/// key then.
+/// Some stores don't say whether a page is the last one. The next page is then requested by the
+/// last key.
 #[test]
 fn a_page_that_does_not_say_whether_it_is_the_last_one_is_gone_on_after() {
     let server = Server::start(&store(), |asked: &Asked| {
@@ -222,7 +222,7 @@ fn a_page_that_does_not_say_whether_it_is_the_last_one_is_gone_on_after() {
     assert_eq!(server.seen().len(), 3);
 }
 
-/// A list of uploads that leads back to its beginning ends, too.
+/// A list of uploads that returns to its beginning ends, too.
 #[test]
 fn a_list_of_uploads_without_an_end_is_an_error() {
     let page = "<ListMultipartUploadsResult><Upload><Key>k</Key><UploadId>1</UploadId></Upload>\
@@ -236,15 +236,14 @@ fn a_list_of_uploads_without_an_end_is_an_error() {
     assert_eq!(server.seen().len(), 2);
 }
 
-/// Whether a request completes an upload.
+/// Returns whether a request completes an upload.
 fn completes(asked: &Asked) -> bool {
     asked.method == "POST" && asked.has("uploadId")
 }
 
 const PAGES: usize = (11 << 20) / PAGE;
 
-/// An upload that nobody says to be complete is aborted, and nothing is said against the object
-/// that is as it was.
+/// An upload without confirmation is aborted, and the error says that the old object is unchanged.
 #[test]
 fn a_completion_without_a_result_leaves_the_old_object_and_no_upload() {
     let result = "<CompleteMultipartUploadResult><ETag>\"x-3\"</ETag>\
@@ -275,7 +274,7 @@ fn a_completion_without_a_result_leaves_the_old_object_and_no_upload() {
     }
 }
 
-/// Whatever stands between has swallowed the answer, or the request, once or each time.
+/// An intermediary has lost the answer or the request, once or every time.
 #[test]
 fn a_completion_whose_result_is_lost_is_found_out() {
     for (times, is_done) in [(1, true), (1, false), (2, false), (100, true)] {
@@ -314,14 +313,15 @@ fn a_condition_that_was_not_set_is_not_called_no_clobber() {
             }
         }
         assert_eq!(store.uploads(), 0);
-        // Where it was set, it is.
+        // If the program set it, the option is named.
         let careful = disk_that(environment(&server, &[]), true);
         let error = write_all(&careful, Path::new(URL), &[1; PAGE], 0..1).unwrap_err();
         assert!(error.to_string().contains("--no-clobber keeps it"), "{error}");
     }
 }
 
-/// Neither is one that an upload's start or a part met: nothing was written to since.
+/// A failed condition of an upload's start or of a part isn't blamed on the object either: nothing
+/// was written to it.
 #[test]
 fn a_condition_of_a_part_is_not_blamed_on_the_object() {
     for is_part in [false, true] {
@@ -348,7 +348,7 @@ fn a_condition_of_a_part_is_not_blamed_on_the_object() {
     }
 }
 
-/// Requests for credentials have secrets, too: a role's token, and what a machine is known by.
+/// Requests for credentials contain secrets, too: a role's token, and a machine's identity.
 #[test]
 fn no_redirection_of_a_request_for_credentials_is_followed() {
     let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -383,7 +383,7 @@ fn no_redirection_of_a_request_for_credentials_is_followed() {
     assert!(elsewhere.accept().is_err(), "somebody came");
 }
 
-/// As the name of a directory is refused for a file.
+/// An output whose URL ends in a slash is refused, like the name of a directory for a file.
 #[test]
 fn an_output_is_no_prefix() {
     let store = store();
@@ -401,7 +401,7 @@ fn an_output_is_no_prefix() {
     assert!(server.seen().is_empty());
 }
 
-/// A part of no upload would be a whole object to a store that doesn't know parts.
+/// A store without parts would take a part without an upload for a whole object.
 #[test]
 fn an_upload_without_a_number_is_none() {
     let begun = "<InitiateMultipartUploadResult><UploadId></UploadId>\

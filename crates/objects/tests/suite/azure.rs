@@ -18,7 +18,7 @@ use xsort_testing::Random;
 
 const MIB: usize = 1 << 20;
 
-/// The environment of somebody who has the account's key, with some variables changed.
+/// Returns the environment of a user with the account's key, with some variables changed.
 pub(crate) fn with(server: &Server, changed: &[(&str, &str)]) -> Environment {
     let endpoint = format!("http://{}/{ACCOUNT}/", server.address);
     let mut variables = vec![
@@ -39,7 +39,7 @@ fn client(server: &Server) -> Arc<dyn Client> {
     connect(with(server, &[])).unwrap()
 }
 
-/// The URL of an object, and the same as the simulated store has it.
+/// Returns an object's URL, and its URL in the simulated store.
 fn urls(key: &str) -> (String, String) {
     (format!("az://{BUCKET}/{key}"), format!("s3://{BUCKET}/{key}"))
 }
@@ -88,7 +88,7 @@ fn an_object_is_written_read_listed_and_removed() {
     assert_eq!(parts, 3 + 2);
 }
 
-/// Also where the object came about, and the answer was lost.
+/// This includes creating the object when the answer is lost.
 #[test]
 fn a_bad_network_changes_nothing() {
     for (no_clobber, length) in [(false, 11 * MIB + 1), (true, 11 * MIB), (true, 5000)] {
@@ -144,8 +144,8 @@ fn what_is_replaced_is_noticed_and_what_is_there_is_kept() {
     assert_eq!(store.object(&there).as_deref(), Some(&b"newer"[..]));
 }
 
-/// Blocks are of a name, whoever sends them: the first who completes makes the other's vanish, and
-/// an object never has blocks of both.
+/// Blocks belong to a name, not to a writer. The first writer that completes discards the other's
+/// blocks, and no object ever has blocks of both.
 #[test]
 fn two_writers_of_a_name_never_mix_their_parts() {
     let store = store();
@@ -162,7 +162,7 @@ fn two_writers_of_a_name_never_mix_their_parts() {
         }
     }
     let length = bytes[0].len() as u64;
-    // Once the other's blocks are there, which vanish with this.
+    // Waits until the other writer's blocks are there, which this completion discards.
     let mut blocks = 0;
     while blocks < 4 {
         server.change_blocks(&there, |name| blocks = name.uncommitted.len());
@@ -194,7 +194,7 @@ fn what_is_given_up_is_seen_by_nobody_and_listed_nowhere() {
     assert!(error.to_string().contains("vanishes after a week"), "{error}");
 }
 
-/// Of another program, whose IDs have another length.
+/// Blocks of another program, whose IDs have another length.
 #[test]
 fn blocks_of_others_that_are_in_the_way_are_named() {
     let store = store();
@@ -207,7 +207,7 @@ fn blocks_of_others_that_are_in_the_way_are_named() {
     assert!(error.contains("InvalidBlobOrBlock") && error.contains("another key"), "{error}");
 }
 
-/// Also after the object is there, of a process that died before it knew.
+/// Includes an output that a process completed before it died.
 #[test]
 fn an_output_is_gone_on_with() {
     let store = store();
@@ -225,7 +225,7 @@ fn an_output_is_gone_on_with() {
     };
     finish(1);
     finish(1);
-    // What vanished is written again.
+    // Lost blocks are written again.
     server.change_blocks(&there, |name| *name = crate::server::azure::Blocks::default());
     let disk = disk(&server);
     let output = disk.open_persistent_output(Path::new(&url), &left.0, &left.1).unwrap();

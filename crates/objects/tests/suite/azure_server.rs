@@ -1,6 +1,6 @@
-//! As much of Azure's Blob Storage as is asked of it, over a simulated store. It checks signatures
-//! by itself, from the description of Azure's (Authorize with Shared Key), and has the blocks of
-//! names: those that no object has taken are in no list of objects.
+//! The parts of Azure's Blob Storage that the client uses, on top of a simulated store. It checks
+//! signatures independently, following Azure's description (Authorize with Shared Key). It keeps
+//! the blocks of each name; blocks that no object contains are in no list of objects.
 
 use super::{Answer, Asked, BUCKET, PUBLIC, Shared, TOKEN, escape, mac};
 use md5::{Digest, Md5};
@@ -8,19 +8,19 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use xsort_objects::{Client, Failure, Location, Payload, Reason, Stop, Version};
 
-/// The account, of which all paths begin, as an emulator has it; and its key.
+/// The account, with which all paths begin as in an emulator, and its key.
 pub(crate) const ACCOUNT: &str = "devaccount";
 pub(crate) const ACCOUNT_KEY: &str = "YSBrZXkgb2YgdGhlIHRlc3RzLCBub3QgYSBzZWNyZXQ=";
-/// A signature that somebody was given.
+/// A shared access signature.
 pub(crate) const SIGNED: &str = "sv=2023-11-03&sp=rwdl&sig=a%2Fb%2Bc%3D";
 const SIGNATURE: &str = "a/b+c=";
-/// What objects are marked with.
+/// The header with an object's mark.
 pub(crate) const MARK: &str = "x-ms-meta-xsortupload";
 
-/// Where a machine asks who it is.
+/// The path for requesting the machine's token.
 pub(crate) const IDENTITY: &str = "/identity";
 
-/// A token for the machine.
+/// Returns a token for the machine.
 pub(super) fn token(asked: &Asked) -> Answer {
     assert_eq!((asked.header("metadata"), asked.value("client_id")), (Some("true"), "me"));
     assert_eq!(asked.value("resource"), "https://storage.azure.com");
@@ -35,7 +35,7 @@ pub(crate) struct Blocks {
     pub(crate) uncommitted: BTreeMap<String, Vec<u8>>,
 }
 
-/// What is done, or the status and the code of why not.
+/// The answer, or the status and the code of a refusal.
 type Done = Result<Answer, (u16, &'static str)>;
 
 fn refused(failure: Failure) -> (u16, &'static str) {
@@ -63,7 +63,7 @@ impl Shared {
         let answer = done.unwrap_or_else(|(status, code)| {
             Answer::error(status, code).with("x-ms-error-code", code)
         });
-        // Its documents begin with a mark of the byte order.
+        // Azure's documents begin with a byte order mark.
         let is_xml = answer.body.starts_with(b"<?xml");
         let mark: &[u8] = if is_xml { b"\xef\xbb\xbf" } else { b"" };
         Answer { body: [mark, &answer.body].concat(), ..answer }
@@ -161,7 +161,7 @@ impl Shared {
         Ok(Answer::xml(&(text + "</BlockList>")))
     }
 
-    /// With a directory, as some accounts have them.
+    /// Lists blobs and a directory, as accounts with directories do.
     fn list_blobs(&self, container: &Location, asked: &Asked) -> Answer {
         let page = Some(asked.value("marker")).filter(|marker| !marker.is_empty());
         let prefix = container.with_key(asked.value("prefix"));
@@ -204,7 +204,7 @@ fn check_md5(asked: &Asked) -> Result<(), (u16, &'static str)> {
     is_same.then_some(()).ok_or((400, "Md5Mismatch"))
 }
 
-/// Whether a request may be done; `Err` is the code of why not.
+/// Checks whether a request is authorised. `Err` is the code of the refusal.
 fn check(asked: &Asked) -> Result<(), &'static str> {
     let Some(authorization) = asked.header("authorization") else {
         return match asked.value("sig") {
@@ -220,8 +220,8 @@ fn check(asked: &Asked) -> Result<(), &'static str> {
     is_right.then_some(()).ok_or("AuthenticationFailed")
 }
 
-/// The signature of a request: the HMAC-SHA256 of its method, of these headers, of those of Azure,
-/// and of what it is about.
+/// Returns a request's signature: the HMAC-SHA256 of its method, these headers, Azure's headers,
+/// and the resource.
 fn signature(asked: &Asked) -> String {
     let header = |name: &str| asked.header(name).unwrap_or_default();
     let mut text = format!("{}\n", asked.method);
@@ -242,7 +242,7 @@ fn signature(asked: &Asked) -> String {
             || name == "date" && !header("x-ms-date").is_empty();
         let _ = writeln!(text, "{}", if is_none { "" } else { header(name) });
     }
-    // Both are sorted by their names.
+    // Headers and parameters are sorted by name.
     for (name, value) in asked.headers.iter().filter(|(name, _)| name.starts_with("x-ms-")) {
         let _ = writeln!(text, "{name}:{value}");
     }

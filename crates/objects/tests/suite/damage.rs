@@ -1,5 +1,5 @@
-//! Bytes that are damaged on their way to a store or from it, where neither end compares what was
-//! sent with them: what the store says of the bytes that it has tells it.
+//! Bytes that are damaged on the way to a store or from it, where neither end compares the checksum
+//! that was sent. The store's own checksums reveal the damage.
 
 use crate::http::{environment, store};
 use crate::lengths::everywhere;
@@ -16,7 +16,7 @@ use xsort_testing::Random;
 
 const MIB: usize = 1 << 20;
 
-/// A disk that gives up soon, and reads what it has written where that is asked for.
+/// Returns a disk that gives up soon, and that reads outputs back if requested.
 pub(crate) fn impatient(server: &Server, verify_output: bool, no_clobber: bool) -> ObjectDisk {
     let settings = ObjectSettings {
         part_bytes: 5 << 20,
@@ -90,7 +90,8 @@ fn what_always_arrives_damaged_is_an_error() {
     }
 }
 
-/// Tags say nothing of the content, and there is no checksum: only reading tells.
+/// Tags don't depend on the content, and there is no checksum, so only reading back reveals the
+/// damage.
 #[test]
 fn what_no_answer_tells_is_noticed_where_it_is_read_back() {
     let url = format!("s3://{BUCKET}/k");
@@ -113,11 +114,12 @@ fn what_no_answer_tells_is_noticed_where_it_is_read_back() {
         assert!(store.object(&url).as_deref() == Some(&bytes[..]));
     }
     let reads = whole.seen().iter().filter(|line| line.starts_with("GET ")).count();
-    // Each part once; why HEAD finds nothing at first; and that what has no bytes has none.
+    // Each part once, one request for the reason why HEAD failed, and one to check that the object
+    // without bytes is empty.
     assert_eq!(reads, 5 + 1 + 1);
 }
 
-/// A store whose tags look like MD5s and are none: the way out that the error names works.
+/// A store whose tags look like MD5s but aren't. The remedy that the error names works.
 #[test]
 fn tags_that_only_look_like_md5s_are_outweighed_by_reading_back() {
     let url = format!("s3://{BUCKET}/k");
@@ -129,7 +131,7 @@ fn tags_that_only_look_like_md5s_are_outweighed_by_reading_back() {
     let error = write(&impatient(&server, false, false), &url, b"bytes").unwrap_err();
     assert!(error.contains("is not what was written"), "{error}");
     write(&impatient(&server, true, false), &url, b"bytes").unwrap();
-    // A header says that they are none.
+    // A header says that the tags are no MD5s.
     let server = Server::start(&store, |asked| match asked.method.as_str() {
         "PUT" => Wrong::Says(&[
             ("etag", "\"00000000000000000000000000000000\""),
@@ -140,13 +142,13 @@ fn tags_that_only_look_like_md5s_are_outweighed_by_reading_back() {
     write(&impatient(&server, false, false), &url, b"bytes").unwrap();
 }
 
-/// Where the store keeps a checksum of the whole, what is read is compared with it.
+/// If the store has a checksum of the whole object, the bytes read are compared with it.
 #[test]
 fn what_is_read_damaged_is_an_error() {
     let bytes = Random::new(7).bytes(50_000);
     let crc32 = to_base64(&crc32fast::hash(&bytes).to_be_bytes());
     let castagnoli = to_base64(&crc32c(&bytes).to_be_bytes());
-    // By another implementation: a table of 256 words, and nothing else.
+    // Computed bit by bit, by an independent implementation.
     let crc64 = to_base64(&slow_crc64(&bytes).to_be_bytes());
     let store = store();
     store.put_object(&format!("s3://{BUCKET}/k"), bytes.clone());
@@ -186,7 +188,7 @@ fn what_is_read_damaged_is_an_error() {
     }
 }
 
-/// Reads side by side share the page in which they meet. Either copy of it may be damaged.
+/// Two reads share the page in which their ranges meet. Either copy of it may be damaged.
 #[test]
 fn a_page_that_two_reads_share_is_checked_in_both() {
     let bytes = Random::new(7).bytes(4 * PAGE);
@@ -216,7 +218,7 @@ fn a_page_that_two_reads_share_is_checked_in_both() {
     }
 }
 
-/// CRC-64/NVME, from its polynomial.
+/// Computes CRC-64/NVME from its polynomial.
 fn slow_crc64(bytes: &[u8]) -> u64 {
     let next = |crc: u64, byte: &u8| {
         let mut crc = crc ^ u64::from(*byte);

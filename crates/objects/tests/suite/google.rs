@@ -1,4 +1,5 @@
-//! Objects of Google's stores, by the XML API: other names and conditions than S3's, and a token.
+//! Objects of Google's stores through the XML API: names and conditions that differ from S3's, and
+//! a token.
 
 use crate::http::{disk_of, environment, store};
 use crate::server::{Asked, BUCKET, Server, TOKEN, Wrong, crc32c};
@@ -13,7 +14,7 @@ use xsort_testing::Random;
 
 const MIB: usize = 1 << 20;
 
-/// The environment of somebody who has a token.
+/// Returns the environment of a user with a token.
 pub(crate) fn with_token(server: &Server, token: &str) -> Environment {
     let endpoint = format!("http://{}/storage/v1/", server.address);
     environment(
@@ -30,7 +31,7 @@ fn disk(server: &Server) -> ObjectDisk {
     disk_of(with_token(server, TOKEN))
 }
 
-/// The URL of an object, and the same as the simulated store has it.
+/// Returns an object's URL, and its URL in the simulated store.
 fn urls(key: &str) -> (String, String) {
     (format!("gs://{BUCKET}/{key}"), format!("s3://{BUCKET}/{key}"))
 }
@@ -136,13 +137,13 @@ fn errors_say_what_googles_tools_can_do_about_them() {
     }
 }
 
-/// The server's checksum, by which it judges, is the one that the world has.
+/// The server compares checksums, so its implementation must be the standard one.
 #[test]
 fn the_servers_checksum_is_right() {
     assert_eq!(crc32c(b"123456789"), 0xe306_9283);
 }
 
-/// As the client libraries have it: without credentials.
+/// Like the client libraries, without credentials.
 #[test]
 fn an_emulator_is_asked_without_credentials() {
     let store = store();

@@ -1,4 +1,4 @@
-//! Objects over HTTP, from a real server in this process: requests, signatures, answers, errors.
+//! Objects over HTTP, with a real server in this process: requests, signatures, answers, errors.
 
 use crate::server::{Asked, BUCKET, KEY_ID, PUBLIC, SECRET, Server, Wrong};
 use crate::transfers::{PAGE, go_on, leave_behind, read_all, write_all};
@@ -28,7 +28,7 @@ pub(crate) fn store() -> Arc<SimStore> {
 /// A name in the environment, and its value.
 pub(crate) type Variable<'a> = (&'a str, &'a str);
 
-/// The environment of the server's only user, with some variables changed.
+/// Returns the environment of the server's only user, with some variables changed.
 pub(crate) fn environment(server: &Server, changed: &[Variable<'_>]) -> Environment {
     let mut variables = vec![
         ("AWS_ACCESS_KEY_ID".to_owned(), KEY_ID.to_owned()),
@@ -38,19 +38,19 @@ pub(crate) fn environment(server: &Server, changed: &[Variable<'_>]) -> Environm
     ];
     let changed = changed.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     variables.extend(changed);
-    // The last one counts, and an empty one is none.
+    // The last value counts; an empty value counts as not set.
     Arc::new(move |name| {
         let found = variables.iter().rev().find(|(variable, _)| variable == name);
         found.map(|(_, value)| value.clone())
     })
 }
 
-/// A disk with this environment, which asks again soon.
+/// Returns a disk with this environment, which repeats requests quickly.
 pub(crate) fn disk_of(environment: Environment) -> ObjectDisk {
     disk_that(environment, false)
 }
 
-/// The same, which may replace objects or not.
+/// Returns a disk with this environment. With `no_clobber`, it replaces no objects.
 pub(crate) fn disk_that(environment: Environment, no_clobber: bool) -> ObjectDisk {
     let settings = ObjectSettings {
         part_bytes: 5 << 20,
@@ -120,7 +120,7 @@ fn a_bad_network_changes_nothing() {
     assert_eq!(store.upload_bytes(), 0);
 }
 
-/// What opening an object says.
+/// Returns the error of opening an object.
 fn refusal(server: &Server, url: &str, changed: &[Variable<'_>]) -> Error {
     disk(server, changed).open_input(Path::new(url)).expect_err("it must fail")
 }
@@ -168,7 +168,7 @@ fn every_error_says_what_to_do() {
 fn a_store_that_is_not_there_is_named_with_what_was_tried() {
     let store = store();
     let server = Server::start(&store, |_| Wrong::Nothing);
-    // Nobody listens there once it is dropped.
+    // No program listens there after the listener is dropped.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let endpoint = format!("http://{address}");
     let local = Arc::new(SimDisk::new(SimOptions::default()));
@@ -184,7 +184,7 @@ fn a_store_that_is_not_there_is_named_with_what_was_tried() {
     assert!(error.contains("the store can't be reached") && error.contains("asked "), "{error}");
 }
 
-/// What answers there speaks no TLS.
+/// The server has no TLS.
 #[test]
 fn without_tls_nothing_is_read_over_https() {
     let store = store();
@@ -205,7 +205,7 @@ fn a_bucket_of_another_region_is_asked_there() {
     for (status, header, value) in [
         (301, "x-amz-bucket-region", "eu-north-1"),
         (400, "x-amz-bucket-region", "eu-north-1"),
-        // Asked there by its region, and not by this address.
+        // The request is repeated at an address derived from the region, not at this one.
         (307, "location", "https://bucket.s3.eu-north-1.amazonaws.com/k"),
     ] {
         let server = Server::start(&store, move |asked: &Asked| {
@@ -217,7 +217,7 @@ fn a_bucket_of_another_region_is_asked_there() {
         });
         let disk = disk(&server, &[("AWS_REGION", "us-west-2")]);
         assert_eq!(read_all(&disk, Path::new(&url("k")), 1).unwrap(), b"here");
-        // It is known from then on.
+        // The region is then known.
         assert_eq!(server.seen().len(), 3);
     }
 }
@@ -273,7 +273,7 @@ fn what_is_replaced_meanwhile_is_noticed_and_what_is_there_is_kept() {
     assert!(error.contains("it was written to since it was opened"), "{error}");
 }
 
-/// A store may keep a part that it takes after it has dropped the upload.
+/// A store that takes a part after it has dropped the upload may keep the part.
 #[test]
 fn a_part_on_its_way_is_waited_for() {
     let (store, stop) = (store(), Stop::default());
@@ -333,7 +333,7 @@ fn objects_and_uploads_are_listed_page_by_page() {
     assert_eq!(uploads.iter().map(|one| one.key.as_str()).collect::<Vec<_>>(), ["p/x", "p/y"]);
     for one in &uploads {
         client.abort(&prefix.with_key(&one.key), &one.upload).unwrap();
-        // Twice is no error.
+        // Aborting twice is no error.
         client.abort(&prefix.with_key(&one.key), &one.upload).unwrap();
     }
     assert_eq!(client.list_multipart(&prefix, &Stop::default()).unwrap(), []);
@@ -346,7 +346,7 @@ fn web_servers_are_read_without_credentials() {
     store.put_object("s3://public/a b/x.dat", bytes.clone());
     store.put_object("s3://public/empty", "");
     let at = |server: &Server, path: &str| format!("http://{}/{PUBLIC}/{path}", server.address);
-    // Not every server answers HEAD.
+    // Some servers don't support HEAD.
     for head in [Wrong::Nothing, Wrong::Refuse(405, "MethodNotAllowed")] {
         let server = Server::start(&store, move |asked: &Asked| {
             assert!(!asked.headers.contains_key("authorization"));
@@ -382,7 +382,7 @@ fn an_upload_is_gone_on_with_by_its_list_of_parts() {
     assert_eq!(error.source.kind(), ErrorKind::NotFound, "{error}");
 }
 
-/// As AWS has it: what stands for the content is that of the object, not of its bytes alone.
+/// As in AWS: the identifier in place of the content depends on the object, not only on its bytes.
 #[test]
 fn an_input_is_known_again_by_its_tag() {
     let store = store();
@@ -435,8 +435,8 @@ fn a_whole_sort_goes_from_objects_to_an_object() {
     assert_eq!(store.upload_bytes(), 0);
 }
 
-/// Each object is asked about once, however often it is opened; what is written meanwhile is asked
-/// about again.
+/// Information about each object is requested once, however often the object is opened. It is
+/// requested again for an object that was written since.
 #[test]
 fn announced_objects_are_opened_without_another_request() {
     let store = store();
@@ -455,7 +455,7 @@ fn announced_objects_are_opened_without_another_request() {
     let missing = PathBuf::from(url("missing"));
     disk.announce(&mut [&*missing].into_iter());
     assert_eq!(disk.open_input(&missing).unwrap_err().source.kind(), ErrorKind::NotFound);
-    // Another one by then.
+    // The object was replaced since.
     store.put_object(&url("7"), "other bytes");
     let error = read_all(&disk, &paths[7], 1).unwrap_err();
     assert!(error.to_string().contains("written to since"), "{error}");

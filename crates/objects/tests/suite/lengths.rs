@@ -1,4 +1,4 @@
-//! How long an object is: HEAD announces it, and each answer to a read says it again.
+//! The length of an object, which HEAD and each answer to a read contain.
 
 use crate::http::{disk_of, environment, store};
 use crate::server::azure::{ACCOUNT, ACCOUNT_KEY};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use xsort_disk::Disk;
 use xsort_objects::{ObjectDisk, SimStore};
 
-/// The same object by each scheme, and a disk that reaches it there.
+/// Returns an object's URL in each scheme, with a disk that reaches it.
 pub(crate) fn everywhere(server: &Server) -> [(String, ObjectDisk); 4] {
     let endpoint = format!("http://{}", server.address);
     let azures = format!("{endpoint}/{ACCOUNT}");
@@ -37,7 +37,7 @@ fn put(store: &SimStore, bytes: &[u8]) {
     store.put_object(&format!("s3://{PUBLIC}/k"), bytes);
 }
 
-/// HEAD is wrong, or counts another form of the object than the one that is sent.
+/// HEAD is wrong, or returns the length of another form of the object.
 #[test]
 fn a_length_that_reads_contradict_is_an_error() {
     let store = store();
@@ -74,7 +74,8 @@ fn an_answer_that_does_not_say_the_whole_length_proves_nothing() {
     }
 }
 
-/// The user hears once that versions can't be told apart, and the length is compared at the end.
+/// The user gets one notice that versions can't be distinguished, and the length is compared at the
+/// end.
 #[test]
 fn without_a_tag_and_a_time_the_length_is_compared_again() {
     let store = store();
@@ -100,12 +101,12 @@ fn without_a_tag_and_a_time_the_length_is_compared_again() {
         disk.open_input(Path::new(&url)).unwrap();
         assert_eq!(disk.notices(), [] as [&str; 0], "a time is enough");
     }
-    // Written within the second in which the server answers.
+    // The object was written in the same second as the server's answer.
     const NOW: &str = "Tue, 14 Nov 2023 22:13:21 GMT";
     let server = Server::start(&store, |_| {
         Wrong::Says(&[("etag", ""), ("last-modified", NOW), ("date", NOW)])
     });
-    // A weak tag may be that of several versions.
+    // Several versions may have the same weak tag.
     let weak = Server::start(&store, |_| {
         Wrong::Says(&[("etag", "W/\"1\""), ("last-modified", NOW), ("date", NOW)])
     });
@@ -115,7 +116,7 @@ fn without_a_tag_and_a_time_the_length_is_compared_again() {
     }
 }
 
-/// An answer without the tag that the object was opened with may be of any version.
+/// An answer without the tag of the opened object may be of any version.
 #[test]
 fn an_object_that_loses_its_tag_or_its_time_is_another_one() {
     let store = store();
@@ -136,12 +137,12 @@ fn an_object_that_loses_its_tag_or_its_time_is_another_one() {
             assert!(error.contains("written to since it was opened") && error.contains(text));
         }
     }
-    // The tag says enough.
+    // The tag is enough.
     let server = of_reads(&[("last-modified", "")]);
     for (url, disk) in everywhere(&server) {
         assert_eq!(read_all(&disk, Path::new(&url), 2).unwrap(), [7; 30_000], "{url}");
     }
-    // There is only a time, which is lost in the last look.
+    // The object has only a time, which the last answer lacks.
     let is_lost = Arc::new(AtomicBool::new(false));
     let loses = Arc::clone(&is_lost);
     let server = Server::start(&store, move |_| match loses.load(Ordering::Relaxed) {
@@ -158,7 +159,7 @@ fn an_object_that_loses_its_tag_or_its_time_is_another_one() {
     }
 }
 
-/// What a proxy answers that wants a sign-in is no object of a store.
+/// A proxy's sign-in page is not an object of a store.
 #[test]
 fn a_page_in_place_of_an_object_is_an_error() {
     let store = store();
@@ -168,7 +169,7 @@ fn a_page_in_place_of_an_object_is_an_error() {
     });
     for (url, disk) in everywhere(&server) {
         let opened = disk.open_input(Path::new(&url));
-        // A web server may have pages.
+        // A web server may contain pages.
         if url.starts_with("http") {
             opened.unwrap();
         } else {

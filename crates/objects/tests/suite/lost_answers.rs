@@ -1,5 +1,5 @@
-//! Attempts to make an object whose answers say nothing: what is at its place decides what is said,
-//! and the error says what that is.
+//! Attempts to create an object whose answers are lost. The object at its place decides the result,
+//! and the error describes it.
 
 use crate::azure;
 use crate::damage::impatient;
@@ -16,16 +16,16 @@ use xsort_objects::ObjectDisk;
 use xsort_testing::Random;
 
 const URL: &str = "s3://bucket/k";
-/// Of an object that is sent in one request, and of one that is sent in parts.
+/// The length of an object that is sent in one request, and of one that is sent in parts.
 const LENGTHS: [usize; 2] = [5000, 11 << 20];
 
-/// Whether a request makes an object: of bytes or of parts.
+/// Returns whether a request creates an object, from bytes or from parts.
 pub(crate) fn makes_object(asked: &Asked) -> bool {
     let sends_all = !asked.has("partNumber") && asked.value("comp") != "block";
     asked.method == "PUT" && sends_all || asked.method == "POST" && asked.has("uploadId")
 }
 
-/// A disk for each kind of store, with an object's URL, that replaces none.
+/// Returns a disk for each kind of store, with the URL of an object. The disks replace no objects.
 fn careful_disks(server: &Server) -> [(ObjectDisk, String); 3] {
     let url = |scheme: &str| format!("{scheme}://{BUCKET}/k");
     [
@@ -39,8 +39,8 @@ fn write(disk: &dyn Disk, url: &str, bytes: &[u8]) -> Result<(), Error> {
     write_all(disk, Path::new(url), bytes, 0..bytes.len().div_ceil(PAGE))
 }
 
-/// Another writer comes between an attempt that the store was too busy for and the next one, which
-/// it refuses. That isn't said of an object of ours.
+/// Another program writes the object between a first attempt, for which the store was too busy, and
+/// the next one, which is refused. The object isn't taken for the output.
 #[test]
 fn an_object_that_came_between_two_attempts_is_kept() {
     for length in LENGTHS {
@@ -69,7 +69,7 @@ fn an_object_that_came_between_two_attempts_is_kept() {
     }
 }
 
-/// The first attempt has made it, so the next one is refused.
+/// The first attempt has created the object, so the next one is refused.
 #[test]
 fn an_object_that_the_first_attempt_made_is_ours() {
     for length in LENGTHS {
@@ -90,7 +90,7 @@ fn an_object_that_the_first_attempt_made_is_ours() {
     }
 }
 
-/// What stands between loses every answer, and the store has done what it was asked.
+/// An intermediary loses every answer, but the store carries out the requests.
 #[test]
 fn an_object_of_which_no_answer_came_is_looked_at() {
     for length in LENGTHS {
@@ -152,7 +152,7 @@ fn an_error_says_what_is_there_after_attempts_that_say_nothing() {
     }
 }
 
-/// Its length is right, and nothing else is known: that is said, and the way out works.
+/// Only the length is known to match. The error says so, and its remedy works.
 #[test]
 fn an_object_that_nothing_tells_from_others_is_read_back_or_not_called_another() {
     let store = store();
@@ -163,7 +163,7 @@ fn an_object_that_nothing_tells_from_others_is_read_back_or_not_called_another()
     assert!(error.contains("says no tag (ETag) by which it is known"), "{error}");
     assert!(!error.contains("it should have") && !error.contains("don't use it"), "{error}");
     write(&impatient(&server, true, false), URL, &bytes).unwrap();
-    // Another writer's, of the same length, by its tag.
+    // The tag shows that the object is another writer's, with the same length.
     store.remove_object(URL);
     let server = Server::start(&store, |asked: &Asked| match asked.method.as_str() {
         "PUT" => Wrong::Says(&[("etag", "\"one\"")]),

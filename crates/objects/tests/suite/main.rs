@@ -1,4 +1,4 @@
-//! Objects as inputs and outputs: on a simulated store, and over HTTP.
+//! Objects as inputs and outputs, on a simulated store and over HTTP.
 
 mod answers;
 mod azure;

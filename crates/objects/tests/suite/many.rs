@@ -1,4 +1,4 @@
-//! Many small objects: how often the store is asked for them.
+//! Counts the requests for many small objects.
 
 use crate::transfers::smooth;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ fn url(number: usize) -> PathBuf {
     PathBuf::from(format!("s3://b/in/{number}"))
 }
 
-/// A HEAD, a look at the beginning, and the data: each was one more at the end, when the object was
-/// looked for again. That all answers are of one version says its tag.
+/// A HEAD, a read of the beginning, and the data. There was once another request at the end, to
+/// look for the object again; the tag already proves that all answers are of one version.
 #[test]
 fn lines_of_small_objects_take_three_requests_each() {
     let (store, disk) = smooth();
@@ -43,7 +43,7 @@ fn lines_of_small_objects_take_three_requests_each() {
     let sorted: String = (1..=OBJECTS).map(|number| format!("{number:03}\n")).collect();
     assert_eq!(store.object("s3://b/out").unwrap(), sorted);
     let objects = OBJECTS as u64;
-    // The output is looked for before and after.
+    // The output is inspected before and after.
     assert_eq!(store.requests(StoreCall::Head), objects + 2);
     assert_eq!(store.requests(StoreCall::GetRange), 2 * objects);
 }

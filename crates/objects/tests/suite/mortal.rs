@@ -1,5 +1,5 @@
-//! A store that a process reaches only for so many requests: then the process is dead, as far as
-//! the store can see. The last request may still be done.
+//! A store that a process reaches only for a limited number of requests. After that the process is
+//! dead from the store's point of view. The last request may still be carried out.
 
 use bytes::Bytes;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use xsort_objects::{
     Payload, Reason, Receipt, SimStore, Stop, Version,
 };
 
-/// What was sent to uploads, as whoever sent it knows it.
+/// The parts that were sent to uploads, as the sender knows them.
 pub(crate) type Sent = Arc<Mutex<HashMap<(String, u32), ListedPart>>>;
 
 /// One process's view of a store.
@@ -20,11 +20,11 @@ pub(crate) struct Mortal {
     store: Arc<SimStore>,
     left: AtomicU64,
     is_last_done: bool,
-    /// How many parts were sent.
+    /// Number of parts that were sent.
     pub(crate) parts_sent: AtomicUsize,
-    /// Then it doesn't look which parts are there: it believes what it has sent.
+    /// If set, the process doesn't list the store's parts but trusts this record.
     believes: Option<Sent>,
-    /// Somebody else completes what is to be completed, a moment before.
+    /// Another process completes each upload a moment earlier.
     is_overtaken: bool,
 }
 
@@ -164,7 +164,7 @@ impl Client for Mortal {
     }
 }
 
-/// A part in which nothing is as it was.
+/// Returns a part in which every byte differs.
 pub(crate) fn inverted(bytes: &Bytes) -> Bytes {
     bytes.iter().map(|byte| !byte).collect()
 }

@@ -1,4 +1,4 @@
-//! An output that outlives the process: what a later one finds of it, and believes.
+//! An output that outlives the process, and the parts of it that a later process accepts.
 
 use crate::mortal::{Mortal, inverted};
 use crate::transfers::{PAGE, is_alone, settings, write_pages};
@@ -17,9 +17,9 @@ use xsort_objects::{
 use xsort_testing::Random;
 
 const URL: &str = "s3://b/out";
-/// Pages of a part.
+/// Number of pages of a part.
 const PART: usize = 4;
-/// Pages of the output, whose last one isn't whole.
+/// Number of pages of the output. The last page isn't full.
 const PAGES: usize = 10 * PART + 1;
 
 fn output_bytes() -> Vec<u8> {
@@ -53,7 +53,7 @@ impl Process {
     }
 }
 
-/// What a process has left that wrote four parts and a half and was stopped then.
+/// Returns the traces of a process that was stopped after it wrote four and a half parts.
 fn interrupted(options: StoreOptions) -> (Arc<SimStore>, String, Vec<StoredPart>) {
     let store = Arc::new(SimStore::new(options));
     store.put_object(URL, "old");
@@ -73,12 +73,12 @@ fn interrupted(options: StoreOptions) -> (Arc<SimStore>, String, Vec<StoredPart>
     (store, tag, parts)
 }
 
-/// The CRC-32 of so many pages of the output.
+/// Returns the CRC-32 of the first `pages` pages of the output.
 fn crc_of_pages(pages: usize) -> u32 {
     crc32fast::hash(&output_bytes()[..pages * PAGE])
 }
 
-/// Goes on behind so many pages, and publishes the output. Returns how many parts were sent.
+/// Continues after `pages` pages and publishes the output. Returns the number of parts sent.
 fn go_on(
     store: &Arc<SimStore>,
     tag: &str,
@@ -106,7 +106,7 @@ fn what_is_in_the_store_is_not_sent_again() {
             let options = StoreOptions { has_opaque_tags, ..StoreOptions::default() };
             let (store, tag, parts) = interrupted(options);
             assert_eq!(store.object(URL).as_deref(), Some(&b"old"[..]));
-            // All that come after the four, the last one among them.
+            // The number of parts after the first four, including the last.
             assert_eq!(go_on(&store, &tag, &parts, pages, true), 7, "{pages} pages");
         }
     }
@@ -134,7 +134,7 @@ fn what_is_not_as_it_was_sent_is_sent_again() {
             let (store, tag, parts) = interrupted(options);
             store.change_parts(URL, change);
             assert_eq!(go_on(&store, &tag, &parts, 3 * PART, false), 8);
-            // What is before it is as it was.
+            // Earlier parts are unchanged.
             let (store, tag, parts) = interrupted(StoreOptions { seed, ..StoreOptions::default() });
             store.change_parts(URL, change);
             assert_eq!(go_on(&store, &tag, &parts, PART, true), 8);
@@ -142,7 +142,7 @@ fn what_is_not_as_it_was_sent_is_sent_again() {
     }
 }
 
-/// Parts that nobody has recorded may be anybody's.
+/// Unrecorded parts may be another program's.
 #[test]
 fn only_what_was_recorded_is_believed() {
     let (store, tag, parts) = interrupted(StoreOptions::default());
@@ -164,7 +164,7 @@ fn a_beginning_of_another_checksum_is_none() {
     assert_eq!(begins(2 * PART, crc_of_pages(2 * PART)), Some(true));
 }
 
-/// Inside a part that only shows once its end is written.
+/// A difference inside a part shows only when its end is written.
 #[test]
 fn what_does_not_go_on_where_the_store_ends_is_no_success() {
     for wrong_crc in [true, false] {
@@ -186,7 +186,7 @@ fn what_does_not_go_on_where_the_store_ends_is_no_success() {
     }
 }
 
-/// Who may write may not be allowed to list: what is kept can be replaced, and removed.
+/// A user who may write may not be allowed to list. The parts can then be replaced and removed.
 #[test]
 fn without_a_list_nothing_is_believed() {
     let fault = StoreFault { call: StoreCall::ListParts, reason: Reason::Denied, chance: 1.0 };
@@ -228,8 +228,8 @@ fn an_upload_that_is_over_is_not_found_and_one_that_is_removed_is_over() {
     assert!(process.open(&tag[..32], &parts).is_err());
 }
 
-/// The process that asked for the object has died, and its request arrives late: the upload is
-/// gone, and the object there.
+/// The process that completed the upload has died, and its request arrives late: the upload is
+/// gone, and the object exists.
 #[test]
 fn what_another_process_has_completed_is_in_place() {
     let (store, tag, parts) = interrupted(StoreOptions::default());
@@ -240,7 +240,7 @@ fn what_another_process_has_completed_is_in_place() {
     write_pages(&process.disk, output, &bytes, 0..PAGES).unwrap();
     process.disk.publish(output, bytes.len() as u64, true).unwrap();
     assert!(store.object(URL).as_deref() == Some(&bytes[..]));
-    // But not what is no object.
+    // Without an object, it isn't accepted.
     let (store, tag, parts) = interrupted(StoreOptions::default());
     let process = Process::new(&store, settings(PART));
     let output = process.open(&tag, &parts).unwrap();
@@ -251,7 +251,8 @@ fn what_another_process_has_completed_is_in_place() {
     assert!(error.to_string().contains("the upload under way is gone"), "{error}");
 }
 
-/// A signal ends the process; in one of its own, for it stops all outputs of the process.
+/// A signal ends the process. The test uses its own process, because all outputs of the process
+/// stop.
 #[test]
 fn a_process_that_ends_at_once_leaves_what_is_persistent() {
     if !is_alone("persistent::a_process_that_ends_at_once_leaves_what_is_persistent") {

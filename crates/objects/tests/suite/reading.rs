@@ -1,4 +1,4 @@
-//! Reading objects: of one version, to the byte, whatever the store answers.
+//! Reads objects: always of one version, byte for byte, whatever the store answers.
 
 use crate::transfers::{PAGE, Transfers, disk, read_all, settings, smooth};
 use std::io::ErrorKind;
@@ -91,14 +91,14 @@ fn a_store_that_never_answers_is_asked_for_a_while_and_the_error_says_how_long()
     );
     let seconds: u64 =
         text.split(" seconds)").next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
-    // All of the time is used, and the last attempt takes its own beyond that.
+    // The whole time limit is used, and the last attempt may exceed it.
     assert!((100..=105).contains(&seconds) && text.contains("(asked "), "{text}");
-    // Nobody was ever there: that is most likely a wrong name.
+    // The store never answered: most likely the name is wrong.
     let text = fault(StoreCall::Head, Reason::Unreachable);
     let seconds: u64 =
         text.split(" seconds)").next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
     assert!((15..=20).contains(&seconds) && text.contains("AWS_ENDPOINT_URL"), "{text}");
-    // What is for good is not asked again.
+    // A permanent failure isn't repeated.
     let text = fault(StoreCall::Head, Reason::NoCredentials);
     assert!(text.contains("AWS_PROFILE") && !text.contains("asked"), "{text}");
 }

@@ -1,5 +1,5 @@
-//! The server of the examples: objects of real bytes, over HTTP, by the crate's own client and by
-//! requests as other programs make them.
+//! The examples' server: real objects over HTTP, used by the crate's own client and by requests in
+//! the form of other programs.
 
 use crate::s3_server::{Store, serve};
 use crate::transfers::{PAGE, read_all, write_all};
@@ -16,7 +16,7 @@ use xsort_testing::Random;
 
 const MIB: usize = 1 << 20;
 
-/// A server that runs until the process ends, with a bucket.
+/// Starts a server with a bucket, which runs until the process ends.
 fn start() -> SocketAddr {
     let directory = tempfile::tempdir().unwrap();
     let store = Arc::new(Store::new(directory.path()).unwrap());
@@ -52,7 +52,7 @@ fn at(key: &str) -> Location {
     Location::parse(Path::new(&format!("s3://b/{key}"))).unwrap()
 }
 
-/// Sends a request as it is; returns the answer until the connection ends.
+/// Sends a request unchanged. Returns the answer, up to the end of the connection.
 fn ask(address: SocketAddr, head: &str, body: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let length = body.len();
@@ -138,7 +138,7 @@ fn other_programs_find_what_they_ask_for() {
     for key in ["a/1", "a/2", "b", "c/%C3%BC/1", "d"] {
         ask(&format!("PUT /new/{key} HTTP/1.1\r\nExpect: 100-continue\r\n"), key);
     }
-    // As `aws s3 ls` asks, two a page.
+    // Requests in the form of `aws s3 ls`, with two entries on each page.
     let (mut found, mut token) = (String::new(), String::new());
     loop {
         let page = ask(
@@ -153,7 +153,7 @@ fn other_programs_find_what_they_ask_for() {
         let Some((_, next)) = page.split_once("<NextContinuationToken>") else { break };
         token = format!("&continuation-token={}", next.split('<').next().unwrap());
     }
-    // In each page objects come first here.
+    // On each page of this server objects come first.
     assert_eq!(found, "b a/ d c/ ");
     let ranged = |range| ask(&format!("GET /new/c/%C3%BC/1 HTTP/1.1\r\nRange: {range}\r\n"), "");
     for (range, expected) in [("bytes=2-7", "%C3%BC"), ("bytes=-3", "C/1"), ("bytes=8-", "/1")] {

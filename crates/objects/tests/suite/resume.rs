@@ -1,6 +1,6 @@
-//! Whole sorts to an object that are killed again and again, and go on each time: the process dies
-//! after some requests or the power of its machine goes; and meanwhile somebody changes the parts
-//! in the store. The seed decides everything.
+//! Sorts to an object that are killed again and again, and continue each time. The process dies
+//! after some requests, or the machine loses power, and another program changes the parts in the
+//! store. The seed decides everything.
 
 use crate::mortal::{Mortal, Sent, inverted};
 use crate::simulation::{Case, OUTPUT, Trouble};
@@ -17,10 +17,10 @@ use xsort_objects::{ObjectDisk, SimStore};
 use xsort_testing::{Random, for_each_seed};
 
 const RESUME: Checkpoint = Checkpoint { begin: Begin::Resume, every: Duration::ZERO };
-/// The last one isn't interrupted.
+/// Maximum number of attempts. The last one isn't interrupted.
 const ATTEMPTS_MAX: u64 = 60;
 
-/// What somebody else does to the parts between two attempts.
+/// Changes to the parts between two attempts, by another program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Tampering {
     None,
@@ -28,14 +28,14 @@ enum Tampering {
     Parts,
 }
 
-/// What a sort does with its inputs.
+/// A kind of sort.
 enum Sorted {
     Records(SortOptions),
     Lines(LinesOptions),
 }
 
 impl Sorted {
-    /// Of a case's inputs: as its records, or as lines, whatever bytes they are. Lines come from
+    /// Chooses the sort for a case: of records, or of the same bytes as lines. Lines come from
     /// objects only.
     fn of(case: &Case, random: &mut Random) -> Sorted {
         if random.one_in(2) {
@@ -82,7 +82,7 @@ impl Sorted {
         }
     }
 
-    /// What has to be in the output.
+    /// Returns the expected output.
     fn expected(&self, case: &Case) -> Vec<u8> {
         if let Sorted::Records(_) = self {
             return case.sorted();
@@ -122,14 +122,14 @@ fn tamper(store: &SimStore, random: &mut Random) {
     });
 }
 
-/// Files that only a sort that is not finished has.
+/// Returns files that only an unfinished sort has.
 fn kept(case: &Case) -> Vec<PathBuf> {
     let is_hidden = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with('.');
     case.local.paths().into_iter().filter(is_hidden).collect()
 }
 
-/// Runs the simulation of a seed. Returns whether it was one of lines, and how many parts the last
-/// process didn't have to send.
+/// Runs the simulation of a seed. Returns whether it sorted lines, and the number of parts that the
+/// last process didn't have to send.
 fn simulate(
     seed: u64,
     tampering: Tampering,
@@ -177,7 +177,7 @@ fn simulate(
                 let sent = client.parts_sent.load(Ordering::Relaxed) as u64;
                 return match kept(&case) {
                     left if left.is_empty() && case.local.open_files() == 0 => {
-                        // Without any the object was there already.
+                        // If no part was sent, the object existed already.
                         let spared = if sent > 0 { parts.saturating_sub(sent) } else { 0 };
                         Ok((matches!(sorted, Sorted::Lines(_)), spared))
                     }
@@ -217,8 +217,8 @@ fn parts_that_are_not_what_they_were_are_sent_again() {
     interrupted_at_any_time("resumed objects, tampering", Tampering::Parts);
 }
 
-/// The canary: a sort that doesn't look which parts are there. If that never shows, the tests above
-/// prove nothing.
+/// The canary: a sort that doesn't check the store's parts. If the test doesn't detect that, the
+/// tests above prove nothing.
 #[test]
 fn the_canary_that_believes_is_caught() {
     let fails = |seed| simulate(seed, Tampering::Parts, Some(&Sent::default())).is_err();

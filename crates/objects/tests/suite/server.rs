@@ -1,5 +1,5 @@
-//! A server that speaks HTTP and as much of S3, and of Google's stores and Azure's, as is asked of
-//! it, over a simulated store. It checks signatures by itself, from the description of Amazon's.
+//! An HTTP server with the parts of S3, of Google's stores and of Azure's that the client uses, on
+//! top of a simulated store. It checks signatures independently, following Amazon's description.
 
 #[allow(clippy::duplicate_mod, reason = "the tests of the program have only this one of it")]
 #[path = "../../examples/s3_server/server/head.rs"]
@@ -24,26 +24,26 @@ use xsort_objects::{
     Stop, Version,
 };
 
-/// What the server knows of its only user.
+/// The credentials of the server's only user.
 pub(crate) const KEY_ID: &str = "AKIDTEST";
 pub(crate) const SECRET: &str = "a secret/with+letters";
-/// The bucket that is there, and the one for readers without credentials.
+/// The bucket, and the one for readers without credentials.
 pub(crate) const BUCKET: &str = "bucket";
 pub(crate) const PUBLIC: &str = "public";
 
-/// What Google's tools have for its users.
+/// The token of Google's users.
 pub(crate) const TOKEN: &str = "ya29.a-token";
 
 const MARK: &str = "x-amz-meta-xsort-upload";
 const GOOGLE_MARK: &str = "x-goog-meta-xsort-upload";
 
-/// A request as it came.
+/// A request as it arrived.
 pub(crate) struct Asked {
     head: Head,
     pub(crate) body: Vec<u8>,
-    /// How many requests came before.
+    /// Number of earlier requests.
     pub(crate) number: usize,
-    /// A bit of it was flipped.
+    /// Whether a bit of the request was flipped.
     is_damaged: bool,
 }
 
@@ -55,32 +55,32 @@ impl Deref for Asked {
     }
 }
 
-/// What goes wrong with an answer.
+/// A fault of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Wrong {
     Nothing,
-    /// Another answer, and nothing is done: status and code.
+    /// Refuses the request, with a status and a code.
     Refuse(u16, &'static str),
-    /// The same with a header.
+    /// Refuses the request, with a status and a header's name and value.
     RefuseWith(u16, &'static str, String),
-    /// Another answer with status 200, and nothing is done: its body.
+    /// Doesn't carry out the request. Answers with status 200 and this body.
     Say(String),
-    /// It is done, and the answer has this body.
+    /// Carries out the request. Answers with this body.
     DoneAndSay(&'static str),
-    /// It is done, and the connection ends without an answer.
+    /// Carries out the request. The connection ends without an answer.
     NoAnswer,
-    /// The connection ends after so many bytes of the body.
+    /// The connection ends after this many bytes of the body.
     CutAfter(usize),
-    /// Ranges are ignored.
+    /// Ignores ranges.
     NoRanges,
-    /// HEAD announces another length.
+    /// HEAD returns this length.
     HeadSays(u64),
-    /// The answer's headers have other values; an empty one is no header.
+    /// Replaces the values of headers in the answer. An empty value removes the header.
     Says(&'static [(&'static str, &'static str)]),
-    /// A bit of what was sent is flipped before the store has it, which compares no checksum, also
-    /// not of the parts of a completion.
+    /// Flips a bit of the sent data before the store has it. The store compares no checksums, not
+    /// even of the parts of a completion.
     FlipSent,
-    /// A bit of the answer's body is flipped.
+    /// Flips a bit of the answer's body.
     FlipAnswer,
 }
 
@@ -96,9 +96,9 @@ pub(crate) struct Server {
 struct Shared {
     store: Arc<SimStore>,
     decide: Decide,
-    /// Method and target of all requests.
+    /// Methods and targets of all requests.
     seen: Mutex<Vec<String>>,
-    /// Of Azure's names.
+    /// The blocks of Azure's names.
     blocks: Mutex<BTreeMap<String, Blocks>>,
     is_over: AtomicBool,
 }
@@ -130,12 +130,12 @@ impl Server {
         Server { address, shared, acceptor: Some(thread::spawn(accept)) }
     }
 
-    /// Has `change` do something to the blocks of a name, as another program might.
+    /// Lets `change` modify the blocks of a name, as another program might.
     pub(crate) fn change_blocks(&self, url: &str, change: impl FnOnce(&mut Blocks)) {
         change(self.shared.blocks.lock().unwrap().entry(url.to_owned()).or_default());
     }
 
-    /// Method and target of all requests so far.
+    /// Returns the methods and targets of all requests so far.
     pub(crate) fn seen(&self) -> Vec<String> {
         self.shared.seen.lock().unwrap().clone()
     }
@@ -177,7 +177,7 @@ impl Answer {
         self
     }
 
-    /// What goes wrong with an answer on its way.
+    /// Applies a fault to an answer.
     fn go_wrong(&mut self, wrong: &Wrong, method: &str) {
         let mut set = |changed: &'static str, value: &str| {
             self.headers.retain(|(name, _)| *name != changed);
@@ -350,7 +350,7 @@ impl Shared {
                 .with(mark_name, mark.clone().unwrap_or_default())
                 .with("x-goog-generation", generation(&version))
         };
-        // Google sends what is compressed as it is only to those who take it so.
+        // Google sends compressed objects unchanged only to clients that accept them compressed.
         let accepted = &*asked.headers["accept-encoding"];
         assert!(accepted == "identity" && !asked.is_googles() || accepted == "gzip");
         if asked.method == "HEAD" {
@@ -409,7 +409,7 @@ impl Shared {
         Ok(Answer::xml(&(text + "</ListBucketResult>")))
     }
 
-    /// One upload a page.
+    /// Lists uploads, one on each page.
     fn list_uploads(
         &self,
         bucket: &Location,
@@ -443,7 +443,7 @@ impl Shared {
 }
 
 impl Shared {
-    /// Two parts a page, tags without quotes, as some stores list them.
+    /// Lists parts, two on each page. Tags have no quotes, as in some stores.
     fn list_parts(&self, object: &Location, upload: &str, after: &str) -> Result<Answer, Failure> {
         let after = if after.is_empty() { 0 } else { after.parse::<u32>().unwrap() };
         let listed = self.store.list_parts(object, upload)?;
@@ -470,7 +470,7 @@ impl Shared {
     }
 }
 
-/// CRC-32C (Castagnoli), from its polynomial.
+/// Computes CRC-32C (Castagnoli) from its polynomial.
 pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
     let shifted = |crc: u32| (0..8).fold(crc, |crc, _| (crc >> 1) ^ ((crc & 1) * 0x82f6_3b78));
     let table: Vec<u32> = (0..256).map(shifted).collect();
@@ -478,7 +478,7 @@ pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, next)
 }
 
-/// The number of a version, as Google has it.
+/// Returns a version's number in Google's form.
 fn generation(version: &Version) -> String {
     crc32c(format!("{version:?}").as_bytes()).to_string()
 }
@@ -492,7 +492,7 @@ impl Shared {
         is_new: bool,
     ) -> Result<Answer, Failure> {
         let is_google = asked.is_googles();
-        // Google has no conditions here.
+        // Google has no conditions for this request.
         assert!(!is_google || !is_new && !asked.headers.contains_key("if-none-match"));
         let mut parts = parts(&asked.body, !is_google);
         if is_google || asked.is_damaged {
@@ -525,14 +525,14 @@ impl Shared {
 }
 
 impl Asked {
-    /// Whether it comes with a token.
+    /// Returns whether the request has a token.
     fn is_googles(&self) -> bool {
         let has_token =
             self.headers.get("authorization").is_some_and(|value| value.starts_with("Bearer "));
         has_token && !self.is_azures()
     }
 
-    /// With another bit.
+    /// Returns the request with a bit flipped.
     fn damaged(&self) -> Asked {
         let mut body = self.body.clone();
         let flipped = usize::from(self.method == "PUT");
@@ -556,7 +556,7 @@ fn write_answer(mut stream: &TcpStream, answer: &Answer) -> io::Result<()> {
     stream.write_all(&answer.body)
 }
 
-/// What was sent, if its checksum is the one that was sent.
+/// Returns the sent data if it matches the checksum in the request.
 fn payload(asked: &Asked) -> Result<Payload, Failure> {
     let payload = Payload::new(asked.body.clone().into());
     if asked.is_damaged {
@@ -574,7 +574,7 @@ fn payload(asked: &Asked) -> Result<Payload, Failure> {
     Ok(payload)
 }
 
-/// Four bytes in base64.
+/// Decodes four bytes in base64.
 fn crc_of(text: &str) -> u32 {
     let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let digits = text.trim_end_matches('=').bytes();
@@ -587,7 +587,7 @@ fn taken(receipt: &Receipt) -> Answer {
     Answer::new(200).with("etag", receipt.etag.clone().unwrap())
 }
 
-/// The parts of a completion.
+/// Parses the parts of a completion.
 fn parts(body: &[u8], have_crcs: bool) -> Vec<Part> {
     let text = std::str::from_utf8(body).unwrap();
     let between = |text: &str, name: &str| {
@@ -608,7 +608,7 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
-/// Compares a request's signature with its own; `Err` is the code of what is wrong.
+/// Compares a request's signature with the expected one. `Err` is the code of the failure.
 fn check_signature(asked: &Asked, path: &str, query: &str) -> Result<(), &'static str> {
     let header = |name: &str| asked.headers.get(name).map_or("", String::as_str);
     if header("x-amz-security-token") == "expired" {
@@ -653,7 +653,7 @@ fn check_signature(asked: &Asked, path: &str, query: &str) -> Result<(), &'stati
     if expected == fields["Signature"] { Ok(()) } else { Err("SignatureDoesNotMatch") }
 }
 
-/// HMAC-SHA256 (RFC 2104), of keys that are no longer than a block.
+/// Computes HMAC-SHA256 (RFC 2104) for keys of at most one block.
 fn mac(key: &[u8], text: &[u8]) -> Vec<u8> {
     let mut block = [0u8; 64];
     block[..key.len()].copy_from_slice(key);

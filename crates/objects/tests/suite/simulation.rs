@@ -1,6 +1,5 @@
-//! Whole sorts from objects to an object, on the simulated store beside the simulated disk, over
-//! many seeds. The seed decides everything: records, budget, threads, parts, connections, and what
-//! goes wrong.
+//! Whole sorts from objects to an object, on the simulated store and the simulated disk, over many
+//! seeds. The seed decides everything: records, budget, threads, parts, connections and faults.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,32 +15,32 @@ use xsort_testing::{Random, for_each_seed};
 
 pub(crate) const OUTPUT: &str = "s3://out/sorted records";
 
-/// What goes wrong in a simulation.
+/// The trouble in a simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Trouble {
-    /// Nothing that a sort may not get over.
+    /// Only faults that a sort must survive.
     Rough,
-    /// Requests fail for good.
+    /// Requests fail permanently.
     Faults,
     /// Another program replaces an input.
     Change,
-    /// The user has had enough.
+    /// The user cancels.
     Cancel,
-    /// The store lies.
+    /// The store misbehaves without an error.
     Lies(StoreTrouble),
-    /// It flips bits, and nothing that it says tells it.
+    /// The store flips bits, and no answer reveals it.
     Canary,
-    /// It does, and the output is read back.
+    /// The store flips bits, and the output is read back.
     ReadBack,
 }
 
-/// Does something once so many bytes are dealt with.
+/// Acts once a number of bytes are processed.
 struct Meanwhile<'a> {
     after: u64,
     done: AtomicU64,
     is_over: AtomicBool,
     act: &'a (dyn Fn() + Sync),
-    /// And asks to stop then.
+    /// Whether it then also cancels.
     is_impatient: bool,
 }
 
@@ -59,7 +58,7 @@ impl Observer for Meanwhile<'_> {
     }
 }
 
-/// A sort of objects, perhaps with a file among them.
+/// A sort of objects, possibly with a file among them.
 pub(crate) struct Case {
     pub(crate) options: SortOptions,
     pub(crate) settings: ObjectSettings,
@@ -134,7 +133,7 @@ impl Case {
         ObjectDisk::with_client(local, self.settings.clone(), store)
     }
 
-    /// What is at an input's path now.
+    /// Returns the current content at an input's path.
     fn input(&self, path: &Path) -> Option<Vec<u8>> {
         match path.to_str() {
             Some(url) if url.starts_with("s3:") => self.store.object(url).map(|it| it.to_vec()),
@@ -142,7 +141,7 @@ impl Case {
         }
     }
 
-    /// The records in their order, by another sort.
+    /// Returns the records in order, sorted independently.
     pub(crate) fn sorted(&self) -> Vec<u8> {
         let record_bytes = self.options.layout.record_bytes();
         let key_bytes = record_bytes.min(10);
@@ -184,7 +183,7 @@ fn store_options(random: &mut Random, seed: u64, trouble: Trouble) -> StoreOptio
     options
 }
 
-/// The least budget that works, by asking, on a disk in which nothing goes wrong.
+/// Finds the minimum budget by trying, on a disk without faults.
 fn least_budget(options: &SortOptions, parts: &[Vec<u8>]) -> u64 {
     let plain = SimDisk::new(SimOptions::default());
     for (path, part) in options.inputs.iter().zip(parts) {
@@ -196,7 +195,7 @@ fn least_budget(options: &SortOptions, parts: &[Vec<u8>]) -> u64 {
     }
 }
 
-/// Whether an error says which file it was, and is one that this trouble can lead to.
+/// Returns whether an error names the file, and is one to which this trouble may lead.
 fn is_clear(error: &Error, trouble: Trouble) -> bool {
     match error {
         Error::InputsRemoved { cause } => is_clear(cause, trouble),
@@ -212,7 +211,7 @@ fn is_clear(error: &Error, trouble: Trouble) -> bool {
     }
 }
 
-/// Runs the simulation of a seed: `Err` says which promise was broken.
+/// Runs the simulation of a seed. `Err` names the broken promise.
 fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     let case = Case::new(seed, trouble);
     let random = &mut Random::new(!seed);
@@ -244,7 +243,7 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
         Ok(_) => {}
         Err(error) if trouble == Trouble::Rough => return Err(format!("failed: {error}")),
         Err(error) if !is_clear(error, trouble) => return Err(format!("unclear: {error}")),
-        // What is there is said to be nothing that can be used.
+        // The error says that the object there can't be used.
         Err(error) if error.to_string().contains("is not what was written") => {}
         Err(error) if error.to_string().contains("it couldn't be looked at") && is_sorted => {}
         Err(error) if error.to_string().contains("there now is unknown") && is_sorted => {}
@@ -322,8 +321,8 @@ fn what_is_read_back_and_is_another_is_no_success() {
     check_seeds(Trouble::ReadBack);
 }
 
-/// The canary: the store keeps other bytes than it was sent, and says nothing of them. If this
-/// passes unnoticed, the tests above prove nothing.
+/// The canary: the store keeps other bytes than it was sent, and no answer reveals it. If the test
+/// doesn't detect that, the tests above prove nothing.
 #[test]
 fn the_canary_is_caught() {
     let broken = simulate(1, Trouble::Canary);

@@ -1,4 +1,4 @@
-//! What the tests do with a disk: read and write whole objects.
+//! Helpers of the tests: read and write whole objects on a disk.
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::path::Path;
@@ -13,7 +13,7 @@ use xsort_objects::{ObjectDisk, ObjectSettings, RetryPolicy, SimStore, StoreOpti
 
 pub(crate) const PAGE: usize = ALIGNMENT;
 
-/// Small parts, and a patience of seconds that nobody waits.
+/// Returns settings with small parts. The time limits are seconds of simulated time.
 pub(crate) fn settings(part_pages: usize) -> ObjectSettings {
     ObjectSettings {
         part_bytes: (part_pages * PAGE) as u64,
@@ -24,14 +24,14 @@ pub(crate) fn settings(part_pages: usize) -> ObjectSettings {
     }
 }
 
-/// A disk over an empty local one and a store.
+/// Returns a disk on top of an empty local disk and a store.
 pub(crate) fn disk(store: &Arc<SimStore>, settings: ObjectSettings) -> ObjectDisk {
     let local = Arc::new(SimDisk::new(SimOptions::default()));
     ObjectDisk::with_client(local, settings, Arc::clone(store) as _)
 }
 
-/// Begins a persistent output of these bytes, all but the last page of them, and leaves it when so
-/// many parts are there: what another process goes on with.
+/// Begins a persistent output of these bytes, except their last page. Leaves it when the store has
+/// this many parts, for another process to continue.
 pub(crate) fn leave_behind(
     disk: &dyn Disk,
     path: &Path,
@@ -48,7 +48,7 @@ pub(crate) fn leave_behind(
     (tag, parts)
 }
 
-/// Goes on with such an output, which is there up to `from`, to its end.
+/// Continues such an output from `from` to its end.
 pub(crate) fn go_on(
     disk: &dyn Disk,
     path: &Path,
@@ -63,7 +63,7 @@ pub(crate) fn go_on(
     disk.publish(output, bytes.len() as u64, true).unwrap();
 }
 
-/// Whether a test has its process for itself. If not, runs it in another one, where it has.
+/// Returns whether a test is alone in its process. If not, runs it in another process.
 pub(crate) fn is_alone(test: &str) -> bool {
     const CHILD: &str = "XSORT_TEST_ALONE";
     if std::env::var_os(CHILD).is_some() {
@@ -79,7 +79,7 @@ pub(crate) fn is_alone(test: &str) -> bool {
     false
 }
 
-/// A store in which nothing goes wrong, and a disk over it.
+/// Returns a store without faults, and a disk on top of it.
 pub(crate) fn smooth() -> (Arc<SimStore>, ObjectDisk) {
     let store = Arc::new(SimStore::new(StoreOptions::default()));
     let disk = disk(&store, settings(4));
@@ -122,18 +122,18 @@ impl<'d> Transfers<'d> {
         self.submit(Direction::Read, file, offset, lease, needed);
     }
 
-    /// The next completion.
+    /// Returns the next completion.
     pub(crate) fn wait(&self) -> Completion {
         self.completions.recv().unwrap()
     }
 
-    /// A completion that has come already.
+    /// Returns a completion if one has arrived.
     pub(crate) fn poll(&self) -> Option<Completion> {
         self.completions.try_recv().ok()
     }
 }
 
-/// Reads a whole file, in reads of so many pages.
+/// Reads a whole file, with `pages` pages in each read.
 pub(crate) fn read_all(disk: &dyn Disk, path: &Path, pages: usize) -> Result<Vec<u8>, Error> {
     let file = disk.open_input(path)?;
     let length = disk.file_bytes(file)? as usize;

@@ -1,4 +1,4 @@
-//! Writing objects: whole or not at all, from pages in any order.
+//! Writes objects: complete or not at all, from pages in any order.
 
 use crate::transfers::{PAGE, Transfers, disk, is_alone, settings, smooth, write_all, write_pages};
 use std::io::ErrorKind;
@@ -15,8 +15,8 @@ use xsort_testing::{Random, for_each_seed};
 
 const URL: &str = "s3://b/a key with + and %20 and ü";
 
-/// What a writer side by side with others would do: pages by chance, but none so far from the first
-/// missing one that there is no memory for its part.
+/// Returns pages in an order that concurrent writers might have: random, but no page is so far from
+/// the first missing one that there is no memory for its part.
 fn nearly_in_order(random: &mut Random, pages: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..pages).collect();
     for page in 0..pages {
@@ -54,8 +54,8 @@ fn outputs_of_any_length_are_in_the_store_to_the_byte_whatever_it_answers() {
     });
 }
 
-/// The most adverse callers that the bound covers: each fills ranges of any length by ascending
-/// offsets, a page where two meet comes last, and all share the memory of their writes.
+/// The most adverse callers that the bound covers. Each fills ranges of any length by ascending
+/// offsets. A page that two ranges share comes last. All share the memory of their writes.
 #[test]
 fn no_writer_waits_for_ever() {
     for_each_seed("writers", 60, |seed| {
@@ -84,8 +84,8 @@ fn no_writer_waits_for_ever() {
     });
 }
 
-/// Simulates writers that take ranges in order, with leases for few writes in all. `Err` if all of
-/// them wait.
+/// Simulates writers that take ranges in order and share a few leases. Returns `Err` if all of them
+/// wait.
 fn write_side_by_side(
     random: &mut Random,
     disk: &dyn Disk,
@@ -97,7 +97,7 @@ fn write_side_by_side(
     let leases = random.between(1, 20) as usize;
     let transfers = Transfers::new(disk);
     let (mut next, mut under_way, mut ended) = (0, 0, vec![false; pages + 1]);
-    // Of each writer: the first page of its range, the next one, and the end.
+    // For each writer: the first page of its range, the next page, and the end.
     let mut ranges: Vec<Option<(usize, usize, usize)>> = vec![None; writers];
     let mut seams = Vec::new();
     let write = |page: usize, under_way: &mut usize| {
@@ -124,7 +124,7 @@ fn write_side_by_side(
             range @ None => {
                 let longest = random.one_of(&[1, 3, 30, 100]);
                 let end = pages.min(next + 1 + random.below(longest));
-                // The first page is shared with the range before.
+                // The first page is shared with the previous range.
                 *range = Some((next, next + 1, end));
                 next = end;
             }
@@ -181,8 +181,8 @@ fn nothing_is_left_of_an_output_that_is_given_up() {
     only_the_old_is_there(&store, "dropped");
 }
 
-/// A signal ends the process: nothing waits for the pipeline, which may be anywhere. In a process
-/// of its own, for it gives up all outputs of the process.
+/// A signal ends the process: nothing waits for the pipeline, whatever its state. The test uses its
+/// own process, because all outputs of the process are abandoned.
 #[test]
 fn a_process_that_ends_at_once_leaves_nothing_and_publishes_nothing() {
     if !is_alone("writing::a_process_that_ends_at_once_leaves_nothing_and_publishes_nothing") {
@@ -209,7 +209,7 @@ fn what_is_there_stays_where_it_must() {
         (error.operation, error.source.kind()),
         (Operation::Create, ErrorKind::AlreadyExists)
     );
-    // It comes while the output is made.
+    // The signal comes while the output is written.
     for pages in [1, 30] {
         let new = format!("s3://b/new{pages}");
         let output = disk.create_output(Path::new(&new)).unwrap();
@@ -257,7 +257,7 @@ fn a_part_that_fails_fails_what_comes_later() {
     assert_eq!((store.upload_bytes(), store.object(URL).as_deref()), (0, Some(&b"old"[..])));
 }
 
-/// Who may write an object may not be allowed to ask whether there is one.
+/// A user who may write an object may not be allowed to look for it.
 #[test]
 fn who_may_only_write_can_write() {
     for (pages, has_opaque_tags) in [(1, false), (100, false), (100, true)] {
@@ -265,7 +265,7 @@ fn who_may_only_write_can_write() {
         let store = Arc::new(SimStore::new(StoreOptions {
             faults: vec![fault],
             has_opaque_tags,
-            // Of those that say a checksum of what they have put together.
+            // With this seed, the store returns a checksum of the whole object.
             seed: 1,
             ..StoreOptions::default()
         }));
@@ -300,7 +300,7 @@ fn what_has_too_many_parts_is_refused_before_it_is_written() {
 fn a_byte_cannot_be_written_again_once_it_was_sent() {
     let (store, disk) = smooth();
     let output = disk.create_output(Path::new(URL)).unwrap();
-    // Before that it can.
+    // Before that it works.
     write_pages(&disk, output, &vec![1; 8 * PAGE], [0, 1, 1, 2, 0]).unwrap();
     write_pages(&disk, output, &vec![1; 8 * PAGE], [3, 4]).unwrap();
     let error = write_pages(&disk, output, &vec![2; 8 * PAGE], [1])

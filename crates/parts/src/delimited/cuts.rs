@@ -77,8 +77,8 @@ impl Data {
         is_before: fn(Ordering) -> bool,
     ) -> io::Result<u64> {
         let mut comparer = order.comparer();
-        // A record begins at `low`, and all records in front of it are before the key; no record
-        // that begins at or after `high` is.
+        // A record begins at `low`, and all records that end at or before it are before the key. No
+        // record that begins at or after `high` is.
         let (mut low, mut high) = (0, self.bytes);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -96,8 +96,8 @@ impl Data {
         Ok(low)
     }
 
-    /// Returns the first offset from `at` on at which a record begins; the data's length if there
-    /// is none.
+    /// Returns the first offset at or after `at` where a record begins, or the data's length if
+    /// there is none.
     fn record_begin(&self, at: u64) -> io::Result<u64> {
         if at == 0 || at >= self.bytes {
             return Ok(at);
@@ -130,7 +130,7 @@ impl Data {
         }
     }
 
-    /// Reads at an offset, which an error names.
+    /// Reads at an offset. An error names the offset.
     fn read(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.file.read_at(into, at) {
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn an_error_names_the_byte_at_which_it_was() {
-        // A directory can be opened, and not read.
+        // A directory can be opened but not read.
         let file = File::open(".").unwrap();
         let data = Data { path: "data".into(), file, bytes: 9000, end: b'\n' };
         let error = data.bound(&ByBytes, b"a", Ordering::is_lt).unwrap_err();

@@ -21,14 +21,14 @@ use xsort_extsort::variable::{
 use xsort_extsort::{LinesOptions, Reserved, merge_lines};
 use xsort_records::Checksum;
 
-/// From this many bytes on all threads merge.
+/// From this number of bytes on, all threads merge.
 const SEQUENTIAL_BYTES_MAX: u64 = 64 << 20;
 /// Number of blocks that are read ahead of a range.
 const BLOCKS: usize = 2;
 /// The maximum and minimum size of a block.
 const BLOCK_BYTES_MAX: u64 = 512 << 10;
 const BLOCK_BYTES_MIN: u64 = 16 << 10;
-/// Blocks take one in `READ_SHARE` bytes of the memory; the rest is for merging.
+/// Blocks take `1 / READ_SHARE` of the memory; the rest is for merging.
 const READ_SHARE: u64 = 4;
 /// Minimum memory of the engine for a block, and for everything else.
 const ENGINE_BYTES_MIN: u64 = 8 << 10;
@@ -120,7 +120,7 @@ impl Write for SummedWrite<'_> {
 /// The result of merging.
 pub(crate) struct MergedRecords {
     pub(crate) checksum: Checksum,
-    /// The beginnings of the first record and the last.
+    /// The beginnings of the first and the last record.
     pub(crate) ends: Option<(Vec<u8>, Vec<u8>)>,
 }
 

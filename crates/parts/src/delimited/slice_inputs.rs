@@ -10,12 +10,12 @@ use xsort_extsort::Reserved;
 use xsort_extsort::variable::{Content, LinesInput, RangeRead, Recognised, recognise, unreadable};
 use xsort_records::Compression;
 
-/// Number of blocks with which a range is read, and the size of each in bytes: the same as for a
-/// file at a URL.
+/// Number of blocks with which a range is read, and the size of each in bytes. Files at URLs use
+/// the same values.
 const BLOCKS: (usize, usize) = (8, 512 << 10);
-/// Number of bytes in which the end of a line is first searched.
+/// Number of bytes that are first searched for the end of a line.
 const LOOK_BYTES: u64 = 64 << 10;
-/// Number of bytes at a file's beginning that show whether it is compressed.
+/// Number of bytes at a file's beginning that are needed to recognise its compression.
 const HEAD_BYTES: u64 = 64;
 
 /// Returns the inputs of a slice, decompressed if necessary, and the share of the budget that this
@@ -51,7 +51,7 @@ pub(crate) fn slice_inputs(
     Ok((inputs, Reserved::default().with("decoders", taken)))
 }
 
-/// Returns whether a file is compressed, so that it can't be cut at lines.
+/// Returns whether a file is compressed. If so, it can't be cut at lines.
 pub(crate) fn is_compressed(path: &Path, means: &Means<'_>) -> Result<bool, Error> {
     let mut is_compressed = false;
     read_places(&*means.disk, path, &[0], HEAD_BYTES, |_, head| {
@@ -60,8 +60,8 @@ pub(crate) fn is_compressed(path: &Path, means: &Means<'_>) -> Result<bool, Erro
     Ok(is_compressed)
 }
 
-/// Returns the first offset from `at` (which must be more than 0) on at which a line begins; the
-/// file's length if there is none.
+/// Returns the first offset at or after `at` where a line begins, or the file's length if there is
+/// none. `at` must be more than 0.
 pub(crate) fn line_begin(
     input: &JobInput,
     at: u64,

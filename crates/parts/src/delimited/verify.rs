@@ -29,7 +29,8 @@ pub(crate) struct Reading<C, R> {
     pub(crate) records_of: R,
 }
 
-/// Reads all outputs, which must be in order, and all inputs. Both must have the merged records.
+/// Reads all outputs, which must be in order, and all inputs. Both must have the checksum of the
+/// merged records.
 pub(crate) fn verify_records<C, R>(
     reading: Reading<C, R>,
     job: &Job,
@@ -77,8 +78,8 @@ where
     check_read("inputs", inputs.checksum(), validated)
 }
 
-/// Passes each record to `take`, including the byte that ends it, which is added if an input's last
-/// record lacks it.
+/// Passes each record to `take`, including the byte that ends it. Adds this byte if the last record
+/// of an input lacks it.
 fn each(
     inputs: Vec<LinesInput>,
     end: u8,

@@ -1,8 +1,8 @@
 //! The steps for rows of tables: CSV and TSV are divided by whole files, NDJSON by lines.
 //!
-//! Sorted data are keyed records, as the engine of tables sorts them, so that a merge parses
-//! nothing. A key in samples and splitters is such a key. Each part begins with the header, which
-//! the job takes from its first input, and which every other input must have.
+//! Sorted data are keyed records, as the engine of tables sorts them, so a merge parses nothing.
+//! Samples and splitters contain the same keys. Each part begins with the header, which the job
+//! takes from its first input; every other input must have the same header.
 
 mod sample;
 mod steps;
@@ -20,13 +20,13 @@ use xsort_table::{KeyedRows, RowFormat, TableOptions, keyed_rows};
 /// The delimiter isn't used: the code that builds keys decides where a record ends.
 const NO_DELIMITER: u8 = 0;
 
-/// Rows, in the order of their columns.
+/// A sort of rows by their columns.
 pub struct Tables {
     options: TableOptions,
 }
 
 impl Tables {
-    /// Creates the order of rows by these options, which must select all rows and no random order.
+    /// Creates a sort with these options, which must select all rows, and no random order.
     #[must_use]
     pub fn new(options: TableOptions) -> Tables {
         let TableOptions { unique, shuffle, rows_max, compression, .. } = &options;
@@ -40,13 +40,13 @@ impl Tables {
         self.options.format == RowFormat::Ndjson
     }
 
-    /// Returns the header of an input, which must have the columns to sort by.
+    /// Returns the header of an input. Fails if the input lacks a column to sort by.
     fn header_of(&self, path: &Path, means: &Means<'_>) -> Result<Vec<u8>, Error> {
         Ok(self.rows_of(path, means)?.header)
     }
 
-    /// Sees that one of the inputs, which have no headers, has the columns to sort by in its first
-    /// row.
+    /// Checks that the first row of at least one input has the columns to sort by. The inputs have
+    /// no headers.
     fn check_columns<'p>(
         &self,
         paths: impl Iterator<Item = &'p String>,
@@ -55,12 +55,12 @@ impl Tables {
         let mut refusal = Ok(());
         for path in paths {
             match self.rows_of(Path::new(path), means) {
-                // What is empty once it is decompressed says nothing.
+                // An input without rows proves nothing.
                 Ok(rows) => match has_none(rows.inputs) {
                     true => {}
                     false => return Ok(()),
                 },
-                // It lacks one. Another one may have all.
+                // This input lacks a column, but another one may have all.
                 Err(Error::Engine(lacks @ xsort_extsort::Error::Settings(_))) => {
                     refusal = refusal.and(Err(lacks.into()));
                 }
@@ -70,7 +70,7 @@ impl Tables {
         refusal
     }
 
-    /// The rows of an input, which must have the columns to sort by.
+    /// Opens the rows of an input. Fails if it lacks a column to sort by.
     fn rows_of(&self, path: &Path, means: &Means<'_>) -> Result<KeyedRows, Error> {
         let input = LinesInput::on(&means.disk, path)?;
         let Recognised { inputs, taken_bytes, .. } =
@@ -81,7 +81,7 @@ impl Tables {
         Ok(keyed_rows(&self.options, &engine, inputs, false, means.observer)?)
     }
 
-    /// Returns the rows of inputs, preceded by the job's header, with their keys.
+    /// Returns the rows of inputs with their keys, preceded by the job's header.
     fn keyed(
         &self,
         job: &Job,
@@ -101,7 +101,7 @@ impl Tables {
     }
 }
 
-/// Whether these inputs have no rows.
+/// Returns whether these inputs have no rows.
 fn has_none(inputs: Vec<LinesInput>) -> bool {
     inputs.into_iter().all(|input| matches!(input.into_bytes().read(&mut [0]), Ok(0)))
 }

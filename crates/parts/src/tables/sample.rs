@@ -1,7 +1,7 @@
 //! Samples the keys of rows at evenly spaced places.
 //!
-//! A line is treated as a row. If it isn't one, because a field has line ends or a file is only
-//! partly compressed, its key is missing or wrong, which only makes parts uneven.
+//! A line is treated as a row. If it isn't one, because a field contains line ends or a file is
+//! only partly compressed, its key is missing or wrong. Then parts only become uneven.
 
 use super::Tables;
 use crate::error::Error;
@@ -50,7 +50,7 @@ impl Tables {
     /// Returns the key of a row, if it is a valid row.
     fn key_of(&self, job: &Job, row: Vec<u8>, means: &Means<'_>) -> Option<Vec<u8>> {
         let Hex(header) = job.header.clone().unwrap_or_default();
-        // In the form of a file with this row, after the header if there is one.
+        // A file that consists of this row, after the header if there is one.
         let text =
             if self.options.has_header { [header, row, b"\n".to_vec()].concat() } else { row };
         let row = LinesInput {

@@ -32,7 +32,7 @@ impl Steps for Tables {
             self.check_columns(paths, means)?;
             return Ok(Some(Hex(Vec::new())));
         }
-        // What is empty once it is decompressed has none.
+        // A file that is empty after decompression has no header.
         let found = paths.find_map(|path| {
             let header = self.header_of(Path::new(path), means);
             header.map(|header| (!header.is_empty()).then_some(header)).transpose()

@@ -1,4 +1,4 @@
-//! What one thread may use of the processor's caches, as the kernel shows them.
+//! One thread's share of the processor's caches, according to the kernel.
 //!
 //! ```text
 //! /sys/devices/system/cpu/cpu0/cache/index2/level            2
@@ -7,16 +7,16 @@
 //!                                          /shared_cpu_list  0,32        processors that share it
 //! ```
 //!
-//! The first processor stands for all. Where the kernel shows nothing (some containers and boards),
-//! the sizes are those that nearly every processor has.
+//! The first processor stands for all. If the kernel shows no caches (in some containers and on
+//! some boards), the sizes of nearly all processors are assumed.
 
 use crate::size;
 use std::fs;
 use std::path::Path;
 use xsort_extsort::Caches;
 
-/// The caches that a sort in memory is divided for: this machine's, or with a second level of
-/// `l2_bytes`.
+/// Returns the cache sizes to which a sort in memory adapts: this machine's, or with `l2_bytes` for
+/// the second level.
 pub fn caches(l2_bytes: Option<u64>) -> Caches {
     let machine = read_caches(Path::new("/sys/devices/system/cpu/cpu0/cache"));
     l2_bytes.map_or(machine, |bytes| {
@@ -25,7 +25,7 @@ pub fn caches(l2_bytes: Option<u64>) -> Caches {
     })
 }
 
-/// Each thread's share of the caches described in `directory`.
+/// Returns each thread's share of the caches described in `directory`.
 fn read_caches(directory: &Path) -> Caches {
     let usual = Caches::default();
     let of_level = |level| {
@@ -38,8 +38,8 @@ fn read_caches(directory: &Path) -> Caches {
     }
 }
 
-/// One processor's share of the cache described in `directory`, if it caches data and is of this
-/// level.
+/// Returns one processor's share of the cache described in `directory`. `None` if the cache holds
+/// no data or is of another level.
 fn share_bytes(directory: &Path, level: &str) -> Option<usize> {
     let read = |name| fs::read_to_string(directory.join(name)).ok();
     if read("level")?.trim() != level || read("type")?.trim() == "Instruction" {
@@ -50,7 +50,7 @@ fn share_bytes(directory: &Path, level: &str) -> Option<usize> {
     Some(bytes / sharers).filter(|&share| share > 0)
 }
 
-/// How many processors a list such as `0-3,8` names.
+/// Returns the number of processors in a list such as `0-3,8`.
 fn processors(list: &str) -> Option<usize> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -64,7 +64,7 @@ fn processors(list: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// A directory as the kernel shows it, with caches given by level, type, size and sharers.
+    /// Creates a directory like the kernel's, with caches given by level, type, size and sharers.
     fn described(caches: &[[&str; 4]]) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         for (number, texts) in caches.iter().enumerate() {

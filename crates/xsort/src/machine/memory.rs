@@ -1,12 +1,11 @@
-//! How much memory a job may use: what the machine has available, and what a control group or a
-//! resource limit allows.
+//! Determines how much memory a job may use: the machine's available memory, within the limits of
+//! control groups and resource limits.
 //!
-//! A container sees the whole machine's memory in `/proc/meminfo` but is killed at its own limit.
+//! A container sees the whole machine's memory in `/proc/meminfo`, but is killed at its own limit.
 //! So both count, and so do the limits of all groups above. The kernel reclaims a group's file
-//! cache when memory is needed, so that counts as free.
+//! cache when memory is needed, so the cache counts as free.
 //!
-//! The figures hold for one moment. Others may take the memory a second later; nothing is reserved
-//! here.
+//! The figures hold for one moment, and no memory is reserved: other programs may take it later.
 
 use crate::size::Memory;
 use std::fs;
@@ -14,30 +13,30 @@ use std::path::{Path, PathBuf};
 use xsort_disk::DisplayPath;
 use xsort_extsort::units::Bytes;
 
-/// Part of a hard limit that is left to the program itself: code, stacks, the allocator, the
-/// kernel's bookkeeping. The pipelines promise to stay within the budget and this.
+/// Part of a hard limit for the program itself: code, stacks, the allocator, the kernel's
+/// bookkeeping. A pipeline's memory stays within the budget plus this overhead.
 const OVERHEAD_BYTES: u64 = 64 << 20;
 
-/// The same for the address space, which is also filled by what takes no memory: threads' stacks,
-/// the allocator's arenas, libraries.
+/// Part of an address space limit for the program itself. Address space also includes reservations
+/// that use no memory: threads' stacks, the allocator's arenas, libraries.
 const ADDRESS_OVERHEAD_BYTES: u64 = 256 << 20;
 
-/// What the machine and its limits leave to this process.
+/// The memory available to this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryLimits {
-    /// Bytes that could be used without swapping.
+    /// Number of bytes that can be used without swapping.
     pub available_bytes: u64,
-    /// Bytes that the tightest hard limit leaves, less the program's own overhead; and what sets
-    /// this limit.
+    /// Number of bytes that the tightest hard limit leaves, minus the program's overhead, and the
+    /// name of that limit.
     pub limit: Option<(u64, String)>,
 }
 
-/// The memory to plan with, and a line for the user if it is less than requested.
+/// The memory to plan with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Bytes for everything that grows with the data.
+    /// Number of bytes for everything that grows with the data.
     pub bytes: u64,
-    /// What the user should know.
+    /// A message for the user if this is less than requested.
     pub notice: Option<String>,
 }
 
@@ -58,7 +57,7 @@ impl MemoryLimits {
         MemoryLimits { available_bytes: available_bytes.min(headroom), limit }
     }
 
-    /// The budget for a request; without one, half of what is available.
+    /// Returns the budget for a request. Without a request, it is half of the available memory.
     pub fn budget(&self, requested: Option<Memory>) -> Budget {
         let percent = |part: u8| Budget {
             bytes: (u128::from(self.available_bytes) * u128::from(part) / 100) as u64,
@@ -80,15 +79,15 @@ impl MemoryLimits {
     }
 }
 
-/// A line of `/proc/meminfo` or `/proc/self/status`, in bytes.
+/// Returns a value of `/proc/meminfo` or `/proc/self/status` in bytes.
 fn meminfo_bytes(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     let kibibytes: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }
 
-/// Headroom under the limits of our control groups, version 1 and 2, ours and all above. `groups`
-/// is the text of `/proc/self/cgroup`.
+/// Returns the headroom under the limits of this process's control groups and all groups above, of
+/// versions 1 and 2. `groups` is the text of `/proc/self/cgroup`.
 fn group_limits(groups: &str, mount: &Path) -> Vec<(u64, String)> {
     let mut limits = Vec::new();
     for line in groups.lines() {
@@ -99,7 +98,7 @@ fn group_limits(groups: &str, mount: &Path) -> Vec<(u64, String)> {
             continue;
         };
         let files = if controllers.is_empty() {
-            // Above memory.high the kernel throttles a group so much that it is as bad as a limit.
+            // Above `memory.high`, the kernel throttles a group so much that it acts as a limit.
             let (max, cache) = (["memory.max", "memory.high"], ["active_file", "inactive_file"]);
             GroupFiles { root: mount.to_path_buf(), max, usage: "memory.current", cache }
         } else if controllers.split(',').any(|name| name == "memory") {
@@ -111,8 +110,8 @@ fn group_limits(groups: &str, mount: &Path) -> Vec<(u64, String)> {
             continue;
         };
         let mut directory = files.root.join(path.trim_start_matches('/'));
-        // In a container the path may be the host's, of which only the end, or nothing, is mounted
-        // here. What is missing is skipped.
+        // In a container the path may be the host's, and only its end, or nothing, is mounted here.
+        // Missing directories are skipped.
         loop {
             limits.extend(files.headroom(&directory));
             if directory == files.root || !directory.pop() {
@@ -123,7 +122,7 @@ fn group_limits(groups: &str, mount: &Path) -> Vec<(u64, String)> {
     limits
 }
 
-/// The files in which a version of control groups shows its figures.
+/// The files of one version of control groups that contain its figures.
 struct GroupFiles {
     root: PathBuf,
     max: [&'static str; 2],
@@ -134,7 +133,7 @@ struct GroupFiles {
 impl GroupFiles {
     fn headroom(&self, directory: &Path) -> Option<(u64, String)> {
         let read = |name: &str| fs::read_to_string(directory.join(name)).ok();
-        // "max", and version 1's huge number for the same, are no limit.
+        // "max", and the huge number that version 1 uses for it, mean no limit.
         let limit = |name| read(name)?.trim().parse().ok().filter(|bytes: &u64| *bytes < 1 << 60);
         let max = self.max.into_iter().filter_map(limit).min()?;
         let usage: u64 = read(self.usage).and_then(|text| text.trim().parse().ok()).unwrap_or(0);
@@ -158,8 +157,8 @@ impl GroupFiles {
     }
 }
 
-/// Headroom under RLIMIT_AS and RLIMIT_DATA, from the texts of `/proc/self/limits` and
-/// `/proc/self/status`.
+/// Returns the headroom under `RLIMIT_AS` and `RLIMIT_DATA`, from the texts of `/proc/self/limits`
+/// and `/proc/self/status`.
 fn resource_limit(limits: &str, status: &str) -> Vec<(u64, String)> {
     let soft = |name: &str| -> Option<u64> {
         limits

@@ -1,5 +1,4 @@
-//! What the machine has for a job: memory and threads that may be used, the
-//! processor's caches, and chance.
+//! The machine's resources for a job: memory, threads, processor caches and random numbers.
 
 mod caches;
 mod memory;
@@ -11,8 +10,8 @@ pub use caches::caches;
 pub use memory::{Budget, MemoryLimits};
 pub use threads::{is_address_space_limited, threads};
 
-/// A random number, for a sort's [`sample_seed`](xsort_extsort::SortOptions::sample_seed). Not for
-/// secrets.
+/// Returns a random number for a sort's [`sample_seed`](xsort_extsort::SortOptions::sample_seed).
+/// Not suitable for secrets.
 pub fn random_seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }

@@ -1,20 +1,20 @@
-//! How many threads a job may use.
+//! Determines how many threads a job may use.
 
 use rustix::process::{Resource, getrlimit};
 use std::thread;
 
-/// Threads where the address space is limited: each takes some of it for its stack.
+/// Maximum number of threads if the address space is limited, because each stack takes some of it.
 const LIMITED_THREADS_MAX: usize = 16;
 
-/// Threads that work, at least 1: as many as asked for, or one for each processor that this process
-/// may use, and few where the address space is limited.
+/// Returns the number of worker threads, at least 1: the requested number, or one for each
+/// processor that this process may use. It is small if the address space is limited.
 pub fn threads(asked: Option<usize>) -> usize {
     let threads = asked.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     let threads_max = if is_address_space_limited() { LIMITED_THREADS_MAX } else { usize::MAX };
     threads.clamp(1, threads_max)
 }
 
-/// Whether the address space is limited (`ulimit -v`).
+/// Returns whether the address space is limited (`ulimit -v`).
 pub fn is_address_space_limited() -> bool {
     getrlimit(Resource::As).current.is_some()
 }

@@ -1,4 +1,4 @@
-//! The library as its users call it: files in, files out, told of progress, stopped.
+//! The library from a user's point of view: files as inputs and outputs, progress, cancellation.
 
 mod sorter;
 mod trees_and_verdicts;
@@ -98,8 +98,8 @@ fn lines_are_sorted_by_keys_in_the_words_of_gnu_sort() {
     assert_eq!(left, 2, "something was left behind");
 }
 
-/// A facade of its own once wrote lines into a file that only its owner could read, replaced
-/// symbolic links, and left its temporary file behind when it was killed.
+/// An earlier implementation wrote lines into a file that only its owner could read, replaced
+/// symbolic links, and left its temporary file when it was killed.
 #[test]
 fn sorted_lines_replace_a_file_as_sorted_records_do() {
     let folder = tempdir().unwrap();
@@ -114,7 +114,7 @@ fn sorted_lines_replace_a_file_as_sorted_records_do() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "something was left behind");
 }
 
-/// More than the memory, so that they go to scratch, and to the output past the page cache.
+/// The data exceed the memory, so they go to scratch, and to the output past the page cache.
 #[test]
 fn more_lines_than_memory_are_sorted_onto_themselves() {
     let folder = tempdir().unwrap();
@@ -130,8 +130,8 @@ fn more_lines_than_memory_are_sorted_onto_themselves() {
     assert!(fs::read_to_string(&text).unwrap() == lines.join("\n") + "\n");
 }
 
-/// Words of their keys are alike, so that keys travel in front of the lines, in memory and on
-/// scratch. What is not on scratch is in memory, however the threads ran.
+/// Many key words are equal, so keys precede the lines, in memory and on scratch. Data that is not
+/// on scratch is in memory, whatever the timing of threads.
 #[test]
 fn lines_whose_keys_begin_alike_are_sorted_onto_themselves() {
     let folder = tempdir().unwrap();
@@ -174,7 +174,7 @@ fn records_with_their_length_before_them_are_sorted_and_verified() {
     assert!(!Verify::files([path("data")]).prefixed(prefix, [key]).run().unwrap().is_sorted());
 }
 
-/// They were ignored without a word.
+/// Such settings were once silently ignored.
 #[test]
 fn an_argument_that_is_not_about_the_order_is_refused() {
     let folder = tempdir().unwrap();
@@ -189,7 +189,7 @@ fn an_argument_that_is_not_about_the_order_is_refused() {
     assert!(!out.exists());
 }
 
-/// A machine of so much memory made the plan's sums overflow.
+/// A machine with this much memory made sums of the plan overflow.
 #[test]
 fn any_amount_of_memory_is_taken() {
     let folder = tempdir().unwrap();
@@ -207,7 +207,7 @@ fn any_amount_of_memory_is_taken() {
     }
 }
 
-/// Limits of a process can't be set in this one.
+/// A process's limits can't be set in this process.
 #[test]
 fn notices_are_told() {
     if let Ok(data) = std::env::var("XSORT_TEST_DATA") {

@@ -1,4 +1,4 @@
-//! Records that a program pushes, their keys, and merges of what is sorted.
+//! Records that a program pushes, their keys, and merges of sorted iterators.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use std::thread;
 use tempfile::tempdir;
 use xsort::{Cancel, Error, Pusher, SortKey, Sorter, merge_sorted};
 
-/// Any number, the same each time.
+/// Returns a pseudo-random number, the same each time.
 fn random(number: u64) -> u64 {
     let word = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (word ^ (word >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
@@ -45,7 +45,7 @@ fn scratch_is_where_it_was_asked_for_and_gone_at_the_end() {
     assert_eq!((records, report.records, report.bytes), (100_000, 100_000, 10_800_000));
     assert!(report.spilled_bytes > 0 && advances.load(Relaxed) > 4);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-    // The same settings again, until somebody has had enough.
+    // The same settings again, cancelled on the way.
     let mut sorting = sorter.start().unwrap();
     cancel.cancel();
     let error = (0..).find_map(|number: u64| sorting.push(number.to_be_bytes(), [7; 100]).err());
@@ -74,7 +74,7 @@ fn peak_memory_bytes() -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
-/// The peak is one of a process, so that each budget has its own.
+/// The peak is measured for a whole process, so each budget has its own.
 #[test]
 fn whatever_is_pushed_stays_within_the_budget() {
     const VARIABLE: &str = "XSORT_TEST_BUDGET_MIB";

@@ -1,4 +1,4 @@
-//! What `Du` lists, and what `Verify` compares.
+//! The lists of `Du`, and the comparisons of `Verify`.
 
 use std::fs;
 use xsort::{Cancel, Du, Generate, Sort, Verify};

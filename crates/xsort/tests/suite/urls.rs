@@ -1,8 +1,8 @@
-//! URLs: objects with the feature, and else refused, whatever the job.
+//! URLs: objects with the feature, otherwise refused by all jobs.
 
 use xsort::{Du, Error, Format, Generate, Lines, Prefix, Prefixed, Sort, Table, Verify};
 
-/// What all jobs say of this URL as an input, and two of it as an output.
+/// Returns the errors of all jobs for this URL as an input, and of two for it as an output.
 fn refusals(url: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let (data, out) = (folder.path().join("data"), folder.path().join("out"));

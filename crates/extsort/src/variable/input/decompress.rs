@@ -1,12 +1,12 @@
 //! Compressed inputs: gzip, Zstandard and LZ4 frames are decompressed as they are read; other
 //! inputs pass unchanged.
 //!
-//! The first bytes of an input tell its compression, not its name.
-//! [`recognise`](super::recognise()) reads them before anything is planned; here they are seen when
-//! the input is read. Several frames may follow each other, as `cat a.gz b.gz` writes them. An
-//! input that begins like a frame but is damaged or cut off is an error. So is an input in another
-//! program's compression, since compressed bytes are no lines. Zeros may follow gzip, as tapes pad
-//! files; other bytes there are an error (gzip warns of them and leaves them out).
+//! The first bytes of an input decide its compression, not its name.
+//! [`recognise`](super::recognise()) reads them before the plan; this module reads them with the
+//! input. Several frames may follow each other, as `cat a.gz b.gz` writes them. An input that
+//! begins like a frame but is damaged or cut off is an error. So is an input in another program's
+//! compression, since compressed bytes are no lines. Zeros may follow gzip, as tapes pad files;
+//! other bytes there are an error (gzip skips them with a warning).
 //!
 //! Memory is bounded. A Zstandard window may take an eighth of the budget, at most 128 MiB, the
 //! limit of `zstd -d` without `--long`. A window of 8 MiB is always accepted.
@@ -18,17 +18,17 @@ use lz4_flex::frame::FrameDecoder;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 use xsort_records::Compression;
 
-/// Bytes at the beginning that tell an input's compression.
+/// Maximum number of bytes that are needed to recognise a compression.
 const HEAD_BYTES: usize = 16;
 
-/// The largest window of Zstandard, as a power of two: for any budget, and for a large one.
+/// Logarithm of the largest Zstandard window: with any budget, and with a large one.
 const WINDOW_LOG_SMALL: u32 = 23;
 const WINDOW_LOG_MAX: u32 = 27;
 /// Memory of a Zstandard decoder with a small window. An LZ4 decoder with its largest blocks takes
 /// about as much.
 const DECODER_BYTES: u64 = 13 << 20;
-/// Decoders that are part of the program's memory beyond the budget. A merge needs at least this
-/// many.
+/// Number of decoders in the program's overhead, which is not part of the budget. A merge needs at
+/// least this many.
 const FREE_DECODERS: usize = 2;
 /// Bytes per read.
 const READ_BYTES: usize = 256 << 10;
@@ -39,23 +39,23 @@ const WINDOW_REFUSED: &str = "Frame requires too much memory for decoding";
 /// Limits on the memory that decoders take from a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoders {
-    /// Most inputs that may be read at the same time.
+    /// Maximum number of inputs that may be read at the same time.
     pub inputs_max: usize,
-    /// Bytes of the budget that decoders take.
+    /// Bytes of the budget reserved for decoders.
     pub taken_bytes: u64,
     window_log_max: u32,
-    /// The largest window with more memory, as a power of two.
+    /// The largest window that a larger budget would allow, as a power of two.
     window_log_max_of_any: u32,
 }
 
 impl Decoders {
-    /// Limits for inputs that are read one after the other.
+    /// Returns the limits for inputs that are read one after the other.
     pub fn for_sort(budget_bytes: u64) -> Decoders {
         let window_log_max =
             (budget_bytes / WINDOW_SHARE).max(1).ilog2().clamp(WINDOW_LOG_SMALL, WINDOW_LOG_MAX);
-        // A small window is beside the budget. The rest is a share of the budget and not the
-        // largest window itself: that doubles at some budgets, which would then leave less to the
-        // sort than smaller ones.
+        // A small window is not part of the budget. The rest is a fixed share of the budget instead
+        // of the largest window, which doubles at some budgets and would then leave the sort less
+        // than a smaller budget does.
         let share = (budget_bytes / WINDOW_SHARE).min(1 << WINDOW_LOG_MAX);
         Decoders {
             inputs_max: usize::MAX,
@@ -65,8 +65,8 @@ impl Decoders {
         }
     }
 
-    /// Limits for `inputs` inputs that are read at the same time, or as many as half the budget
-    /// allows.
+    /// Returns the limits for at most `inputs` inputs that are read at the same time. Decoders may
+    /// take half the budget.
     pub fn for_merge(budget_bytes: u64, inputs: usize) -> Decoders {
         let fitting = (budget_bytes / 2 / DECODER_BYTES) as usize;
         let inputs_max = fitting.min(inputs).max(FREE_DECODERS);
@@ -86,14 +86,14 @@ impl Decoders {
     }
 }
 
-/// All bytes of an input, after its first bytes were read to tell its compression.
+/// All bytes of an input, including the first bytes, which were read to recognise its compression.
 type Whole = Chain<Cursor<Vec<u8>>, InputBytes<'static>>;
 
 /// Recognises the compression of its input at the first read.
 enum Sniffer {
     New(InputBytes<'static>, Decoders),
     Known(InputBytes<'static>),
-    /// The beginning couldn't be read or is refused.
+    /// The beginning couldn't be read or was refused.
     Broken,
 }
 
@@ -139,8 +139,8 @@ fn sniff(mut bytes: InputBytes<'static>, decoders: Decoders) -> io::Result<Input
     Ok(Box::new(Decoder { decoder, name: compression.name(), window }))
 }
 
-/// Reads the first bytes of an input, no more than its compression needs, so that it doesn't wait
-/// for a pipe in vain. Returns them, and the compression, if there is one.
+/// Reads the first bytes of an input. Reads only as many as its compression needs, because a pipe
+/// may have no more. Returns them and the compression, if there is one.
 ///
 /// # Errors
 ///
@@ -181,7 +181,7 @@ pub(super) fn read_head(
 struct Decoder {
     decoder: InputBytes<'static>,
     name: &'static str,
-    /// The window of the first frame of Zstandard.
+    /// The window of the first Zstandard frame.
     window: Window,
 }
 
@@ -190,7 +190,7 @@ impl Read for Decoder {
         self.decoder.read(buffer).map_err(|error| match error.raw_os_error() {
             Some(_) => error,
             None if error.to_string() == WINDOW_REFUSED => {
-                // Later frames may have larger ones.
+                // Later frames may have larger windows.
                 let Window { bytes, log_max, .. } = self.window;
                 let bytes = bytes.filter(|&bytes| bytes > 1 << log_max);
                 PackingError::window(Window { bytes, ..self.window })
@@ -204,7 +204,7 @@ fn buffered(whole: Whole) -> BufReader<Whole> {
     BufReader::with_capacity(READ_BYTES, whole)
 }
 
-/// Members of gzip, one after another, with zeros between and after them.
+/// gzip members, one after another, with zeros between and after them.
 struct Gzip {
     /// `None` once all members are read, or one can't be read.
     member: Option<GzDecoder<BufReader<Whole>>>,
@@ -251,15 +251,15 @@ fn byte_behind_zeros(from: &mut impl BufRead) -> io::Result<Option<u8>> {
     }
 }
 
-/// LZ4 frames, one after another, with a decoder for each: one that has read a frame with large
-/// blocks expects no smaller ones. To the decoder, a frame that is cut off between two of its
-/// blocks ends like a whole one, so the cut is detected here.
+/// LZ4 frames, one after another. Each has its own decoder, because a decoder that has read a frame
+/// with large blocks expects no smaller ones. A decoder can't tell a frame that is cut off between
+/// two blocks from a complete one, so the cut is detected here.
 struct Lz4 {
-    /// None once a frame can't be read.
+    /// `None` once a frame couldn't be read.
     frame: Option<FrameDecoder<Counted>>,
 }
 
-/// What LZ4 frames begin with. No block does: it would be larger than any may be.
+/// The first bytes of an LZ4 frame. No block begins with them: it would exceed the maximum size.
 const LZ4_MAGIC: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
 
 /// Counts the bytes read since the last frame.
@@ -272,7 +272,7 @@ struct Counted {
 }
 
 impl Counted {
-    /// Whether another frame begins here.
+    /// Returns whether another frame begins here.
     fn is_at_frame(&mut self) -> io::Result<bool> {
         if self.ahead.is_empty() {
             self.from.by_ref().take(LZ4_MAGIC.len() as u64).read_to_end(&mut self.ahead)?;
@@ -315,7 +315,7 @@ impl Read for Lz4 {
                 return Ok(0);
             }
             counted.bytes = 0;
-            // Otherwise a block of no bytes, or the end.
+            // Otherwise, the decoder has read an empty block, or this is the end.
             if counted.is_at_frame()? {
                 self.frame = self.frame.take().map(|over| FrameDecoder::new(over.into_inner()));
             }
@@ -378,7 +378,7 @@ mod tests {
         }
     }
 
-    /// The decoder of a frame with large blocks asserted that those of the next one are as large.
+    /// The decoder of a frame with large blocks asserted that the next frame's blocks are as large.
     #[test]
     fn frames_of_lz4_with_blocks_of_any_sizes_follow_each_other() {
         use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
@@ -402,7 +402,7 @@ mod tests {
         assert!(slow == whole);
     }
 
-    /// A pipe that gives few bytes at once.
+    /// A pipe that returns few bytes per read.
     struct Slow(Cursor<Vec<u8>>);
 
     impl Read for Slow {
@@ -412,7 +412,7 @@ mod tests {
         }
     }
 
-    /// Like gzip, except that bytes which gzip warns of and leaves out are an error here.
+    /// Like gzip, except that bytes which gzip skips with a warning are an error here.
     #[test]
     fn zeros_behind_gzip_are_no_data_and_anything_else_is_an_error() {
         let (a, b) = (gzip(b"a\n"), gzip(b"b\n"));
@@ -428,8 +428,8 @@ mod tests {
         }
     }
 
-    /// Every byte of the header except its time, level and system, and every byte after it. Some
-    /// bits mean nothing: the text is the same without them.
+    /// Damages every byte of the header, except its time, level and system, and every byte after
+    /// it. Some bits have no meaning: the text is the same without them.
     #[test]
     fn damaged_gzip_is_never_text() {
         let whole = gzip(b"some text\n");
@@ -481,7 +481,7 @@ mod tests {
         }
     }
 
-    /// Such a file was called damaged.
+    /// Such a file was reported as damaged.
     #[test]
     fn the_memory_that_the_refusal_of_a_window_names_is_enough() {
         let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
@@ -514,7 +514,7 @@ mod tests {
                 (window_log_max, taken_mib * MIB)
             );
         }
-        // A larger budget leaves more to the sort, and has room for its windows.
+        // A larger budget leaves the sort more memory, and has room for its windows.
         for budget_mib in 1..2000 {
             let left = |budget: u64| budget - Decoders::for_sort(budget).taken_bytes;
             assert!(left((budget_mib + 1) * MIB) > left(budget_mib * MIB), "{budget_mib}");

@@ -1,8 +1,9 @@
-//! Several inputs read one after the other, as whole lines. If an input ends without a delimiter,
-//! one is added.
+//! Reads several inputs one after the other, as whole lines. Adds a missing delimiter at the end of
+//! an input.
 //!
 //! Files at URLs are opened before their turn, and read ahead with the blocks that the current
-//! input leaves. Each small file takes a round trip, and a store answers many requests at once.
+//! input doesn't need. Each small file takes a round trip, but a store answers many requests at
+//! once.
 
 use super::{Content, InputBytes, LinesInput};
 use crate::Error;
@@ -18,7 +19,7 @@ use xsort_disk::{BlockPool, Disk, is_url};
 
 /// Files of at least this size bypass the page cache, where possible. Files at URLs always do.
 const DIRECT_BYTES_MIN: u64 = 16 << 20;
-/// Most files at URLs that are opened before their turn.
+/// Maximum number of files at URLs that are opened before their turn.
 const AHEAD_MAX: usize = 64;
 /// Bytes per read for skipping where seeking is impossible.
 const SKIP_BYTES: u64 = 256 << 10;
@@ -37,11 +38,12 @@ pub(crate) struct InputReader<'j> {
     ahead: VecDeque<OpenedAhead<'j>>,
     /// The input that is being read.
     current: Option<Bytes<'j>>,
-    /// Bytes of it that were read, if these are bytes of its file. 0 also before it is open.
+    /// Number of bytes read of the current input, 0 before it is open. `None` if they aren't bytes
+    /// of its file.
     file_offset: Option<u64>,
-    /// Whether it takes no more blocks.
+    /// True once the current input needs no more blocks.
     needs_no_blocks: Arc<AtomicBool>,
-    /// The next input couldn't be opened before its turn.
+    /// True if the next input couldn't be opened before its turn.
     is_next_refused: bool,
     /// Path of the current input, or of the last one.
     path: PathBuf,
@@ -121,7 +123,7 @@ impl<'j> InputReader<'j> {
         Error::Input { path: self.path.clone(), reason: reason.into() }
     }
 
-    /// The path of the input that was read last.
+    /// Returns the path of the input that was read last.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -133,7 +135,8 @@ impl<'j> InputReader<'j> {
         Ok(bytes)
     }
 
-    /// Reads into a buffer, which must not be empty: 0 bytes mean the end of an input.
+    /// Reads bytes of the current input into `buffer`, which must not be empty: 0 bytes mean the
+    /// end of an input.
     fn read_in_turn(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
         assert!(!buffer.is_empty(), "the end of an input is told by no bytes");
         loop {
@@ -174,7 +177,7 @@ impl<'j> InputReader<'j> {
         }
     }
 
-    /// Goes to the next input. Returns false if there is none.
+    /// Goes to the next input. Returns `false` if there is none.
     fn open_next(&mut self) -> bool {
         let (path, content, direct) = match self.ahead.pop_front() {
             Some(OpenedAhead { path, content, bytes }) => (path, content, Some(bytes)),
@@ -197,7 +200,7 @@ impl<'j> InputReader<'j> {
         true
     }
 
-    /// Opens an input to bypass the page cache, if it should and can be.
+    /// Opens an input so that it bypasses the page cache, if it should and can.
     fn open_direct(&self, input: &LinesInput) -> Option<ReadAhead<&'j dyn Disk>> {
         let Bypass { disk, block_pool } = self.bypass.as_ref()?;
         let file_bytes = match input.content {
@@ -212,7 +215,7 @@ impl<'j> InputReader<'j> {
         ReadAhead::open(*disk, &input.path, Arc::clone(block_pool)).ok()
     }
 
-    /// Reads ahead in files at URLs whose turn will come, as far as blocks are free.
+    /// Starts reads in files at URLs before their turn, while blocks are free.
     fn read_on(&mut self) {
         let Some(Bypass { block_pool, .. }) = &self.bypass else { return };
         let mut has_all = Arc::clone(&self.needs_no_blocks);
@@ -239,8 +242,8 @@ impl<'j> InputReader<'j> {
     }
 }
 
-/// Size of a regular file in bytes, with a missing delimiter at its end, if that is at most
-/// `bytes_max`. `None` also if it can't be known.
+/// Returns the size of a file in bytes, including a missing delimiter at its end. `None` if that
+/// exceeds `bytes_max` or is unknown.
 fn whole_lines_bytes(input: &LinesInput, delimiter: u8, bytes_max: u64) -> Option<u64> {
     let bytes = input.bytes.filter(|&bytes| bytes > 0 && bytes <= bytes_max)?;
     let last = match &input.content {
@@ -264,7 +267,7 @@ mod tests {
     const BLOCK_BYTES: usize = 4096;
     const LINE_BYTES: usize = 64;
 
-    /// A file of which nothing can be read after its first bytes.
+    /// A file that can't be read after its first bytes.
     struct Broken(&'static [u8]);
 
     impl Read for Broken {
@@ -287,8 +290,8 @@ mod tests {
         assert_eq!(error.offset, Some(4), "{error}");
     }
 
-    /// A sort that is resumed goes on in and at the ends of blocks, of files, and of all. Where it
-    /// began with a block, the rest of the file was lost.
+    /// A resumed sort may continue inside a block, or at the end of a block, a file or all files.
+    /// When it began at a block, the rest of the file was lost.
     #[test]
     fn what_is_not_skipped_is_read_wherever_that_begins() {
         let sim = SimDisk::new(SimOptions::rough(7));
