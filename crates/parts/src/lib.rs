@@ -79,7 +79,7 @@ pub use hex::Hex;
 pub use input_tag::input_tag;
 pub use job::{Job, JobInput, Slice, SliceInput, path_text};
 pub use lines::Lines;
-pub use manifest::{Manifest, PartRange, SliceFiles};
+pub use manifest::{Manifest, PartRange, SliceFiles, SortedSlice};
 pub use mapping::{Mapped, map_slice};
 pub use means::Means;
 pub use merge_range::MergeRange;

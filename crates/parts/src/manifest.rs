@@ -30,6 +30,21 @@ impl PartRange {
     }
 }
 
+/// The sorted data of a slice.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SortedSlice {
+    /// What it has of each part, in their order.
+    pub parts: Vec<PartRange>,
+    /// Rows with a value that isn't of its column's type, where they are no errors.
+    pub bad_rows: Option<u64>,
+}
+
+impl From<Vec<PartRange>> for SortedSlice {
+    fn from(parts: Vec<PartRange>) -> SortedSlice {
+        SortedSlice { parts, bad_rows: None }
+    }
+}
+
 /// As it is written: four numbers.
 #[derive(Serialize, Deserialize)]
 struct RangeTuple(u64, u64, u64, #[serde(with = "sum")] u128);
@@ -65,12 +80,21 @@ pub struct Manifest {
     pub bytes: u64,
     /// What the data has of each part, in their order: all of it.
     pub parts: Vec<PartRange>,
+    /// Rows with a value that isn't of its column's type, where they are no errors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bad_rows: Option<u64>,
 }
 
 impl Manifest {
     /// The manifest of a slice whose data has these ranges, one after the other.
     #[must_use]
-    pub fn new(job: &Job, splitters: &Splitters, slice: usize, parts: Vec<PartRange>) -> Manifest {
+    pub fn new(
+        job: &Job,
+        splitters: &Splitters,
+        slice: usize,
+        sorted: impl Into<SortedSlice>,
+    ) -> Manifest {
+        let SortedSlice { parts, bad_rows } = sorted.into();
         let mut whole = Checksum::default();
         parts.iter().for_each(|part| whole.merge(part.checksum()));
         Manifest {
@@ -82,6 +106,7 @@ impl Manifest {
             sum: whole.sum(),
             bytes: parts.iter().map(|part| part.bytes).sum(),
             parts,
+            bad_rows,
         }
     }
 
@@ -173,7 +198,8 @@ mod tests {
             PartRange { offset: 200, bytes: 100, records: 1, sum: 7 },
         ];
         let (job, splitters, sum) = ("j".into(), "s".into(), 0x1_0000_0007);
-        Manifest { version: VERSION, job, splitters, slice: 3, records: 3, sum, bytes: 300, parts }
+        let (version, slice, records, bytes, bad_rows) = (VERSION, 3, 3, 300, None);
+        Manifest { version, job, splitters, slice, records, sum, bytes, parts, bad_rows }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use crate::error::Error;
 use crate::hex::Hex;
 use crate::job::{Job, JobInput};
-use crate::manifest::{PartRange, SliceFiles};
+use crate::manifest::{SliceFiles, SortedSlice};
 use crate::means::Means;
 use crate::merge_range::MergeRange;
 use crate::sample::SliceSample;
@@ -67,7 +67,7 @@ pub trait Steps {
         slice: usize,
         files: &SliceFiles,
         means: &Means<'_>,
-    ) -> Result<Vec<PartRange>, Error>;
+    ) -> Result<SortedSlice, Error>;
 
     /// Merges ranges, in the order of their slices, to `output`. What has come of a range is
     /// compared with its entry, and what goes out with all that has come.

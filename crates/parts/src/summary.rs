@@ -1,6 +1,6 @@
 //! A part that is finished.
 
-use crate::document::{Document, VERSION};
+use crate::document::{Document, VERSION, digest};
 use crate::hex::{Hex, sum};
 use crate::job::Job;
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,9 @@ pub struct Summary {
     pub output: String,
     /// What identified its content when it was in place.
     pub tag: String,
+    /// A digest of the other fields.
+    #[serde(default)]
+    pub(crate) digest: String,
 }
 
 /// The records of a finished part.
@@ -60,7 +63,7 @@ impl Summary {
     ) -> Summary {
         let Merged { checksum, bytes, keys } = merged;
         let (first, last) = keys.unzip();
-        Summary {
+        let summary = Summary {
             version: VERSION,
             job: job.id.clone(),
             splitters,
@@ -72,7 +75,14 @@ impl Summary {
             last,
             output,
             tag,
-        }
+            digest: String::new(),
+        };
+        Summary { digest: summary.digest_of_rest(), ..summary }
+    }
+
+    /// The digest of its other fields.
+    fn digest_of_rest(&self) -> String {
+        digest(&Summary { digest: String::new(), ..self.clone() })
     }
 
     /// Its count and sum.
@@ -90,11 +100,49 @@ impl Document for Summary {
     }
 
     fn check(&self) -> Result<(), String> {
-        match (self.records > 0) == self.first.is_some()
-            && self.first.is_some() == self.last.is_some()
-        {
-            true => Ok(()),
-            false => Err("it has records without keys, or keys without records".into()),
+        let has_keys = self.first.is_some();
+        if (self.records > 0) != has_keys || has_keys != self.last.is_some() {
+            return Err("it has records without keys, or keys without records".into());
+        }
+        match &*self.digest {
+            "" => {
+                Err("it has no digest, as those of earlier versions: merge the part again".into())
+            }
+            digest if digest == self.digest_of_rest() => Ok(()),
+            _ => Err("its digest is another one: it was changed after it was written".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::parse_document;
+    use serde_json::{Value, json};
+
+    /// Fields that nothing else is compared with were believed, whatever they said.
+    #[test]
+    fn a_summary_of_which_any_field_was_changed_is_refused() {
+        let job = Job::new(Vec::new(), (None, None), Vec::new(), 1);
+        let keys = Some((Hex(vec![1]), Hex(vec![9])));
+        let merged = Merged { checksum: Checksum::from_parts(2, 20), bytes: 200, keys };
+        let output = ("/out".to_owned(), "200-1.000000000".to_owned());
+        let summary = Summary::new((&job, "s".into()), 0, merged, output);
+        let written = serde_json::to_value(&summary).unwrap();
+        let parsed = |value: &Value| parse_document::<Summary>(value.to_string().as_bytes());
+        assert_eq!(parsed(&written).unwrap(), summary);
+        for name in written.as_object().unwrap().keys() {
+            let mut changed = written.clone();
+            changed[name] = match &written[name] {
+                Value::Number(number) => json!(number.as_u64().unwrap() + 1),
+                Value::String(text) if *name == "checksum" => json!(format!("1{text}")),
+                Value::String(text) => json!(format!("{text}00")),
+                other => panic!("{name}: {other}"),
+            };
+            assert!(parsed(&changed).is_err(), "{name}");
+            let mut without = written.clone();
+            without.as_object_mut().unwrap().remove(name);
+            assert!(parsed(&without).is_err(), "{name}");
         }
     }
 }

@@ -102,11 +102,16 @@ pub fn validate(
 /// # Errors
 /// [`Error::Invalid`] with the first one that isn't.
 pub fn check_outputs(disk: &dyn Disk, summaries: &[Summary]) -> Result<(), Error> {
-    for Summary { part, output, tag, .. } in summaries {
-        let found = match input_tag(disk, Path::new(output)) {
-            Ok((found, _)) => found,
+    for Summary { part, output, tag, bytes, .. } in summaries {
+        let (found, found_bytes) = match input_tag(disk, Path::new(output)) {
+            Ok(found) => found,
             Err(error) => return invalid(format!("part {part}: {error}")),
         };
+        if found_bytes != *bytes {
+            return invalid(format!(
+                "part {part}: {output} has {found_bytes} bytes, and {bytes} were written"
+            ));
+        }
         if found != *tag {
             return invalid(format!(
                 "part {part}: {output} is not what was written (it was {tag} and is {found})"
@@ -128,6 +133,24 @@ pub(crate) fn check_read(what: &str, found: Checksum, validated: Checksum) -> Re
              {validated}",
             found.records(),
             validated.records()
+        )),
+    }
+}
+
+/// Compares what was read again of one part with its summary.
+///
+/// # Errors
+/// [`Error::Invalid`] if it isn't the same.
+pub(crate) fn check_part(summary: &Summary, found: Checksum) -> Result<(), Error> {
+    match found == summary.checksum() {
+        true => Ok(()),
+        false => invalid(format!(
+            "the output of part {} has {} records with checksum {found}, and its summary {} with \
+             {}",
+            summary.part,
+            found.records(),
+            summary.records,
+            summary.checksum()
         )),
     }
 }

@@ -1,9 +1,13 @@
 //! Rows with their keys, for sorts that end elsewhere: in slices that are merged later.
 
 use crate::input_error::of_input;
+use crate::on_bad::OnBad;
 use crate::open::Table;
 use crate::options::TableOptions;
 use crate::row_room::RowRoom;
+use crate::row_rules::RowRules;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use xsort_extsort::variable::LinesInput;
 use xsort_extsort::{Error, LinesOptions, Observer};
 
@@ -16,6 +20,22 @@ pub struct KeyedRows {
     pub header: Vec<u8>,
     /// The settings of a sort of these rows.
     pub engine: LinesOptions,
+    /// Counts those that were read.
+    pub bad_rows: BadRowCounter,
+}
+
+/// Counts rows with a value that isn't of its column's type, while they are read.
+pub struct BadRowCounter {
+    /// `None` where such a row is an error.
+    rules: Option<Arc<RowRules>>,
+}
+
+impl BadRowCounter {
+    /// How many there were so far; `None` where the first one is an error.
+    #[must_use]
+    pub fn count(&self) -> Option<u64> {
+        self.rules.as_ref().map(|rules| rules.read.bad_rows.load(Relaxed))
+    }
 }
 
 /// Reads the header of the first input, and finds what to sort by. The other inputs are refused,
@@ -33,9 +53,11 @@ pub fn keyed_rows(
     has_columns: bool,
     observer: &dyn Observer,
 ) -> Result<KeyedRows, Error> {
-    let Table { inputs, header, .. } = Table::open(options, engine, inputs, has_columns, observer)?;
+    let Table { inputs, header, rules } =
+        Table::open(options, engine, inputs, has_columns, observer)?;
     let engine = RowRoom::of(options).engine_options(engine);
-    Ok(KeyedRows { inputs, header, engine })
+    let bad_rows = BadRowCounter { rules: (options.on_bad != OnBad::Refuse).then_some(rules) };
+    Ok(KeyedRows { inputs, header, engine, bad_rows })
 }
 
 /// An error of a sort of keyed rows, as that of a sort of tables.

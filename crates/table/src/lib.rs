@@ -64,7 +64,7 @@ pub use check::{Disorder, check_table};
 pub use format::{NoFormat, RowFormat};
 pub use json::JsonPath;
 pub use key::{BadKeys, Column, KeyColumn, KeyKind, Keys, Place};
-pub use keyed_rows::{KeyedRows, keyed_rows, of_rows};
+pub use keyed_rows::{BadRowCounter, KeyedRows, keyed_rows, of_rows};
 pub use language::collator;
 pub use on_bad::OnBad;
 pub use options::{TableOptions, TableOutput};

@@ -400,6 +400,93 @@ fn an_input_that_changed_is_an_error() {
     assert!(!job.sandbox.path().join("b/slice-0.json").exists());
 }
 
+/// Only the first input was asked for the column. The single command takes it from any.
+#[test]
+fn a_column_that_any_input_without_a_header_has_is_enough() {
+    let sandbox = Sandbox::new();
+    sandbox.write("short", "2\n9\n");
+    sandbox.write("long", "1,b\n3,a\n");
+    sandbox.write("nothing", "");
+    let script = "printf '' | gzip >nothing.gz";
+    std::process::Command::new("sh")
+        .args(["-c", script])
+        .current_dir(sandbox.path())
+        .status()
+        .unwrap();
+    let words = "table --by #2,#1:int --no-header --format csv";
+    for inputs in ["nothing nothing.gz short long", "long short nothing.gz", "short short long"] {
+        sandbox.ok(&format!("{words} {inputs} -o sorted -q"));
+        let directory = Sandbox::new();
+        for name in inputs.split(' ') {
+            directory.write(name, sandbox.read(name));
+        }
+        let outputs = Job::mapped(directory, inputs, "1K", 2, words).outputs(DIRECTORIES);
+        assert!(outputs.concat() == sandbox.read("sorted"), "{inputs}");
+    }
+    for inputs in ["short short", "nothing.gz short", "short"] {
+        let line = format!("part plan {inputs} -o other.json -q -- {words}");
+        let error = sandbox.fails(&line, 2);
+        assert!(
+            error.contains("short: there is no column #2 in its first row, which has 1"),
+            "{error}"
+        );
+    }
+}
+
+/// The single command counts them, and the steps said nothing of them.
+#[test]
+fn bad_rows_of_all_slices_are_counted() {
+    let sandbox = Sandbox::new();
+    let rows = |bad: u32| {
+        let row = |number| if number < bad { "none\n".to_owned() } else { format!("{number}\n") };
+        format!("n\n{}", (0..2000).map(row).collect::<String>())
+    };
+    sandbox.write("0.csv", rows(3));
+    sandbox.write("1.csv", rows(0));
+    sandbox.write("2.csv", rows(70));
+    let words = "table --by n:int --on-bad last";
+    let whole = sandbox.json(&format!("{words} 0.csv 1.csv 2.csv -o sorted"));
+    assert_eq!(whole["bad_rows"], 73);
+    let job = Job::mapped(sandbox, "0.csv 1.csv 2.csv", "8K", 2, words);
+    assert_eq!(job.slices, 3);
+    job.outputs(DIRECTORIES);
+    assert_eq!(job.sandbox.json(&job.validate_line())["bad_rows"], 73);
+    let said = job.sandbox.ok(&job.validate_line());
+    assert!(said.contains("73 rows with a value of another type"), "{said}");
+    let again = "part map job.json splitters.json --slice 2 --to a -m 16M";
+    let again = job.sandbox.json(again);
+    assert_eq!((&again["was_done"], &again["bad_rows"]), (&true.into(), &70.into()), "{again}");
+    // Where they are errors, there is no count.
+    let job = small();
+    job.outputs(DIRECTORIES);
+    assert!(job.sandbox.json(&job.validate_line()).get("bad_rows").is_none());
+}
+
+/// Changed fields were believed, but for those that add up with others.
+#[test]
+fn a_summary_that_was_changed_is_refused_by_name() {
+    let job = small();
+    job.outputs(DIRECTORIES);
+    let written = String::from_utf8(job.sandbox.read("1.sum")).unwrap();
+    let summary: Value = serde_json::from_str(&written).unwrap();
+    for (name, value) in summary.as_object().unwrap() {
+        let changed = match value {
+            Value::Number(number) => (number.as_u64().unwrap() + 1).into(),
+            Value::String(text) => format!("{text}0").into(),
+            other => panic!("{name}: {other}"),
+        };
+        let mut other = summary.clone();
+        other[name] = changed;
+        job.sandbox.write("1.sum", other.to_string());
+        let line = job.validate_line().replace(" --read", " -q");
+        let error = job.sandbox.fails(&line, 3);
+        assert!(error.contains("1.sum: it is not the summary of a part"), "{name}: {error}");
+    }
+    // Whatever writes it anew may order it otherwise.
+    job.sandbox.write("1.sum", summary.to_string());
+    job.sandbox.ok(&(job.validate_line() + " --outputs -q"));
+}
+
 #[test]
 fn an_output_that_changed_is_not_valid() {
     let job = small();

@@ -6,7 +6,7 @@ use crate::job::Job;
 use crate::means::Means;
 use crate::record_sum::{Framing, RecordSum};
 use crate::summary::Summary;
-use crate::validate::check_read;
+use crate::validate::{check_part, check_read};
 use std::cmp::Ordering;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -41,14 +41,16 @@ where
     R: Fn(Vec<LinesInput>, u64) -> Result<Vec<LinesInput>, Error>,
 {
     let Reading { record: name, end, mut compare, records_of } = reading;
-    let mut outputs = RecordSum::new(Framing::End(end));
+    let mut outputs = Checksum::default();
     let mut last: Option<Vec<u8>> = None;
-    for Summary { part, output, .. } in Summary::in_order(summaries) {
+    for summary in Summary::in_order(summaries) {
+        let Summary { part, output, .. } = summary;
+        let mut sum = RecordSum::new(Framing::End(end));
         let input = LinesInput::on(&means.disk, Path::new(output))?;
         let mut number = 0;
         each(records_of(vec![input], 0)?, end, means, |record| {
             number += 1;
-            outputs.add(record);
+            sum.add(record);
             let record = &record[..record.len() - 1];
             let last = last.get_or_insert_with(|| record.to_vec());
             if compare(last, record).is_gt() {
@@ -59,8 +61,10 @@ where
             last.extend_from_slice(record);
             Ok(())
         })?;
+        check_part(summary, sum.checksum())?;
+        outputs.merge(sum.checksum());
     }
-    check_read("outputs", outputs.checksum(), validated)?;
+    check_read("outputs", outputs, validated)?;
     let mut inputs = RecordSum::new(Framing::End(end));
     for slice in &job.slices {
         let (opened, taken_bytes) = slice_inputs(slice, means)?;

@@ -8,7 +8,7 @@ use crate::delimited::{
 use crate::error::Error;
 use crate::hex::Hex;
 use crate::job::{Job, JobInput};
-use crate::manifest::{PartRange, SliceFiles};
+use crate::manifest::{SliceFiles, SortedSlice};
 use crate::means::Means;
 use crate::merge_range::MergeRange;
 use crate::sample::SliceSample;
@@ -50,7 +50,7 @@ impl Steps for Lines {
         slice: usize,
         files: &SliceFiles,
         means: &Means<'_>,
-    ) -> Result<Vec<PartRange>, Error> {
+    ) -> Result<SortedSlice, Error> {
         let Lines { order, delimiter } = self;
         let slice = &job.0.slices[slice];
         let (inputs, taken_bytes) = slice_inputs(slice, means)?;
@@ -61,7 +61,7 @@ impl Steps for Lines {
         let by = kernels_for(order);
         let cut = cut_data(job, slice, (&files.data, *delimiter, &*by), means)?;
         check_written(&report, &cut, &files.data)?;
-        Ok(cut.ranges)
+        Ok(cut.ranges.into())
     }
 
     fn merge(

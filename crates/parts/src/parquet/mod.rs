@@ -13,7 +13,7 @@ mod helper;
 use crate::error::Error;
 use crate::hex::{Hex, sum};
 use crate::job::{Job, JobInput, SliceInput};
-use crate::manifest::{PartRange, SliceFiles};
+use crate::manifest::{PartRange, SliceFiles, SortedSlice};
 use crate::means::Means;
 use crate::merge_range::{MergeRange, checksum_of};
 use crate::sample::{SampledKey, SliceSample};
@@ -159,7 +159,7 @@ impl Steps for Parquet {
         slice: usize,
         files: &SliceFiles,
         means: &Means<'_>,
-    ) -> Result<Vec<PartRange>, Error> {
+    ) -> Result<SortedSlice, Error> {
         let slice = &job.slices[slice];
         means.observer.phase("map", slice.bytes);
         let of_step = json!({
@@ -173,7 +173,7 @@ impl Steps for Parquet {
             "sync": means.sync,
         });
         let Sorted { parts } = self.ask(&self.request("map", first(job), means, of_step), means)?;
-        Ok(parts)
+        Ok(parts.into())
     }
 
     fn merge(

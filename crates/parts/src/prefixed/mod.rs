@@ -9,7 +9,7 @@ mod verify;
 use crate::error::Error;
 use crate::job::{Job, JobInput, Slice};
 use crate::keyed::{map_keyed, merge_keyed};
-use crate::manifest::{PartRange, SliceFiles};
+use crate::manifest::{SliceFiles, SortedSlice};
 use crate::means::Means;
 use crate::merge_range::MergeRange;
 use crate::sample::SliceSample;
@@ -75,10 +75,11 @@ impl Steps for Prefixed {
         slice: usize,
         files: &SliceFiles,
         means: &Means<'_>,
-    ) -> Result<Vec<PartRange>, Error> {
+    ) -> Result<SortedSlice, Error> {
         let slice = &job.0.slices[slice];
         let KeyedRecords { inputs, engine, .. } = self.keyed(slice, &files.data, means)?;
-        map_keyed((job, slice), (inputs, &engine), of_records_read, &files.data, means)
+        let data = &files.data;
+        Ok(map_keyed((job, slice), (inputs, &engine), of_records_read, data, means)?.into())
     }
 
     fn merge(

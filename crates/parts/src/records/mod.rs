@@ -12,7 +12,7 @@ mod window;
 
 use crate::error::Error;
 use crate::job::{Job, JobInput};
-use crate::manifest::{PartRange, SliceFiles};
+use crate::manifest::{SliceFiles, SortedSlice};
 use crate::means::Means;
 use crate::merge_range::MergeRange;
 use crate::sample::SliceSample;
@@ -74,12 +74,13 @@ impl Steps for Records {
         slice: usize,
         files: &SliceFiles,
         means: &Means<'_>,
-    ) -> Result<Vec<PartRange>, Error> {
+    ) -> Result<SortedSlice, Error> {
         let keys = splitters.splitters.iter().map(|splitter| splitter.key.0.len());
         if keys.into_iter().any(|bytes| bytes != self.layout.key_bytes()) {
             return Err(Error::settings("the splitters have other keys than the job's records"));
         }
-        self.map_slice(&job.slices[slice], splitters, job.parts, files, means)
+        let slice = &job.slices[slice];
+        Ok(self.map_slice(slice, splitters, job.parts, files, means)?.into())
     }
 
     fn merge(

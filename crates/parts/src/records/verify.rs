@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::job::Job;
 use crate::means::Means;
 use crate::summary::Summary;
-use crate::validate::check_read;
+use crate::validate::{check_part, check_read};
 use std::path::PathBuf;
 use xsort_extsort::{VerifyOptions, VerifyReport, verify};
 use xsort_records::{Checksum, VerifySummary};
@@ -19,7 +19,8 @@ impl Records {
         means: &Means<'_>,
     ) -> Result<(), Error> {
         let mut whole = VerifySummary::new(&self.layout);
-        for Summary { part, output, .. } in Summary::in_order(summaries) {
+        for summary in Summary::in_order(summaries) {
+            let Summary { part, output, .. } = summary;
             let report = self.read(vec![output.into()], true, means)?;
             let found = report.part.expect("the order was asked for");
             whole.append(&found);
@@ -28,6 +29,7 @@ impl Records {
                 let what = format!("record {at} of the output, in part {part}, is out of order");
                 return Err(Error::Invalid(what));
             }
+            check_part(summary, found.checksum())?;
         }
         check_read("outputs", whole.checksum(), validated)?;
         let mut found = Checksum::default();

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::hex::Hex;
 use crate::job::Job;
 use crate::means::Means;
-use std::io::Cursor;
+use std::io::{Cursor, Read};
 use std::path::Path;
 use xsort_extsort::variable::{Content, LinesInput, Recognised, recognise, unreadable};
 use xsort_table::{KeyedRows, RowFormat, TableOptions, keyed_rows};
@@ -41,13 +41,42 @@ impl Tables {
 
     /// The header of an input, which must have the columns to sort by.
     fn header_of(&self, path: &Path, means: &Means<'_>) -> Result<Vec<u8>, Error> {
+        Ok(self.rows_of(path, means)?.header)
+    }
+
+    /// Sees that one of the inputs, which have no headers, has the columns to sort by in its first
+    /// row.
+    fn check_columns<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p String>,
+        means: &Means<'_>,
+    ) -> Result<(), Error> {
+        let mut refusal = Ok(());
+        for path in paths {
+            match self.rows_of(Path::new(path), means) {
+                // What is empty once it is decompressed says nothing.
+                Ok(rows) => match has_none(rows.inputs) {
+                    true => {}
+                    false => return Ok(()),
+                },
+                // It lacks one. Another one may have all.
+                Err(Error::Engine(lacks @ xsort_extsort::Error::Settings(_))) => {
+                    refusal = refusal.and(Err(lacks.into()));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        refusal
+    }
+
+    /// The rows of an input, which must have the columns to sort by.
+    fn rows_of(&self, path: &Path, means: &Means<'_>) -> Result<KeyedRows, Error> {
         let input = LinesInput::on(&means.disk, path)?;
         let Recognised { inputs, taken_bytes, .. } =
             recognise(vec![input], false, || means.budget_bytes)
                 .map_err(|(path, error)| unreadable(path, error))?;
         let engine = means.engine(NO_DELIMITER, taken_bytes, path);
-        let rows = keyed_rows(&self.options, &engine, inputs, false, means.observer)?;
-        Ok(rows.header)
+        Ok(keyed_rows(&self.options, &engine, inputs, false, means.observer)?)
     }
 
     /// The rows of inputs behind the job's header, with their keys.
@@ -68,4 +97,9 @@ impl Tables {
         let engine = means.engine(NO_DELIMITER, taken_bytes, output);
         Ok(keyed_rows(&self.options, &engine, inputs, true, means.observer)?)
     }
+}
+
+/// Whether these inputs have no rows.
+fn has_none(inputs: Vec<LinesInput>) -> bool {
+    inputs.into_iter().all(|input| matches!(input.into_bytes().read(&mut [0]), Ok(0)))
 }

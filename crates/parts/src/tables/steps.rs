@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::hex::Hex;
 use crate::job::{Job, JobInput};
 use crate::keyed::{map_keyed, merge_keyed};
-use crate::manifest::{PartRange, SliceFiles};
+use crate::manifest::{SliceFiles, SortedSlice};
 use crate::means::Means;
 use crate::merge_range::MergeRange;
 use crate::sample::SliceSample;
@@ -27,15 +27,17 @@ impl Steps for Tables {
                 "there is no input, whose header says what the columns are",
             ));
         }
-        // Without a header, the first row says whether the columns are there.
-        for JobInput { path, .. } in inputs.iter().filter(|input| input.bytes > 0) {
-            let header = self.header_of(Path::new(path), means)?;
-            // What is empty once it is decompressed has none.
-            if !header.is_empty() || !self.options.has_header {
-                return Ok(Some(Hex(header)));
-            }
+        let mut paths = inputs.iter().filter(|input| input.bytes > 0).map(|input| &input.path);
+        if !self.options.has_header {
+            self.check_columns(paths, means)?;
+            return Ok(Some(Hex(Vec::new())));
         }
-        Ok(Some(Hex(Vec::new())))
+        // What is empty once it is decompressed has none.
+        let found = paths.find_map(|path| {
+            let header = self.header_of(Path::new(path), means);
+            header.map(|header| (!header.is_empty()).then_some(header)).transpose()
+        });
+        Ok(Some(Hex(found.transpose()?.unwrap_or_default())))
     }
 
     fn cut(&self, input: &JobInput, at: u64, means: &Means<'_>) -> Result<u64, Error> {
@@ -65,12 +67,13 @@ impl Steps for Tables {
         slice: usize,
         files: &SliceFiles,
         means: &Means<'_>,
-    ) -> Result<Vec<PartRange>, Error> {
+    ) -> Result<SortedSlice, Error> {
         let slice = &job.0.slices[slice];
         let (inputs, taken_bytes) = slice_inputs(slice, means)?;
-        let KeyedRows { inputs, engine, .. } =
+        let KeyedRows { inputs, engine, bad_rows, .. } =
             self.keyed(job.0, inputs, (taken_bytes, &files.data), means)?;
-        map_keyed((job, slice), (inputs, &engine), of_rows, &files.data, means)
+        let parts = map_keyed((job, slice), (inputs, &engine), of_rows, &files.data, means)?;
+        Ok(SortedSlice { parts, bad_rows: bad_rows.count() })
     }
 
     fn merge(

@@ -11,6 +11,7 @@ use crate::signals::Stop;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use xsort_extsort::units::Count;
 use xsort_extsort::{Observer, Unobserved};
 use xsort_parts::{
     Document, Error, Job, Manifest, Sample, SliceFiles, SliceSizes, Splitters, Steps, Summary,
@@ -144,23 +145,27 @@ pub(super) fn map(args: &MapArgs, stop: &Stop) -> Result<(), Failure> {
         records: u64,
         bytes: u64,
         checksum: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bad_rows: Option<u64>,
         seconds: f64,
         was_done: bool,
         data: String,
         manifest: String,
     }
     let (checksum, seconds) = (mapped.manifest.checksum(), begin.elapsed().as_secs_f64());
-    let Manifest { slice, records, bytes, .. } = mapped.manifest;
+    let Manifest { slice, records, bytes, bad_rows, .. } = mapped.manifest;
     let line = match mapped.is_old {
         true => format!("slice {slice} is there already: {records} records"),
         false => format!("slice {slice}: {records} records, {bytes} bytes in {seconds:.2} s"),
     };
+    let line = line + &with_bad(bad_rows);
     let fields = Mapped {
         job: &job.id,
         slice,
         records,
         bytes,
         checksum: checksum.to_string(),
+        bad_rows,
         seconds,
         was_done: mapped.is_old,
         data: files.data.to_string_lossy().into_owned(),
@@ -201,8 +206,12 @@ pub(super) fn validate(args: &ValidateArgs, stop: &Stop) -> Result<(), Failure> 
         records: Option<u64>,
         bytes: Option<u64>,
         checksum: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bad_rows: Option<u64>,
         fault: Option<String>,
     }
+    let bad_rows: Option<u64> = manifests.iter().map(|manifest| manifest.bad_rows).sum();
+    let bad_rows = bad_rows.filter(|_| !manifests.is_empty());
     let (found, fault) = match judged {
         Ok(found) => (Some(found), None),
         Err(Error::Invalid(fault)) => (None, Some(fault)),
@@ -210,10 +219,11 @@ pub(super) fn validate(args: &ValidateArgs, stop: &Stop) -> Result<(), Failure> 
     };
     let line = match (&found, &fault) {
         (Some(found), _) => format!(
-            "{} records in {} parts, checksum {}: all of them, in order",
+            "{} records in {} parts, checksum {}: all of them, in order{}",
             found.checksum.records(),
             job.parts,
-            found.checksum
+            found.checksum,
+            with_bad(bad_rows)
         ),
         (None, fault) => format!("INVALID: {}", fault.as_deref().unwrap_or_default()),
     };
@@ -223,8 +233,17 @@ pub(super) fn validate(args: &ValidateArgs, stop: &Stop) -> Result<(), Failure> 
         records: found.map(|found| found.checksum.records()),
         bytes: found.map(|found| found.bytes),
         checksum: found.map(|found| found.checksum.to_string()),
+        bad_rows,
         fault,
     };
     ResultPrinter::new(means.style).print("part validate", &Outcome { fields, line })?;
     if found.is_some() { Ok(()) } else { Err(Failure::Disorder) }
+}
+
+/// What is said of rows with a value that isn't of its column's type.
+fn with_bad(rows: Option<u64>) -> String {
+    match rows {
+        Some(bad @ 1..) => format!("; {} with a value of another type", Count(bad, "row")),
+        _ => String::new(),
+    }
 }
