@@ -8,7 +8,7 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use xsort_disk::STANDARD_OUTPUT;
 use xsort_extsort::variable::{LinesInput, SortedOutput};
-use xsort_extsort::{Error, LinesOptions, LinesReport};
+use xsort_extsort::{Error, LinesOptions, LinesReport, Observer};
 use xsort_gnu::sort::{Command, Environment, Order, Request, parse};
 use xsort_gnu::{Locale, Refusal};
 
@@ -143,8 +143,9 @@ impl Lines {
         let disk = job.lazy_disk();
         let inputs = LinesInput::all_on(&disk, &self.inputs)?;
         let observer = self.resources.observer();
-        sort_in_order(&options, &order, inputs, output, &*disk, &observer)
-            .map_err(|error| job.add_to(error))
+        let report = sort_in_order(&options, &order, inputs, output, &*disk, &observer);
+        disk.notices().iter().for_each(|line| observer.notice(line));
+        report.map_err(|error| job.add_to(error))
     }
 
     /// What the options mean. Those that say where lines come from and go to, or with which means,

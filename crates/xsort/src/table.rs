@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use xsort_disk::STANDARD_OUTPUT;
 use xsort_extsort::keyed::KeyedReport;
 use xsort_extsort::variable::{LinesInput, OutputCodec, Recognised, recognise, unreadable};
-use xsort_extsort::{Error, LinesOptions};
+use xsort_extsort::{Error, LinesOptions, Observer};
 use xsort_table::{
     BadKeys, Collator, Dialect, Keep, Keys, OnBad, RowFormat, TableOptions, TableOutput, collator,
     sort_table,
@@ -174,7 +174,8 @@ impl Table {
         let engine = LinesOptions { taken_bytes, ..engine };
         let collator = collator(&self.options.keys)?;
         let options = TableOptions { compression, collator, ..self.options.clone() };
-        sort_table(&options, &engine, inputs, output, &*disk, &observer)
-            .map_err(|error| job.add_to(error))
+        let report = sort_table(&options, &engine, inputs, output, &*disk, &observer);
+        disk.notices().iter().for_each(|line| observer.notice(line));
+        report.map_err(|error| job.add_to(error))
     }
 }

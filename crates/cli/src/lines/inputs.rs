@@ -125,6 +125,11 @@ impl Inputs {
         self.all.len()
     }
 
+    /// Whether a file is one of them.
+    pub(super) fn include(&self, file: Identity) -> bool {
+        self.all.iter().any(|input| input.identity == Some(file))
+    }
+
     /// Whether a merge can have them all open at once.
     pub(super) fn can_all_be_open(&self) -> bool {
         open_files::allow_as_many_as_possible();

@@ -11,7 +11,8 @@ use super::prepare::Prepared;
 use super::progress::{OtherFigures, is_watching_asked_for, observer, print_report};
 use super::resources;
 use super::short_stream::read_if_short;
-use super::target::Target;
+use super::target::{Target, present};
+use crate::gnu_commands::is_called_as_gnu;
 use std::path::Path;
 use xsort::sort_in_order;
 use xsort_extsort::variable::{
@@ -34,7 +35,7 @@ pub(super) fn sort_or_merge(
     disk: &LinesDisk<'_>,
 ) -> Result<(), Failure> {
     let command = &lines.command;
-    let mut target = Target::open(lines, disk)?;
+    let mut target = open_target(lines, &inputs, disk)?;
     let (bytes, can_all_be_open) = (inputs.bytes(), inputs.can_all_be_open());
     let names_bytes = inputs.names.budget_bytes();
     let mut opened = open(command, inputs, bytes, &target)?;
@@ -91,6 +92,22 @@ pub(super) fn sort_or_merge(
     let report = if shuffle.is_some() { Shuffle::report(report) } else { report };
     let written_bytes = (!has_path).then(|| target.written_bytes());
     print_report(command, &report, OtherFigures { written_bytes, ..figures })
+}
+
+/// The output, which may be one of the inputs.
+fn open_target<'d>(
+    lines: &LinesCommand<'_>,
+    inputs: &Inputs,
+    disk: &'d LinesDisk<'_>,
+) -> Result<Target<'d>, Failure> {
+    let mut target = Target::open(lines, disk)?;
+    if !is_called_as_gnu(lines.program)
+        && let Some(name) = lines.command.output.as_deref()
+        && present(Some(name)).is_some_and(|file| inputs.include(file))
+    {
+        target.will_be_read();
+    }
+    Ok(target)
 }
 
 /// The inputs as they are read: one after the other, or by a merge all at once.
