@@ -313,6 +313,8 @@ fn what_is_no_table_is_named_and_the_old_output_stays() {
         ("a:int", &["a,b\n7,x\n\"2\",\"x\"\r\"1\",y\r"], &["in0: row 3", "CR alone", "byte 15"]),
         ("a:int", &["a\n1\n", "a\n3\n2\r1\r"], &["in1: row 3", "CR alone", "byte 5"]),
         ("a", &["i\0d\0,\0a\0\n\0"], &["in0: it is text in UTF-16LE", "iconv -f UTF-16LE"]),
+        ("#2", &["\u{4}8\0,\0n\0\n"], &["in0: it is text in UTF-16BE", "iconv -f UTF-16BE"]),
+        ("#2", &["8\u{4},\0n\0\n\0"], &["in0: it is text in UTF-16LE", "iconv -f UTF-16LE"]),
     ];
     for (keys, texts, said) in cases {
         let disk = SimDisk::new(SimOptions::default());
