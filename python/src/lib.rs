@@ -9,6 +9,7 @@
 //! | `arguments`, `amounts` | Python's values as the library's; its numbers |
 //! | `exported` | the bytes that an object lends |
 //! | `array`, `array_layout` | arrays that are sorted where they are, and what their elements are |
+//! | `complex_field` | complex numbers that two keys put to other places than NumPy does |
 //! | `shared` | versions in shared memory |
 //! | `interpreter` | the one that has the module |
 //! | `resources` | the arguments that all calls have |
@@ -42,6 +43,7 @@ mod batch;
 mod batch_digest;
 mod batch_pump;
 mod channel;
+mod complex_field;
 mod du;
 mod errors;
 mod exported;

@@ -17,12 +17,12 @@ impl Objects {
     pub(crate) fn of_job<P: AsRef<Path>>(
         inputs: impl IntoIterator<Item = P>,
         output: Option<&Path>,
-        no_clobber: bool,
+        (no_clobber, verify_output): (bool, bool),
         threads: usize,
         budget_bytes: u64,
     ) -> Objects {
         let objects = ObjectUse::of(inputs, output);
-        let given = GivenLimits { no_clobber, ..GivenLimits::default() };
+        let given = GivenLimits { no_clobber, verify_output, ..GivenLimits::default() };
         Objects { limits: ObjectLimits::decide(objects, given, threads, budget_bytes) }
     }
 
@@ -50,7 +50,7 @@ impl Objects {
     pub(crate) fn of_job<P: AsRef<Path>>(
         _inputs: impl IntoIterator<Item = P>,
         _output: Option<&Path>,
-        _no_clobber: bool,
+        _given: (bool, bool),
         _threads: usize,
         _budget_bytes: u64,
     ) -> Objects {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Instant;
-use xsort_disk::{Disk, DiskOptions, LazyDisk, OsDisk, RateLimit};
+use xsort_disk::{Disk, DiskOptions, LazyDisk, OsDisk, RateLimit, is_url};
 use xsort_extsort::{Error, LinesOptions, Observer, scratch_directories};
 
 /// How far a job is.
@@ -65,6 +65,7 @@ pub(crate) struct Resources {
     pub(crate) threads: Option<usize>,
     pub(crate) bandwidth: Option<NonZeroU64>,
     pub(crate) no_clobber: bool,
+    pub(crate) verify_output: bool,
     pub(crate) on_progress: Option<OnProgress>,
     pub(crate) on_notice: Option<OnNotice>,
     pub(crate) cancel: Cancel,
@@ -77,6 +78,7 @@ impl fmt::Debug for Resources {
             .field("threads", &self.threads)
             .field("bandwidth", &self.bandwidth)
             .field("no_clobber", &self.no_clobber)
+            .field("verify_output", &self.verify_output)
             .field("cancel", &self.cancel)
             .finish_non_exhaustive()
     }
@@ -145,6 +147,14 @@ macro_rules! output_setters {
             self.resources.no_clobber = true;
             self
         }
+
+        /// Reads an output that is an object back once it is there, and compares it with what was
+        /// sent. An output that is none is refused.
+        #[must_use]
+        pub fn verify_output(mut self) -> Self {
+            self.resources.verify_output = true;
+            self
+        }
     };
 }
 pub(crate) use output_setters;
@@ -173,15 +183,20 @@ impl Resources {
     /// What a job with these inputs and this output has.
     ///
     /// # Errors
-    /// If objects leave no memory.
+    /// If objects leave no memory, or the output can't be read back.
     pub(crate) fn of_job<P: AsRef<Path>>(
         &self,
         inputs: impl IntoIterator<Item = P>,
         output: Option<&Path>,
     ) -> Result<JobResources<'_>, Error> {
+        if self.verify_output && !output.is_some_and(is_url) {
+            let text = "verify_output reads an object back, and none is written: leave it out, or \
+                        write to a URL (s3://, gs:// or az://)";
+            return Err(Error::Settings(text.into()));
+        }
         let budget_bytes = self.budget_bytes();
-        let objects =
-            Objects::of_job(inputs, output, self.no_clobber, self.threads(), budget_bytes);
+        let given = (self.no_clobber, self.verify_output);
+        let objects = Objects::of_job(inputs, output, given, self.threads(), budget_bytes);
         let needed_bytes = objects.needed_bytes();
         if budget_bytes < needed_bytes {
             return Err(Error::Memory { budget_bytes, needed_bytes });
