@@ -49,7 +49,7 @@ pub use store::checkpoint::{Begin, Checkpoint, InterruptedSort, interrupted_sort
 pub use store::compression::{Codec, Load, Measure};
 pub use store::probe::{DriveRates, probe};
 pub use store::scratch_directories::scratch_directories;
-pub use variable::{LinesOptions, LinesReport, merge_lines, sort_lines};
+pub use variable::{LinesOptions, LinesReport, Reservation, merge_lines, sort_lines};
 pub use verify::{
     PrefixedVerifyOptions, VerifyOptions, VerifyReport, verify, verify_prefixed, verify_stream,
 };

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort_disk::Disk;
-use xsort_extsort::{Caches, LinesOptions, Observer, scratch_directories};
+use xsort_extsort::{Caches, LinesOptions, Observer, Reservation, scratch_directories};
 
 /// Memory, threads, disk and scratch of a step, and who watches it.
 pub struct Means<'m> {
@@ -25,13 +25,18 @@ pub struct Means<'m> {
 
 impl Means<'_> {
     /// The settings of the engine of lines for records that end with `delimiter`, sorted or merged
-    /// to `output`; `taken_bytes` of the budget are used elsewhere.
-    pub(crate) fn engine(&self, delimiter: u8, taken_bytes: u64, output: &Path) -> LinesOptions {
+    /// to `output`; what is reserved of the budget is used elsewhere.
+    pub(crate) fn engine(
+        &self,
+        delimiter: u8,
+        reservation: impl Into<Reservation>,
+        output: &Path,
+    ) -> LinesOptions {
         LinesOptions {
             delimiter,
             is_unique: false,
             budget_bytes: self.budget_bytes,
-            taken_bytes,
+            reservation: reservation.into(),
             threads: self.threads,
             caches: self.caches,
             scratch: scratch_directories(&self.scratch, output),

@@ -3,9 +3,9 @@
 use crate::key::{KeyColumn, KeyKind};
 use crate::on_bad::OnBad;
 use crate::options::TableOptions;
-use xsort_extsort::LinesOptions;
 use xsort_extsort::keyed::{KeyingMemory, RecordRoom, copies_bytes, of_keyed};
 use xsort_extsort::variable::CompressionThreads;
+use xsort_extsort::{LinesOptions, Reservation};
 
 /// Copies of the longest row beside the engine's pool: as it was read, where its fields end, and
 /// with a short key.
@@ -60,17 +60,18 @@ impl RowRoom {
 
     /// The engine's settings, with what rows take on their way in and out.
     pub(crate) fn engine_options(&self, engine: &LinesOptions) -> LinesOptions {
-        let LinesOptions { budget_bytes, threads, .. } = *engine;
-        let compression = CompressionThreads::of_budget(budget_bytes, threads);
-        let compression_bytes = if self.is_compressed { compression.taken_bytes } else { 0 };
-        // Keys by a language make rows under way twice as long as others.
-        let keying = KeyingMemory::of_budget(budget_bytes, threads);
-        let language_bytes = if self.has_language { keying.taken_bytes } else { 0 };
-        let taken_bytes = engine.taken_bytes
-            + compression_bytes
-            + language_bytes
-            + copies_bytes(budget_bytes, self.copies);
-        of_keyed(&LinesOptions { taken_bytes, ..engine.clone() })
+        let RowRoom { copies, has_language, is_compressed, .. } = *self;
+        let threads = engine.threads;
+        let beside = move |budget| {
+            let compression = CompressionThreads::of_budget(budget, threads);
+            let compression_bytes = if is_compressed { compression.taken_bytes } else { 0 };
+            // Keys by a language make rows under way twice as long as others.
+            let keying = KeyingMemory::of_budget(budget, threads);
+            let language_bytes = if has_language { keying.taken_bytes } else { 0 };
+            compression_bytes + language_bytes + copies_bytes(budget, copies)
+        };
+        let reservation = engine.reservation.clone().and(Reservation::share(beside));
+        of_keyed(&LinesOptions { reservation, ..engine.clone() })
     }
 
     /// How long rows may be.

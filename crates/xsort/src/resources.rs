@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Instant;
 use xsort_disk::{Disk, DiskOptions, LazyDisk, OsDisk, RateLimit, is_url};
-use xsort_extsort::{Error, LinesOptions, Observer, scratch_directories};
+use xsort_extsort::{Error, LinesOptions, Observer, Reservation, scratch_directories};
 
 /// How far a job is.
 #[derive(Clone, Debug, PartialEq)]
@@ -242,7 +242,7 @@ impl JobResources<'_> {
             delimiter: b'\n',
             is_unique: false,
             budget_bytes: self.budget_bytes,
-            taken_bytes: 0,
+            reservation: Reservation::default(),
             threads: self.resources.threads(),
             caches: caches(None),
             scratch: scratch_directories(scratch, output),

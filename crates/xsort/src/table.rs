@@ -168,10 +168,10 @@ impl Table {
         let observer = self.resources.observer();
         let disk = job.lazy_disk();
         let inputs = LinesInput::all_on(&disk, &self.inputs)?;
-        let Recognised { inputs, taken_bytes, .. } =
+        let Recognised { inputs, reservation, .. } =
             recognise(inputs, false, || engine.budget_bytes)
                 .map_err(|(path, error)| unreadable(path, error))?;
-        let engine = LinesOptions { taken_bytes, ..engine };
+        let engine = LinesOptions { reservation, ..engine };
         let collator = collator(&self.options.keys)?;
         let options = TableOptions { compression, collator, ..self.options.clone() };
         let report = sort_table(&options, &engine, inputs, output, &*disk, &observer);

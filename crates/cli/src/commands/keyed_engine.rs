@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use xsort::machine::caches;
 use xsort_disk::{Disk, Found, is_standard_output, public_path};
 use xsort_extsort::variable::{LinesCheckpoint, LinesDryRun, OutputCodec};
-use xsort_extsort::{Error, LinesOptions, scratch_directories};
+use xsort_extsort::{Error, LinesOptions, Reservation, scratch_directories};
 
-/// The settings of a job with these limits, which has used `taken_bytes` of its budget.
+/// The settings of a job with these limits, of whose budget something is reserved.
 pub(super) fn engine_options(
     limits: &JobLimits,
-    taken_bytes: u64,
+    reservation: impl Into<Reservation>,
     cache_size: Option<u64>,
     scratch: &[PathBuf],
     output: &Path,
@@ -24,7 +24,7 @@ pub(super) fn engine_options(
         delimiter: 0,
         is_unique: false,
         budget_bytes: limits.budget_bytes,
-        taken_bytes,
+        reservation: reservation.into(),
         threads: limits.threads,
         caches: caches(cache_size),
         scratch: scratch_directories(scratch, output),

@@ -22,7 +22,7 @@ use xsort_extsort::units::Count;
 use xsort_extsort::variable::{
     LinesCheckpoint, LinesInput, OutputCodec, Recognised, recognise, unreadable,
 };
-use xsort_extsort::{Error, LinesOptions, Observer};
+use xsort_extsort::{Error, LinesOptions, Observer, Reservation};
 use xsort_objects::ObjectUse;
 use xsort_table::{
     Dialect, Keys, PartNames, RowFormat, TableOptions, TableOutput, check_table, collator,
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     });
     limits.notice.iter().chain(&notices).for_each(|line| console.notice(line));
     let inputs = inputs(&files, LinesInput::at, &disk, &limits, stop)?;
-    let Recognised { inputs, taken_bytes, .. } = recognise(inputs, false, || limits.budget_bytes)
+    let Recognised { inputs, reservation, .. } = recognise(inputs, false, || limits.budget_bytes)
         .map_err(|(path, error)| match stop.is_set() {
         true => Error::Cancelled,
         false => unreadable(path, error),
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         return check(args, &options, &limits, inputs, &console);
     }
     let checkpoint = resumable(args, &options, (&files, &*disk))?;
-    let engine = engine(args, &limits, taken_bytes + names.budget_bytes());
+    let engine = engine(args, &limits, reservation.and(names.budget_bytes()));
     let engine = LinesOptions { checkpoint, ..engine };
     let mut stdout = limits.hold_stream(io::stdout());
     let (is_stream, sync) = (is_standard_output(&args.output), !args.no_sync);
@@ -100,9 +100,13 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     ResultPrinter::beside(&args.output, style).print("table", &report)
 }
 
-fn engine(args: &TableArgs, limits: &JobLimits, taken_bytes: u64) -> LinesOptions {
+fn engine(
+    args: &TableArgs,
+    limits: &JobLimits,
+    reservation: impl Into<Reservation>,
+) -> LinesOptions {
     let (codec, scratch) = (args.compress, &args.scratch);
-    LinesOptions { codec, ..engine_options(limits, taken_bytes, None, scratch, &args.output) }
+    LinesOptions { codec, ..engine_options(limits, reservation, None, scratch, &args.output) }
 }
 
 /// What can be resumed, if that is asked for.

@@ -21,7 +21,7 @@ pub(super) fn print_dry_run(
     let command = &lines.command;
     let bytes = inputs.bytes().filter(|_| command.extras.decompress != Some(true));
     let options = resources::options(command, bytes);
-    let options = LinesOptions { taken_bytes: inputs.names.budget_bytes(), ..options };
+    let options = LinesOptions { reservation: inputs.names.budget_bytes().into(), ..options };
     let merged_inputs = command.merge.then(|| inputs.count());
     let figures = dry_run_lines(&options, by, bytes, merged_inputs)
         .map_err(|error| job_failure::of_plan(&error))?;

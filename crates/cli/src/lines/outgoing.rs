@@ -8,10 +8,10 @@ use super::target::Target;
 use crate::settings::limited::Limited;
 use std::io::Write;
 use std::sync::Arc;
-use xsort_extsort::LinesOptions;
 use xsort_extsort::variable::{
     CompressedOutput, CompressionThreads, CountedOutput, LineKernels, OutputCodec, WithoutKeys,
 };
+use xsort_extsort::{LinesOptions, Reservation};
 use xsort_gnu::sort::{Command, Order};
 
 /// What becomes of the lines of a command.
@@ -41,9 +41,10 @@ impl Outgoing {
         Outgoing { compression, header }
     }
 
-    /// Bytes of the budget that it takes.
-    pub(super) fn taken_bytes(&self) -> u64 {
-        self.compression.map_or(0, |(_, threads)| threads.taken_bytes)
+    /// What it takes of the budget of a sort by so many threads.
+    pub(super) fn reservation(&self, threads: usize) -> Reservation {
+        let of = move |budget| CompressionThreads::of_budget(budget, threads).taken_bytes;
+        self.compression.map_or_else(Reservation::default, |_| Reservation::share(of))
     }
 
     /// Whether the output is what the engine writes.

@@ -7,7 +7,8 @@ use super::resources;
 use super::torn_rows::TornRows;
 use std::os::unix::ffi::OsStrExt;
 use xsort_extsort::variable::{
-    Header, LinesInput, Recognised, Shuffle, recognise, take_header, total_bytes, urls_at_once,
+    Header, LinesInput, Recognised, Reservation, Shuffle, recognise, take_header, total_bytes,
+    urls_at_once,
 };
 use xsort_gnu::sort::Command;
 
@@ -16,8 +17,8 @@ pub(super) struct Prepared {
     pub(super) inputs: Vec<LinesInput>,
     /// How many of them may be read at once.
     pub(super) inputs_max: usize,
-    /// Bytes of the budget that their names and decoders take.
-    pub(super) taken_bytes: u64,
+    /// What their names and decoders take of the budget.
+    pub(super) reservation: Reservation,
     /// Whether rows of CSV are torn.
     pub(super) torn_rows: TornRows,
 }
@@ -47,16 +48,16 @@ impl Prepared {
             .map_err(|(path, error)| failure::of_read(path.as_os_str(), &error))?;
         let torn_rows = TornRows::default();
         if !lines.decompresses() {
-            let (inputs, taken_bytes) = (torn_rows.watch(lines, inputs), other_bytes);
-            return Ok(Prepared { inputs, inputs_max: urls_max, taken_bytes, torn_rows });
+            let (inputs, reservation) = (torn_rows.watch(lines, inputs), other_bytes.into());
+            return Ok(Prepared { inputs, inputs_max: urls_max, reservation, torn_rows });
         }
         let budget_bytes = || budget_bytes().saturating_sub(urls_bytes);
-        let Recognised { inputs, inputs_max, taken_bytes } =
+        let Recognised { inputs, inputs_max, reservation } =
             recognise(inputs, command.merge, budget_bytes)
                 .map_err(|(path, error)| failure::of_read(path.as_os_str(), &error))?;
         let (inputs, inputs_max) = (torn_rows.watch(lines, inputs), inputs_max.min(urls_max));
-        let taken_bytes = other_bytes + taken_bytes;
-        Ok(Prepared { inputs, inputs_max, taken_bytes, torn_rows })
+        let reservation = reservation.and(other_bytes);
+        Ok(Prepared { inputs, inputs_max, reservation, torn_rows })
     }
 
     /// `--shuffle`: gives lines random keys. Those of a header have been taken.

@@ -54,7 +54,7 @@ pub(super) fn sort_resumably(
     let observer = observer(lines, bytes, limits);
     let options = LinesOptions {
         checkpoint: Some(checkpoint),
-        taken_bytes: prepared.taken_bytes,
+        reservation: prepared.reservation,
         ..resources::options(command, bytes)
     };
     // The output is the checkpoint's.

@@ -58,9 +58,9 @@ pub(super) fn sort_or_merge(
         // As GNU sort does: before it reads.
         target.begin().map_err(|error| target.failed(&error))?;
     }
-    let taken_bytes = prepared.taken_bytes + outgoing.taken_bytes() + target.taken_bytes();
-    let taken_bytes = taken_bytes + disk.taken_bytes();
-    let options = LinesOptions { output_file, taken_bytes, ..options };
+    let reservation = prepared.reservation.clone().and(outgoing.reservation(options.threads));
+    let reservation = reservation.and(target.taken_bytes() + disk.taken_bytes());
+    let options = LinesOptions { output_file, reservation, ..options };
     let disk = &**disk.get();
     let mut inputs = prepared.inputs;
     let are_all_at_once = can_all_be_open && inputs.len() <= prepared.inputs_max;

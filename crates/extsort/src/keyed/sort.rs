@@ -5,8 +5,8 @@ use super::keying_threads::KeyingMemory;
 use super::order::ByKey;
 use super::restore::Restore;
 use crate::variable::{
-    FileOutput, LinesDryRun, LinesInput, LinesOptions, LinesReport, OutputForm, SegmentForm,
-    SortedOutput, dry_run_lines, sort_formed,
+    FileOutput, LinesDryRun, LinesInput, LinesOptions, LinesReport, OutputForm, Reservation,
+    SegmentForm, SortedOutput, dry_run_lines, sort_formed,
 };
 use crate::{Error, Observer};
 use xsort_disk::Disk;
@@ -15,11 +15,12 @@ use xsort_disk::Disk;
 /// their keys and writes them.
 #[must_use]
 pub fn of_keyed(engine: &LinesOptions) -> LinesOptions {
+    let threads = engine.threads;
+    let keying = move |budget| KeyingMemory::of_budget(budget, threads).taken_bytes;
+    let reservation = engine.reservation.clone().and(Reservation::share(keying));
     LinesOptions {
         delimiter: RECORD_END,
-        taken_bytes: engine.taken_bytes
-            + KeyingMemory::of_budget(engine.budget_bytes, engine.threads).taken_bytes
-            + FileOutput::MEMORY_BYTES,
+        reservation: reservation.and(FileOutput::MEMORY_BYTES),
         ..engine.clone()
     }
 }

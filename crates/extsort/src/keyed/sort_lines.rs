@@ -9,8 +9,8 @@ use super::line_keys::{ByKeyAndLine, ByKeyThenJudged, ByLineKey, LineKeys, LineT
 use super::line_sum::LineSum;
 use super::restore_lines::RestoreLines;
 use crate::variable::{
-    LineKernels, LinesInput, LinesOptions, LinesReport, MapLines, OutputForm, PutLine, SegmentForm,
-    SortedOutput, sort_formed, sort_lines_to,
+    LineKernels, LinesInput, LinesOptions, LinesReport, MapLines, OutputForm, PutLine, Reservation,
+    SegmentForm, SortedOutput, sort_formed, sort_lines_to,
 };
 use crate::{Error, Observer};
 use std::sync::Arc;
@@ -92,7 +92,7 @@ fn sort_keyed<K: LineKeys>(
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
-    let LinesOptions { budget_bytes, threads, delimiter, taken_bytes, .. } = *options;
+    let LinesOptions { budget_bytes, threads, delimiter, .. } = *options;
     let line_bytes_max = budget_bytes / LINE_SHARE;
     let keying = Arc::new(LineKeying {
         keys: Arc::clone(keys),
@@ -102,9 +102,12 @@ fn sort_keyed<K: LineKeys>(
     });
     let memory = KeyingMemory::of_budget(budget_bytes, threads);
     let inputs = keyed(&keying, memory, inputs);
+    let beside = move |budget| {
+        KeyingMemory::of_budget(budget, threads).taken_bytes + LINE_COPIES * (budget / LINE_SHARE)
+    };
     let engine = LinesOptions {
         delimiter: RECORD_END,
-        taken_bytes: taken_bytes + memory.taken_bytes + LINE_COPIES * line_bytes_max,
+        reservation: options.reservation.clone().and(Reservation::share(beside)),
         ..options.clone()
     };
     let written_sum = Arc::new(AtomicU64::new(0));

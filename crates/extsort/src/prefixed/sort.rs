@@ -10,7 +10,7 @@ use crate::keyed::{
     from_beginning, of_input, of_keyed, plan_keyed, sort_keyed,
 };
 use crate::variable::{Content, LinesDryRun, LinesInput, SortedOutput};
-use crate::{Error, LinesOptions, LinesReport, Observer};
+use crate::{Error, LinesOptions, LinesReport, Observer, Reservation};
 use std::sync::Arc;
 use xsort_disk::Disk;
 use xsort_records::KeyField;
@@ -88,8 +88,10 @@ pub fn plan_prefixed(
 
 /// The engine's settings, with what records take on their way in and out.
 fn of_records(fields: &[KeyField], engine: &LinesOptions) -> LinesOptions {
-    let taken_bytes = engine.taken_bytes + copies_bytes(engine.budget_bytes, copies(fields));
-    of_keyed(&LinesOptions { taken_bytes, ..engine.clone() })
+    let copies = copies(fields);
+    let beside = Reservation::share(move |budget| copies_bytes(budget, copies));
+    let reservation = engine.reservation.clone().and(beside);
+    of_keyed(&LinesOptions { reservation, ..engine.clone() })
 }
 
 /// An input whose records have their keys. It takes next to no memory before its first read, and

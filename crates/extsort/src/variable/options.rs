@@ -1,5 +1,6 @@
 //! What a sort of lines is asked for.
 
+use super::reservation::Reservation;
 use crate::Checkpoint;
 use crate::store::compression::Codec;
 use std::path::PathBuf;
@@ -14,9 +15,8 @@ pub struct LinesOptions {
     pub is_unique: bool,
     /// Memory for text, its order, blocks and buffers, in bytes.
     pub budget_bytes: u64,
-    /// Bytes of the budget that the caller already uses, for the inputs' names and to decompress
-    /// them.
-    pub taken_bytes: u64,
+    /// What the caller uses of the budget, for the inputs' names and to decompress them.
+    pub reservation: Reservation,
     /// Threads that sort and merge.
     pub threads: usize,
     /// Caches for which the sort in memory sizes its pieces.

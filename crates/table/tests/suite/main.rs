@@ -9,7 +9,7 @@ use std::sync::Arc;
 use xsort_disk::{Disk, SimDisk, SimOptions};
 use xsort_extsort::keyed::KeyedReport;
 use xsort_extsort::variable::{Content, LinesInput, OutputCodec, recognise};
-use xsort_extsort::{Caches, Error, LinesOptions, Unobserved};
+use xsort_extsort::{Caches, Error, LinesOptions, Reservation, Unobserved};
 use xsort_table::Keep;
 use xsort_table::{
     Collator, Dialect, OnBad, Place, RowFormat, TableOptions, TableOutput, check_table, sort_table,
@@ -75,7 +75,7 @@ fn engine(budget_bytes: u64, threads: usize) -> LinesOptions {
         delimiter: 0,
         is_unique: false,
         budget_bytes,
-        taken_bytes: 0,
+        reservation: Reservation::default(),
         threads,
         caches: Caches::default(),
         scratch: vec!["/scratch".into()],

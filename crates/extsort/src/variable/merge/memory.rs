@@ -221,6 +221,7 @@ fn choose_need(areas: &Areas, runs: &[Run], plan: &Plan) -> Need {
 #[cfg(test)]
 mod tests {
     use super::super::super::options::LinesOptions;
+    use super::super::super::reservation::Reservation;
     use super::*;
     use crate::store::scratch::BlockAddress;
     use std::path::PathBuf;
@@ -247,7 +248,7 @@ mod tests {
             delimiter: b'\n',
             is_unique: false,
             budget_bytes: 2 << 20,
-            taken_bytes: 0,
+            reservation: Reservation::default(),
             threads: 2,
             caches: Caches::default(),
             scratch: vec![PathBuf::from("/")],
