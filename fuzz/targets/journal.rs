@@ -13,7 +13,8 @@ use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::fixed::Method;
 use xsort_extsort::variable::{ByBytes, Content, LinesCheckpoint, LinesInput, OpenInput};
 use xsort_extsort::{
-    Begin, Caches, Checkpoint, Error, LinesOptions, SortOptions, Unobserved, sort, sort_lines,
+    Begin, Caches, Checkpoint, Error, LinesOptions, Reservation, SortOptions, Unobserved, sort,
+    sort_lines,
 };
 use xsort_records::{KeyField, KeyKind, Layout};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -105,7 +106,7 @@ fn run(case: &Case, disk: &SimDisk) -> Result<(), Error> {
         let bytes = disk.get(INPUT).unwrap();
         let options = LinesOptions {
             delimiter: b'\n',
-            taken_bytes: 0,
+            reservation: Reservation::default(),
             is_unique: false,
             budget_bytes: 3 << 20,
             threads: 2,

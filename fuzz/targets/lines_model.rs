@@ -19,7 +19,7 @@ use xsort_extsort::variable::{
     ByBytes, ByBytesReversed, Content, Header, LineOrder, LinesInput, merge_sequential, take_header,
 };
 use xsort_extsort::{
-    Caches, Codec, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines,
+    Caches, Codec, LinesOptions, LinesReport, Reservation, Unobserved, merge_lines, sort_lines,
 };
 use xsort_fuzz::model;
 use xsort_fuzz::orders::Orders;
@@ -109,7 +109,7 @@ fn check<O: LineOrder>(case: &Case, command: &Command, order: &Order, by: &O, te
         delimiter: terminator,
         is_unique: command.unique,
         budget_bytes: u64::from(case.budget % 8) << 19,
-        taken_bytes: 0,
+        reservation: Reservation::default(),
         threads: usize::from(case.threads % 3) + 1,
         caches: Caches::default(),
         scratch: vec![PathBuf::from("/scratch")],

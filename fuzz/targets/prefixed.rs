@@ -9,7 +9,7 @@ use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::prefixed::{PrefixedOptions, sort_prefixed};
 use xsort_extsort::variable::{Content, LinesInput, SortedOutput};
 use xsort_extsort::{
-    Caches, Error, LinesOptions, PrefixedVerifyOptions, Unobserved, verify_prefixed,
+    Caches, Error, LinesOptions, PrefixedVerifyOptions, Reservation, Unobserved, verify_prefixed,
 };
 use xsort_fuzz::texts::Dribble;
 use xsort_records::{KeyField, Prefix};
@@ -38,7 +38,7 @@ fuzz_target!(|case: Case| {
         delimiter: 0,
         is_unique: false,
         budget_bytes: 8 << 20,
-        taken_bytes: 0,
+        reservation: Reservation::default(),
         threads: usize::from(case.threads % 3) + 1,
         caches: Caches::default(),
         scratch: vec!["/scratch".into()],

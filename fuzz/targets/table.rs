@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::cmp::Ordering;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::variable::{Content, LinesInput};
-use xsort_extsort::{Caches, Error, LinesOptions, Unobserved};
+use xsort_extsort::{Caches, Error, LinesOptions, Reservation, Unobserved};
 use xsort_fuzz::texts::Dribble;
 use xsort_table::{
     Collator, Dialect, Keep, OnBad, RowFormat, TableOptions, TableOutput, sort_table,
@@ -46,7 +46,7 @@ fn sorted(case: &Case, format: RowFormat, by: &str, texts: &[Vec<u8>]) -> Result
         delimiter: 0,
         is_unique: false,
         budget_bytes: if case.has_threads { 64 << 20 } else { 4 << 20 },
-        taken_bytes: 0,
+        reservation: Reservation::default(),
         threads: if case.has_threads { 3 } else { 1 },
         caches: Caches::default(),
         scratch: vec!["/scratch".into()],

@@ -2,7 +2,8 @@
 #![allow(unsafe_code, reason = "borrows the bytes of objects that it has just made")]
 
 use crate::amounts::{self, Whole};
-use crate::array_layout::{self, array_layout, check_output};
+use crate::array_layout::{self, ArrayLayout, array_layout, check_output};
+use crate::complex_field::{ComplexField, check_complex};
 use crate::errors::Failure;
 use crate::exported::{Exported, WritableBytes, room};
 use crate::job::Job;
@@ -23,6 +24,8 @@ const SMALL_BYTES: usize = 64 << 10;
 /// "OFFSET:LENGTH[:TYPE][:desc]" as in `sort`.
 ///
 /// Floats compare by their values; NaN comes last, and so does NaT, whichever way they sort.
+/// Complex numbers compare by their real part first; one of which only the imaginary part is NaN
+/// is refused.
 ///
 /// Returns `out` if it is given: another array as long, or `a` itself, which is then sorted where
 /// it is. Otherwise returns a new array: of NumPy, of the array module, or a bytearray of others.
@@ -53,8 +56,10 @@ pub(crate) fn sort_array<'py>(
         return Err(Failure::of_argument(text).into());
     }
     let format = buffer.format().to_string_lossy();
-    let layout = array_layout(a, is_numpy, (&format, buffer.item_size()), (record, key))?;
-    let count = buffer.len_bytes() / layout.record_bytes();
+    let ArrayLayout { layout, complex } =
+        array_layout(a, is_numpy, (&format, buffer.item_size()), (record, key))?;
+    let element_bytes = layout.record_bytes();
+    let count = buffer.len_bytes() / element_bytes;
     let is_new = out.is_none();
     let out = match out {
         Some(out) => out,
@@ -71,8 +76,9 @@ pub(crate) fn sort_array<'py>(
     }
     let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
     let copying = Copying { threads, cancel: job.cancel().clone() };
+    let complex = (element_bytes, complex);
     let bytes = exported.len();
-    let mut work = Work::new(exported, to, is_new, argsort)?;
+    let mut work = Work::new(exported, to, (is_new, argsort), complex)?;
     if bytes <= SMALL_BYTES {
         work.run(&sort, &copying)?;
     } else {
@@ -94,15 +100,22 @@ struct Work {
     /// True if this call created the output, so that no other code has it yet.
     is_new: bool,
     argsort: bool,
+    /// Bytes of an element, and its complex numbers.
+    complex: (usize, Vec<ComplexField>),
 }
 
 impl Work {
-    fn new(from: Exported, to: Exported, is_new: bool, argsort: bool) -> PyResult<Work> {
+    fn new(
+        from: Exported,
+        to: Exported,
+        (is_new, argsort): (bool, bool),
+        complex: (usize, Vec<ComplexField>),
+    ) -> PyResult<Work> {
         if from.overlaps(&to) && (argsort || !from.is_same(&to)) {
             let text = "the output is a part of the array: it is another one, or all of it";
             return Err(Failure::of_argument(text).into());
         }
-        Ok(Work { from, to: to.writable()?, is_new, argsort })
+        Ok(Work { from, to: to.writable()?, is_new, argsort, complex })
     }
 
     fn run(&mut self, sort: &SortSlice, copying: &Copying) -> Result<(), Failure> {
@@ -112,6 +125,7 @@ impl Work {
             None => Some(self.from.copied(threads, cancel)?),
         };
         let bytes = copy.as_deref().or(self.from.constant()).unwrap_or_default();
+        check_complex(bytes, self.complex.0, &self.complex.1)?;
         if self.argsort {
             order(&mut self.to, self.is_new, sort, bytes, threads)?;
         } else if self.is_new {

@@ -2,25 +2,32 @@
 //! buffer format of others.
 
 use crate::arguments::{layout, texts};
+use crate::complex_field::ComplexField;
 use crate::errors::Failure;
 use crate::exported::Exported;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use xsort::{Endian, KeyField, KeyKind, Layout};
 
-/// The layout of an array's elements, compared by `keys`; without keys, by the whole element.
+/// What an array's elements are sorted by.
+pub(crate) struct ArrayLayout {
+    pub(crate) layout: Layout,
+    pub(crate) complex: Vec<ComplexField>,
+}
+
+/// The layout of an array's elements, by `keys`; by all of an element without.
 pub(crate) fn array_layout(
     array: &Bound<'_, PyAny>,
     is_numpy: bool,
     (format, item_bytes): (&str, usize),
     (record, key): (Option<usize>, Option<&Bound<'_, PyAny>>),
-) -> PyResult<Layout> {
+) -> PyResult<ArrayLayout> {
     if record.is_some() {
-        let made = layout(None, record, key)?;
-        return Ok(made.expect("a record has a layout"));
+        let layout = layout(None, record, key)?.expect("a record has a layout");
+        return Ok(ArrayLayout { layout, complex: Vec::new() });
     }
     let keys = key.map_or_else(|| Ok(vec![String::new()]), texts)?;
-    let mut fields = Vec::new();
+    let mut fields = Fields::default();
     for key in &keys {
         if is_numpy {
             push_key(&array.getattr("dtype")?, key, &mut fields)?;
@@ -29,10 +36,20 @@ pub(crate) fn array_layout(
             if !name.is_empty() {
                 return Err(no_field(name));
             }
-            fields.push(KeyField { descending, ..of_format(format, item_bytes)? });
+            fields.keys.push(KeyField { descending, ..of_format(format, item_bytes)? });
         }
     }
-    Ok(Layout::new(item_bytes, fields).map_err(Failure::of_argument)?)
+    let Fields { keys, complex } = fields;
+    let layout = Layout::new(item_bytes, keys).map_err(Failure::of_argument)?;
+    Ok(ArrayLayout { layout, complex })
+}
+
+/// Fields to sort by.
+#[derive(Default)]
+struct Fields {
+    keys: Vec<KeyField>,
+    /// Those that are two numbers of the keys.
+    complex: Vec<ComplexField>,
 }
 
 /// Splits a key into its name and its direction, which is true for descending.
@@ -52,9 +69,9 @@ fn no_field(name: &str) -> PyErr {
     Failure::of_argument(text).into()
 }
 
-/// Appends the fields of a key, which names a part of a dtype: "name" or "outer.inner". An empty
-/// name is the whole dtype.
-fn push_key(dtype: &Bound<'_, PyAny>, key: &str, fields: &mut Vec<KeyField>) -> PyResult<()> {
+/// Appends the fields of a key, which names one of a dtype: "name", "outer.inner", or all of it
+/// without a name.
+fn push_key(dtype: &Bound<'_, PyAny>, key: &str, fields: &mut Fields) -> PyResult<()> {
     for (name, descending) in [(key, false), direction(key)] {
         if let Some((dtype, offset)) = find(dtype, name, 0)? {
             return push(&dtype, offset, descending, fields);
@@ -102,7 +119,7 @@ fn push(
     dtype: &Bound<'_, PyAny>,
     offset: usize,
     descending: bool,
-    fields: &mut Vec<KeyField>,
+    fields: &mut Fields,
 ) -> PyResult<()> {
     if let Some((base, _)) = dtype.getattr("subdtype")?.extract::<Option<Elements<'_>>>()? {
         let item: usize = base.getattr("itemsize")?.extract()?;
@@ -124,7 +141,10 @@ fn push(
     let parts = parts(kind, endian(order), bytes).ok_or_else(|| unordered(&dtype.to_string()))?;
     let (parts, kind, length) = parts;
     let part = |number| KeyField { offset: offset + number * length, length, kind, descending };
-    fields.extend((0..parts).map(part));
+    fields.keys.extend((0..parts).map(part));
+    if let (2, KeyKind::Number(endian)) = (parts, kind) {
+        fields.complex.push(ComplexField { offset, part_bytes: length, endian });
+    }
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use xsort::{Format, Generate, Pattern};
 /// Raises xsort.Error.
 #[pyfunction]
 #[pyo3(signature = (records, output, *, format="gensort", pattern="uniform", seed=0, memory=None,
-    threads=None, bandwidth_limit=None, progress=None))]
+    threads=None, bandwidth_limit=None, verify_output=false, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
 pub(crate) fn generate(
     py: Python<'_>,
@@ -30,6 +30,7 @@ pub(crate) fn generate(
     memory: Option<Size>,
     threads: Option<Whole>,
     bandwidth_limit: Option<Size>,
+    verify_output: bool,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<GenerateReport> {
     let output = path(output)?;
@@ -37,6 +38,7 @@ pub(crate) fn generate(
         .format(named::<Format>(format)?)
         .pattern(named::<Pattern>(pattern)?)
         .seed(seed);
+    let generate = if verify_output { generate.verify_output() } else { generate };
     let job = Job::new(progress)?;
     let generate =
         with_resources!(generate, Resources::new(memory, threads, bandwidth_limit)?, job);

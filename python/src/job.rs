@@ -1,10 +1,10 @@
 //! Runs a job on a thread of its own. Meanwhile the calling thread waits with the interpreter
 //! released, handles Python's signals, and calls the progress callable.
 //!
-//! Python's signal handlers stay as they are, and run on the calling thread. An exception from them
-//! (KeyboardInterrupt) stops the job, and the call returns at once or a moment later: a job that
-//! takes longer to clean up ends by itself. It puts no output in place any more. The next job waits
-//! for it, and so does the interpreter's end.
+//! Python's handlers of signals stay as they are, and run on the thread that calls. What they raise
+//! (KeyboardInterrupt) stops the job, and leaves at once or a moment later: a job that takes longer
+//! to clean up ends by itself. The next job waits for it, as does the interpreter's end. The
+//! exception has a note that says what became of the job, since it may have been done already.
 
 use crate::channel;
 use crate::errors::Failure;
@@ -13,11 +13,12 @@ use crossbeam_channel::{Receiver, bounded};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use std::any::Any;
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use xsort::Cancel;
+use xsort::{Cancel, Error};
 
 /// The interval at which the progress callable is called.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
@@ -25,7 +26,13 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// less than a tenth of a second.
 const PATIENCE: Duration = Duration::from_millis(60);
 
-/// The threads of interrupted jobs, each with the ID of its process.
+/// What became of a job that was interrupted: notes of the exception.
+const DONE: &str = "xsort: the job was done at this moment: its output is new and whole";
+const STOPPED: &str = "xsort: the job was stopped: its output was not put in place";
+const STOPPING: &str = "xsort: the job is being stopped: the next call of xsort waits for it, and \
+                        then the output is the old one or the new one, and whole";
+
+/// Threads of jobs that were interrupted, and the process that they are in.
 static INTERRUPTED: Mutex<Vec<(u32, JoinHandle<()>)>> = Mutex::new(Vec::new());
 
 /// A job's flag to stop, notices and progress.
@@ -90,6 +97,7 @@ impl Job {
                 self.cancel.cancel();
                 leave(py, thread);
                 self.close(py);
+                add_note(py, &interruption, &state(from.try_recv().ok()));
                 return Err(interruption);
             }
         };
@@ -97,7 +105,7 @@ impl Job {
         let last = if result.is_ok() { self.tell(py) } else { Ok(()) };
         self.close(py);
         let result = result?;
-        last?;
+        last.inspect_err(|error| add_note(py, error, DONE))?;
         Ok((result, std::mem::take(&mut *self.notices.lock())))
     }
 
@@ -139,7 +147,24 @@ impl Job {
     }
 }
 
-/// Runs `work`, and returns its result. A panic becomes an error.
+/// What became of a job that was interrupted, which has sent this.
+fn state<T>(sent: Option<Result<T, Failure>>) -> Cow<'static, str> {
+    match sent {
+        Some(Ok(_)) => DONE.into(),
+        Some(Err(Failure::Job(error))) if matches!(*error, Error::Cancelled) => STOPPED.into(),
+        Some(Err(failure)) => {
+            format!("xsort: the job failed at the same time: {}", PyErr::from(failure)).into()
+        }
+        None => STOPPING.into(),
+    }
+}
+
+/// Adds a line to what an exception says.
+fn add_note(py: Python<'_>, error: &PyErr, line: &str) {
+    error.value(py).call_method1("add_note", (line,)).ok();
+}
+
+/// The result of `work`; of one that panics, an error.
 pub(crate) fn caught<T, E: Into<Failure>>(
     work: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, Failure> {

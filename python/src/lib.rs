@@ -8,7 +8,8 @@
 //! |---|---|
 //! | `arguments`, `amounts` | Python's values and numbers, converted for the library |
 //! | `exported` | the bytes that an object lends |
-//! | `array`, `array_layout` | arrays that are sorted in place, and the layout of their elements |
+//! | `array`, `array_layout` | arrays that are sorted where they are, and what their elements are |
+//! | `complex_field` | complex numbers that two keys put to other places than NumPy does |
 //! | `shared` | versions in shared memory |
 //! | `interpreter` | restricts the module to one interpreter |
 //! | `resources` | the arguments that all calls share |
@@ -42,6 +43,7 @@ mod batch;
 mod batch_digest;
 mod batch_pump;
 mod channel;
+mod complex_field;
 mod du;
 mod errors;
 mod exported;

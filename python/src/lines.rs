@@ -22,7 +22,7 @@ use xsort::Lines;
 /// Raises xsort.Error; Unsuitable for an option that GNU sort refuses.
 #[pyfunction]
 #[pyo3(signature = (inputs, output, *, key=None, locale=false, memory=None, threads=None,
-    scratch=None, bandwidth_limit=None, progress=None))]
+    scratch=None, bandwidth_limit=None, verify_output=false, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
 pub(crate) fn sort_lines(
     py: Python<'_>,
@@ -34,6 +34,7 @@ pub(crate) fn sort_lines(
     threads: Option<Whole>,
     scratch: Option<&Bound<'_, PyAny>>,
     bandwidth_limit: Option<Size>,
+    verify_output: bool,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<LinesReport> {
     let output = Output::new(output)?;
@@ -46,6 +47,9 @@ pub(crate) fn sort_lines(
     }
     if scratch.is_some() {
         lines = lines.scratch(optional_paths(scratch)?);
+    }
+    if verify_output {
+        lines = lines.verify_output();
     }
     let job = Job::new(progress)?;
     let lines = with_resources!(lines, Resources::new(memory, threads, bandwidth_limit)?, job);

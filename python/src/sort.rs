@@ -25,6 +25,7 @@ use xsort::{Method, Prefix, Prefixed, Sort};
 /// inputs once the output is in place, or before if their space is needed. With `sync=False` the
 /// kernel decides when the output is durable. `checkpoint` keeps finished work in hidden files, and
 /// resumes an interrupted sort to the same output. `bandwidth_limit` is in bytes a second.
+/// `verify_output` reads an output that is an object back, and compares it with what was sent.
 /// `progress` is a callable that gets a Progress ten times a second, or True for a bar of tqdm.
 ///
 /// The output may be one of the inputs. It appears whole or not at all.
@@ -33,7 +34,7 @@ use xsort::{Method, Prefix, Prefixed, Sort};
 #[pyfunction]
 #[pyo3(signature = (inputs, output, *, format=None, record=None, key=None, memory=None,
     threads=None, scratch=None, method="auto", remove_input=false, sync=true, checkpoint=false,
-    bandwidth_limit=None, progress=None))]
+    bandwidth_limit=None, verify_output=false, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
 pub(crate) fn sort(
     py: Python<'_>,
@@ -50,6 +51,7 @@ pub(crate) fn sort(
     sync: bool,
     checkpoint: bool,
     bandwidth_limit: Option<Size>,
+    verify_output: bool,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<SortReport> {
     let (output, inputs, scratch) = (path(output)?, paths(inputs)?, optional_paths(scratch)?);
@@ -66,6 +68,7 @@ pub(crate) fn sort(
                 .keys(key_fields(key)?)
                 .scratch(scratch);
             let prefixed = if sync { prefixed } else { prefixed.no_sync() };
+            let prefixed = if verify_output { prefixed.verify_output() } else { prefixed };
             return sort_prefixed(py, prefixed, output, resources, Job::new(progress)?);
         }
         Some(Record::Bytes(bytes)) => Some(bytes),
@@ -83,6 +86,9 @@ pub(crate) fn sort(
     }
     if checkpoint {
         sort = sort.checkpoint();
+    }
+    if verify_output {
+        sort = sort.verify_output();
     }
     let job = Job::new(progress)?;
     let sort = with_resources!(sort, resources, job);

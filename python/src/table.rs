@@ -28,7 +28,7 @@ use xsort::{Dialect, Keep, OnBad, Place, Table};
 #[pyfunction]
 #[pyo3(signature = (inputs, output, *, by, format=None, delimiter=None, header=true, unique=None,
     top=None, on_bad="error", memory=None, threads=None, scratch=None, bandwidth_limit=None,
-    progress=None))]
+    verify_output=false, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
 pub(crate) fn sort_table(
     py: Python<'_>,
@@ -45,6 +45,7 @@ pub(crate) fn sort_table(
     threads: Option<Whole>,
     scratch: Option<&Bound<'_, PyAny>>,
     bandwidth_limit: Option<Size>,
+    verify_output: bool,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<TableReport> {
     let output = Output::new(output)?;
@@ -64,6 +65,9 @@ pub(crate) fn sort_table(
     table = table.on_bad(on_bad_value(on_bad)?);
     if scratch.is_some() {
         table = table.scratch(optional_paths(scratch)?);
+    }
+    if verify_output {
+        table = table.verify_output();
     }
     let job = Job::new(progress)?;
     let table = with_resources!(table, Resources::new(memory, threads, bandwidth_limit)?, job);

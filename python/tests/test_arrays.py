@@ -104,6 +104,35 @@ def test_values_come_as_numpy_sorts_them():
     assert (xsort.sort_array(texts) == np.sort(texts)).all()
 
 
+@pytest.mark.parametrize("kind", ["<c8", ">c8", "<c16", ">c16"])
+def test_complex_numbers_with_nan_come_as_numpy_sorts_them_or_are_refused(kind):
+    random = np.random.default_rng(16)
+    parts = [0.0, -1.5, 2.0, np.inf, -np.inf, np.nan]
+    pairs = [complex(a, b) for a in parts for b in parts]
+    for count in [1, 3, 500, 20_000]:
+        a = random.choice(np.array(pairs), count)
+        a = np.where(np.isnan(a.real) | ~np.isnan(a.imag), a, 3.0).astype(kind)
+        got, wanted = xsort.sort_array(a), np.sort(a)
+        assert np.array_equal(got.real, wanted.real, equal_nan=True)
+        assert np.array_equal(got.imag, wanted.imag, equal_nan=True)
+        # By two keys this one would come before numbers with a larger real part.
+        place = int(random.integers(0, count))
+        a[place] = complex(1.0, np.nan)
+        before = a.tobytes()
+        for options in [{}, {"argsort": True}, {"out": np.empty_like(a)}, {"out": a}]:
+            with pytest.raises(xsort.Unsuitable, match=f"element {place} has a complex number"):
+                xsort.sort_array(a, **options)
+        assert a.tobytes() == before
+        # The way out.
+        a[place] = complex(np.nan, np.nan)
+        xsort.sort_array(a)
+    # In a field of a structure, and only where it is a key.
+    rows = np.array([(1, complex(1, np.nan)), (0, 1j)], [("n", "i4"), ("c", kind)])
+    with pytest.raises(xsort.Unsuitable, match="element 0 has"):
+        xsort.sort_array(rows)
+    assert xsort.sort_array(rows, "n")["n"].tolist() == [0, 1]
+
+
 def random_dtype(random, depth=0):
     """Fields in any order and at any place, arrays and structures among them."""
     names, formats, offsets, at = [], [], [], 0

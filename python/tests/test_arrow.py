@@ -40,6 +40,32 @@ def table(rows, seed=1):
     )
 
 
+@pytest.mark.parametrize("rows", [3, 20_000])
+def test_a_null_that_the_schema_excludes_is_refused_when_it_comes_in(rows):
+    pa = pytest.importorskip("pyarrow")
+
+    def batch(nullable, values):
+        schema = pa.schema([pa.field("n", pa.int64(), nullable=nullable)])
+        return pa.record_batch([pa.array(values)], schema=schema)
+
+    taken = []
+
+    def batches():
+        yield batch(False, range(rows))
+        # Others may say that it is nullable, as long as it isn't null.
+        yield batch(True, range(rows))
+        taken.append(1)
+        yield batch(True, [1, None, *range(rows)])
+        taken.append(2)
+        yield batch(False, range(rows))
+
+    with pytest.raises(xsort.Unsuitable, match="column 'n' has no nulls by the schema.*row 1 of"):
+        xsort.sorted_batches(batches(), by="n")
+    assert taken == [1]
+    whole = xsort.sorted_batches([batch(True, [1, None]), batch(False, [0])], by="n")
+    assert pa.table(whole).column("n").to_pylist() == [0, 1, None]
+
+
 def test_what_has_no_arrow_is_refused_by_words():
     for bad in [None, 5, "text", [1]]:
         with pytest.raises(TypeError, match="Arrow data is wanted"):

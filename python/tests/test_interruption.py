@@ -59,6 +59,33 @@ def test_what_a_progress_callable_raises_ends_the_job(tmp_path):
     assert out.read_text() == "old" and os.listdir(tmp_path) == ["out"]
 
 
+def test_what_is_raised_says_what_became_of_the_output(tmp_path):
+    class Enough(Exception):
+        pass
+
+    out = tmp_path / "out"
+    out.write_text("old")
+
+    def stop_at_once(progress):
+        raise Enough
+
+    with pytest.raises(Enough) as raised:
+        xsort.generate(100_000, out, bandwidth_limit="1M", progress=stop_at_once)
+    (note,) = raised.value.__notes__
+    xsort.du(tmp_path)
+    assert out.read_text() == "old" and "stopped" in note and "was done" not in note
+
+    def stop_when_done(progress):
+        if out.stat().st_size != 3:
+            raise Enough
+
+    with pytest.raises(Enough) as raised:
+        xsort.generate(1000, out, progress=stop_when_done)
+    (note,) = raised.value.__notes__
+    assert "was done at this moment: its output is new and whole" in note
+    assert out.stat().st_size == 100_000
+
+
 INTERRUPTED = """
     import os, random, signal, sys, threading, time
     import xsort
@@ -87,13 +114,17 @@ INTERRUPTED = """
             timer.cancel()
             timer.join()
             time.sleep(0.001)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interruption:
             if sent:
                 slowest = max(slowest, time.monotonic() - sent[0])
             interrupted += 1
             xsort._xsort._wait_for_interrupted_jobs()
             size = os.path.getsize(out)
             assert size in (3, os.path.getsize(data)), size
+            # None where it came between two calls.
+            note = "".join(getattr(interruption, "__notes__", []))
+            assert size == 3 or "was stopped" not in note, note
+            assert size != 3 or "was done" not in note, note
         names = sorted(os.listdir(folder))
         assert names == ["data", "out"], names
     assert signal.getsignal(signal.SIGINT) is handler

@@ -51,6 +51,29 @@ def test_lines_and_tables_go_from_objects_to_objects(store, tmp_path):
     assert (tmp_path / "sorted.csv").read_text() == "id,name\n9,b\n10,a\n"
 
 
+def test_outputs_are_read_back_where_they_are_objects(store, records, tmp_path):
+    (tmp_path / "text").write_text("b\na\n")
+    (tmp_path / "t.csv").write_text("id\n10\n9\n")
+    (tmp_path / "prefixed").write_bytes(b"\x01b\x01a")
+    calls = [
+        lambda out: xsort.sort(records, out, memory="60M", verify_output=True),
+        lambda out: xsort.sort(
+            tmp_path / "prefixed", out, record="prefixed:u8", memory="60M", verify_output=True
+        ),
+        lambda out: xsort.sort_lines(tmp_path / "text", out, memory="60M", verify_output=True),
+        lambda out: xsort.sort_table(
+            tmp_path / "t.csv", out, by="id:int", memory="60M", verify_output=True
+        ),
+        lambda out: xsort.generate(1000, out, memory="60M", verify_output=True),
+    ]
+    for number, call in enumerate(calls):
+        call(f"s3://b/{number}")
+        with pytest.raises(xsort.Unsuitable, match="verify_output reads an object back"):
+            call(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert xsort.verify("s3://b/0")
+
+
 def test_errors_are_those_of_files(store, records):
     with pytest.raises(xsort.NotFound, match="there is no such object"):
         xsort.verify("s3://b/none")

@@ -374,6 +374,7 @@ def sort(
     sync: bool = True,
     checkpoint: bool = False,
     bandwidth_limit: _Size | None = None,
+    verify_output: bool = False,
     progress: _OnProgress | None = None,
 ) -> SortReport: ...
 def sort_lines(
@@ -386,6 +387,7 @@ def sort_lines(
     threads: int | None = None,
     scratch: _Scratch | None = None,
     bandwidth_limit: _Size | None = None,
+    verify_output: bool = False,
     progress: _OnProgress | None = None,
 ) -> LinesReport: ...
 def sort_table(
@@ -403,6 +405,7 @@ def sort_table(
     threads: int | None = None,
     scratch: _Scratch | None = None,
     bandwidth_limit: _Size | None = None,
+    verify_output: bool = False,
     progress: _OnProgress | None = None,
 ) -> TableReport: ...
 def sorted_batches(
@@ -438,6 +441,7 @@ def generate(
     memory: _Size | None = None,
     threads: int | None = None,
     bandwidth_limit: _Size | None = None,
+    verify_output: bool = False,
     progress: _OnProgress | None = None,
 ) -> GenerateReport: ...
 def du(

@@ -6,7 +6,7 @@ use crate::resident::Resident;
 use crate::settings::Settings;
 use crate::sorted::SortedBatches;
 use crate::spill::Spill;
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch};
 use arrow_schema::{FieldRef, SchemaRef};
 use arrow_select::concat::concat_batches;
 use std::fmt;
@@ -54,12 +54,14 @@ impl BatchSorting {
     /// Pushes a batch. Waits while the engine is busy.
     ///
     /// # Errors
-    /// [`Error::Schema`] if its columns differ from the schema; [`Error::Sort`] with
-    /// [`xsort::Error::LongRecord`] if a row is too long for the memory, or with the error that
-    /// made the sort fail.
+    /// [`Error::Schema`] if its columns aren't those of the schema, or one has a null that the
+    /// schema says it can't have; [`Error::Sort`] with
+    /// [`xsort::Error::LongRecord`] for a row that the memory can't carry, and with what the sort
+    /// has failed of.
     pub fn push(&mut self, batch: RecordBatch) -> Result<(), Error> {
         self.began.get_or_insert_with(Instant::now);
         check(&batch.schema(), &self.settings.schema)?;
+        check_nulls(&batch, &self.settings.schema)?;
         self.check_cancel()?;
         let rows = batch.num_rows();
         if rows == 0 {
@@ -163,6 +165,24 @@ pub(crate) fn check(own: &SchemaRef, schema: &SchemaRef) -> Result<(), Error> {
     let text = "a batch has other columns than the schema says: all batches of a sort have the \
                 same names and types in the same order";
     Err(Error::Schema(text.into()))
+}
+
+/// Refuses nulls in columns that have none by the schema: no sorted batch could hold them.
+fn check_nulls(batch: &RecordBatch, schema: &SchemaRef) -> Result<(), Error> {
+    for (column, field) in batch.columns().iter().zip(schema.fields()) {
+        let row = match column.nulls() {
+            Some(nulls) if !field.is_nullable() => nulls.iter().position(|is_valid| !is_valid),
+            _ => None,
+        };
+        if let Some(row) = row {
+            return Err(Error::Schema(format!(
+                "column '{}' has no nulls by the schema of the sort, and row {row} of a batch has \
+                 one there: give a schema in which it is nullable",
+                field.name()
+            )));
+        }
+    }
+    Ok(())
 }
 
 impl fmt::Debug for BatchSorting {

@@ -3,6 +3,7 @@
 //!
 //! It doesn't inherit hard links, or attributes that are only valid for the old content.
 
+use crate::DisplayPath;
 use rustix::fs::{
     Mode, Stat, XattrFlags, fchmod, fremovexattr, fsetxattr, fstat, getxattr, listxattr,
 };
@@ -22,17 +23,46 @@ const OF_CONTENT: [&CStr; 3] = [c"security.capability", c"security.ima", c"secur
 /// The kernel's limit, in bytes, for an attribute's value and for a file's list of attribute names.
 const ATTRIBUTE_BYTES_MAX: usize = 64 << 10;
 
-/// Copies mode, owner, group and attributes from the file `old` at `path` to `new`. Returns whether
-/// `new` now has the same owner and group: only privileged users can give files away.
-pub(crate) fn take_over(new: &OwnedFd, path: &Path, old: &Stat) -> io::Result<bool> {
-    let made = fstat(new)?;
-    let has_owner = (made.st_uid, made.st_gid) == (old.st_uid, old.st_gid)
+/// An owner and a group that a new file couldn't take over, and those that it has instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LostOwner {
+    /// The old file's user and group.
+    pub(crate) old: (u32, u32),
+    /// The new file's.
+    pub(crate) new: (u32, u32),
+}
+
+impl LostOwner {
+    /// What the user should know who replaces the file at `path`.
+    pub(crate) fn notice(&self, path: &Path) -> String {
+        let LostOwner { old: (user, group), new: (new_user, new_group) } = self;
+        let path = DisplayPath(path);
+        format!(
+            "{path}: the file belongs to user {user} and group {group}, and the new one that \
+             replaces it belongs to user {new_user} and group {new_group}: the system lets only \
+             privileged users keep that owner ('chown {user}:{group}' gives it back)"
+        )
+    }
+}
+
+/// Gives `new` what the file `old` at `path` has. Returns the owner and group if they aren't the
+/// same now: the system lets only privileged users give files away.
+pub(crate) fn take_over(new: &OwnedFd, path: &Path, old: &Stat) -> io::Result<Option<LostOwner>> {
+    let owners = |file: &Stat| (file.st_uid, file.st_gid);
+    let has_owner = owners(&fstat(new)?) == owners(old)
         || fchown(new, Some(old.st_uid), Some(old.st_gid)).is_ok();
+    let lost = if has_owner {
+        None
+    } else {
+        // Its members may give a file to a group.
+        let _ = fchown(new, None, Some(old.st_gid));
+        Some(LostOwner { old: owners(old), new: owners(&fstat(new)?) })
+    };
     copy_attributes(new, path)?;
     // Drops the set-user-ID and set-group-ID bits, as a write to a file does. This comes after the
     // access list, because the mode's middle digit is the list's mask.
     fchmod(new, Mode::from_raw_mode(old.st_mode & 0o777))?;
-    Ok(has_owner)
+    Ok(lost)
 }
 
 /// Copies the extended attributes, including the access control list.
@@ -108,7 +138,7 @@ mod tests {
             Err(errno) => panic!("{name:?}: {errno}"),
         });
         let file = OwnedFd::from(File::create(&new).unwrap());
-        assert!(take_over(&file, &old, &stat(&old).unwrap()).unwrap());
+        assert_eq!(take_over(&file, &old, &stat(&old).unwrap()).unwrap(), None);
         let mode = |path| fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode(&new), mode(&old));
         for ((name, value), is_known) in values.iter().zip(are_known) {

@@ -9,9 +9,10 @@
 //! It goes through the same steps as an output of a [`Disk`](crate::Disk), but needs no disk: a
 //! small file costs a few system calls.
 
+use crate::attributes::LostOwner;
 use crate::drive::parent_directory;
 use crate::output::{PendingOutput, create_at};
-use crate::output_place::{Followed, OutputPlace};
+use crate::output_place::{Followed, OutputPlace, refuse_unremovable};
 use crate::place::refuse_url;
 use crate::{Error, Operation};
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, openat};
@@ -92,37 +93,37 @@ impl NewFile {
         }
         let place = OutputPlace::at(path, followed, no_clobber)?;
         place.refuse_old()?;
-        let owner = place.old.as_ref().map(|old| (old.st_uid, old.st_gid));
+        let is_replacing = place.old.is_some();
         let (fd, hidden) = match create_at(&place) {
             Ok(made) => made,
-            Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) if owner.is_some() => {
+            Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) if is_replacing => {
                 let directory = parent_directory(&place.followed);
                 return Ok(Creation::Obstructed(Obstacle::Directory(directory, errno)));
             }
             Err(errno) => return Err(Error::new(Operation::Create, path, errno)),
         };
-        let ((fd, pending), has_owner) = PendingOutput::begin(place, fd, hidden, false)?;
-        Ok(match owner {
-            Some((user, group)) if !has_owner => {
-                drop(pending);
+        let (fd, pending) = PendingOutput::begin(place, fd, hidden, false)?;
+        Ok(match pending.lost_owner() {
+            Some(LostOwner { old: (user, group), .. }) => {
                 Creation::Obstructed(Obstacle::Owner(user, group))
             }
-            _ => Creation::Created(NewFile { pending, file: File::from(fd) }),
+            None => Creation::Created(NewFile { pending, file: File::from(fd) }),
         })
     }
 
-    /// Creates the file that will appear at `path`, where no file may exist. Only this user may
-    /// read it.
+    /// Creates the file that is to appear at `path`, where there must be none. Only this user may
+    /// read it, and can remove it later.
     ///
     /// # Errors
-    /// If the file can't appear there.
+    /// If the file can't appear there, or couldn't be removed.
     pub fn create_private(path: &Path) -> Result<NewFile, Error> {
+        refuse_unremovable(path).map_err(|source| Error::new(Operation::Create, path, source))?;
         let mut place = OutputPlace::find(path, true)?;
         place.refuse_old()?;
         place.mode = Mode::RUSR | Mode::WUSR;
         let (fd, hidden) =
             create_at(&place).map_err(|errno| Error::new(Operation::Create, path, errno))?;
-        let ((fd, pending), _) = PendingOutput::begin(place, fd, hidden, false)?;
+        let (fd, pending) = PendingOutput::begin(place, fd, hidden, false)?;
         Ok(NewFile { pending, file: File::from(fd) })
     }
 
@@ -172,6 +173,9 @@ pub fn open_in_place(path: &Path, reads: bool) -> Result<File, Error> {
     let opened = if is_name {
         let followed = Followed::new(path)?;
         followed.refuse_planted_file().map_err(fail)?;
+        if reads && !followed.is_open_file {
+            followed.refuse_append_only().map_err(fail)?;
+        }
         let flags = if followed.is_open_file { OFlags::empty() } else { OFlags::NOFOLLOW };
         let opened = open(followed.directory.as_fd(), &followed.name, flags);
         if let Ok(file) = &opened {

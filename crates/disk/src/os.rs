@@ -17,7 +17,7 @@ use crate::transfer::Transfer;
 use crate::uring::UringEngine;
 use crate::{
     Disk, Drive, Error, FileId, FileIdentity, Found, Gate, ListedFile, Operation, RateLimit,
-    Request, StoredPart, drive, nameless, output, persistent, place,
+    Request, StoredPart, drive, nameless, output, output_place, persistent, place,
 };
 use rustix::fs::{
     CWD, FallocateFlags, FileType, MemfdFlags, Mode, OFlags, Stat, fallocate, fdatasync, fstat,
@@ -165,6 +165,9 @@ impl OsDisk {
     }
 
     fn insert_output(&self, path: &Path, (fd, pending): (OwnedFd, PendingOutput)) -> FileId {
+        if let Some(lost) = pending.lost_owner() {
+            self.notices.add(lost.notice(path));
+        }
         let mut file = match self.cached_outputs {
             true => OpenFile::cached(fd, path, &self.notices),
             false => self.open_file(fd, path),
@@ -211,6 +214,12 @@ impl OsDisk {
         count.fetch_add(1, Ordering::Relaxed);
         self.files.insert(file)
     }
+}
+
+/// Refuses a persistent file that could not be removed.
+fn refuse_unremovable(path: &Path) -> Result<(), Error> {
+    output_place::refuse_unremovable(path)
+        .map_err(|source| Error::new(Operation::Persist, path, source))
 }
 
 impl Disk for OsDisk {
@@ -299,6 +308,7 @@ impl Disk for OsDisk {
     }
 
     fn create_persistent(&self, path: &Path) -> Result<FileId, Error> {
+        refuse_unremovable(path)?;
         let fd = persistent::create(path)
             .map_err(|errno| Error::new(Operation::Persist, path, errno))?;
         Ok(self.insert(self.open_file(fd, path)))
@@ -311,6 +321,7 @@ impl Disk for OsDisk {
     }
 
     fn open_or_create_persistent(&self, path: &Path) -> Result<(FileId, bool), Error> {
+        refuse_unremovable(path)?;
         let (fd, is_new) = persistent::open_or_create(path)
             .map_err(|errno| Error::new(Operation::Persist, path, errno))?;
         Ok((self.insert(self.open_file(fd, path)), is_new))

@@ -13,24 +13,24 @@
 //! If no file may be replaced, the last step is linkat or renameat2 (RENAME_NOREPLACE), whatever
 //! was there when the output was created.
 //!
-//! Decisions. If the output is a symbolic link, it is followed, and its target is replaced. A new
-//! file gets mode 0666 minus the umask. A replacement keeps the old file's mode, access control
-//! list and extended attributes, and its owner and group if the system allows that. Other hard
-//! links of the old file keep the old content; for callers that can't accept this,
-//! [`NewFile`](crate::NewFile) names the obstacle. An existing file without write permission is an
-//! error, as for `sort -o`, although a rename could replace it. Anything but a regular file (a
-//! directory, a device, a pipe) is an error, too: a rename can't replace its contents, but standard
-//! output can be redirected there.
+//! Decisions. A symbolic link as output is followed, and the file it leads to is replaced. A new
+//! file gets mode 0666 less the umask. A replaced one keeps its mode, its access control list, its
+//! extended attributes, and its owner and group if the system lets us; if not, a notice
+//! of the disk says so. Its other hard links keep
+//! the old content; for whom that is a loss, [`NewFile`](crate::NewFile) names the obstacle. An
+//! existing file without write permission is an error, as it is for `sort -o`, though a rename
+//! could replace it. So is anything that is not a regular file (a directory, a device, a pipe): a
+//! rename can't replace its contents, but standard output can be redirected there.
 //!
 //! An unpublished file is locked (flock), so that `xsort status --clear` leaves it alone. A hidden
 //! file remains only if there is no O_TMPFILE (some network and FUSE file systems) and the process
 //! is killed at once (SIGKILL, power cut). Code that ends the process in another way before outputs
 //! are published first calls [`abandon_outputs`](crate::abandon_outputs).
 
-use crate::attributes::take_over;
+use crate::attributes::{LostOwner, take_over};
 use crate::hidden_name::{create_hidden, hidden_name, register, unregister, with_hidden_name};
 use crate::nameless::{create_linkable, proc_path};
-use crate::output_place::{Followed, OutputPlace};
+use crate::output_place::{Followed, OutputPlace, refuse_append_only_directory};
 use crate::{DisplayPath, Error, Operation, persistent};
 use rustix::fs::{
     AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, fsync, ftruncate, linkat,
@@ -57,6 +57,8 @@ pub(crate) struct PendingOutput {
     no_clobber: bool,
     /// The path that the user gave, for messages.
     path: PathBuf,
+    /// The owner of the file that it replaces, if it has another one.
+    lost_owner: Option<LostOwner>,
 }
 
 /// Creates the file that will become `path`. With `no_clobber` an existing file is an error.
@@ -65,7 +67,7 @@ pub(crate) fn create(path: &Path, no_clobber: bool) -> Result<(OwnedFd, PendingO
     place.refuse_old()?;
     let (fd, hidden) =
         create_at(&place).map_err(|errno| Error::new(Operation::Create, path, errno))?;
-    Ok(PendingOutput::begin(place, fd, hidden, false)?.0)
+    PendingOutput::begin(place, fd, hidden, false)
 }
 
 /// Creates a file at a place: without a name, or under the hidden name that it returns.
@@ -88,10 +90,13 @@ pub(crate) fn create_persistent(
 ) -> Result<(OwnedFd, PendingOutput), Error> {
     let place = OutputPlace::find(path, no_clobber)?;
     place.refuse_old()?;
+    // Its hidden name could neither be renamed nor removed.
+    refuse_append_only_directory(&place.directory, &place.followed)
+        .map_err(|source| Error::new(Operation::Create, path, source))?;
     let hidden = hidden_name(&place.name, tag);
     let fd = persistent::replace_in(place.directory.as_fd(), &hidden, place.mode)
         .map_err(|errno| Error::new(Operation::Persist, place.sibling(&hidden), errno))?;
-    Ok(PendingOutput::begin(place, fd, Some(hidden), true)?.0)
+    PendingOutput::begin(place, fd, Some(hidden), true)
 }
 
 /// Opens a file that [`create_persistent`] created in an earlier process.
@@ -105,7 +110,7 @@ pub(crate) fn open_persistent(
     let fd = persistent::open_in(place.directory.as_fd(), Path::new(&hidden))
         .map_err(|errno| Error::new(Operation::Persist, place.sibling(&hidden), errno))?;
     place.refuse_old()?;
-    Ok(PendingOutput::begin(place, fd, Some(hidden), true)?.0)
+    PendingOutput::begin(place, fd, Some(hidden), true)
 }
 
 /// Makes the name of a published output durable.
@@ -117,32 +122,36 @@ pub(crate) fn sync_name(path: &Path) -> Result<(), Error> {
 }
 
 impl PendingOutput {
-    /// Locks the new file and copies the old file's properties to it. Also returns whether they
-    /// include the owner.
+    /// Locks the new file and gives it what the old one has.
     pub(crate) fn begin(
         place: OutputPlace<'_>,
         fd: OwnedFd,
         hidden: Option<OsString>,
         is_persistent: bool,
-    ) -> Result<((OwnedFd, PendingOutput), bool), Error> {
+    ) -> Result<(OwnedFd, PendingOutput), Error> {
         let OutputPlace { path, followed, directory, name, old, no_clobber, .. } = place;
         // The lock shows that the hidden name belongs to a living job. It is visible in all
         // containers, unlike a process ID. Some file systems have no locks.
         let _ = flock(&fd, FlockOperation::NonBlockingLockExclusive);
-        let pending = PendingOutput {
+        let mut pending = PendingOutput {
             directory,
             name,
             hidden,
             is_persistent,
             no_clobber,
             path: path.to_owned(),
+            lost_owner: None,
         };
-        let has_owner = match &old {
-            Some(old) => take_over(&fd, &followed, old)
-                .map_err(|source| Error::new(Operation::Create, path, source))?,
-            None => true,
-        };
-        Ok(((fd, pending), has_owner))
+        if let Some(old) = &old {
+            pending.lost_owner = take_over(&fd, &followed, old)
+                .map_err(|source| Error::new(Operation::Create, path, source))?;
+        }
+        Ok((fd, pending))
+    }
+
+    /// The owner of the file that it replaces, if it has another one.
+    pub(crate) fn lost_owner(&self) -> Option<LostOwner> {
+        self.lost_owner
     }
 
     /// Returns an error about this output.
@@ -273,7 +282,18 @@ mod tests {
         .unwrap();
         let (name, hidden) = (name.into(), Some(hidden));
         let is_persistent = false;
-        (fd, PendingOutput { directory, name, hidden, is_persistent, no_clobber, path })
+        (
+            fd,
+            PendingOutput {
+                directory,
+                name,
+                hidden,
+                is_persistent,
+                no_clobber,
+                path,
+                lost_owner: None,
+            },
+        )
     }
 
     fn names(directory: &Path) -> Vec<String> {

@@ -12,10 +12,10 @@
 //! a directory between check and use.
 
 use crate::drive::parent_directory;
-use crate::{Error, Operation, place};
+use crate::{DisplayPath, Error, Operation, place};
 use rustix::fs::{
-    Access, AtFlags, FileType, Mode, OFlags, PROC_SUPER_MAGIC, Stat, StatxAttributes, StatxFlags,
-    accessat, fstat, fstatfs, open, openat, readlinkat, statx,
+    Access, AtFlags, CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, Stat, StatxAttributes,
+    StatxFlags, accessat, fstat, fstatfs, open, openat, readlinkat, statx,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -74,10 +74,52 @@ impl Followed {
     /// Returns whether it is the root of a mount. A kernel that doesn't tell (before 5.8) fails the
     /// rename instead.
     pub(crate) fn is_mount_point(&self) -> bool {
-        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-        statx(&self.directory, &self.name, flags, StatxFlags::empty())
-            .is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+        attributes(&self.directory, &self.name).contains(StatxAttributes::MOUNT_ROOT)
     }
+
+    /// Refuses a file that may only be appended to.
+    pub(crate) fn refuse_append_only(&self) -> io::Result<()> {
+        refuse_append_only(&self.directory, &self.name, "it", &self.path)
+    }
+}
+
+/// The attributes of a name in a directory, or of the directory itself without a name.
+fn attributes(directory: impl AsFd, name: &OsStr) -> StatxAttributes {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::EMPTY_PATH;
+    statx(directory, name, flags, StatxFlags::empty())
+        .map_or(StatxAttributes::empty(), |found| found.stx_attributes)
+}
+
+/// Refuses a directory that only gets names and loses none: nothing in it can be replaced.
+pub(crate) fn refuse_append_only_directory(directory: &OwnedFd, file: &Path) -> io::Result<()> {
+    let path = parent_directory(file);
+    refuse_append_only(directory, OsStr::new(""), "its directory", &path)
+}
+
+/// Refuses to make a file at `path` that is to be removed again, if its directory loses none.
+pub(crate) fn refuse_unremovable(path: &Path) -> io::Result<()> {
+    let directory = parent_directory(path);
+    refuse_append_only(CWD, directory.join(".").as_os_str(), "its directory", &directory)
+}
+
+/// Refuses `what`, at `path`, if it may only be appended to.
+fn refuse_append_only(
+    directory: impl AsFd,
+    name: &OsStr,
+    what: &str,
+    path: &Path,
+) -> io::Result<()> {
+    if !attributes(directory, name).contains(StatxAttributes::APPEND) {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        format!(
+            "{what} may only be appended to (chattr +a): end that ('chattr -a {}'), or choose \
+             another place",
+            DisplayPath(path)
+        ),
+    ))
 }
 
 /// Where an output will appear, and which file is there now.
@@ -296,6 +338,8 @@ fn refuse_irreplaceable(followed: &Followed) -> io::Result<()> {
         }
     }
     followed.refuse_planted_file()?;
+    followed.refuse_append_only()?;
+    refuse_append_only_directory(&followed.directory, &followed.path)?;
     if followed.is_mount_point() {
         return Err(invalid(
             "a file system is mounted on it (a bind mount of one file, as containers have), and \

@@ -43,14 +43,13 @@ pub use job::error::Error;
 pub use job::gauges::{Compressed, Gauges, JobInfo, Reading, Spilled};
 pub use job::observer::{Observer, Unobserved};
 pub use job::process::{cpu_seconds, peak_memory_bytes};
-pub use job::reserved::{Reserved, Share};
 pub use job::stage_times::Stage;
 pub use job::units;
 pub use store::checkpoint::{Begin, Checkpoint, InterruptedSort, interrupted_sort};
 pub use store::compression::{Codec, Load, Measure};
 pub use store::probe::{DriveRates, probe};
 pub use store::scratch_directories::scratch_directories;
-pub use variable::{LinesOptions, LinesReport, merge_lines, sort_lines};
+pub use variable::{LinesOptions, LinesReport, Reservation, Share, merge_lines, sort_lines};
 pub use verify::{
     PrefixedVerifyOptions, VerifyOptions, VerifyReport, verify, verify_prefixed, verify_stream,
 };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort::Job;
 use xsort_disk::Disk;
-use xsort_extsort::{Caches, LinesOptions, Observer, Reserved, scratch_directories};
+use xsort_extsort::{Caches, LinesOptions, Observer, Reservation, scratch_directories};
 
 /// Memory, threads, disk and scratch of a step, and its observer.
 pub struct Means<'m> {
@@ -39,13 +39,18 @@ impl<'m> Means<'m> {
     }
 
     /// Returns the settings of the engine of lines for records that end with `delimiter`, sorted or
-    /// merged to `output`. `reserved` are shares of the budget that are used elsewhere.
-    pub(crate) fn engine(&self, delimiter: u8, reserved: Reserved, output: &Path) -> LinesOptions {
+    /// merged to `output`. `reservation` has the shares of the budget that are used elsewhere.
+    pub(crate) fn engine(
+        &self,
+        delimiter: u8,
+        reservation: Reservation,
+        output: &Path,
+    ) -> LinesOptions {
         LinesOptions {
             delimiter,
             is_unique: false,
             budget_bytes: self.budget_bytes,
-            reserved,
+            reservation,
             threads: self.threads,
             caches: self.caches,
             scratch: scratch_directories(&self.scratch, output),

@@ -3,30 +3,108 @@
 
 /// Bytes of a byte order mark that tell an encoding.
 pub(crate) const MARK_BYTES: usize = 4;
-/// Bytes that tell an encoding without a mark: two characters of four bytes, or four of two.
+/// Bytes that tell an encoding by its first characters: two of four bytes, or four of two.
 const WORDS_BYTES: usize = 8;
 
-/// The encoding of a text that begins with `head`, by iconv's name, if its characters have two or
-/// four bytes. The byte order mark tells it, or the zeros in the first characters.
+/// A byte order of characters that have two or four bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ByteOrder {
+    LittleEndian,
+    BigEndian,
+}
+
+/// The encoding of a text, in iconv's words, if its characters have two or four bytes. `head` is
+/// its beginning, as much as was read. A byte order mark tells the encoding, or else the zeros
+/// among the first characters, or else that all of `head` is text with line ends in that encoding
+/// and isn't in UTF-8.
 pub(crate) fn wide_encoding(head: &[u8]) -> Option<&'static str> {
+    use ByteOrder::{BigEndian, LittleEndian};
     match head {
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => return Some("UTF-32"),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => return Some("UTF-16"),
         _ => {}
     }
-    let words = head.get(..WORDS_BYTES)?;
-    let are = |bytes: usize, at: usize| {
-        let is_character = |word: &[u8]| {
-            let is_expected = |(place, &byte): (usize, &u8)| match place == at {
-                true => matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n'),
-                false => byte == 0,
-            };
-            word.iter().enumerate().all(is_expected)
-        };
-        words.chunks(bytes).all(is_character)
+    // Line ends and the delimiters of fields are ASCII, and have zeros in all these encodings.
+    let words = head.get(..WORDS_BYTES).filter(|_| head.contains(&0))?;
+    if is_utf32(head, LittleEndian) {
+        Some("UTF-32LE")
+    } else if is_utf32(head, BigEndian) {
+        Some("UTF-32BE")
+    } else if is_ascii_in_utf16(words, LittleEndian) || is_utf16(head, LittleEndian) {
+        Some("UTF-16LE")
+    } else if is_ascii_in_utf16(words, BigEndian) || is_utf16(head, BigEndian) {
+        Some("UTF-16BE")
+    } else {
+        None
+    }
+}
+
+/// Whether a text of which this much was read may be of such an encoding, and more of it would
+/// tell: no line ended yet, or there are zeros.
+pub(crate) fn may_be_wide(head: &[u8]) -> bool {
+    !head.contains(&b'\n') || head.contains(&0)
+}
+
+/// Whether all characters of a text are of four bytes. The upper two of each hold almost nothing,
+/// so that no other text looks like it.
+fn is_utf32(text: &[u8], order: ByteOrder) -> bool {
+    text.as_chunks().0.iter().all(|&word| {
+        char::from_u32(match order {
+            ByteOrder::LittleEndian => u32::from_le_bytes(word),
+            ByteOrder::BigEndian => u32::from_be_bytes(word),
+        })
+        .is_some_and(is_textual)
+    })
+}
+
+/// Whether these bytes are characters of ASCII, of two bytes each.
+fn is_ascii_in_utf16(text: &[u8], order: ByteOrder) -> bool {
+    units(text, order).all(|unit| u8::try_from(unit).is_ok_and(|byte| is_textual(byte.into())))
+}
+
+/// Whether a text is of characters of two bytes (or twice two), with a line end. Text of other
+/// encodings with zeros in it may be such characters, too, but most of its line ends are halves of
+/// others, and it holds nothing that UTF-8 can't.
+fn is_utf16(text: &[u8], order: ByteOrder) -> bool {
+    let mut characters = char::decode_utf16(units(text, order)).peekable();
+    let mut line_ends = 0;
+    while let Some(character) = characters.next() {
+        match character {
+            Ok('\n') => line_ends += 1,
+            Ok(character) if is_textual(character) => {}
+            // The half of a character, of which more will be read.
+            Err(half) if half.unpaired_surrogate() < 0xdc00 && characters.peek().is_none() => {}
+            Ok(_) | Err(_) => return false,
+        }
+    }
+    let whole = &text[..text.len() / 2 * 2];
+    let ends = memchr::memchr_iter(b'\n', whole).count();
+    2 * line_ends > ends || (line_ends > 0 && !may_be_utf8(text))
+}
+
+/// Characters of two bytes each, or halves of them.
+fn units(text: &[u8], order: ByteOrder) -> impl Iterator<Item = u16> {
+    text.as_chunks().0.iter().map(move |&unit| match order {
+        ByteOrder::LittleEndian => u16::from_le_bytes(unit),
+        ByteOrder::BigEndian => u16::from_be_bytes(unit),
+    })
+}
+
+/// Whether texts have this character.
+fn is_textual(character: char) -> bool {
+    let is_nonexistent = u32::from(character) & 0xfffe == 0xfffe;
+    matches!(character, '\t' | '\r' | '\n') || !(character.is_control() || is_nonexistent)
+}
+
+/// Whether a text may be in UTF-8: its bytes are, but for a last character that is cut off, and
+/// no other control characters than zeros are among them.
+fn may_be_utf8(text: &[u8]) -> bool {
+    let is_valid = match std::str::from_utf8(text) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none(),
     };
-    let kinds = [(2, 0, "UTF-16LE"), (2, 1, "UTF-16BE"), (4, 0, "UTF-32LE"), (4, 3, "UTF-32BE")];
-    kinds.into_iter().find(|&(bytes, at, _)| are(bytes, at)).map(|(.., name)| name)
+    let is_known = |byte: &u8| *byte >= b' ' || matches!(byte, 0 | 7..=13 | 0x1b);
+    is_valid && text.iter().all(is_known)
 }
 
 #[cfg(test)]
@@ -51,6 +129,56 @@ mod tests {
         assert_eq!(wide_encoding(&utf32("a\n", u32::to_le_bytes)), Some("UTF-32LE"));
         assert_eq!(wide_encoding(&utf32("a\n", u32::to_be_bytes)), Some("UTF-32BE"));
         for text in [marked.as_bytes(), b"", b"a", b"id,name\n1,x\n", b"a\0b\0,\n1", &[0; 9]] {
+            assert_eq!(wide_encoding(text), None, "{text:?}");
+        }
+    }
+
+    /// Only the first characters were looked at, which had to be ASCII: other texts were torn.
+    #[test]
+    fn wide_characters_of_any_script_are_known_without_a_mark() {
+        let texts = [
+            "\u{e9}t\u{e9},n\n2,b\n1,a\n",
+            "\u{438}\u{43c}\u{44f},n\r\n\u{431},1\r\n",
+            "\u{3042},\u{3044}\n",
+            "\u{4e00},\u{540d}\u{524d}\n\u{4e00}\u{4e00},2\n",
+            "\u{a05},\u{a0a}\u{a0d}\n\u{a0a},2\n",
+            "\u{ac00},b\n\u{1f600},2\n",
+            "\u{10a},\u{a0a}\n1,\u{40a}\n",
+        ];
+        for text in texts {
+            let utf16: Vec<u16> = text.encode_utf16().collect();
+            let utf32: Vec<u32> = text.chars().map(u32::from).collect();
+            let kinds: [(&str, Vec<u8>); 4] = [
+                ("UTF-16LE", utf16.iter().flat_map(|unit| unit.to_le_bytes()).collect()),
+                ("UTF-16BE", utf16.iter().flat_map(|unit| unit.to_be_bytes()).collect()),
+                ("UTF-32LE", utf32.iter().flat_map(|unit| unit.to_le_bytes()).collect()),
+                ("UTF-32BE", utf32.iter().flat_map(|unit| unit.to_be_bytes()).collect()),
+            ];
+            for (name, bytes) in kinds {
+                assert_eq!(wide_encoding(&bytes), Some(name), "{text:?}");
+                assert!(may_be_wide(&bytes));
+                // A read ends anywhere, also within a character.
+                let long = [&bytes[..], &bytes].concat();
+                for end in bytes.len()..long.len() {
+                    assert_eq!(wide_encoding(&long[..end]), Some(name), "{text:?} {end}");
+                }
+            }
+            assert_eq!(wide_encoding(text.as_bytes()), None);
+            assert!(!may_be_wide(text.as_bytes()));
+        }
+    }
+
+    /// Zeros in fields are data.
+    #[test]
+    fn text_with_zeros_is_not_of_wide_characters() {
+        for text in [
+            &b"id,x\n1,\0\n2,\0\0\n"[..],
+            b"\0a,b\n\0c,d\n",
+            b"ab\n\0c\n",
+            b"a\n\0b\nc\n",
+            b"abc\n\0def\n\0\n",
+            "\u{e9}\n\0\u{e9}\n\u{e9}\0\n".as_bytes(),
+        ] {
             assert_eq!(wide_encoding(text), None, "{text:?}");
         }
     }

@@ -62,18 +62,21 @@ impl RowRoom {
     /// The engine's settings, with the memory for reading rows, building their keys and writing
     /// them.
     pub(crate) fn engine_options(&self, engine: &LinesOptions) -> LinesOptions {
-        let LinesOptions { budget_bytes, threads, .. } = *engine;
-        let compression = CompressionThreads::of_budget(budget_bytes, threads);
-        let compression_bytes = if self.is_compressed { compression.taken_bytes } else { 0 };
+        let RowRoom { copies, has_language, is_compressed, .. } = *self;
+        let threads = engine.threads;
+        let compression = move |budget| CompressionThreads::of_budget(budget, threads).taken_bytes;
         // Keys by a language double the memory of pieces in flight.
-        let keying = KeyingMemory::of_budget(budget_bytes, threads);
-        let language_bytes = if self.has_language { keying.taken_bytes } else { 0 };
-        let reserved = engine
-            .reserved
-            .with("compressors of the output", compression_bytes)
-            .with("keys by a language", language_bytes)
-            .with("copies of the longest row", copies_bytes(budget_bytes, self.copies));
-        of_keyed(&LinesOptions { reserved, ..engine.clone() })
+        let language = move |budget| KeyingMemory::of_budget(budget, threads).taken_bytes;
+        let share = |is_there, bytes: u64| if is_there { bytes } else { 0 };
+        let reservation = engine
+            .reservation
+            .clone()
+            .with_share("compressors of the output", move |budget| {
+                share(is_compressed, compression(budget))
+            })
+            .with_share("keys by a language", move |budget| share(has_language, language(budget)))
+            .with_share("copies of the longest row", move |budget| copies_bytes(budget, copies));
+        of_keyed(&LinesOptions { reservation, ..engine.clone() })
     }
 
     /// The limits on the length of rows.

@@ -1,7 +1,7 @@
 //! The first rows of an input, read through a window in memory.
 
 use crate::bad_row::BadRow;
-use crate::encoding::{MARK_BYTES, wide_encoding};
+use crate::encoding::{MARK_BYTES, may_be_wide, wide_encoding};
 use crate::split::{Dialect, Row};
 use std::io::{self, Read};
 use std::ops::Range;
@@ -10,6 +10,8 @@ use xsort_extsort::variable::InputBytes;
 
 /// Initial size of the window in bytes.
 const BUFFER_BYTES: usize = 256 << 10;
+/// Bytes that are read, if there are so many, of a text that may be in UTF-16 or UTF-32.
+const ENCODING_BYTES: usize = 4096;
 
 /// The byte order mark of UTF-8.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -43,7 +45,11 @@ impl<'d> Rows<'d> {
     ///
     /// If the input can't be read, or is in UTF-16 or UTF-32.
     pub(crate) fn take_mark(&mut self) -> io::Result<bool> {
-        while !self.is_at_end && self.unread.len() < MARK_BYTES {
+        while !self.is_at_end
+            && (self.unread.len() < MARK_BYTES
+                || self.unread.len() < ENCODING_BYTES
+                    && may_be_wide(&self.window[self.unread.clone()]))
+        {
             self.read_more()?;
         }
         if let Some(name) = wide_encoding(&self.window[self.unread.clone()]) {

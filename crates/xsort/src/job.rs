@@ -12,7 +12,7 @@ use xsort_extsort::variable::{
     LinesCheckpoint, LinesInput, OutputCodec, Recognised, recognise, unreadable,
 };
 use xsort_extsort::{
-    Caches, Checkpoint, Error, LinesOptions, Observer, Reserved, scratch_directories,
+    Caches, Checkpoint, Error, LinesOptions, Observer, Reservation, scratch_directories,
 };
 
 /// The resources of a job: memory, threads and a disk.
@@ -34,7 +34,7 @@ pub struct Job {
     /// A message for the user if the memory is less than requested.
     pub notice: Option<String>,
     /// Shares of the budget that are not for data.
-    reserved: Reserved,
+    reservation: Reservation,
     rate: Option<Arc<RateLimit>>,
     objects: Objects,
 }
@@ -50,6 +50,11 @@ impl Resources {
         inputs: impl IntoIterator<Item = P>,
         output: Option<&Path>,
     ) -> Result<Job, Error> {
+        if self.verify_output && !output.is_some_and(is_url) {
+            let text = "verify_output reads an object back, and none is written: leave it out, or \
+                        write to a URL (s3://, gs:// or az://)";
+            return Err(Error::Settings(text.into()));
+        }
         let limits = MemoryLimits::read();
         let budget = limits.budget(self.memory);
         let threads = threads(self.threads);
@@ -74,7 +79,7 @@ impl Resources {
             caches: caches(self.cache_bytes),
             disk,
             notice: budget.notice,
-            reserved: Reserved::default(),
+            reservation: Reservation::default(),
             rate,
             objects,
         })
@@ -85,18 +90,18 @@ impl Job {
     /// Reserves a named share of the budget for a purpose other than data. Replaces an earlier
     /// share of this name.
     pub fn reserve(&mut self, name: &'static str, bytes: u64) {
-        self.reserved = self.reserved.with(name, bytes);
+        self.reservation = self.reservation.clone().without(name).with(name, bytes);
     }
 
     /// Returns the bytes of memory for data. If the other shares leave none, it is 0, and the job
     /// ends with an error that says how much memory is enough.
     pub fn data_bytes(&self) -> u64 {
-        self.budget_bytes.saturating_sub(self.reserved.bytes())
+        self.budget_bytes.saturating_sub(self.reservation.of(self.budget_bytes))
     }
 
     /// Converts an error about the [memory for data](Job::data_bytes) to one about all memory.
     pub fn total_from_data(&self, error: Error) -> Error {
-        self.total_from_budget(add_bytes(error, self.reserved.bytes()))
+        self.total_from_budget(add_bytes(error, self.reservation.of(self.budget_bytes)))
     }
 
     /// Converts an error about [`budget_bytes`](Job::budget_bytes) to one about all memory.
@@ -115,12 +120,12 @@ impl Job {
         observer: &dyn Observer,
     ) -> Result<Vec<LinesInput>, Error> {
         let budget_bytes = self.budget_bytes;
-        let Recognised { inputs, taken_bytes, .. } = recognise(inputs, false, || budget_bytes)
+        let Recognised { inputs, reservation, .. } = recognise(inputs, false, || budget_bytes)
             .map_err(|(path, error)| match observer.is_cancelled() {
                 true => Error::Cancelled,
                 false => unreadable(path, error),
             })?;
-        self.reserve("decoders", taken_bytes);
+        self.reservation = self.reservation.clone().and(reservation);
         Ok(inputs)
     }
 
@@ -141,7 +146,7 @@ impl Job {
             delimiter: b'\n',
             is_unique: false,
             budget_bytes: self.budget_bytes,
-            reserved: self.reserved.clone(),
+            reservation: self.reservation.clone(),
             threads: self.threads,
             caches: self.caches,
             scratch: scratch_directories(scratch, output),

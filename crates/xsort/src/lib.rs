@@ -110,8 +110,6 @@ pub use keyed_order::sort_in_order;
 pub use limited::{Limited, limited_input};
 pub use lines::Lines;
 pub use merge_sorted::{MergeSorted, merge_sorted};
-#[cfg(feature = "objects")]
-pub use objects::VERIFIES_NO_OBJECT;
 pub use prefixed::Prefixed;
 pub use progress::Progress;
 pub use resources::Resources;

@@ -8,11 +8,6 @@ use xsort_extsort::Error;
 #[cfg(feature = "objects")]
 use xsort_objects::{GivenLimits, ObjectLimits, ObjectUse, Requests};
 
-/// The error for `--verify-output` if no object is written.
-#[cfg(feature = "objects")]
-pub const VERIFIES_NO_OBJECT: &str = "--verify-output reads an object back, and none is \
-     written: leave it out, or write to a URL (s3://, gs:// or az://)";
-
 /// A job's use of objects. Without the feature it uses none, and its disk refuses URLs.
 pub(crate) struct Objects {
     #[cfg(feature = "objects")]
@@ -34,10 +29,8 @@ impl Objects {
         budget_bytes: u64,
     ) -> Result<Objects, Error> {
         let objects = ObjectUse::of(inputs, output);
-        let given = GivenLimits { no_clobber: resources.no_clobber, ..resources.objects };
-        if given.verify_output && !objects.writes {
-            return Err(Error::Settings(VERIFIES_NO_OBJECT.into()));
-        }
+        let Resources { no_clobber, verify_output, .. } = *resources;
+        let given = GivenLimits { no_clobber, verify_output, ..resources.objects };
         let limits = ObjectLimits::decide(objects, given, threads, budget_bytes);
         let limits = limits.map(|limits| match resources.patience {
             Some(time) => limits.giving_up_after(time),

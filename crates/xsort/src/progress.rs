@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
+use xsort_disk::Disk;
 use xsort_extsort::Observer;
 
 /// The progress of a job.
@@ -55,6 +56,8 @@ impl fmt::Debug for Callbacks {
 pub(crate) struct ProgressObserver {
     callbacks: Callbacks,
     cancel: Cancel,
+    /// The disk, whose notices are passed on when the job is over.
+    disk: Option<Arc<dyn Disk>>,
     phase: Mutex<Phase>,
     /// Bytes of the phase that are done.
     done: AtomicU64,
@@ -74,10 +77,15 @@ struct Phase {
 }
 
 impl ProgressObserver {
-    pub(crate) fn new(callbacks: Callbacks, cancel: Cancel) -> ProgressObserver {
+    pub(crate) fn new(
+        callbacks: Callbacks,
+        cancel: Cancel,
+        disk: Option<Arc<dyn Disk>>,
+    ) -> ProgressObserver {
         ProgressObserver {
             callbacks,
             cancel,
+            disk,
             phase: Mutex::default(),
             done: AtomicU64::new(0),
             began: Instant::now(),
@@ -127,5 +135,12 @@ impl Observer for ProgressObserver {
     fn expect(&self, phases: &[(&str, u64)]) {
         let phases = phases.iter().map(|&(name, bytes)| (name.to_owned(), bytes));
         self.phase.lock().to_come = phases.collect();
+    }
+}
+
+impl Drop for ProgressObserver {
+    fn drop(&mut self) {
+        let notices = self.disk.as_ref().map(|disk| disk.notices()).unwrap_or_default();
+        notices.iter().for_each(|line| self.callbacks.notice(line));
     }
 }

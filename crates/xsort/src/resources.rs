@@ -27,12 +27,13 @@ pub struct Resources {
     pub gate: Option<Arc<Gate>>,
     /// If set, the output must not replace a file or an object.
     pub no_clobber: bool,
+    /// If set, an output that is an object is read back, and compared with what was sent.
+    pub verify_output: bool,
     /// Bytes of outputs that will be read soon. They stay in the page cache if it has room for two
     /// of them besides the job's memory (docs/experiments/2026-11-24-cluster.md).
     pub read_soon_bytes: Option<u64>,
-    /// How objects of stores are moved. [`no_clobber`] says whether one may be replaced.
-    ///
-    /// [`no_clobber`]: Resources::no_clobber
+    /// The parts and connections with which objects of stores are moved. (Whether an object may be
+    /// replaced and is read back is said by the fields above.)
     #[cfg(feature = "objects")]
     pub objects: GivenLimits,
     /// How long requests to a silent store or server are repeated. Unless set, the store's time.

@@ -4,6 +4,7 @@ use crate::job::Job;
 use crate::progress::{Callbacks, ProgressObserver};
 use crate::resources::Resources;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use xsort_extsort::{Error, Observer};
 
@@ -25,7 +26,9 @@ impl Setup {
         output: Option<&Path>,
     ) -> Result<(Job, ProgressObserver), Error> {
         let job = self.resources.job(inputs, output)?;
-        let observer = ProgressObserver::new(self.callbacks.clone(), self.resources.cancel.clone());
+        let (callbacks, cancel) = (self.callbacks.clone(), self.resources.cancel.clone());
+        let disk = Some(Arc::clone(&job.disk));
+        let observer = ProgressObserver::new(callbacks, cancel, disk);
         job.notice.iter().for_each(|line| observer.notice(line));
         Ok((job, observer))
     }
@@ -102,10 +105,9 @@ pub(crate) use resource_setters;
 macro_rules! output_setters {
     () => {
         /// Reads an output object back after it was written, and compares it with the sent bytes.
-        #[cfg(feature = "objects")]
         #[must_use]
         pub fn verify_output(mut self) -> Self {
-            self.setup.resources.objects.verify_output = true;
+            self.setup.resources.verify_output = true;
             self
         }
 

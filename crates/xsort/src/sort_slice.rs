@@ -80,7 +80,7 @@ impl SortSlice {
     }
 
     fn observer(&self) -> ProgressObserver {
-        ProgressObserver::new(Callbacks::default(), self.cancel.clone())
+        ProgressObserver::new(Callbacks::default(), self.cancel.clone(), None)
     }
 
     fn options(&self) -> InMemoryOptions {

@@ -13,7 +13,7 @@ use crate::inputs::names_memory::NamesMemory;
 use crate::inputs::stdin::{NAME, StandardInput, go_to_end, index_of_stdin};
 use crate::inputs::tree::{TreeError, TreeOptions};
 use crate::output::ResultPrinter;
-use crate::settings::{ReportStyle, output_directories};
+use crate::settings::{ReportStyle, VERIFIES_NO_OBJECT, output_directories};
 use crate::signals::Stop;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -77,6 +77,9 @@ impl<'g> SessionOptions<'g> {
     /// See [`xsort::Resources::job`].
     pub(crate) fn job(&self, gate: Option<Arc<Gate>>) -> Result<Job, Failure> {
         let Resources { memory, threads, io, bandwidth_limit, objects, .. } = *self.resources;
+        if objects.verify_output && !self.output.is_some_and(is_url) {
+            return Err(Failure::Usage(VERIFIES_NO_OBJECT.into()));
+        }
         let resources = xsort::Resources {
             memory,
             threads: Some(usize::from(threads)).filter(|&threads| threads > 0),
@@ -86,6 +89,7 @@ impl<'g> SessionOptions<'g> {
             gate,
             no_clobber: self.no_clobber,
             read_soon_bytes: self.read_soon_bytes,
+            verify_output: objects.verify_output,
             objects: objects.given(self.no_clobber),
             patience: self.patience,
             cancel: self.stop.cancel(),

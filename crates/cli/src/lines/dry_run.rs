@@ -21,8 +21,9 @@ pub(super) fn print_dry_run(
     let command = &lines.command;
     let bytes = inputs.bytes().filter(|_| command.extras.decompress != Some(true));
     let options = resources::options(command, bytes);
-    let reserved = options.reserved.with("names of inputs", inputs.names.budget_bytes());
-    let options = LinesOptions { reserved, ..options };
+    let names_bytes = inputs.names.budget_bytes();
+    let reservation = options.reservation.clone().with("names of inputs", names_bytes);
+    let options = LinesOptions { reservation, ..options };
     let merged_inputs = command.merge.then(|| inputs.count());
     let figures = dry_run_lines(&options, by, bytes, merged_inputs)
         .map_err(|error| job_failure::of_plan(&error))?;

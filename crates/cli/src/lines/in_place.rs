@@ -11,24 +11,29 @@
 //! file is rewritten, a first signal doesn't end the process. Only SIGKILL and a power failure do:
 //! then the copy stays, under a name that was printed.
 //!
-//! The file and its copy are read and written by their descriptors, because another process may
-//! rename either meanwhile.
+//! The file and its copy are read and written by their descriptors. Another process may rename
+//! either meanwhile. What another process appends to the file is neither lost nor taken for sorted:
+//! before the old content is cut off, nothing is written; after that, each write goes to the end of
+//! the file, whose length tells in the end.
 
 use super::failure::Failure;
 use super::names;
 use crate::gnu_commands::{reason, say};
 use crate::inputs::tree::identity;
 use crate::signals::{Rewriting, clean_up_when_killed};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, File, Metadata, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Seek};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort::Limited;
 use xsort_disk::{DisplayPath, NewFile, RateLimit, hidden_name, parent_directory};
+use xsort_usage::Identity;
 
 /// Settings for the copy of the old content.
 pub(super) struct Keeping {
@@ -66,6 +71,8 @@ pub(super) struct InPlace {
     copy: Option<OldContent>,
     /// True if something may have been written, and the new content is incomplete.
     is_begun: bool,
+    /// What the file was before it was read, if it is an input, too.
+    read: Option<FileVersion>,
 }
 
 impl InPlace {
@@ -77,14 +84,26 @@ impl InPlace {
     ) -> InPlace {
         let directory = fs::canonicalize(name).ok().map(|path| parent_directory(&path));
         let (name, program) = (name.to_owned(), program.to_owned());
-        let (rewriting, copy, is_begun) = (None, None, false);
-        InPlace { file, name, directory, program, keeping, rewriting, copy, is_begun }
+        let (rewriting, copy, is_begun, read) = (None, None, false, None);
+        InPlace { file, name, directory, program, keeping, rewriting, copy, is_begun, read }
+    }
+
+    /// Says that the file is an input, too, of which nothing was read yet.
+    pub(super) fn will_be_read(&mut self) {
+        self.read = self.keeping.as_ref().and(FileVersion::of(&self.file.metadata()));
+    }
+
+    /// Whether all of it is written through the descriptor: then nothing that another process
+    /// appends is overwritten.
+    pub(super) fn is_appended_to(&self) -> bool {
+        self.keeping.is_some()
     }
 
     /// Keeps a copy of the old content, then truncates the file.
     ///
     /// # Errors
-    /// If no copy can be kept, or if another process rewrites the file. Then the file is unchanged.
+    /// If there can't be a copy, or another process rewrites it, or has written to it since it was
+    /// read. Then the file is as it was.
     pub(super) fn empty(&mut self) -> io::Result<()> {
         let metadata = self.file.metadata()?;
         // Pipes and devices can't be truncated.
@@ -113,13 +132,34 @@ impl InPlace {
             let named = self.name_copy(new, path);
             self.copy = Some(named.inspect_err(|_| self.rewriting = None)?);
         }
+        if self.is_changed() {
+            let removed = self.copy.take().map_or(Ok(()), |copy| copy.remove());
+            self.rewriting = None;
+            return removed.and(Err(changed("nothing was written")));
+        }
+        self.append_only(true)?;
         self.is_begun = true;
         // An empty file isn't truncated: when a truncated file is closed, ext4 writes it to the
         // drive, and close waits for that.
         if is_empty { Ok(()) } else { self.file.set_len(0) }
     }
 
-    /// From now on the first signal waits until the file is complete.
+    /// Whether another process has written to it since it was read.
+    fn is_changed(&self) -> bool {
+        self.read.is_some() && self.read != FileVersion::of(&self.file.metadata())
+    }
+
+    /// Whether each write goes to the end of the file.
+    fn append_only(&self, is_on: bool) -> io::Result<()> {
+        if self.keeping.is_some() {
+            let mut flags = fcntl_getfl(&self.file)?;
+            flags.set(OFlags::APPEND, is_on);
+            fcntl_setfl(&self.file, flags)?;
+        }
+        Ok(())
+    }
+
+    /// From now on the first signal waits until the file is whole.
     fn hold_signals(&mut self) {
         let (program, name) = (self.program.clone(), names::shown(&self.name));
         self.rewriting = Some(Rewriting::begin(move || {
@@ -180,13 +220,15 @@ impl InPlace {
         Ok(OldContent { file, path })
     }
 
-    /// Ends the rewriting, once the new content is complete.
+    /// Ends the rewriting: the new content, of so many bytes, is whole.
     ///
     /// # Errors
-    /// If the content can't be made durable: then dropping this value restores the old content. If
-    /// the file lost its name, or its copy can't be removed: then the new content is complete, and
-    /// the failure says so.
-    pub(super) fn finish(&mut self) -> Result<(), Failure> {
+    /// If the content can't be made durable: then the old content is put back when this value is
+    /// dropped. If another process has written to the file: then that stays there, and the copy,
+    /// too. If the file lost its name, or its copy can't be removed: then the new content is whole,
+    /// and the failure says so.
+    pub(super) fn finish(&mut self, written_bytes: u64) -> Result<(), Failure> {
+        self.refuse_foreign(written_bytes)?;
         if self.keeping.as_ref().is_some_and(|keeping| keeping.sync) {
             let synced = self.file.sync_all();
             synced.map_err(|error| Failure::unwritten("fsync failed", &self.name, &error))?;
@@ -215,7 +257,29 @@ impl InPlace {
         }
     }
 
-    /// True if the file still has the name by which it was opened.
+    /// Refuses a file that has not as many bytes as were written to it.
+    fn refuse_foreign(&mut self, written_bytes: u64) -> Result<(), Failure> {
+        let metadata = self.file.metadata();
+        let found = metadata.ok().filter(Metadata::is_file).map(|file| file.len());
+        let Some(found) = found.filter(|&found| found != written_bytes) else { return Ok(()) };
+        if !self.is_begun || self.keeping.is_none() {
+            return Ok(());
+        }
+        self.is_begun = false;
+        let old = match self.copy.take() {
+            Some(copy) => format!("its old content is kept in {copy}"),
+            None => "it was empty before".to_owned(),
+        };
+        self.rewriting = None;
+        let text = format!(
+            ": another process wrote to it while it was rewritten: it has {found} bytes, of which \
+             {written_bytes} are the sorted lines and the rest is unsorted among them, and {old}: \
+             sort it again once no other process writes to it"
+        );
+        Err(Failure::Message([&names::shown(&self.name)[..], text.as_bytes()].concat()))
+    }
+
+    /// Whether the file still has the name by which it was opened.
     fn has_its_name(&self) -> bool {
         fs::metadata(&self.name).is_ok_and(|named| is_same(&self.file, &named))
     }
@@ -253,6 +317,7 @@ impl InPlace {
     }
 
     fn put_back(&self, copy: &OldContent, keeping: &Keeping) -> io::Result<()> {
+        self.append_only(false)?;
         self.file.set_len(0)?;
         copy_bytes(&copy.file, &self.file, keeping)?;
         self.file.sync_all()
@@ -289,7 +354,32 @@ impl fmt::Display for OldContent {
     }
 }
 
-/// True if the open file is the one with the metadata `named`.
+/// What tells that a file was written to: its length and the time of the last change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileVersion {
+    identity: Identity,
+    bytes: u64,
+    modified: (i64, i64),
+}
+
+impl FileVersion {
+    /// That of a regular file, as far as it can be inspected.
+    pub(super) fn of(metadata: &io::Result<Metadata>) -> Option<FileVersion> {
+        let file = metadata.as_ref().ok().filter(|file| file.is_file())?;
+        let modified = (file.mtime(), file.mtime_nsec());
+        Some(FileVersion { identity: identity(file), bytes: file.len(), modified })
+    }
+}
+
+/// Why what was sorted doesn't replace its input, and what was done.
+pub(super) fn changed(what: &str) -> io::Error {
+    io::Error::other(format!(
+        "another process wrote to it since it was read: {what}; sort it again once no other \
+         process writes to it"
+    ))
+}
+
+/// Whether an open file is the one with these properties.
 fn is_same(file: &File, named: &Metadata) -> bool {
     file.metadata().is_ok_and(|opened| identity(&opened) == identity(named))
 }

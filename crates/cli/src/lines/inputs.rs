@@ -126,7 +126,12 @@ impl Inputs {
         self.all.len()
     }
 
-    /// True if a merge can have all inputs open at once.
+    /// Whether a file is one of them.
+    pub(super) fn include(&self, file: Identity) -> bool {
+        self.all.iter().any(|input| input.identity == Some(file))
+    }
+
+    /// Whether a merge can have them all open at once.
     pub(super) fn can_all_be_open(&self) -> bool {
         open_files::allow_as_many_as_possible();
         let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);

@@ -8,10 +8,10 @@ use super::target::Target;
 use std::io::Write;
 use std::sync::Arc;
 use xsort::Limited;
-use xsort_extsort::LinesOptions;
 use xsort_extsort::variable::{
     CompressedOutput, CompressionThreads, CountedOutput, LineKernels, OutputCodec, WithoutKeys,
 };
+use xsort_extsort::{LinesOptions, Reservation};
 use xsort_gnu::sort::{Command, Order};
 
 /// The compression and the header of a command's output.
@@ -42,9 +42,14 @@ impl Outgoing {
         Outgoing { compression, header }
     }
 
-    /// Bytes of the budget reserved for compression.
-    pub(super) fn compression_bytes(&self) -> u64 {
-        self.compression.map_or(0, |(_, threads)| threads.taken_bytes)
+    /// What it takes of the budget of a sort by so many threads.
+    pub(super) fn reservation(&self, threads: usize) -> Reservation {
+        let of = move |budget| CompressionThreads::of_budget(budget, threads).taken_bytes;
+        let nothing = Reservation::default();
+        match self.compression {
+            Some(_) => nothing.with_share("compressors of the output", of),
+            None => nothing,
+        }
     }
 
     /// True if the output is exactly what the engine writes.

@@ -6,7 +6,7 @@ use super::limits::Limits;
 use super::resources;
 use super::torn_rows::TornRows;
 use std::os::unix::ffi::OsStrExt;
-use xsort_extsort::Reserved;
+use xsort_extsort::Reservation;
 use xsort_extsort::variable::{
     Header, LinesInput, Recognised, Shuffle, recognise, take_header, total_bytes, urls_at_once,
 };
@@ -18,7 +18,7 @@ pub(super) struct Prepared {
     /// The maximum number of inputs that may be read at once.
     pub(super) inputs_max: usize,
     /// Shares of the budget that the inputs' names and decoders take.
-    pub(super) reserved: Reserved,
+    pub(super) reservation: Reservation,
     /// The first CSV file found to have torn rows.
     pub(super) torn_rows: TornRows,
 }
@@ -43,7 +43,7 @@ impl Prepared {
             true => urls_at_once(&inputs, budget_bytes),
             false => (usize::MAX, 0),
         };
-        let reserved = Reserved::default()
+        let reserved = Reservation::default()
             .with("names of inputs", names_bytes)
             .with("URLs that are read at once", urls_bytes);
         TornRows::refuse_before_merge(lines, &inputs)
@@ -51,15 +51,15 @@ impl Prepared {
         let torn_rows = TornRows::default();
         if !lines.decompresses() {
             let inputs = torn_rows.watch(lines, inputs);
-            return Ok(Prepared { inputs, inputs_max: urls_max, reserved, torn_rows });
+            return Ok(Prepared { inputs, inputs_max: urls_max, reservation: reserved, torn_rows });
         }
         let budget_bytes = || budget_bytes().saturating_sub(urls_bytes);
-        let Recognised { inputs, inputs_max, taken_bytes } =
+        let Recognised { inputs, inputs_max, reservation } =
             recognise(inputs, command.merge, budget_bytes)
                 .map_err(|(path, error)| failure::of_read(path.as_os_str(), &error))?;
         let (inputs, inputs_max) = (torn_rows.watch(lines, inputs), inputs_max.min(urls_max));
-        let reserved = reserved.with("decoders", taken_bytes);
-        Ok(Prepared { inputs, inputs_max, reserved, torn_rows })
+        let reservation = reserved.and(reservation);
+        Ok(Prepared { inputs, inputs_max, reservation, torn_rows })
     }
 
     /// `--shuffle`: gives lines random keys. Lines of a header have been taken before.

@@ -15,7 +15,7 @@ use xsort::machine::{self, MemoryLimits, caches};
 use xsort::size::Memory;
 use xsort_disk::{DiskOptions, IoChoice};
 use xsort_extsort::variable::{SMALL_INPUT_BYTES, Shuffle};
-use xsort_extsort::{Caches, Codec, LinesOptions, Measure, Reserved};
+use xsort_extsort::{Caches, Codec, LinesOptions, Measure, Reservation};
 use xsort_gnu::Locale;
 use xsort_gnu::sort::{Command, Environment};
 
@@ -86,7 +86,7 @@ pub(super) fn options(command: &Command, input_bytes: Option<u64>) -> LinesOptio
         delimiter: command.terminator(),
         // With `--count`, the counting filter drops duplicates.
         is_unique: command.unique && !command.extras.counts,
-        reserved: Reserved::default(),
+        reservation: Reservation::default(),
         budget_bytes: if is_small {
             command.buffer_bytes.map_or(SMALL_BUDGET_BYTES, |asked| asked.min(SMALL_BUDGET_BYTES))
         } else {

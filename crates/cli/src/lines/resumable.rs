@@ -54,7 +54,7 @@ pub(super) fn sort_resumably(
     let observer = observer(lines, bytes, limits);
     let options = LinesOptions {
         checkpoint: Some(checkpoint),
-        reserved: prepared.reserved.clone(),
+        reservation: prepared.reservation.clone(),
         ..resources::options(command, bytes)
     };
     // The checkpoint writes the output.

@@ -11,7 +11,8 @@ use super::prepare::Prepared;
 use super::progress::{OtherFigures, is_watching_asked_for, observer, print_report};
 use super::resources;
 use super::short_stream::read_if_short;
-use super::target::Target;
+use super::target::{Target, present};
+use crate::gnu_commands::is_called_as_gnu;
 use std::path::Path;
 use xsort::sort_in_order;
 use xsort_extsort::variable::{
@@ -34,7 +35,7 @@ pub(super) fn sort_or_merge(
     disk: &LinesDisk<'_>,
 ) -> Result<(), Failure> {
     let command = &lines.command;
-    let mut target = Target::open(lines, disk)?;
+    let mut target = open_target(lines, &inputs, disk)?;
     let (bytes, can_all_be_open) = (inputs.bytes(), inputs.can_all_be_open());
     let names_bytes = inputs.names.budget_bytes();
     let mut opened = open(command, inputs, bytes, &target)?;
@@ -57,12 +58,13 @@ pub(super) fn sort_or_merge(
         // GNU sort also empties the output before it reads.
         target.begin().map_err(|error| target.failed(&error))?;
     }
-    let reserved = prepared
-        .reserved
-        .with("compressors of the output", outgoing.compression_bytes())
+    let reservation = prepared
+        .reservation
+        .clone()
+        .and(outgoing.reservation(options.threads))
         .with("output blocks", target.block_bytes())
         .with("objects", disk.object_bytes());
-    let options = LinesOptions { output_file, reserved, ..options };
+    let options = LinesOptions { output_file, reservation, ..options };
     let disk = &**disk.get();
     let mut inputs = prepared.inputs;
     let are_all_at_once = can_all_be_open && inputs.len() <= prepared.inputs_max;
@@ -96,7 +98,23 @@ pub(super) fn sort_or_merge(
     print_report(command, &report, OtherFigures { written_bytes, ..figures })
 }
 
-/// Opens the inputs: one after the other for a sort, all at once for a merge.
+/// The output, which may be one of the inputs.
+fn open_target<'d>(
+    lines: &LinesCommand<'_>,
+    inputs: &Inputs,
+    disk: &'d LinesDisk<'_>,
+) -> Result<Target<'d>, Failure> {
+    let mut target = Target::open(lines, disk)?;
+    if !is_called_as_gnu(lines.program)
+        && let Some(name) = lines.command.output.as_deref()
+        && present(Some(name)).is_some_and(|file| inputs.include(file))
+    {
+        target.will_be_read();
+    }
+    Ok(target)
+}
+
+/// The inputs as they are read: one after the other, or by a merge all at once.
 fn open(
     command: &Command,
     inputs: Inputs,

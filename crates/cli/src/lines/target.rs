@@ -16,7 +16,7 @@
 
 use super::command::LinesCommand;
 use super::failure::{self, Failure};
-use super::in_place::{InPlace, Keeping};
+use super::in_place::{FileVersion, InPlace, Keeping, changed};
 use super::lines_disk::LinesDisk;
 use super::{names, resources};
 use crate::gnu_commands::{is_called_as_gnu, say, write_all};
@@ -54,6 +54,8 @@ pub(super) struct Target<'d> {
     written_bytes: u64,
     /// True if all bytes were written, and only the write of those held back failed.
     is_flushing: bool,
+    /// What a file that is to be replaced was before it was read, if it is an input, too.
+    read: Option<FileVersion>,
 }
 
 enum Sink<'d> {
@@ -106,6 +108,17 @@ impl<'d> Target<'d> {
             held: Vec::with_capacity(HELD_BYTES),
             written_bytes: 0,
             is_flushing: false,
+            read: None,
+        }
+    }
+
+    /// Says that the output is an input, too, of which nothing was read yet: what another process
+    /// writes to it meanwhile would be lost.
+    pub(super) fn will_be_read(&mut self) {
+        match &mut self.sink {
+            Sink::New(_) => self.read = FileVersion::of(&fs::metadata(&self.name)),
+            Sink::InPlace(file) => file.will_be_read(),
+            Sink::Standard | Sink::Closed | Sink::Object(_) | Sink::Published => {}
         }
     }
 
@@ -119,7 +132,8 @@ impl<'d> Target<'d> {
         let is_regular = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
         // Data that other processes wrote to standard output, or will append, must stay.
         let is_own = match &self.sink {
-            Sink::New(_) | Sink::InPlace(_) => true,
+            Sink::New(_) => true,
+            Sink::InPlace(file) => !file.is_appended_to(),
             Sink::Standard => {
                 let appends =
                     fcntl_getfl(file).map_or(true, |flags| flags.contains(OFlags::APPEND));
@@ -160,13 +174,18 @@ impl<'d> Target<'d> {
                 object.publish(true).map_err(|error| failure::of_engine(&error))
             }
             Sink::New(file) => {
-                // When the new file replaces an old one, it has a hidden name for a moment.
+                let found = self.read.and(FileVersion::of(&fs::metadata(&self.name)));
+                if found != self.read {
+                    let error = changed("the sorted lines were not put in its place");
+                    return Err(Failure::unwritten("write failed", &self.name, &error));
+                }
+                // To replace a file, the new one has a hidden name for a moment.
                 if fs::symlink_metadata(&self.name).is_ok() {
                     let _ = clean_up_when_killed();
                 }
                 file.publish(self.sync).map_err(|error| failure::of_disk(&error))
             }
-            Sink::InPlace(mut file) => file.finish(),
+            Sink::InPlace(mut file) => file.finish(self.written_bytes),
             sink => {
                 self.sink = sink;
                 Ok(())

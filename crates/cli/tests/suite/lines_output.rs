@@ -5,7 +5,8 @@ use crate::refusals::SmallDisk;
 use crate::sandbox::{Sandbox, clean, names, program};
 use crate::signals::is_ignored;
 use rustix::process::{Pid, Signal, kill_process};
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Output, Stdio};
@@ -329,7 +330,161 @@ fn what_another_user_planted_is_written_by_no_way() {
     assert_eq!(names(&at("shared")), ["device", "file", "file-2", "link", "way"]);
 }
 
-/// The copy was once taken from the file that had the name by then: a rotation of logs put another
+/// Lines that were appended meanwhile stood behind the sorted ones, or were overwritten by them.
+#[test]
+fn what_is_appended_while_a_file_is_rewritten_is_no_success() {
+    let (text, sorted) = unsorted(300_000);
+    let append = |sandbox: &Sandbox| {
+        let mut file = OpenOptions::new().append(true).open(sandbox.path().join("F")).unwrap();
+        file.write_all(b"appended\n").unwrap();
+    };
+    for words in ["--in-place F -o F", "F --in-place --header -o F", "-m --in-place F -o F"] {
+        let sandbox = with_file(if words.contains("-m") { &sorted } else { &text });
+        let old = sandbox.read("F");
+        let words = format!("{words} --bandwidth-limit 4M");
+        let mut child = lines(&sandbox, false, &words).spawn().unwrap();
+        wait_for_the_rewriting(&sandbox, &mut child, text.len());
+        append(&sandbox);
+        let output = child.wait_with_output().unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{words}: {said}");
+        assert!(said.contains("F: another process wrote to it while it was rewritten"), "{said}");
+        let copies = copies(&sandbox);
+        assert!(
+            copies.len() == 1 && said.contains(&format!("{}: sort it again", copies[0])),
+            "{said}"
+        );
+        assert!(sandbox.read(&copies[0]) == old, "{words}");
+        // Nothing of it was overwritten.
+        let found = String::from_utf8(sandbox.read("F")).unwrap();
+        assert_eq!(found.len(), text.len() + "appended\n".len(), "{words}");
+        assert_eq!(found.matches("appended\n").count(), 1, "{words}");
+    }
+}
+
+/// The lines that were appended between the reading and the writing were in none of both.
+#[test]
+fn what_is_appended_after_a_file_was_read_is_not_lost() {
+    let (text, _) = unsorted(300_000);
+    for words in ["--in-place F -o F", "F -o F", "F other -o F"] {
+        let sandbox = with_file(&text);
+        sandbox.write("other", "");
+        // The end of the input is read from a pipe, so that nothing is written before that.
+        let mut child = lines(&sandbox, false, &format!("{words} -"));
+        let mut child = child.stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // More than a pipe holds: some of it was read, and the file before it.
+        stdin.write_all(&b"last\n".repeat(100_000)).unwrap();
+        let mut file = OpenOptions::new().append(true).open(sandbox.path().join("F")).unwrap();
+        file.write_all(b"appended\n").unwrap();
+        drop(stdin);
+        let output = child.wait_with_output().unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{words}: {said}");
+        assert!(said.contains("F: another process wrote to it since it was read"), "{said}");
+        assert!(sandbox.read("F") == [text.as_bytes(), b"appended\n"].concat(), "{words}");
+        assert_eq!(sandbox.names(), ["F", "other", "status"]);
+        // The way out.
+        let output = lines(&sandbox, false, words).output().unwrap();
+        assert!(output.status.success(), "{words}: {output:?}");
+        assert!(sandbox.read("F").ends_with(b"appended\n"), "{words}");
+    }
+}
+
+/// Such a file was refused after all the work, which left the hidden file of a checkpoint behind.
+#[test]
+fn what_may_only_be_appended_to_is_refused_before_the_work() {
+    let sandbox = with_file("b\na\n");
+    sandbox.ok("gen -q 1000 in");
+    let directory = sandbox.path().join("D");
+    fs::create_dir(&directory).unwrap();
+    sandbox.write("D/F", "old\n");
+    if !script(&sandbox, "chattr +a F D").status.success() {
+        eprintln!("SKIPPED: no file can be made one that may only be appended to");
+        return;
+    }
+    for words in [
+        "lines F -o",
+        "lines --in-place F -o",
+        "lines F --checkpoint -o",
+        "table F --format csv --no-header --by #1 -o",
+        "table F --format csv --no-header --by #1 --checkpoint -o",
+        "gen 1000",
+        "sort in -o",
+        "sort in --checkpoint -o",
+    ] {
+        for (output, named) in [("F", "'chattr -a F'"), ("D/F", "'chattr -a D'")] {
+            if words.contains("--in-place") && output == "D/F" {
+                continue;
+            }
+            let ended = sandbox.run(&format!("{words} {output}"));
+            assert!(![Some(0), Some(1)].contains(&ended.code), "{words} {output}");
+            assert!(ended.stderr.contains(named), "{words} {output}: {}", ended.stderr);
+            assert_eq!(names(&directory), ["F"], "{words} {output}");
+            assert_eq!(sandbox.names(), ["D", "F", "in", "status"], "{words} {output}");
+        }
+    }
+    // A file of a new name is no trouble, and in place the directory is none.
+    sandbox.ok("lines F -o D/new");
+    assert!(script(&sandbox, "$xsort lines F --in-place -o D/F").status.success());
+    assert_eq!(names(&directory), ["F", "new"]);
+    assert_eq!((sandbox.read("D/new"), sandbox.read("D/F")), (b"a\nb\n".into(), b"a\nb\n".into()));
+    assert!(script(&sandbox, "chattr -a F D").status.success());
+    sandbox.ok("lines F -o F");
+    sandbox.ok("lines F -o D/F");
+}
+
+/// The new file silently belonged to whoever ran the sort.
+#[test]
+fn an_owner_that_cant_be_kept_is_named() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.path().join("F");
+    sandbox.ok("gen -q 1MB in");
+    sandbox.write("in.csv", "a\n2\n1\n");
+    sandbox.write("prefixed", b"\x01b\x01a");
+    sandbox.write("F", "old\n");
+    let without_rights = "setpriv --inh-caps=-chown --bounding-set=-chown";
+    let can_try = format!("chown 12345:54321 F && {without_rights} true");
+    if !script(&sandbox, &can_try).status.success() {
+        eprintln!("SKIPPED: only root can give files away, and give up that right");
+        return;
+    }
+    for words in [
+        "gen 1MB",
+        "sort in",
+        "sort in --checkpoint",
+        "sort --record prefixed:u8 prefixed",
+        "table in.csv --by a:int",
+        "table in.csv --by a:int --checkpoint",
+    ] {
+        for (quiet, times) in [("", 1), ("-q", 0)] {
+            sandbox.write("F", "old\n");
+            lchown(&path, Some(12_345), Some(54_321)).unwrap();
+            let (command, rest) = words.split_once(' ').unwrap();
+            let output = if command == "gen" { "F" } else { "-o F" };
+            let line = format!("{without_rights} $xsort {command} {quiet} {rest} {output}");
+            let output = script(&sandbox, &line);
+            let said = said(&output);
+            assert!(output.status.success() && sandbox.read("F") != b"old\n", "{line}: {said}");
+            let notes = said.lines().filter(|line| line.contains("note: F: ")).collect::<Vec<_>>();
+            assert_eq!(notes.len(), times, "{line}: {said}");
+            let is_named = |note: &&str| note.contains("user 12345 and group 54321");
+            assert!(notes.iter().all(is_named), "{line}: {said}");
+        }
+    }
+    // It can be kept.
+    lchown(&path, Some(12_345), Some(54_321)).unwrap();
+    sandbox.ok("sort -q in -o F");
+    let kept = fs::metadata(&path).unwrap();
+    assert_eq!((kept.uid(), kept.gid()), (12_345, 54_321));
+    // Lines are written into the old file.
+    let line = format!("{without_rights} $xsort lines in.csv -o F");
+    let said = said(&script(&sandbox, &line));
+    assert!(said.contains("rewritten in place") && said.contains("user 12345"), "{said}");
+    assert_eq!(fs::metadata(&path).unwrap().uid(), 12_345);
+}
+
+/// The copy was once made of what had the file's name by then: a rotation of logs put another
 /// file's content into the old one.
 #[test]
 fn a_file_that_is_renamed_meanwhile_gets_no_other_content() {

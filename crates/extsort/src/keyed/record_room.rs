@@ -108,27 +108,32 @@ impl fmt::Display for MoreMemory {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::Reserved;
     use crate::keyed::of_keyed;
+    use crate::variable::Reservation;
     use std::path::PathBuf;
     use xsort_kernels::Caches;
 
     /// The room beside `copies` copies of the longest record.
     pub(crate) fn room(budget_bytes: u64, threads: usize, copies: u64) -> RecordRoom {
         RecordRoom::new(budget_bytes, move |budget_bytes| {
-            of_keyed(&LinesOptions {
-                delimiter: 0,
-                is_unique: false,
-                budget_bytes,
-                reserved: Reserved::default().with("copies", copies_bytes(budget_bytes, copies)),
-                threads,
-                caches: Caches::default(),
-                scratch: vec![PathBuf::from("/scratch")],
-                codec: None,
-                output_file: None,
-                checkpoint: None,
-            })
+            of_keyed(&engine(budget_bytes, threads, copies))
         })
+    }
+
+    fn engine(budget_bytes: u64, threads: usize, copies: u64) -> LinesOptions {
+        LinesOptions {
+            delimiter: 0,
+            is_unique: false,
+            budget_bytes,
+            reservation: Reservation::default()
+                .with_share("copies", move |budget| copies_bytes(budget, copies)),
+            threads,
+            caches: Caches::default(),
+            scratch: vec![PathBuf::from("/scratch")],
+            codec: None,
+            output_file: None,
+            checkpoint: None,
+        }
     }
 
     const GIB: u64 = 1 << 30;
@@ -149,6 +154,28 @@ pub(crate) mod tests {
             let now = record_bytes_max(mebibytes * MIB);
             assert!(now >= longest);
             longest = now;
+        }
+    }
+
+    /// The decoders that a caller had reserved memory for took more of the larger budget.
+    #[test]
+    fn the_memory_that_is_named_is_enough_beside_what_the_caller_reserves() {
+        let reserved =
+            Reservation::default().with_share("decoders", |budget| (budget / 8).min(128 * MIB));
+        let room = |budget_bytes, reservation: Reservation| {
+            RecordRoom::new(budget_bytes, move |budget_bytes| {
+                let reservation = reservation.clone();
+                of_keyed(&LinesOptions { reservation, ..engine(budget_bytes, 2, 3) })
+            })
+        };
+        for mebibytes in [2, 20, 64, 200] {
+            let small = room(mebibytes * MIB, reserved.clone());
+            for keyed in [small.keyed_bytes_max as u64 + 1, 3 * small.keyed_bytes_max as u64] {
+                let enough = small.budget_of(1, keyed).unwrap();
+                // As it is planned with that memory.
+                let exact = Reservation::default().with("decoders", reserved.of(enough));
+                assert!(room(enough, exact).keyed_bytes_max as u64 >= keyed, "{mebibytes} {keyed}");
+            }
         }
     }
 

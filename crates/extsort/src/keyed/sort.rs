@@ -15,12 +15,14 @@ use xsort_disk::Disk;
 /// keys and writing records.
 #[must_use]
 pub fn of_keyed(engine: &LinesOptions) -> LinesOptions {
-    let keying = KeyingMemory::of_budget(engine.budget_bytes, engine.threads);
-    let reserved = engine
-        .reserved
-        .with("pieces whose keys are built", keying.taken_bytes)
+    let threads = engine.threads;
+    let keying = move |budget| KeyingMemory::of_budget(budget, threads).taken_bytes;
+    let reservation = engine
+        .reservation
+        .clone()
+        .with_share("pieces whose keys are built", keying)
         .with("output blocks", FileOutput::MEMORY_BYTES);
-    LinesOptions { delimiter: RECORD_END, reserved, ..engine.clone() }
+    LinesOptions { delimiter: RECORD_END, reservation, ..engine.clone() }
 }
 
 /// Plans a sort of `bytes` bytes, with settings from [`of_keyed`]. Records with their keys take

@@ -104,11 +104,13 @@ fn sort_keyed<K: LineKeys>(
     });
     let memory = KeyingMemory::of_budget(budget_bytes, threads);
     let inputs = keyed(&keying, memory, inputs);
-    let reserved = options
-        .reserved
-        .with("pieces whose keys are built", memory.taken_bytes)
-        .with("copies of the longest line", LINE_COPIES * line_bytes_max);
-    let engine = LinesOptions { delimiter: RECORD_END, reserved, ..options.clone() };
+    let pieces = move |budget| KeyingMemory::of_budget(budget, threads).taken_bytes;
+    let reservation = options
+        .reservation
+        .clone()
+        .with_share("pieces whose keys are built", pieces)
+        .with_share("copies of the longest line", |budget| LINE_COPIES * (budget / LINE_SHARE));
+    let engine = LinesOptions { delimiter: RECORD_END, reservation, ..options.clone() };
     let written_sum = Arc::new(AtomicU64::new(0));
     let segment = || -> Box<dyn SegmentForm> {
         let written = LineSum::new(delimiter, Arc::clone(&written_sum));

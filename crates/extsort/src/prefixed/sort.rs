@@ -92,9 +92,11 @@ pub fn plan_prefixed(
 /// The engine's settings, with the memory for reading records, building their keys and writing
 /// them.
 fn of_records(fields: &[KeyField], engine: &LinesOptions) -> LinesOptions {
-    let copies_bytes = copies_bytes(engine.budget_bytes, copies(fields));
-    let reserved = engine.reserved.with("copies of the longest record", copies_bytes);
-    of_keyed(&LinesOptions { reserved, ..engine.clone() })
+    let copies = copies(fields);
+    let copies_of = move |budget| copies_bytes(budget, copies);
+    let reservation = engine.reservation.clone();
+    let reservation = reservation.with_share("copies of the longest record", copies_of);
+    of_keyed(&LinesOptions { reservation, ..engine.clone() })
 }
 
 /// An input as keyed records. It takes almost no memory before its first read and none after its

@@ -5,9 +5,8 @@
 //! ```
 
 use crate::job::least_budget::least_budget;
-use crate::job::reserved::Reserved;
 use crate::keyed::{ByKey, RECORD_END};
-use crate::variable::{LinesOptions, stream_line_bytes_max};
+use crate::variable::{LinesOptions, Reservation, stream_line_bytes_max};
 use std::path::PathBuf;
 use xsort_kernels::Caches;
 
@@ -53,31 +52,22 @@ pub(super) struct Shares {
     pub(super) pushers_bytes: usize,
     /// Bytes of the longest keyed record.
     pub(super) keyed_bytes_max: usize,
-    /// Bytes of the budget that all of these take.
-    taken_bytes: u64,
 }
 
 impl Shares {
     pub(super) fn new(options: &SorterOptions) -> Shares {
-        let budget = options.budget_bytes.max(BUDGET_BYTES_MIN);
-        let buffer = (budget / BUFFER_SHARE).min(BUFFER_BYTES_MAX);
-        let pushers = (buffer * (options.threads as u64 + 4)).min(budget / PUSHERS_SHARE);
-        // On each side one more is in work, and one waits for reuse.
-        let buffers = (BUFFERS_IN + 1 + BLOCKS_OUT + 2) as u64;
-        let long = budget / LONG_SHARE;
-        let taken_bytes = buffers * buffer + pushers + long;
-        let engine = engine_options(options, taken_bytes);
+        let [buffer, pushers, long] = shares_of(options.budget_bytes, options.threads);
+        let engine = engine_options(options);
         Shares {
             buffer_bytes: buffer as usize,
             pushers_bytes: pushers as usize,
             keyed_bytes_max: stream_line_bytes_max(&engine, &ByKey).min(long as usize),
-            taken_bytes,
         }
     }
 
     /// Settings of the engine.
-    pub(super) fn engine_options(&self, options: &SorterOptions) -> LinesOptions {
-        engine_options(options, self.taken_bytes)
+    pub(super) fn engine_options(options: &SorterOptions) -> LinesOptions {
+        engine_options(options)
     }
 
     /// Takes memory for a pusher's buffer from the `left` bytes.
@@ -88,13 +78,33 @@ impl Shares {
     }
 }
 
-fn engine_options(options: &SorterOptions, taken_bytes: u64) -> LinesOptions {
+/// Bytes of a buffer, of all pushers' buffers, and of the longest record.
+fn shares_of(budget_bytes: u64, threads: usize) -> [u64; 3] {
+    let budget = budget_bytes.max(BUDGET_BYTES_MIN);
+    let buffer = (budget / BUFFER_SHARE).min(BUFFER_BYTES_MAX);
+    let pushers = (buffer * (threads as u64 + 4)).min(budget / PUSHERS_SHARE);
+    [buffer, pushers, budget / LONG_SHARE]
+}
+
+/// Bytes of all of these.
+fn reserved_bytes(budget_bytes: u64, threads: usize) -> u64 {
+    let [buffer, pushers, long] = shares_of(budget_bytes, threads);
+    // On each side one more is worked on, and one waits to be used again.
+    let buffers = (BUFFERS_IN + 1 + BLOCKS_OUT + 2) as u64;
+    buffers * buffer + pushers + long
+}
+
+fn engine_options(options: &SorterOptions) -> LinesOptions {
+    let threads = options.threads;
     LinesOptions {
         delimiter: RECORD_END,
         is_unique: false,
         budget_bytes: options.budget_bytes.max(BUDGET_BYTES_MIN),
-        reserved: Reserved::default().with("records on their way in and out", taken_bytes),
-        threads: options.threads,
+        reservation: Reservation::default()
+            .with_share("records on their way in and out", move |budget| {
+                reserved_bytes(budget, threads)
+            }),
+        threads,
         caches: options.caches,
         scratch: options.scratch.clone(),
         codec: None,
@@ -127,7 +137,10 @@ mod tests {
                 };
                 let shares = Shares::new(&options);
                 let budget = options.budget_bytes.max(BUDGET_BYTES_MIN);
-                assert!(shares.taken_bytes <= 3 * budget / 8, "{options:?} {shares:?}");
+                assert!(
+                    reserved_bytes(budget, threads) <= 3 * budget / 8,
+                    "{options:?} {shares:?}"
+                );
                 assert!(shares.keyed_bytes_max as u64 >= budget / 16, "{options:?} {shares:?}");
                 let (mut left, mut taken) = (shares.pushers_bytes, 0);
                 for _ in 0..100 {

@@ -2,8 +2,8 @@
 
 use super::options::LinesOptions;
 use super::plan::Plan;
+use super::reservation::Share;
 use crate::Error;
-use crate::job::reserved::Share;
 use crate::store::compression::Codec;
 use serde::Serialize;
 use xsort_kernels::lines::LineKernels;
@@ -54,8 +54,8 @@ pub fn dry_run_lines(
         None => input_bytes.map(|bytes| if stays_in_memory(bytes) { 0 } else { bytes }),
     };
     let context_bytes = options.codec.map_or(0, Codec::context_bytes) * plan.threads as u64;
-    let reserved = options.reserved.with("compressors of scratch", context_bytes);
-    let shares = [reserved.shares(), &plan.shares()].concat();
+    let reservation = options.reservation.clone().with("compressors of scratch", context_bytes);
+    let shares = [reservation.shares(options.budget_bytes), plan.shares()].concat();
     let memory_bytes = shares.iter().map(|share| share.bytes).sum();
     let compress = options.codec.map(Codec::name);
     let threads = plan.threads;

@@ -32,6 +32,7 @@
 //! | `areas` | memory for chunks |
 //! | `plan`, `line_limits` | how the budget is divided, and how long lines may be |
 //! | `options`, `report`, `dry_run` | the settings, the report, and the plan's resources |
+//! | `reservation` | the shares of any budget that callers use |
 
 mod areas;
 mod balance;
@@ -51,6 +52,7 @@ mod options;
 mod output;
 mod plan;
 mod report;
+mod reservation;
 mod resumable;
 mod run;
 mod sequential;
@@ -74,6 +76,7 @@ pub use options::{LinesCheckpoint, LinesOptions};
 pub use output::SortedOutput;
 pub use plan::SMALL_INPUT_BYTES;
 pub use report::{LinesReport, Summary};
+pub use reservation::{Reservation, Share};
 pub use sequential::{
     PassError, TemporaryFiles, merge_passes, merge_sequential, sequential_inputs_max,
 };

@@ -1,7 +1,7 @@
 //! Settings of a sort of lines.
 
+use super::reservation::Reservation;
 use crate::Checkpoint;
-use crate::job::reserved::Reserved;
 use crate::store::compression::Codec;
 use std::path::PathBuf;
 use xsort_kernels::Caches;
@@ -16,7 +16,7 @@ pub struct LinesOptions {
     /// Memory for text, its order, blocks and buffers, in bytes.
     pub budget_bytes: u64,
     /// Shares of the budget that the caller uses, for instance for the names of inputs.
-    pub reserved: Reserved,
+    pub reservation: Reservation,
     /// Threads that sort and merge.
     pub threads: usize,
     /// Sizes of the caches, which set the size of pieces for the sort in memory.

@@ -14,9 +14,9 @@
 
 use super::block::SpilledBlock;
 use super::options::LinesOptions;
+use super::reservation::Share;
 use crate::Error;
 use crate::job::least_budget::least_budget;
-use crate::job::reserved::Share;
 use crate::store::compression::Codec;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -376,7 +376,9 @@ impl Shares {
 
 /// Bytes of a budget that the caller leaves to the sort.
 pub(super) fn usable_bytes(options: &LinesOptions, budget_bytes: u64) -> u64 {
-    budget_bytes.saturating_sub(options.reserved.bytes()).clamp(BUDGET_BYTES_MIN, BUDGET_BYTES_MAX)
+    budget_bytes
+        .saturating_sub(options.reservation.of(budget_bytes))
+        .clamp(BUDGET_BYTES_MIN, BUDGET_BYTES_MAX)
 }
 
 /// Number of chunks of an input that isn't large, for `threads` threads.
@@ -408,8 +410,8 @@ fn index_bytes(input_bytes: Option<u64>, budget: u64, block_bytes: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::reservation::Reservation;
     use super::*;
-    use crate::job::reserved::Reserved;
     use crate::store::compression::Measure;
     use std::path::PathBuf;
     use xsort_kernels::Caches;
@@ -419,7 +421,7 @@ mod tests {
             delimiter: b'\n',
             is_unique: false,
             budget_bytes,
-            reserved: Reserved::default(),
+            reservation: Reservation::default(),
             threads,
             caches: Caches::default(),
             scratch: vec![PathBuf::from("/scratch")],
@@ -448,15 +450,33 @@ mod tests {
         assert_eq!(bypass(&plan(64, 2, large)), (16, 256 * KIB));
     }
 
-    /// Otherwise the input is refused, with a budget that is enough.
     #[test]
     fn the_index_of_any_input_stays_within_its_share() {
+        let refused = refused_indexes(&Reservation::default());
+        assert!(refused > 5 && refused < 60, "{refused}");
+    }
+
+    /// What was reserved of the smaller budget was taken for what is reserved of the larger one.
+    #[test]
+    fn a_budget_that_is_named_has_room_for_what_is_reserved_of_it() {
+        for share in [4, 8] {
+            let reserved = move |budget: u64| (budget / share).saturating_sub(8 * MIB);
+            assert!(refused_indexes(&Reservation::default().with_share("reserved", reserved)) > 5);
+        }
+    }
+
+    /// How many inputs are refused because of their index, which all others have room for, and
+    /// these in the budget that is named.
+    fn refused_indexes(reservation: &Reservation) -> u32 {
         let mut refused = 0;
         for budget_mib in [1, 2, 5, 64, 256, 1024, 16 << 10] {
             for threads in [1, 2, 64] {
                 for input_bytes in [1 << 30, 5 << 30, 100 << 30, 10 << 40] {
                     let of = |budget_bytes| {
-                        let options = options(budget_bytes, threads, None);
+                        let options = LinesOptions {
+                            reservation: reservation.clone(),
+                            ..options(budget_bytes, threads, None)
+                        };
                         let plan = Plan::new(&options, Some(input_bytes), 24, false);
                         let refusal = plan.refuse_index(&options, Some(input_bytes));
                         (plan, refusal)
@@ -476,7 +496,7 @@ mod tests {
                 }
             }
         }
-        assert!(refused > 5 && refused < 60, "{refused}");
+        refused
     }
 
     #[test]

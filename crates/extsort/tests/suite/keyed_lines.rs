@@ -12,7 +12,7 @@ use xsort_extsort::variable::{
     ByBytes, Content, LineOrder, LinesInput, OpenInput, OutputForm, PutLine, SegmentForm,
     SortedOutput, sort_formed,
 };
-use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Unobserved};
+use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Reservation, Unobserved};
 use xsort_kernels::lines::line_hash;
 use xsort_testing::{Dribble, Random, for_each_seed};
 
@@ -231,7 +231,7 @@ fn lines_with_keys_come_in_order_and_whole() {
             delimiter: random.one_of(&[b'\n', 0]),
             is_unique: ties != LineTies::Bytes && random.one_of(&[false, false, true]),
             budget_bytes: random.one_of(&[2, 4, 64]) * MIB,
-            reserved: Default::default(),
+            reservation: Reservation::default(),
             threads: random.one_of(&[1, 2, 5]),
             caches: Caches::default(),
             scratch: vec![PathBuf::from("/scratch")],
@@ -282,7 +282,7 @@ fn options(budget_bytes: u64) -> LinesOptions {
         delimiter: b'\n',
         is_unique: false,
         budget_bytes,
-        reserved: Default::default(),
+        reservation: Reservation::default(),
         threads: 2,
         caches: Caches::default(),
         scratch: vec![PathBuf::from("/scratch")],

@@ -9,8 +9,8 @@ use xsort_extsort::variable::{
     Content, LinesInput, OpenInput, SortedOutput, merge_sequential, sort_lines_to,
 };
 use xsort_extsort::{
-    Caches, Codec, Compressed, Error, LinesOptions, LinesReport, Unobserved, merge_lines,
-    sort_lines,
+    Caches, Codec, Compressed, Error, LinesOptions, LinesReport, Reservation, Unobserved,
+    merge_lines, sort_lines,
 };
 use xsort_kernels::lines::{ByBytes, line_hash};
 use xsort_testing::{Dribble, Random, quick_or_long};
@@ -22,7 +22,7 @@ pub(crate) fn options(budget_bytes: u64, threads: usize, is_unique: bool) -> Lin
         delimiter: b'\n',
         is_unique,
         budget_bytes,
-        reserved: Default::default(),
+        reservation: Reservation::default(),
         threads,
         caches: Caches::default(),
         scratch: vec![PathBuf::from("/scratch")],

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use xsort_disk::{Operation, SimDisk};
 use xsort_extsort::variable::{ByBytesReversed, Content, LineOrder, LinesInput, OpenInput};
 use xsort_extsort::{
-    Caches, Codec, Error, LinesOptions, LinesReport, Observer, merge_lines, sort_lines,
+    Caches, Codec, Error, LinesOptions, LinesReport, Observer, Reservation, merge_lines, sort_lines,
 };
 use xsort_kernels::lines::ByBytes;
 use xsort_testing::{Dribble, Random, for_each_seed};
@@ -132,7 +132,7 @@ fn options(random: &mut Random, trouble: Trouble) -> LinesOptions {
     let has_file = trouble == Trouble::Canary || random.between(0, 1) == 0;
     LinesOptions {
         delimiter: b'\n',
-        reserved: Default::default(),
+        reservation: Reservation::default(),
         is_unique: random.between(0, 3) == 0,
         budget_bytes: random.one_of(&[2, 2, 2, 3, 5]) * MIB,
         threads: random.between(1, 3) as usize,

@@ -11,8 +11,8 @@ use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::fixed::Method;
 use xsort_extsort::variable::{ByBytes, Content, LineOrder, LinesInput};
 use xsort_extsort::{
-    Caches, Error, GenerateOptions, LinesOptions, Observer, SortOptions, Unobserved, VerifyOptions,
-    generate, sort, sort_lines, verify,
+    Caches, Error, GenerateOptions, LinesOptions, Observer, Reservation, SortOptions, Unobserved,
+    VerifyOptions, generate, sort, sort_lines, verify,
 };
 use xsort_records::{Format, GenerateSpec, Generator, Layout, Pattern};
 
@@ -121,7 +121,7 @@ fn a_sort_of_lines_ends_whoever_compares() {
         let disk = SimDisk::new(SimOptions::default());
         let options = LinesOptions {
             delimiter: b'\n',
-            reserved: Default::default(),
+            reservation: Reservation::default(),
             is_unique: false,
             budget_bytes: 2 << 20,
             threads,

@@ -8,7 +8,7 @@ use xsort_extsort::keyed::KeyedReport;
 use xsort_extsort::prefixed::{PrefixedOptions, sort_prefixed};
 use xsort_extsort::variable::{Content, InputBytes, LinesInput, SortedOutput};
 use xsort_extsort::{
-    Caches, Error, LinesOptions, PrefixedVerifyOptions, Unobserved, verify_prefixed,
+    Caches, Error, LinesOptions, PrefixedVerifyOptions, Reservation, Unobserved, verify_prefixed,
 };
 use xsort_records::{Prefix, VaryingSummary};
 use xsort_testing::{Dribble, Random, for_each_seed, quick_or_long};
@@ -83,7 +83,7 @@ fn engine(budget_bytes: u64, threads: usize) -> LinesOptions {
         delimiter: 0,
         is_unique: false,
         budget_bytes,
-        reserved: Default::default(),
+        reservation: Reservation::default(),
         threads,
         caches: Caches::default(),
         scratch: vec!["/scratch".into()],

@@ -13,8 +13,8 @@ use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::fixed::Method;
 use xsort_extsort::variable::{ByBytes, Content, LinesCheckpoint, LinesInput};
 use xsort_extsort::{
-    Begin, Caches, Checkpoint, Codec, Error, LinesOptions, SortOptions, SortReport, sort,
-    sort_lines,
+    Begin, Caches, Checkpoint, Codec, Error, LinesOptions, Reservation, SortOptions, SortReport,
+    sort, sort_lines,
 };
 use xsort_records::Layout;
 use xsort_testing::{Random, for_each_seed};
@@ -267,7 +267,7 @@ fn lines_options(random: &mut Random, inputs: &[PathBuf]) -> LinesOptions {
     };
     LinesOptions {
         delimiter: b'\n',
-        reserved: Default::default(),
+        reservation: Reservation::default(),
         is_unique: random.between(0, 2) == 0,
         budget_bytes: 2 << 20,
         threads: random.between(1, 3) as usize,

@@ -12,7 +12,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use xsort_disk::SimDisk;
 use xsort_extsort::variable::{Content, LineOrder, LinesCheckpoint, LinesInput};
-use xsort_extsort::{Caches, Error, LinesOptions, Observer, Unobserved, sort_lines};
+use xsort_extsort::{Caches, Error, LinesOptions, Observer, Reservation, Unobserved, sort_lines};
 
 /// Returns the length of the journal, which grows with each recorded step.
 fn journal_bytes(disk: &SimDisk) -> usize {
@@ -97,7 +97,7 @@ fn a_chunk_is_recorded_only_behind_those_before_it() {
     };
     let options = LinesOptions {
         delimiter: b'\n',
-        reserved: Default::default(),
+        reservation: Reservation::default(),
         is_unique: false,
         budget_bytes: 2 << 20,
         threads: 2,

@@ -9,7 +9,7 @@ use std::process::Command;
 use xsort_disk::{DiskOptions, OsDisk};
 use xsort_extsort::fixed::Method;
 use xsort_extsort::variable::{ByBytes, Content, LinesInput};
-use xsort_extsort::{Caches, LinesOptions, SortOptions, Unobserved, sort, sort_lines};
+use xsort_extsort::{Caches, LinesOptions, Reservation, SortOptions, Unobserved, sort, sort_lines};
 use xsort_records::{Format, Pattern};
 use xsort_testing::quick_or_long;
 
@@ -63,7 +63,7 @@ fn sort_text(directory: &Path, text: &[u8]) {
         delimiter: b'\n',
         is_unique: false,
         budget_bytes: BUDGET_BYTES,
-        reserved: Default::default(),
+        reservation: Reservation::default(),
         threads: 3,
         caches: Caches::default(),
         scratch: vec![directory.to_owned()],

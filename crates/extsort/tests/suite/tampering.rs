@@ -14,8 +14,8 @@ use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::variable::{ByBytes, Content, LinesCheckpoint, LinesInput};
 use xsort_extsort::{
-    Begin, Caches, Checkpoint, Error, LinesOptions, Observer, SortOptions, Unobserved, sort,
-    sort_lines,
+    Begin, Caches, Checkpoint, Error, LinesOptions, Observer, Reservation, SortOptions, Unobserved,
+    sort, sort_lines,
 };
 use xsort_testing::{Random, for_each_seed};
 
@@ -89,7 +89,7 @@ impl Trial {
         let output = PathBuf::from("/out/sorted");
         let options = LinesOptions {
             delimiter: b'\n',
-            reserved: Default::default(),
+            reservation: Reservation::default(),
             is_unique: false,
             budget_bytes: 2 << 20,
             threads: random.between(1, 3) as usize,

@@ -13,8 +13,8 @@ use xsort_extsort::variable::{
     ByBytes, LinesCheckpoint, LinesInput, SortedOutput, recognise, sort_lines_to,
 };
 use xsort_extsort::{
-    Begin, Caches, Checkpoint, Error, LinesOptions, LinesReport, SortOptions, Unobserved,
-    merge_lines, sort, sort_lines,
+    Begin, Caches, Checkpoint, Error, LinesOptions, LinesReport, Reservation, SortOptions,
+    Unobserved, merge_lines, sort, sort_lines,
 };
 use xsort_records::{Format, Pattern};
 use xsort_testing::{Random, for_each_seed};
@@ -74,7 +74,7 @@ fn lines(budget_bytes: u64, threads: usize) -> LinesOptions {
         delimiter: b'\n',
         is_unique: false,
         budget_bytes,
-        reserved: Default::default(),
+        reservation: Reservation::default(),
         threads,
         caches: Caches::default(),
         scratch: vec!["/scratch".into()],

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort_disk::Disk;
 use xsort_extsort::variable::{ByBytes, LinesInput, SortedOutput, recognise, sort_lines_to};
-use xsort_extsort::{Caches, LinesOptions, Unobserved};
+use xsort_extsort::{Caches, LinesOptions, Reservation, Unobserved};
 use xsort_objects::StoreCall;
 
 const OBJECTS: usize = 40;
@@ -30,7 +30,7 @@ fn lines_of_small_objects_take_three_requests_each() {
         delimiter: b'\n',
         is_unique: false,
         budget_bytes: 4 << 20,
-        reserved: Default::default(),
+        reservation: Reservation::default(),
         threads: 2,
         caches: Caches::default(),
         scratch: vec!["/scratch".into()],

@@ -11,7 +11,8 @@ use std::time::Duration;
 use xsort_disk::Disk;
 use xsort_extsort::variable::{ByBytes, LinesCheckpoint, LinesInput};
 use xsort_extsort::{
-    Begin, Caches, Checkpoint, Error, LinesOptions, SortOptions, Unobserved, sort, sort_lines,
+    Begin, Caches, Checkpoint, Error, LinesOptions, Reservation, SortOptions, Unobserved, sort,
+    sort_lines,
 };
 use xsort_objects::{ObjectDisk, SimStore};
 use xsort_testing::{Random, for_each_seed};
@@ -59,7 +60,7 @@ impl Sorted {
             delimiter: b'\n',
             is_unique: false,
             budget_bytes: random.one_of(&[1, 2]) << 20,
-            reserved: Default::default(),
+            reservation: Reservation::default(),
             threads: case.options.threads,
             caches: Caches::default(),
             scratch: case.options.scratch.clone(),

@@ -18,7 +18,7 @@ use xsort_extsort::variable::{
     Content, FileOutput, LineKernels, LinesInput, RangeRead, merge_sequential,
     sequential_inputs_max,
 };
-use xsort_extsort::{LinesOptions, Reserved, merge_lines};
+use xsort_extsort::{LinesOptions, Reservation, merge_lines};
 use xsort_records::Checksum;
 
 /// From this number of bytes on, all threads merge.
@@ -143,10 +143,10 @@ impl MergePlan {
         means: &Means<'_>,
     ) -> Option<MergePlan> {
         let plan = |read_bytes, block_bytes, is_one_pass| {
-            let reserved = Reserved::default()
+            let reservation = Reservation::default()
                 .with("output blocks", FileOutput::MEMORY_BYTES)
                 .with("blocks read ahead", read_bytes);
-            let engine = means.engine(end, reserved, output);
+            let engine = means.engine(end, reservation, output);
             let options = LinesOptions { budget_bytes, ..engine };
             MergePlan { options, block_bytes, is_one_pass }
         };

@@ -6,7 +6,7 @@ use crate::means::Means;
 use crate::places::read_places;
 use std::io::Read;
 use std::path::Path;
-use xsort_extsort::Reserved;
+use xsort_extsort::Reservation;
 use xsort_extsort::variable::{Content, LinesInput, RangeRead, Recognised, recognise, unreadable};
 use xsort_records::Compression;
 
@@ -18,12 +18,12 @@ const LOOK_BYTES: u64 = 64 << 10;
 /// Number of bytes at a file's beginning that are needed to recognise its compression.
 const HEAD_BYTES: u64 = 64;
 
-/// Returns the inputs of a slice, decompressed if necessary, and the share of the budget that this
-/// takes.
+/// The inputs of a slice, decompressed where they are compressed, and what this takes of the
+/// budget.
 pub(crate) fn slice_inputs(
     slice: &Slice,
     means: &Means<'_>,
-) -> Result<(Vec<LinesInput>, Reserved), Error> {
+) -> Result<(Vec<LinesInput>, Reservation), Error> {
     let open = |input: &SliceInput| -> Result<LinesInput, Error> {
         let path = Path::new(&input.path);
         if input.whole {
@@ -34,7 +34,7 @@ pub(crate) fn slice_inputs(
         Ok(LinesInput { path: input.name(), bytes: Some(input.bytes), content })
     };
     let mut inputs = Vec::with_capacity(slice.inputs.len());
-    let mut taken = 0;
+    let mut all = Reservation::default();
     for input in &slice.inputs {
         let opened = open(input)?;
         if !input.whole {
@@ -42,13 +42,16 @@ pub(crate) fn slice_inputs(
             inputs.push(opened);
             continue;
         }
-        let Recognised { inputs: mut plain, taken_bytes, .. } =
+        let Recognised { inputs: mut plain, reservation, .. } =
             recognise(vec![opened], false, || means.budget_bytes)
                 .map_err(|(path, error)| unreadable(path, error))?;
-        taken = taken.max(taken_bytes);
+        // They are read one after the other.
+        if reservation.of(means.budget_bytes) > all.of(means.budget_bytes) {
+            all = reservation;
+        }
         inputs.append(&mut plain);
     }
-    Ok((inputs, Reserved::default().with("decoders", taken)))
+    Ok((inputs, all))
 }
 
 /// Returns whether a file is compressed. If so, it can't be cut at lines.

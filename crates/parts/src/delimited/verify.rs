@@ -10,7 +10,7 @@ use crate::validate::{check_part, check_read};
 use std::cmp::Ordering;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use xsort_extsort::Reserved;
+use xsort_extsort::Reservation;
 use xsort_extsort::variable::LinesInput;
 use xsort_records::Checksum;
 
@@ -40,7 +40,7 @@ pub(crate) fn verify_records<C, R>(
 ) -> Result<(), Error>
 where
     C: FnMut(&[u8], &[u8]) -> Ordering,
-    R: Fn(Vec<LinesInput>, Reserved) -> Result<Vec<LinesInput>, Error>,
+    R: Fn(Vec<LinesInput>, Reservation) -> Result<Vec<LinesInput>, Error>,
 {
     let Reading { record: name, end, mut compare, records_of } = reading;
     let mut outputs = Checksum::default();
@@ -50,7 +50,7 @@ where
         let mut sum = RecordSum::new(Framing::End(end));
         let input = LinesInput::on(&means.disk, Path::new(output))?;
         let mut number = 0;
-        each(records_of(vec![input], Reserved::default())?, end, means, |record| {
+        each(records_of(vec![input], Reservation::default())?, end, means, |record| {
             number += 1;
             sum.add(record);
             let record = &record[..record.len() - 1];
@@ -69,8 +69,8 @@ where
     check_read("outputs", outputs, validated)?;
     let mut inputs = RecordSum::new(Framing::End(end));
     for slice in &job.slices {
-        let (opened, reserved) = slice_inputs(slice, means)?;
-        each(records_of(opened, reserved)?, end, means, |record| {
+        let (opened, reservation) = slice_inputs(slice, means)?;
+        each(records_of(opened, reservation)?, end, means, |record| {
             inputs.add(record);
             Ok(())
         })?;

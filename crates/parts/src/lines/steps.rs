@@ -53,8 +53,8 @@ impl Steps for Lines {
     ) -> Result<SortedSlice, Error> {
         let Lines { order, delimiter } = self;
         let slice = &job.0.slices[slice];
-        let (inputs, reserved) = slice_inputs(slice, means)?;
-        let options = means.engine(*delimiter, reserved, &files.data);
+        let (inputs, reservation) = slice_inputs(slice, means)?;
+        let options = means.engine(*delimiter, reservation, &files.data);
         let output = SortedOutput::File { path: &files.data, sync: means.sync };
         let (disk, observer) = (&*means.disk, means.observer);
         let report = sort_in_order(&options, order, inputs, output, disk, observer)?;

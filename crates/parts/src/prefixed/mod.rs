@@ -19,7 +19,7 @@ use crate::steps::Steps;
 use crate::summary::{Merged, Summary};
 use std::cmp::Ordering;
 use std::path::Path;
-use xsort_extsort::Reserved;
+use xsort_extsort::Reservation;
 use xsort_extsort::keyed::ByKey;
 use xsort_extsort::prefixed::{
     KeyedRecords, PrefixedOptions, input_on, keyed_records, of_records_read,
@@ -47,7 +47,7 @@ impl Prefixed {
     ) -> Result<KeyedRecords, Error> {
         let inputs = slice.inputs.iter().map(|input| input_on(&means.disk, Path::new(&input.path)));
         let inputs = inputs.collect::<Result<_, _>>()?;
-        let engine = means.engine(NO_DELIMITER, Reserved::default(), output);
+        let engine = means.engine(NO_DELIMITER, Reservation::default(), output);
         Ok(keyed_records(&self.options, &engine, inputs)?)
     }
 }

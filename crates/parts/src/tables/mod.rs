@@ -13,7 +13,7 @@ use crate::job::Job;
 use crate::means::Means;
 use std::io::{Cursor, Read};
 use std::path::Path;
-use xsort_extsort::Reserved;
+use xsort_extsort::Reservation;
 use xsort_extsort::variable::{Content, LinesInput, Recognised, recognise, unreadable};
 use xsort_table::{KeyedRows, RowFormat, TableOptions, keyed_rows};
 
@@ -73,11 +73,10 @@ impl Tables {
     /// Opens the rows of an input. Fails if it lacks a column to sort by.
     fn rows_of(&self, path: &Path, means: &Means<'_>) -> Result<KeyedRows, Error> {
         let input = LinesInput::on(&means.disk, path)?;
-        let Recognised { inputs, taken_bytes, .. } =
+        let Recognised { inputs, reservation, .. } =
             recognise(vec![input], false, || means.budget_bytes)
                 .map_err(|(path, error)| unreadable(path, error))?;
-        let reserved = Reserved::default().with("decoders", taken_bytes);
-        let engine = means.engine(NO_DELIMITER, reserved, path);
+        let engine = means.engine(NO_DELIMITER, reservation, path);
         Ok(keyed_rows(&self.options, &engine, inputs, false, means.observer)?)
     }
 
@@ -86,7 +85,7 @@ impl Tables {
         &self,
         job: &Job,
         inputs: Vec<LinesInput>,
-        (reserved, output): (Reserved, &Path),
+        (reservation, output): (Reservation, &Path),
         means: &Means<'_>,
     ) -> Result<KeyedRows, Error> {
         let Hex(header) = job.header.clone().unwrap_or_default();
@@ -96,7 +95,7 @@ impl Tables {
             content: Content::Stream(Box::new(Cursor::new(header))),
         };
         let inputs = std::iter::once(head).chain(inputs).collect();
-        let engine = means.engine(NO_DELIMITER, reserved, output);
+        let engine = means.engine(NO_DELIMITER, reservation, output);
         Ok(keyed_rows(&self.options, &engine, inputs, true, means.observer)?)
     }
 }

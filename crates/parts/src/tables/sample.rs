@@ -12,10 +12,9 @@ use crate::means::Means;
 use crate::sample::{SampledKey, SliceSample};
 use std::io::{Cursor, Read};
 use std::path::Path;
-use xsort_extsort::Reserved;
-use xsort_extsort::Unobserved;
 use xsort_extsort::keyed::{RECORD_END, key_and_end};
 use xsort_extsort::variable::{Content, LinesInput};
+use xsort_extsort::{Reservation, Unobserved};
 
 impl Tables {
     pub(super) fn sample_slice(
@@ -59,7 +58,7 @@ impl Tables {
             content: Content::Stream(Box::new(Cursor::new(text))),
         };
         let keyed =
-            self.keyed(job, vec![row], (Reserved::default(), Path::new(".")), means).ok()?;
+            self.keyed(job, vec![row], (Reservation::default(), Path::new(".")), means).ok()?;
         let mut bytes = Vec::new();
         for input in keyed.inputs {
             input.into_bytes().read_to_end(&mut bytes).ok()?;

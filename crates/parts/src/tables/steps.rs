@@ -69,9 +69,9 @@ impl Steps for Tables {
         means: &Means<'_>,
     ) -> Result<SortedSlice, Error> {
         let slice = &job.0.slices[slice];
-        let (inputs, reserved) = slice_inputs(slice, means)?;
+        let (inputs, reservation) = slice_inputs(slice, means)?;
         let KeyedRows { inputs, engine, bad_rows, .. } =
-            self.keyed(job.0, inputs, (reserved, &files.data), means)?;
+            self.keyed(job.0, inputs, (reservation, &files.data), means)?;
         let parts = map_keyed((job, slice), (inputs, &engine), of_rows, &files.data, means)?;
         Ok(SortedSlice { parts, bad_rows: bad_rows.count() })
     }
@@ -98,8 +98,8 @@ impl Steps for Tables {
             record: "row",
             end: RECORD_END,
             compare: |a: &[u8], b: &[u8]| ByKey.compare(a, b, &mut ()),
-            records_of: |inputs, reserved| {
-                let place = (reserved, Path::new("."));
+            records_of: |inputs, reservation| {
+                let place = (reservation, Path::new("."));
                 Ok(self.keyed(job, inputs, place, means)?.inputs)
             },
         };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use xsort_disk::{Disk, SimDisk, SimOptions};
 use xsort_extsort::keyed::KeyedReport;
 use xsort_extsort::variable::{Content, LinesInput, OutputCodec, recognise};
-use xsort_extsort::{Caches, Error, LinesOptions, Unobserved};
+use xsort_extsort::{Caches, Error, LinesOptions, Reservation, Unobserved};
 use xsort_table::Keep;
 use xsort_table::{
     Collator, Dialect, OnBad, Place, RowFormat, TableOptions, TableOutput, check_table, sort_table,
@@ -75,7 +75,7 @@ fn engine(budget_bytes: u64, threads: usize) -> LinesOptions {
         delimiter: 0,
         is_unique: false,
         budget_bytes,
-        reserved: Default::default(),
+        reservation: Reservation::default(),
         threads,
         caches: Caches::default(),
         scratch: vec!["/scratch".into()],
@@ -313,6 +313,8 @@ fn what_is_no_table_is_named_and_the_old_output_stays() {
         ("a:int", &["a,b\n7,x\n\"2\",\"x\"\r\"1\",y\r"], &["in0: row 3", "CR alone", "byte 15"]),
         ("a:int", &["a\n1\n", "a\n3\n2\r1\r"], &["in1: row 3", "CR alone", "byte 5"]),
         ("a", &["i\0d\0,\0a\0\n\0"], &["in0: it is text in UTF-16LE", "iconv -f UTF-16LE"]),
+        ("#2", &["\u{4}8\0,\0n\0\n"], &["in0: it is text in UTF-16BE", "iconv -f UTF-16BE"]),
+        ("#2", &["8\u{4},\0n\0\n\0"], &["in0: it is text in UTF-16LE", "iconv -f UTF-16LE"]),
     ];
     for (keys, texts, said) in cases {
         let disk = SimDisk::new(SimOptions::default());

@@ -207,7 +207,26 @@ fn any_amount_of_memory_is_taken() {
     }
 }
 
-/// A process's limits can't be set in this process.
+/// Only the program could have an object read back.
+#[test]
+fn an_output_that_is_no_object_is_not_read_back() {
+    let folder = tempdir().unwrap();
+    let (data, out) = (folder.path().join("data"), folder.path().join("out"));
+    Generate::records(1000).run(&data).unwrap();
+    let refusals = [
+        Generate::records(1).verify_output().run(&out).unwrap_err(),
+        Sort::files([&data]).verify_output().run(&out).unwrap_err(),
+        Lines::files([&data]).verify_output().run(&out).unwrap_err(),
+        Lines::files([&data]).verify_output().write_to(&mut Vec::new()).unwrap_err(),
+    ];
+    for refusal in refusals {
+        assert!(matches!(refusal, Error::Settings(_)), "{refusal}");
+        assert!(refusal.to_string().contains("verify_output reads an object back"), "{refusal}");
+    }
+    assert!(!out.exists());
+}
+
+/// Limits of a process can't be set in this one.
 #[test]
 fn notices_are_told() {
     if let Ok(data) = std::env::var("XSORT_TEST_DATA") {

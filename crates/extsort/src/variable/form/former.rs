@@ -12,7 +12,7 @@
 use super::super::areas::Areas;
 use super::super::block::SpilledBlock;
 use super::super::chunk::{Chunk, Layout};
-use super::super::input::{Decoders, too_long};
+use super::super::input::too_long;
 use super::super::job::LinesJob;
 use super::super::line_limits::{ample_working_blocks, line_bytes_max};
 use super::super::options::LinesOptions;
@@ -307,14 +307,7 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
         if text_bytes > longest {
             let options = self.job.options;
             let line_bytes_max = |budget_bytes| {
-                // If the input's size is unknown, it may be compressed.
-                let decoders = |budget_bytes| match plan.chunk_bytes {
-                    Some(_) => 0,
-                    None => Decoders::for_sort(budget_bytes).taken_bytes,
-                };
-                let more = decoders(budget_bytes) - decoders(options.budget_bytes);
-                let reserved = options.reserved.with("decoders of a larger budget", more);
-                let options = LinesOptions { budget_bytes, reserved, ..options.clone() };
+                let options = LinesOptions { budget_bytes, ..options.clone() };
                 line_bytes_max(&Plan::new(&options, None, plan.entry_bytes, plan.has_bypass()))
             };
             let begun = text_bytes as u64;

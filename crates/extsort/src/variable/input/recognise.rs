@@ -7,6 +7,7 @@
 //! Of inputs that are read one after the other, a pipe that isn't the first is not read here: its
 //! writer may still be busy with another one. Its first read tells whether to decompress it.
 
+use super::super::reservation::Reservation;
 use super::decompress::read_head;
 use super::{Content, Decoders, LinesInput};
 use std::collections::VecDeque;
@@ -24,8 +25,8 @@ pub struct Recognised {
     pub inputs: Vec<LinesInput>,
     /// Most of them that may be read at the same time.
     pub inputs_max: usize,
-    /// Bytes of the budget that decoders take. It is 0 if no input needs much.
-    pub taken_bytes: u64,
+    /// What decoders take of the budget: nothing if no input needs much.
+    pub reservation: Reservation,
 }
 
 /// What the first bytes of an input tell.
@@ -65,12 +66,14 @@ pub fn recognise(
         seen.iter().filter(|(_, begin)| matches!(begin, Beginning::Compressed(_))).count();
     let may_have_window =
         |begin: &Beginning| matches!(begin, Beginning::Compressed(Compression::Zstandard));
-    let decoders = if is_merge && compressed > 0 {
-        Decoders::for_merge(budget_bytes(), compressed)
+    let (decoders, reservation) = if is_merge && compressed > 0 {
+        let of = move |budget| Decoders::for_merge(budget, compressed);
+        (of(budget_bytes()), reserved(move |budget| of(budget).taken_bytes))
     } else if seen.iter().any(|(_, begin)| may_have_window(begin)) {
-        Decoders::for_sort(budget_bytes())
+        let of = Decoders::for_sort;
+        (of(budget_bytes()), reserved(move |budget| of(budget).taken_bytes))
     } else {
-        Decoders::for_sort(0)
+        (Decoders::for_sort(0), Reservation::default())
     };
     let inputs_max =
         if decoders.inputs_max < compressed { decoders.inputs_max } else { usize::MAX };
@@ -78,7 +81,12 @@ pub fn recognise(
         Beginning::Plain => input,
         Beginning::Compressed(_) | Beginning::Unknown => decoders.decompressed(input),
     });
-    Ok(Recognised { inputs: inputs.collect(), inputs_max, taken_bytes: decoders.taken_bytes })
+    Ok(Recognised { inputs: inputs.collect(), inputs_max, reservation })
+}
+
+/// The share of a budget that decoders take.
+fn reserved(bytes_of: impl Fn(u64) -> u64 + Send + Sync + 'static) -> Reservation {
+    Reservation::default().with_share("decoders", bytes_of)
 }
 
 /// An input whose first bytes are being read.
@@ -149,7 +157,7 @@ mod tests {
         let inputs = vec![plain, packed, stream(b"a\n", Some(2)), stream(&gzip(b"c\n"), None)];
         let recognised = recognise(inputs, false, || 1 << 30).unwrap();
         assert!(matches!(recognised.inputs[0].content, Content::File(_)));
-        assert_eq!((recognised.inputs_max, recognised.taken_bytes), (usize::MAX, 0));
+        assert_eq!((recognised.inputs_max, recognised.reservation.of(1 << 30)), (usize::MAX, 0));
         let expected = [
             (Some(7), b"".to_vec()),
             (None, b"b\n".to_vec()),
@@ -164,9 +172,9 @@ mod tests {
     fn decoders_take_memory_where_there_are_some() {
         let many = |head: &[u8]| (0..9).map(|_| stream(head, None)).collect::<Vec<_>>();
         let of = |inputs, is_merge, budget| {
-            let Recognised { inputs_max, taken_bytes, .. } =
+            let Recognised { inputs_max, reservation, .. } =
                 recognise(inputs, is_merge, || budget).unwrap();
-            (inputs_max, taken_bytes)
+            (inputs_max, reservation.of(budget))
         };
         const MIB: u64 = 1 << 20;
         assert_eq!(of(many(b"text\n"), true, 16 * MIB), (usize::MAX, 0));

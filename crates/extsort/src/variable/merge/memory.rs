@@ -222,8 +222,8 @@ fn choose_need(areas: &Areas, runs: &[Run], plan: &Plan) -> Need {
 #[cfg(test)]
 mod tests {
     use super::super::super::options::LinesOptions;
+    use super::super::super::reservation::Reservation;
     use super::*;
-    use crate::job::reserved::Reserved;
     use crate::store::scratch::BlockAddress;
     use std::path::PathBuf;
     use xsort_kernels::Caches;
@@ -249,7 +249,7 @@ mod tests {
             delimiter: b'\n',
             is_unique: false,
             budget_bytes: 2 << 20,
-            reserved: Reserved::default(),
+            reservation: Reservation::default(),
             threads: 2,
             caches: Caches::default(),
             scratch: vec![PathBuf::from("/")],

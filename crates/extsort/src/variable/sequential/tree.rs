@@ -183,12 +183,14 @@ impl<'a> InputTree<'a> {
         let WholeMerge { sizes, is_unique } = self.whole;
         let copies = copies(*is_unique) as u64;
         let (options, begun) = (self.options, self.inputs[number].buffer_bytes() as u64);
-        let is_reserved_more = options.reserved.bytes() > 0 || sizes.contains(&None);
+        let is_reserved_more =
+            options.reservation.of(options.budget_bytes) > 0 || sizes.contains(&None);
         let line_bytes_max = |budget: u64| {
             // Decoders and stores take more of a larger budget, up to half of it.
             let reserved = if is_reserved_more { budget / 2 } else { 0 };
             // The other half of the rest may be buffers.
-            let room = budget.saturating_sub(reserved.max(options.reserved.bytes())) / 2 / copies;
+            let room =
+                budget.saturating_sub(reserved.max(options.reservation.of(budget))) / 2 / copies;
             longest_in_all(sizes, room)
         };
         too_long(&mut self.inputs[number].reader, begun, options, line_bytes_max)
