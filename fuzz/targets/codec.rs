@@ -13,7 +13,7 @@ mod codec;
 use codec::{BlockCodec, BlockCompressor, BlockDecompressor};
 use libfuzzer_sys::fuzz_target;
 use std::io::{self, Read, Write};
-use xsort_extsort::variable::{Content, Decoders, LinesInput};
+use xsort_extsort::lines::{Content, Decoders, LinesInput};
 use xsort_fuzz::memory::{Counting, peak_bytes};
 use xsort_fuzz::texts::Dribble;
 use xsort_records::{Compression, Layout, VerifySummary};

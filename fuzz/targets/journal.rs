@@ -10,8 +10,8 @@ use std::io::Cursor;
 use std::path::PathBuf;
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::fixed::Method;
-use xsort_extsort::variable::{ByBytes, Content, LinesCheckpoint, LinesInput, OpenInput};
+use xsort_extsort::records::Method;
+use xsort_extsort::lines::{ByBytes, Content, LinesCheckpoint, LinesInput, OpenInput};
 use xsort_extsort::{
     Begin, Caches, Checkpoint, Error, LinesOptions, Reservation, SortOptions, Unobserved, sort,
     sort_lines,

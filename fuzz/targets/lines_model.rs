@@ -15,7 +15,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use xsort::GnuOrder;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::variable::{
+use xsort_extsort::lines::{
     ByBytes, ByBytesReversed, Content, Header, LineOrder, LinesInput, merge_sequential, take_header,
 };
 use xsort_extsort::{

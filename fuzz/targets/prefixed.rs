@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use std::path::PathBuf;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::prefixed::{PrefixedOptions, sort_prefixed};
-use xsort_extsort::variable::{Content, LinesInput, SortedOutput};
+use xsort_extsort::lines::{Content, LinesInput, SortedOutput};
 use xsort_extsort::{
     Caches, Error, LinesOptions, PrefixedVerifyOptions, Reservation, Unobserved, verify_prefixed,
 };

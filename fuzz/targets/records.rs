@@ -7,7 +7,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use std::path::PathBuf;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::fixed::Method;
+use xsort_extsort::records::Method;
 use xsort_extsort::{Caches, Error, SortOptions, Stream, Unobserved, dry_run, sort_streamed};
 use xsort_fuzz::texts::{Dribble, parts};
 use xsort_records::{Endian, Key, KeyField, KeyKind, Layout, VerifySummary};

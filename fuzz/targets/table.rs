@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use std::cmp::Ordering;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::variable::{Content, LinesInput};
+use xsort_extsort::lines::{Content, LinesInput};
 use xsort_extsort::{Caches, Error, LinesOptions, Reservation, Unobserved};
 use xsort_fuzz::texts::Dribble;
 use xsort_table::{

@@ -5,8 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 use xsort_disk::DisplayPath;
 use xsort_extsort::Share;
+use xsort_extsort::lines::LinesDryRun;
 use xsort_extsort::units::{Bytes, Count, Decimal};
-use xsort_extsort::variable::LinesDryRun;
 
 /// The plan that `--dry-run` prints.
 #[derive(Serialize)]

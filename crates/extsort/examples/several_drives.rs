@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimDrive, SimOptions, Throttle};
-use xsort_extsort::fixed::Method;
+use xsort_extsort::records::Method;
 use xsort_extsort::{Caches, SortOptions, SortReport, Unobserved, sort};
 use xsort_records::{Format, GenerateSpec, Generator, Pattern};
 

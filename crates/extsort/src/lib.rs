@@ -5,14 +5,14 @@
 //!     \     /
 //!      keyed              records of any bytes with keys, as lines
 //!           |
-//! fixed   variable        records of one size | lines
+//! records  lines          records of one size | lines
 //!    \     /
 //!     store               files on drives: scratch, seals, journal, checkpoint; drives' rates
 //!       |
 //!      job                what every pipeline uses: errors, observer, threads, times, traffic
 //! ```
 //!
-//! Imports only point down, and `fixed` and `variable` are independent of each other. Three more
+//! Imports only point down, and `records` and `lines` are independent of each other. Three more
 //! modules need only `job`:
 //!
 //! | module | what it does |
@@ -25,18 +25,17 @@
 //! [`Observer`]. Both are arguments.
 #![forbid(unsafe_code)]
 
-pub mod fixed;
 mod generate;
 mod in_memory;
 mod job;
 pub mod keyed;
+pub mod lines;
 pub mod prefixed;
+pub mod records;
 pub mod sorter;
 mod store;
-pub mod variable;
 mod verify;
 
-pub use fixed::{DryRun, Plan, SortOptions, SortReport, Stream, dry_run, sort, sort_streamed};
 pub use generate::{GenerateOptions, GenerateReport, generate};
 pub use in_memory::{InMemoryOptions, order_in_memory, sort_in_memory, sort_in_place};
 pub use job::error::Error;
@@ -45,11 +44,12 @@ pub use job::observer::{Observer, Unobserved};
 pub use job::process::{cpu_seconds, peak_memory_bytes};
 pub use job::stage_times::Stage;
 pub use job::units;
+pub use lines::{LinesOptions, LinesReport, Reservation, Share, merge_lines, sort_lines};
+pub use records::{DryRun, Plan, SortOptions, SortReport, Stream, dry_run, sort, sort_streamed};
 pub use store::checkpoint::{Begin, Checkpoint, InterruptedSort, interrupted_sort};
 pub use store::compression::{Codec, Load, Measure};
 pub use store::probe::{DriveRates, probe};
 pub use store::scratch_directories::scratch_directories;
-pub use variable::{LinesOptions, LinesReport, Reservation, Share, merge_lines, sort_lines};
 pub use verify::{
     PrefixedVerifyOptions, VerifyOptions, VerifyReport, verify, verify_prefixed, verify_stream,
 };

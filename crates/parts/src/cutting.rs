@@ -9,7 +9,7 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 use xsort_disk::Operation;
-use xsort_extsort::variable::RangeRead;
+use xsort_extsort::lines::RangeRead;
 use xsort_records::Checksum;
 
 /// Number of blocks with which the data is read, and the size of each in bytes.

@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort_disk::{Disk, Operation, is_url};
-use xsort_extsort::variable::{FileOutput, LinesInput};
+use xsort_extsort::lines::{FileOutput, LinesInput};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// The version of all documents.

@@ -18,7 +18,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use xsort_disk::{Disk, Operation};
-use xsort_extsort::variable::FileOutput;
+use xsort_extsort::lines::FileOutput;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 const MAGIC: &[u8; 8] = b"xsortidx";

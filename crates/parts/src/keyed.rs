@@ -13,7 +13,7 @@ use crate::summary::Merged;
 use std::io::Write;
 use std::path::Path;
 use xsort_extsort::keyed::{ByKey, RECORD_END, RestoredOutput, key_and_end};
-use xsort_extsort::variable::{FileOutput, LinesInput, SortedOutput, sort_lines_to};
+use xsort_extsort::lines::{FileOutput, LinesInput, SortedOutput, sort_lines_to};
 use xsort_extsort::{LinesOptions, Observer};
 
 /// Sorts the keyed records of `inputs` to the data of a slice, cuts the data at the splitters, and

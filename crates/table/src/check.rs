@@ -5,7 +5,7 @@ use crate::open::Table;
 use crate::options::TableOptions;
 use std::io::{self, Read, Write};
 use xsort_extsort::keyed::{ByKey, RECORD_END, RestoredOutput};
-use xsort_extsort::variable::{InputBytes, LinesInput, first_disorder};
+use xsort_extsort::lines::{InputBytes, LinesInput, first_disorder};
 use xsort_extsort::{Error, LinesOptions, Observer};
 
 /// A row that is out of order.

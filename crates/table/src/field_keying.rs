@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use xsort_extsort::keyed::{Cut, InputRest, KeyWriter, Keying, Piece};
-use xsort_extsort::variable::InputBytes;
+use xsort_extsort::lines::InputBytes;
 
 /// Marks before the keys of comments, and of rows if there may be comments.
 const COMMENT: u8 = 2;

@@ -13,7 +13,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 use xsort_extsort::keyed::{Cut, InputRest, KeyWriter, Keying, Piece};
-use xsort_extsort::variable::InputBytes;
+use xsort_extsort::lines::InputBytes;
 
 /// Cuts rows of JSON and builds their keys, for all inputs of a sort.
 #[derive(Debug)]

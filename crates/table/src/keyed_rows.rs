@@ -8,7 +8,7 @@ use crate::row_room::RowRoom;
 use crate::row_rules::RowRules;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use xsort_extsort::variable::LinesInput;
+use xsort_extsort::lines::LinesInput;
 use xsort_extsort::{Error, LinesOptions, Observer};
 
 /// Inputs as rows with their keys.

@@ -20,7 +20,7 @@ use xsort_disk::DisplayPath;
 use xsort_extsort::keyed::{
     InputRest, Keying, KeyingMemory, KeyingThreads, Piece, ToFirstRecord, to_keyed,
 };
-use xsort_extsort::variable::{Content, InputBytes, LinesInput};
+use xsort_extsort::lines::{Content, InputBytes, LinesInput};
 use xsort_extsort::{Error, LinesOptions, Observer};
 
 /// Inputs whose keys are known.

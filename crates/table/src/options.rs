@@ -6,7 +6,7 @@ use crate::on_bad::OnBad;
 use std::io::Write;
 use std::path::Path;
 use xsort_extsort::keyed::Keep;
-use xsort_extsort::variable::OutputCodec;
+use xsort_extsort::lines::OutputCodec;
 use xsort_gnu::Collator;
 
 /// The options of a sort of tables.

@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use xsort_disk::Disk;
 use xsort_extsort::Error;
-use xsort_extsort::variable::{
+use xsort_extsort::lines::{
     CompressedOutput, CompressionThreads, FileOutput, FinishedOutput, OutputCodec,
 };
 

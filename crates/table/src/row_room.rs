@@ -5,7 +5,7 @@ use crate::on_bad::OnBad;
 use crate::options::TableOptions;
 use xsort_extsort::LinesOptions;
 use xsort_extsort::keyed::{KeyingMemory, RecordRoom, copies_bytes, of_keyed};
-use xsort_extsort::variable::CompressionThreads;
+use xsort_extsort::lines::CompressionThreads;
 
 /// Copies of the longest row beside the engine's pool: as it was read, the index of its fields, and
 /// with a short key.

@@ -6,7 +6,7 @@ use crate::split::{Dialect, Row};
 use std::io::{self, Read};
 use std::ops::Range;
 use xsort_extsort::keyed::{InputRest, Piece};
-use xsort_extsort::variable::InputBytes;
+use xsort_extsort::lines::InputBytes;
 
 /// Initial size of the window in bytes.
 const BUFFER_BYTES: usize = 256 << 10;

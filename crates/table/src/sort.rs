@@ -15,10 +15,10 @@ use xsort_disk::Disk;
 use xsort_extsort::keyed::{
     ByKey, Counted, GroupedOutput, Keep, KeyedReport, RestoredOutput, plan_keyed, sort_keyed,
 };
-use xsort_extsort::units::Count;
-use xsort_extsort::variable::{
+use xsort_extsort::lines::{
     CompressedOutput, CompressionThreads, LinesDryRun, LinesInput, SortedOutput,
 };
+use xsort_extsort::units::Count;
 use xsort_extsort::{Error, LinesOptions, LinesReport, Observer, sort_lines};
 
 /// Sorts the rows of `inputs` together. Rows with equal keys keep the order of the input. `engine`

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
-use xsort_extsort::variable::{ByBytes, ByBytesReversed, LineKernels, LineOrder, Words};
+use xsort_extsort::lines::{ByBytes, ByBytesReversed, LineKernels, LineOrder, Words};
 use xsort_gnu::sort::{Order, Scratch};
 
 /// Returns the fastest kernels for `order`.

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort_disk::{Disk, DiskOptions, Found, LazyDisk, RateLimit, is_standard_output, is_url};
-use xsort_extsort::variable::{
+use xsort_extsort::lines::{
     LinesCheckpoint, LinesInput, OutputCodec, Recognised, recognise, unreadable,
 };
 use xsort_extsort::{

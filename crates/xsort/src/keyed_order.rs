@@ -9,7 +9,7 @@ use xsort_disk::Disk;
 use xsort_extsort::keyed::{
     KeyPlace, LineKeys, LineTies, can_begin_again, refused_with_room_for_keys, sort_lines_by_keys,
 };
-use xsort_extsort::variable::{
+use xsort_extsort::lines::{
     LinesInput, SMALL_INPUT_BYTES, SortedOutput, sort_lines_to, total_bytes,
 };
 use xsort_extsort::{Error, LinesOptions, LinesReport, Observer};

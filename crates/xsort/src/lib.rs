@@ -120,8 +120,8 @@ pub use sort_slice::SortSlice;
 pub use sorter::Sorter;
 pub use table::Table;
 pub use verify::{Verdict, Verify};
-pub use xsort_extsort::fixed::Method;
 pub use xsort_extsort::keyed::{Counted, KeyedReport};
+pub use xsort_extsort::records::Method;
 pub use xsort_extsort::sorter::{KeyAndRecord, Pusher, Sorted, SorterReport, Sorting};
 pub use xsort_extsort::{Error, GenerateReport, LinesReport, Share, SortReport};
 #[cfg(feature = "objects")]

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 use xsort_disk::RateLimit;
-use xsort_extsort::variable::LinesInput;
+use xsort_extsort::lines::LinesInput;
 
 /// A reader or writer that bypasses the disk and obeys a bandwidth limit.
 pub struct Limited<T> {

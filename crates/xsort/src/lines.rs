@@ -7,7 +7,7 @@ use std::io::Write;
 use std::iter;
 use std::path::{Path, PathBuf};
 use xsort_disk::STANDARD_OUTPUT;
-use xsort_extsort::variable::{LinesInput, SortedOutput};
+use xsort_extsort::lines::{LinesInput, SortedOutput};
 use xsort_extsort::{Error, LinesOptions, LinesReport};
 use xsort_gnu::sort::{Command, Environment, Order, Request, parse};
 use xsort_gnu::{Locale, Refusal};

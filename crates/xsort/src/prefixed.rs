@@ -6,8 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use xsort_disk::STANDARD_OUTPUT;
 use xsort_extsort::keyed::KeyedReport;
+use xsort_extsort::lines::{LinesDryRun, LinesInput, SortedOutput};
 use xsort_extsort::prefixed::{PrefixedOptions, input_file, plan_prefixed, sort_prefixed};
-use xsort_extsort::variable::{LinesDryRun, LinesInput, SortedOutput};
 use xsort_extsort::{Checkpoint, Codec, Error, LinesOptions, Observer};
 use xsort_records::{KeyField, Prefix};
 

@@ -4,7 +4,7 @@ use crate::job::Job;
 use crate::machine::random_seed;
 use crate::setup::{Setup, output_setters, resource_setters, sort_setters};
 use std::path::{Path, PathBuf};
-use xsort_extsort::fixed::Method;
+use xsort_extsort::records::Method;
 use xsort_extsort::{
     Checkpoint, Codec, DryRun, Error, Observer, SortOptions, SortReport, Stream, dry_run,
     sort_streamed,

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use xsort_disk::STANDARD_OUTPUT;
 use xsort_extsort::keyed::KeyedReport;
-use xsort_extsort::variable::{LinesDryRun, LinesInput, OutputCodec};
+use xsort_extsort::lines::{LinesDryRun, LinesInput, OutputCodec};
 use xsort_extsort::{Checkpoint, Codec, Error, LinesOptions, Observer};
 use xsort_table::{
     BadKeys, Dialect, Disorder, Keep, Keys, OnBad, RowFormat, TableOptions, TableOutput,

@@ -2,8 +2,8 @@
 
 use crate::setup::{Setup, resource_setters};
 use std::path::PathBuf;
+use xsort_extsort::lines::total_bytes;
 use xsort_extsort::prefixed::input_file;
-use xsort_extsort::variable::total_bytes;
 use xsort_extsort::{
     Error, Observer, PrefixedVerifyOptions, VerifyOptions, VerifyReport, verify, verify_prefixed,
 };

@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
 use xsort::size;
-use xsort_extsort::fixed::Method;
+use xsort_extsort::records::Method;
 use xsort_extsort::{Begin, Checkpoint};
 
 const EXAMPLES: &str = "\

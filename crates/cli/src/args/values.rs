@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 use xsort_disk::{IoChoice, STANDARD_OUTPUT};
-use xsort_extsort::fixed::Method;
+use xsort_extsort::records::Method;
 use xsort_extsort::{Codec, Measure};
 use xsort_gnu::When;
 use xsort_records::{Format, Pattern};

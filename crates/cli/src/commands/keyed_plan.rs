@@ -5,8 +5,8 @@ use crate::job::Session;
 use crate::lines_plan::LinesPlan;
 use std::path::{Path, PathBuf};
 use xsort_disk::{is_standard_output, public_path};
+use xsort_extsort::lines::LinesDryRun;
 use xsort_extsort::scratch_directories;
-use xsort_extsort::variable::LinesDryRun;
 
 /// `--dry-run`: prints what the sort of `inputs` inputs would use.
 pub(super) fn print_plan(

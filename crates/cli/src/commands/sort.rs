@@ -13,7 +13,7 @@ use crate::signals::Stop;
 use std::path::PathBuf;
 use xsort::Sort;
 use xsort_disk::is_url;
-use xsort_extsort::fixed::{Facts, plan};
+use xsort_extsort::records::{Facts, plan};
 use xsort_extsort::{DryRun, Error};
 use xsort_objects::Requests;
 use xsort_records::Layout;

@@ -9,9 +9,9 @@ use crate::signals::Stop;
 use std::io;
 use xsort::Prefixed;
 use xsort_disk::is_standard_output;
-use xsort_extsort::fixed::Method;
+use xsort_extsort::lines::SortedOutput;
 use xsort_extsort::prefixed::input_file;
-use xsort_extsort::variable::SortedOutput;
+use xsort_extsort::records::Method;
 use xsort_records::Prefix;
 
 pub(super) fn run(args: &SortArgs, prefix: Prefix, stop: &Stop) -> Result<(), Failure> {

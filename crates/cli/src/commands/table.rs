@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use xsort::Table;
 use xsort_disk::{Disk, DisplayPath, ListedFile, Operation, is_standard_output, is_url};
 use xsort_extsort::Error;
+use xsort_extsort::lines::{LinesInput, OutputCodec};
 use xsort_extsort::units::Count;
-use xsort_extsort::variable::{LinesInput, OutputCodec};
 use xsort_table::{Dialect, Keys, PartNames, RowFormat, TableOptions, TableOutput};
 
 /// Suffixes of compressed inputs. The suffix of the format precedes them.

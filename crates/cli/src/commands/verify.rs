@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use xsort_disk::{Disk, is_url};
-use xsort_extsort::variable::LinesInput;
+use xsort_extsort::lines::LinesInput;
 use xsort_extsort::{Error, VerifyOptions, VerifyReport, verify, verify_stream};
 use xsort_records::{Layout, VerifySummary};
 

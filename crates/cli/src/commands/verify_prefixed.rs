@@ -10,8 +10,8 @@ use crate::signals::Stop;
 use std::path::PathBuf;
 use std::time::Instant;
 use xsort_disk::IoChoice;
+use xsort_extsort::lines::{LinesInput, total_bytes};
 use xsort_extsort::prefixed::input_file;
-use xsort_extsort::variable::{LinesInput, total_bytes};
 use xsort_extsort::{Observer, PrefixedVerifyOptions, verify_prefixed};
 use xsort_records::{Prefix, VaryingSummary};
 

@@ -22,7 +22,7 @@ use std::time::Duration;
 use xsort::Job;
 use xsort_disk::{Gate, Operation, is_url};
 use xsort_extsort::Observer;
-use xsort_extsort::variable::{Content, LinesInput};
+use xsort_extsort::lines::{Content, LinesInput};
 
 /// The arguments of a command that all commands share.
 #[derive(Clone, Copy)]

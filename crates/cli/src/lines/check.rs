@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use xsort_disk::public_path;
-use xsort_extsort::variable::{LineKernels, first_disorder, recognise};
+use xsort_extsort::lines::{LineKernels, first_disorder, recognise};
 use xsort_gnu::sort::Check;
 
 /// Fails if the first of `files` isn't sorted.

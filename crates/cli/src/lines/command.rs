@@ -8,7 +8,7 @@ use crate::settings::VERIFIES_NO_OBJECT;
 use std::ffi::OsStr;
 use std::path::Path;
 use xsort_disk::is_url;
-use xsort_extsort::variable::OutputCodec;
+use xsort_extsort::lines::OutputCodec;
 use xsort_gnu::sort::{Check, Command, Environment, OutputCompression};
 use xsort_gnu::{Locale, When};
 use xsort_usage::Identity;

@@ -13,7 +13,7 @@ use super::{resources, target};
 use crate::gnu_commands::{is_called_as_gnu, say};
 use std::ffi::OsString;
 use xsort::kernels_for;
-use xsort_extsort::variable::{ByBytes, LineKernels};
+use xsort_extsort::lines::{ByBytes, LineKernels};
 use xsort_gnu::sort::Order;
 
 /// Runs the command. `has_locale` is true if the locale is the one that the environment names.

@@ -10,7 +10,7 @@ use crate::output::ResultPrinter;
 use crate::settings::{ProgressStyle, ReportStyle};
 use xsort_disk::public_text;
 use xsort_extsort::LinesOptions;
-use xsort_extsort::variable::{LineKernels, dry_run_lines};
+use xsort_extsort::lines::{LineKernels, dry_run_lines};
 
 /// Prints the plan of a sort or merge.
 pub(super) fn print_dry_run(

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
 use xsort_disk::{is_url, public_bytes};
-use xsort_extsort::variable::PackingError;
+use xsort_extsort::lines::PackingError;
 use xsort_gnu::Refusal;
 
 const DISORDER: u8 = 1;

@@ -24,7 +24,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort_disk::{Disk, Found, inherited, is_url};
-use xsort_extsort::variable::{Content, LinesInput, OpenInput};
+use xsort_extsort::lines::{Content, LinesInput, OpenInput};
 use xsort_gnu::sort::Command;
 use xsort_usage::Identity;
 

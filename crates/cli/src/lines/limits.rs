@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 use xsort::{limited_input, size};
 use xsort_disk::{DiskOptions, Gate, LazyDisk, RateLimit};
-use xsort_extsort::variable::LinesInput;
+use xsort_extsort::lines::LinesInput;
 use xsort_gnu::sort::{Command, Extras};
 use xsort_objects::GivenLimits;
 

@@ -8,7 +8,7 @@ use super::target::Target;
 use std::io::Write;
 use std::sync::Arc;
 use xsort::Limited;
-use xsort_extsort::variable::{
+use xsort_extsort::lines::{
     CompressedOutput, CompressionThreads, CountedOutput, LineKernels, OutputCodec, WithoutKeys,
 };
 use xsort_extsort::{LinesOptions, Reservation};

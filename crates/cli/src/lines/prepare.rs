@@ -7,7 +7,7 @@ use super::resources;
 use super::torn_rows::TornRows;
 use std::os::unix::ffi::OsStrExt;
 use xsort_extsort::Reservation;
-use xsort_extsort::variable::{
+use xsort_extsort::lines::{
     Header, LinesInput, Recognised, Shuffle, recognise, take_header, total_bytes, urls_at_once,
 };
 use xsort_gnu::sort::Command;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use xsort::machine::{self, MemoryLimits, caches};
 use xsort::size::Memory;
 use xsort_disk::{DiskOptions, IoChoice};
-use xsort_extsort::variable::{SMALL_INPUT_BYTES, Shuffle};
+use xsort_extsort::lines::{SMALL_INPUT_BYTES, Shuffle};
 use xsort_extsort::{Caches, Codec, LinesOptions, Measure, Reservation};
 use xsort_gnu::Locale;
 use xsort_gnu::sort::{Command, Environment};

@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xsort_disk::{Creation, DisplayPath, NewFile};
-use xsort_extsort::variable::{LineKernels, LinesCheckpoint};
+use xsort_extsort::lines::{LineKernels, LinesCheckpoint};
 use xsort_extsort::{Begin, Checkpoint, LinesOptions, sort_lines};
 use xsort_gnu::sort::{Checkpoint as CheckpointOption, Command};
 

@@ -11,7 +11,7 @@ use std::io::{self, Cursor, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use xsort_extsort::variable::{Content, LinesInput, SMALL_INPUT_BYTES};
+use xsort_extsort::lines::{Content, LinesInput, SMALL_INPUT_BYTES};
 
 /// The time limit for reading all streams to their ends. The status shows a job only after that.
 const PATIENCE: Duration = Duration::from_millis(200);

@@ -15,7 +15,7 @@ use super::target::{Target, present};
 use crate::gnu_commands::is_called_as_gnu;
 use std::path::Path;
 use xsort::sort_in_order;
-use xsort_extsort::variable::{
+use xsort_extsort::lines::{
     LineKernels, LinesInput, PassError, Shuffle, SortedOutput, TemporaryFiles, merge_passes,
     merge_sequential, sequential_inputs_max, total_bytes,
 };

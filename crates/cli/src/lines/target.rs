@@ -30,7 +30,7 @@ use std::io::{self, Stdout, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use xsort_disk::{Creation, NewFile, inherited, open_in_place};
-use xsort_extsort::variable::FileOutput;
+use xsort_extsort::lines::FileOutput;
 use xsort_usage::Identity;
 
 /// The size of the C library's buffer: a block of nearly every file system. Between 1 and

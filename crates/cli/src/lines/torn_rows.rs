@@ -15,7 +15,7 @@ use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort_disk::DisplayPath;
-use xsort_extsort::variable::{InputBytes, LinesInput, MapInput, MapLines, recognise};
+use xsort_extsort::lines::{InputBytes, LinesInput, MapInput, MapLines, recognise};
 
 const LINE_END: u8 = b'\n';
 const QUOTE: u8 = b'"';

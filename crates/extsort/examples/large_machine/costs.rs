@@ -6,7 +6,7 @@ use std::error::Error;
 use std::fs;
 use std::sync::{Mutex, PoisonError};
 use xsort_disk::Disk;
-use xsort_extsort::fixed::{MergeShape, Plan, Shape};
+use xsort_extsort::records::{MergeShape, Plan, Shape};
 use xsort_extsort::{Observer, SortOptions, SortReport, sort};
 
 /// Processor time so far by role, in nanoseconds.

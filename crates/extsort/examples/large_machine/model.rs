@@ -7,7 +7,7 @@
 
 use crate::costs::{Cost, Cuts, mebibytes, transfers};
 use std::fmt;
-use xsort_extsort::fixed::{Plan, Shape};
+use xsort_extsort::records::{Plan, Shape};
 
 /// Processor nanoseconds of the lanes for a MiB moved, at 1 MiB a transfer: 0.009 s a GB
 /// (docs/experiments/2026-11-21-io-engine.md).

@@ -191,7 +191,7 @@ pub(super) fn key_bytes(keyed: &[u8]) -> usize {
 mod tests {
     use super::super::restore::Restore;
     use super::*;
-    use crate::variable::PutLine;
+    use crate::lines::PutLine;
     use proptest::collection::vec;
     use proptest::prelude::*;
 

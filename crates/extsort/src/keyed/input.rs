@@ -2,7 +2,7 @@
 
 use super::keying::{Cut, Keying, Piece};
 use super::keying_threads::{Keyed, KeyingThreads, PIECE_BYTES, PIECE_RECORDS, Task};
-use crate::variable::{InputBytes, MapInput};
+use crate::lines::{InputBytes, MapInput};
 use crossbeam_channel::{Receiver, bounded};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read};

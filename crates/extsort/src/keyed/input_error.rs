@@ -1,6 +1,6 @@
 //! Tells errors of an input's content from errors of the drive.
 
-use crate::variable::PackingError;
+use crate::lines::PackingError;
 use crate::{Error, Observer};
 use std::io::ErrorKind;
 use xsort_disk::Operation;

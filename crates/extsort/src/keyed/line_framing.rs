@@ -17,7 +17,7 @@
 //! depends on its first byte, as on the blank that ends the field before it, this byte is in both
 //! places.
 
-use crate::variable::PIECE_ROOM;
+use crate::lines::PIECE_ROOM;
 use std::ops::Range;
 use xsort_kernels::lines::line_end;
 

@@ -4,7 +4,7 @@ use super::keying::{Cut, Keying, Piece};
 use super::keying_threads::PIECE_BYTES;
 use super::line_framing::{push_keyed_line, push_line_with_part};
 use super::line_keys::LineKeys;
-use crate::variable::rest_of_line;
+use crate::lines::rest_of_line;
 use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

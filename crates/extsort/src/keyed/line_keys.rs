@@ -1,7 +1,7 @@
 //! Keyed lines: the trait that builds their keys, and their orders.
 
 use super::line_framing::{KeyPlace, key_bytes, line_behind};
-use crate::variable::LineOrder;
+use crate::lines::LineOrder;
 use std::cmp::Ordering;
 use std::ops::Range;
 use xsort_kernels::lines::{ByBytes, MASK_BYTES, shared_bytes};

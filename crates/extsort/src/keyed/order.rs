@@ -1,7 +1,7 @@
 //! The order of keyed records, by the bytes of their keys.
 
 use super::encode::{CODE, END_BYTES, key_bytes};
-use crate::variable::LineOrder;
+use crate::lines::LineOrder;
 use std::cmp::Ordering;
 use xsort_kernels::lines::{MASK_BYTES, shared_bytes};
 

@@ -12,7 +12,7 @@
 
 use super::order::ByKey;
 use crate::job::least_budget::least_budget;
-use crate::variable::{LinesOptions, stream_line_bytes_max};
+use crate::lines::{LinesOptions, stream_line_bytes_max};
 use std::fmt;
 
 const MIB: u64 = 1 << 20;
@@ -109,7 +109,7 @@ impl fmt::Display for MoreMemory {
 pub(crate) mod tests {
     use super::*;
     use crate::keyed::of_keyed;
-    use crate::variable::Reservation;
+    use crate::lines::Reservation;
     use std::path::PathBuf;
     use xsort_kernels::Caches;
 

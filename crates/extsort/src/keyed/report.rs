@@ -1,7 +1,7 @@
 //! The report of a sort of keyed records.
 
+use crate::lines::Summary;
 use crate::units::{Bytes, Count, Decimal};
-use crate::variable::Summary;
 use crate::{Compressed, LinesReport, Spilled};
 use serde::Serialize;
 use std::fmt;

@@ -2,7 +2,7 @@
 
 use super::encode::{CODE, END_BYTES, KEY_END, PLAIN, RECORD_END, key_bytes};
 use super::stuffing::{Unstuffing, unstuff};
-use crate::variable::{PutLine, SegmentForm};
+use crate::lines::{PutLine, SegmentForm};
 
 /// Removes keys, and the stuffing of records. It starts at the beginning of a record, and takes
 /// bytes in pieces of any length.

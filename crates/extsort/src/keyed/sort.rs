@@ -4,7 +4,7 @@ use super::encode::RECORD_END;
 use super::keying_threads::KeyingMemory;
 use super::order::ByKey;
 use super::restore::Restore;
-use crate::variable::{
+use crate::lines::{
     FileOutput, LinesDryRun, LinesInput, LinesOptions, LinesReport, OutputForm, SegmentForm,
     SortedOutput, dry_run_lines, sort_formed,
 };

@@ -8,7 +8,7 @@ use super::line_keying::{LineKeying, TooLong};
 use super::line_keys::{ByKeyAndLine, ByKeyThenJudged, ByLineKey, LineKeys, LineTies};
 use super::line_sum::LineSum;
 use super::restore_lines::RestoreLines;
-use crate::variable::{
+use crate::lines::{
     LineKernels, LinesInput, LinesOptions, LinesReport, MapLines, OutputForm, PutLine, SegmentForm,
     SortedOutput, sort_formed, sort_lines_to,
 };

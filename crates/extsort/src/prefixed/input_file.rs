@@ -1,6 +1,6 @@
 //! An input file that must not change while it is read.
 
-use crate::variable::{Content, InputBytes, LinesInput, OpenInput};
+use crate::lines::{Content, InputBytes, LinesInput, OpenInput};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;

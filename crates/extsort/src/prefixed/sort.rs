@@ -9,7 +9,7 @@ use crate::keyed::{
     Counted, KeyedInput, KeyedReport, KeyingMemory, KeyingThreads, RecordRoom, copies_bytes,
     from_beginning, of_input, of_keyed, plan_keyed, sort_keyed,
 };
-use crate::variable::{Content, LinesDryRun, LinesInput, SortedOutput};
+use crate::lines::{Content, LinesDryRun, LinesInput, SortedOutput};
 use crate::{Error, LinesOptions, LinesReport, Observer};
 use std::sync::Arc;
 use xsort_disk::Disk;

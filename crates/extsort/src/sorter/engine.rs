@@ -4,7 +4,7 @@ use super::blocks::BlockWriter;
 use super::outcome::Ended;
 use super::watch::Watch;
 use crate::keyed::ByKey;
-use crate::variable::{Content, InputBytes, LinesInput, LinesOptions, LinesReport, sort_lines};
+use crate::lines::{Content, InputBytes, LinesInput, LinesOptions, LinesReport, sort_lines};
 use crate::{Error, Observer};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};

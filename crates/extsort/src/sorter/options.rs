@@ -6,7 +6,7 @@
 
 use crate::job::least_budget::least_budget;
 use crate::keyed::{ByKey, RECORD_END};
-use crate::variable::{LinesOptions, Reservation, stream_line_bytes_max};
+use crate::lines::{LinesOptions, Reservation, stream_line_bytes_max};
 use std::path::PathBuf;
 use xsort_kernels::Caches;
 

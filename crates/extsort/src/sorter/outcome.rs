@@ -2,7 +2,7 @@
 //! later ones its message.
 
 use crate::Error;
-use crate::variable::LinesReport;
+use crate::lines::LinesReport;
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;

@@ -17,7 +17,7 @@
 //! | `probe` | the current speed of a drive |
 //! | `open_files`, `transfer` | files that are closed when dropped; one blocking transfer |
 //!
-//! Nothing here depends on keys or an order. `fixed` and `variable` both build on it.
+//! Nothing here depends on keys or an order. `records` and `lines` both build on it.
 
 pub(crate) mod checkpoint;
 pub(crate) mod compression;

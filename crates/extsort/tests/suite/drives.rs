@@ -6,7 +6,7 @@
 
 use crate::sort::{generated, oracle};
 use xsort_disk::{SimDisk, SimDrive, SimOptions, Throttle};
-use xsort_extsort::fixed::Method;
+use xsort_extsort::records::Method;
 use xsort_extsort::{Caches, SortOptions, SortReport, Unobserved, sort};
 use xsort_records::{Format, Pattern};
 

@@ -3,7 +3,7 @@
 use crate::sort::generated;
 use std::sync::Mutex;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::fixed::Method;
+use xsort_extsort::records::Method;
 use xsort_extsort::{Caches, Gauges, Observer, Reading, SortOptions, SortReport, sort};
 use xsort_records::{Format, Pattern};
 

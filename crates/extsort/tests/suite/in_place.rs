@@ -7,7 +7,7 @@ use xsort_disk::{
     Corruption, Damage, Disk, DiskOptions, FaultSite, FileRole, Operation, OsDisk, SimDisk,
     SimOptions,
 };
-use xsort_extsort::fixed::{Method, Shape, first_sampled};
+use xsort_extsort::records::{Method, Shape, first_sampled};
 use xsort_extsort::{Error, Plan, SortOptions, SortReport, Unobserved, dry_run, sort};
 use xsort_records::Layout;
 use xsort_testing::{Random, for_each_seed};

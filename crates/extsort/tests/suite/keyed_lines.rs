@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::keyed::{KeyPlace, LineKeys, LineTies, sort_lines_by_keys};
-use xsort_extsort::variable::{
+use xsort_extsort::lines::{
     ByBytes, Content, LineOrder, LinesInput, OpenInput, OutputForm, PutLine, SegmentForm,
     SortedOutput, sort_formed,
 };

@@ -5,7 +5,7 @@ use crate::adversity::NOW_AND_THEN;
 use std::io::Read;
 use std::path::PathBuf;
 use xsort_disk::{Fault, FaultSite, FileRole, Operation, SimDisk, SimOptions};
-use xsort_extsort::variable::{
+use xsort_extsort::lines::{
     Content, LinesInput, OpenInput, SortedOutput, merge_sequential, sort_lines_to,
 };
 use xsort_extsort::{

@@ -11,7 +11,7 @@ use crate::adversity::{
 use std::io::{self, Write};
 use std::path::PathBuf;
 use xsort_disk::{Operation, SimDisk};
-use xsort_extsort::variable::{ByBytesReversed, Content, LineOrder, LinesInput, OpenInput};
+use xsort_extsort::lines::{ByBytesReversed, Content, LineOrder, LinesInput, OpenInput};
 use xsort_extsort::{
     Caches, Codec, Error, LinesOptions, LinesReport, Observer, Reservation, merge_lines, sort_lines,
 };

@@ -6,7 +6,7 @@ use crate::sort::oracle;
 use std::io::Cursor;
 use std::path::PathBuf;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::fixed::Method;
+use xsort_extsort::records::Method;
 use xsort_extsort::{Error, SortOptions, Stream, Unobserved, sort_streamed};
 use xsort_testing::{Random, for_each_seed};
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::variable::LinesInput;
+use xsort_extsort::lines::LinesInput;
 use xsort_extsort::{LinesOptions, Observer, sort_lines};
 use xsort_kernels::lines::ByBytes;
 use xsort_testing::{Random, for_each_seed};

@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::fixed::Method;
-use xsort_extsort::variable::{ByBytes, Content, LineOrder, LinesInput};
+use xsort_extsort::lines::{ByBytes, Content, LineOrder, LinesInput};
+use xsort_extsort::records::Method;
 use xsort_extsort::{
     Caches, Error, GenerateOptions, LinesOptions, Observer, Reservation, SortOptions, Unobserved,
     VerifyOptions, generate, sort, sort_lines, verify,

@@ -2,7 +2,7 @@
 //! names the memory that is enough.
 
 use proptest::prelude::*;
-use xsort_extsort::fixed::{Facts, MergeShape, Method, Plan, ScatterShape, Shape, plan};
+use xsort_extsort::records::{Facts, MergeShape, Method, Plan, ScatterShape, Shape, plan};
 use xsort_extsort::{Codec, Error, Measure};
 
 const KIB: u64 = 1 << 10;

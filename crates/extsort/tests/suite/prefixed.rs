@@ -5,8 +5,8 @@ use std::io::Cursor;
 use std::sync::Arc;
 use xsort_disk::{Disk, SimDisk, SimOptions};
 use xsort_extsort::keyed::KeyedReport;
+use xsort_extsort::lines::{Content, InputBytes, LinesInput, SortedOutput};
 use xsort_extsort::prefixed::{PrefixedOptions, sort_prefixed};
-use xsort_extsort::variable::{Content, InputBytes, LinesInput, SortedOutput};
 use xsort_extsort::{
     Caches, Error, LinesOptions, PrefixedVerifyOptions, Reservation, Unobserved, verify_prefixed,
 };

@@ -10,8 +10,8 @@ use crate::sort::oracle;
 use std::path::PathBuf;
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::fixed::Method;
-use xsort_extsort::variable::{ByBytes, Content, LinesCheckpoint, LinesInput};
+use xsort_extsort::lines::{ByBytes, Content, LinesCheckpoint, LinesInput};
+use xsort_extsort::records::Method;
 use xsort_extsort::{
     Begin, Caches, Checkpoint, Codec, Error, LinesOptions, Reservation, SortOptions, SortReport,
     sort, sort_lines,

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use xsort_disk::SimDisk;
-use xsort_extsort::variable::{Content, LineOrder, LinesCheckpoint, LinesInput};
+use xsort_extsort::lines::{Content, LineOrder, LinesCheckpoint, LinesInput};
 use xsort_extsort::{Caches, Error, LinesOptions, Observer, Reservation, Unobserved, sort_lines};
 
 /// Returns the length of the journal, which grows with each recorded step.
@@ -108,7 +108,7 @@ fn a_chunk_is_recorded_only_behind_those_before_it() {
         checkpoint: Some(checkpoint),
     };
     let sort = |is_over: &AtomicBool, observer: &dyn Observer| {
-        let bytes: xsort_extsort::variable::InputBytes<'static> =
+        let bytes: xsort_extsort::lines::InputBytes<'static> =
             Box::new(std::io::Cursor::new(text.clone().into_bytes()));
         let input = LinesInput {
             path: "/in".into(),

@@ -6,7 +6,7 @@ use crate::sort::oracle;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use xsort_disk::{Operation, SimDisk, SimOptions};
-use xsort_extsort::fixed::Method;
+use xsort_extsort::records::Method;
 use xsort_extsort::{
     Caches, Codec, Error, Observer, SortOptions, SortReport, Stream, sort_streamed,
 };

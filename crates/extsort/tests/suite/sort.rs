@@ -4,7 +4,7 @@ use crate::adversity::NOW_AND_THEN;
 use std::fs;
 use std::path::Path;
 use xsort_disk::{DiskOptions, Fault, FaultSite, FileRole, Operation, OsDisk, SimDisk, SimOptions};
-use xsort_extsort::fixed::{Method, Shape};
+use xsort_extsort::records::{Method, Shape};
 use xsort_extsort::{
     Caches, Codec, Compressed, Error, Plan, SortOptions, SortReport, Unobserved, sort,
 };

@@ -12,7 +12,7 @@ use crate::sort::oracle;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::variable::{ByBytes, Content, LinesCheckpoint, LinesInput};
+use xsort_extsort::lines::{ByBytes, Content, LinesCheckpoint, LinesInput};
 use xsort_extsort::{
     Begin, Caches, Checkpoint, Error, LinesOptions, Observer, Reservation, SortOptions, Unobserved,
     sort, sort_lines,

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use xsort_disk::{Disk, Fault, FaultSite, FileRole, Operation, SimDisk, SimOptions};
-use xsort_extsort::fixed::Method;
-use xsort_extsort::variable::{
+use xsort_extsort::lines::{
     ByBytes, LinesCheckpoint, LinesInput, SortedOutput, recognise, sort_lines_to,
 };
+use xsort_extsort::records::Method;
 use xsort_extsort::{
     Begin, Caches, Checkpoint, Error, LinesOptions, LinesReport, Reservation, SortOptions,
     Unobserved, merge_lines, sort, sort_lines,

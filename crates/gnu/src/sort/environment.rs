@@ -27,7 +27,7 @@ pub struct Environment {
 const POSIX2_VERSION: i64 = 200_809;
 
 impl Environment {
-    /// The environment of a process in `locale`. `variable` returns the value of an environment
+    /// The environment of a process in `locale`. `lines` returns the value of an environment
     /// variable. Memory and open files are unlimited until the caller sets them.
     pub fn new<'a>(variable: impl Fn(&str) -> Option<&'a OsStr>, locale: Locale) -> Self {
         let version =

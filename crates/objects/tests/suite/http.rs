@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 use xsort_disk::{Disk, Error, Found, ListedFile, SimDisk, SimOptions};
-use xsort_extsort::{Caches, SortOptions, Unobserved, fixed::Method, sort};
+use xsort_extsort::{Caches, SortOptions, Unobserved, records::Method, sort};
 use xsort_objects::{
     Environment, Location, ObjectDisk, ObjectSettings, Payload, Reason, RetryPolicy, SimStore,
     Stop, StoreOptions, connect,

@@ -4,7 +4,7 @@ use crate::transfers::smooth;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort_disk::Disk;
-use xsort_extsort::variable::{ByBytes, LinesInput, SortedOutput, recognise, sort_lines_to};
+use xsort_extsort::lines::{ByBytes, LinesInput, SortedOutput, recognise, sort_lines_to};
 use xsort_extsort::{Caches, LinesOptions, Reservation, Unobserved};
 use xsort_objects::StoreCall;
 

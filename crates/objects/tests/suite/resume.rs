@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use xsort_disk::Disk;
-use xsort_extsort::variable::{ByBytes, LinesCheckpoint, LinesInput};
+use xsort_extsort::lines::{ByBytes, LinesCheckpoint, LinesInput};
 use xsort_extsort::{
     Begin, Caches, Checkpoint, Error, LinesOptions, Reservation, SortOptions, Unobserved, sort,
     sort_lines,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::fixed::Method;
+use xsort_extsort::records::Method;
 use xsort_extsort::{Caches, Error, Observer, SortOptions, dry_run, sort};
 use xsort_objects::{
     ObjectDisk, ObjectSettings, Reason, SimStore, StoreCall, StoreFault, StoreOptions, StoreTrouble,

@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use xsort_disk::Operation;
 use xsort_extsort::LinesReport;
-use xsort_extsort::variable::LineKernels;
+use xsort_extsort::lines::LineKernels;
 
 /// Number of bytes per read.
 const LOOK_BYTES: usize = 4 << 10;
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use crate::hex::Hex;
     use std::io::Write;
-    use xsort_extsort::variable::ByBytes;
+    use xsort_extsort::lines::ByBytes;
 
     fn data(text: &[u8]) -> Data {
         let mut file = tempfile::tempfile().unwrap();

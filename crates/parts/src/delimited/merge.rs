@@ -14,7 +14,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 use xsort_disk::Disk;
-use xsort_extsort::variable::{
+use xsort_extsort::lines::{
     Content, FileOutput, LineKernels, LinesInput, RangeRead, merge_sequential,
     sequential_inputs_max,
 };

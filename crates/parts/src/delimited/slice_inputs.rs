@@ -7,7 +7,7 @@ use crate::places::read_places;
 use std::io::Read;
 use std::path::Path;
 use xsort_extsort::Reservation;
-use xsort_extsort::variable::{Content, LinesInput, RangeRead, Recognised, recognise, unreadable};
+use xsort_extsort::lines::{Content, LinesInput, RangeRead, Recognised, recognise, unreadable};
 use xsort_records::Compression;
 
 /// Number of blocks with which a range is read, and the size of each in bytes. Files at URLs use

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use xsort_extsort::Reservation;
-use xsort_extsort::variable::LinesInput;
+use xsort_extsort::lines::LinesInput;
 use xsort_records::Checksum;
 
 /// Number of bytes per read.

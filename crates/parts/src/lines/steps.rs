@@ -18,7 +18,7 @@ use crate::summary::{Merged, Summary};
 use std::cmp::Ordering;
 use std::path::Path;
 use xsort::{kernels_for, sort_in_order};
-use xsort_extsort::variable::{FileOutput, SortedOutput};
+use xsort_extsort::lines::{FileOutput, SortedOutput};
 use xsort_gnu::sort::Scratch;
 use xsort_records::Checksum;
 

@@ -28,8 +28,8 @@ use serde_json::{Value, json};
 use std::cmp::Ordering;
 use std::io;
 use std::path::{Path, PathBuf};
+use xsort_extsort::lines::FileOutput;
 use xsort_extsort::scratch_directories;
-use xsort_extsort::variable::FileOutput;
 use xsort_records::Checksum;
 
 /// Rows of Parquet, in the order of some columns.

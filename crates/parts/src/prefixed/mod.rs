@@ -21,10 +21,10 @@ use std::cmp::Ordering;
 use std::path::Path;
 use xsort_extsort::Reservation;
 use xsort_extsort::keyed::ByKey;
+use xsort_extsort::lines::LineOrder;
 use xsort_extsort::prefixed::{
     KeyedRecords, PrefixedOptions, input_on, keyed_records, of_records_read,
 };
-use xsort_extsort::variable::LineOrder;
 use xsort_records::Checksum;
 
 /// The delimiter isn't used: the code that builds keys decides where a keyed record ends.

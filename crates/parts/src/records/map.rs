@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 use xsort::machine::random_seed;
 use xsort_disk::{FileRange, Operation, RangeDisk};
-use xsort_extsort::fixed::Method;
+use xsort_extsort::records::Method;
 use xsort_extsort::{SortOptions, SortReport, sort};
 use xsort_records::Key;
 

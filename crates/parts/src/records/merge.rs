@@ -19,7 +19,7 @@ use std::cmp::Ordering;
 use std::io::Write;
 use std::path::Path;
 use xsort_disk::ALIGNMENT;
-use xsort_extsort::variable::FileOutput;
+use xsort_extsort::lines::FileOutput;
 use xsort_kernels::{Merge, Node, Run, bound_in_block};
 use xsort_records::{Key, KeyRule, VerifySummary};
 

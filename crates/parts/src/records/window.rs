@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::means::Means;
 use std::io::{self, Read};
 use std::path::Path;
-use xsort_extsort::variable::RangeRead;
+use xsort_extsort::lines::RangeRead;
 use xsort_records::Checksum;
 
 /// Number of blocks that are read ahead of a window.

@@ -14,7 +14,7 @@ use crate::means::Means;
 use std::io::{Cursor, Read};
 use std::path::Path;
 use xsort_extsort::Reservation;
-use xsort_extsort::variable::{Content, LinesInput, Recognised, recognise, unreadable};
+use xsort_extsort::lines::{Content, LinesInput, Recognised, recognise, unreadable};
 use xsort_table::{KeyedRows, RowFormat, TableOptions, keyed_rows};
 
 /// The delimiter isn't used: the code that builds keys decides where a record ends.

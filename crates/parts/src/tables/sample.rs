@@ -13,7 +13,7 @@ use crate::sample::{SampledKey, SliceSample};
 use std::io::{Cursor, Read};
 use std::path::Path;
 use xsort_extsort::keyed::{RECORD_END, key_and_end};
-use xsort_extsort::variable::{Content, LinesInput};
+use xsort_extsort::lines::{Content, LinesInput};
 use xsort_extsort::{Reservation, Unobserved};
 
 impl Tables {

@@ -16,7 +16,7 @@ use crate::summary::{Merged, Summary};
 use std::cmp::Ordering;
 use std::path::Path;
 use xsort_extsort::keyed::{ByKey, RECORD_END};
-use xsort_extsort::variable::LineOrder;
+use xsort_extsort::lines::LineOrder;
 use xsort_records::Checksum;
 use xsort_table::{KeyedRows, of_rows};
 

@@ -8,7 +8,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 use xsort_disk::{Disk, SimDisk, SimOptions};
 use xsort_extsort::keyed::KeyedReport;
-use xsort_extsort::variable::{Content, LinesInput, OutputCodec, recognise};
+use xsort_extsort::lines::{Content, LinesInput, OutputCodec, recognise};
 use xsort_extsort::{Caches, Error, LinesOptions, Reservation, Unobserved};
 use xsort_table::Keep;
 use xsort_table::{

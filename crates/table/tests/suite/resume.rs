@@ -6,7 +6,7 @@ use std::io::Cursor;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::variable::{Content, LinesCheckpoint, LinesInput};
+use xsort_extsort::lines::{Content, LinesCheckpoint, LinesInput};
 use xsort_extsort::{Begin, Checkpoint, LinesOptions, Observer};
 use xsort_table::{Keep, TableOptions, TableOutput, sort_table};
 use xsort_testing::{Random, for_each_seed};

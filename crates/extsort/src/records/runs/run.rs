@@ -1,0 +1,187 @@
+//! Sorted runs: on scratch as blocks with an index, or in memory as a chunk with its order.
+
+use crate::Error;
+use crate::records::compression::CompressedBytes;
+use crate::records::job::SortJob;
+use crate::records::resident::ResidentChunk;
+use crate::store::scratch::BlockAddress;
+use crate::store::seal::SealedBlock;
+use serde::{Deserialize, Serialize};
+use xsort_disk::align_up;
+use xsort_records::Key;
+
+/// A block of a run, without its smallest key.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Block {
+    /// The block's address on scratch.
+    pub(crate) address: BlockAddress,
+    /// Number of records. They, or their compressed form, begin at the block's first byte. The rest
+    /// of its last page is zero.
+    pub(crate) records: u32,
+    /// The codec and size of the compressed records, if they are compressed.
+    pub(crate) compressed: Option<CompressedBytes>,
+    /// XXH3 of the block's pages as written.
+    pub(crate) seal: u64,
+}
+
+impl Block {
+    /// The block's address, size and seal on scratch.
+    pub(crate) fn sealed(&self, record_bytes: usize) -> SealedBlock {
+        let plain_bytes = self.records as usize * record_bytes;
+        let bytes = self.compressed.map_or(plain_bytes, |compressed| compressed.bytes as usize);
+        let bytes = align_up(bytes as u64) as usize;
+        SealedBlock { address: self.address, bytes, seal: self.seal }
+    }
+}
+
+/// The blocks of a run in order, with the smallest normalised key of each.
+///
+/// This extends Knuth's forecasting (vol. 3, 5.4.9): with all smallest keys in memory, the order of
+/// all reads of a merge is known before it starts.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Index {
+    key_bytes: usize,
+    blocks: Vec<Block>,
+    keys: Vec<u8>,
+    /// The largest normalised key of the run; empty until it is set.
+    largest: Vec<u8>,
+}
+
+impl Index {
+    /// An empty index for keys of `key_bytes` bytes, with room for `blocks` blocks.
+    pub(crate) fn with_capacity(key_bytes: usize, blocks: usize) -> Index {
+        Index {
+            key_bytes,
+            blocks: Vec::with_capacity(blocks),
+            keys: Vec::with_capacity(blocks * key_bytes),
+            largest: Vec::new(),
+        }
+    }
+
+    /// Begins the next block: `encode` writes its smallest key. Call [`Index::push`] next.
+    pub(crate) fn push_key(&mut self, encode: impl FnOnce(&mut [u8])) {
+        let from = self.keys.len();
+        self.keys.resize(from + self.key_bytes, 0);
+        encode(&mut self.keys[from..]);
+    }
+
+    /// Adds the block whose key was pushed.
+    pub(crate) fn push(&mut self, block: Block) {
+        self.blocks.push(block);
+    }
+
+    /// Adds the blocks of `next`, whose keys must not be less than this run's.
+    ///
+    /// # Errors
+    /// If they are less.
+    pub(crate) fn append(&mut self, next: Index) -> Result<(), Error> {
+        if next.blocks.is_empty() {
+            return Ok(());
+        }
+        if *next.key(0) < *self.largest {
+            return Err(Error::Lost { what: "the order of a merged run".into() });
+        }
+        self.blocks.extend(next.blocks);
+        self.keys.extend(next.keys);
+        self.largest = next.largest;
+        Ok(())
+    }
+
+    /// Sets the largest key of the run, which `encode` writes.
+    pub(crate) fn set_largest(&mut self, encode: impl FnOnce(&mut [u8])) {
+        self.largest.resize(self.key_bytes, 0);
+        encode(&mut self.largest);
+    }
+
+    /// The largest normalised key of the run.
+    pub(crate) fn largest(&self) -> &[u8] {
+        &self.largest
+    }
+
+    /// All blocks, in the order of their keys.
+    pub(crate) fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Compares the keys of a block's records with the index: the first record's, and in the last
+    /// block also the last record's.
+    ///
+    /// # Errors
+    /// If a key differs.
+    pub(crate) fn check<K: Key>(
+        &self,
+        key: K,
+        block: usize,
+        records: &[u8],
+        record_bytes: usize,
+    ) -> Result<(), Error> {
+        let (first, last) = (&records[..record_bytes], &records[records.len() - record_bytes..]);
+        let is_last = block + 1 == self.blocks.len();
+        let is_first = key.compare_encoded(first, self.key(block)).is_eq();
+        if is_first && (!is_last || key.compare_encoded(last, &self.largest).is_eq()) {
+            return Ok(());
+        }
+        Err(Error::Lost { what: format!("the keys of block {block} of a run") })
+    }
+
+    /// The smallest normalised key of a block.
+    pub(crate) fn key(&self, block: usize) -> &[u8] {
+        &self.keys[block * self.key_bytes..][..self.key_bytes]
+    }
+
+    /// Keeps the blocks, which an earlier process has written to scratch.
+    ///
+    /// # Errors
+    /// A message, if this isn't a valid index of such blocks.
+    pub(crate) fn claim<K: Key>(&self, job: &SortJob<'_, K>) -> Result<(), String> {
+        let Index { key_bytes, blocks, keys, largest } = self;
+        let has_keys = *key_bytes == job.key.bytes()
+            && keys.len() == blocks.len() * key_bytes
+            && largest.len() == *key_bytes;
+        if !has_keys || blocks.is_empty() {
+            return Err(format!("{} blocks, {} bytes of keys", blocks.len(), keys.len()));
+        }
+        let in_order = keys.chunks_exact((*key_bytes).max(1)).chain([&largest[..]]);
+        if !in_order.is_sorted() {
+            return Err("the keys of its blocks are not in order".into());
+        }
+        for block in blocks {
+            let plain_bytes = block.records as usize * job.record_bytes;
+            let is_less = |compressed: CompressedBytes| (compressed.bytes as usize) < plain_bytes;
+            let fits = (1..=job.block_records()).contains(&(block.records as usize));
+            if !fits || !block.compressed.is_none_or(is_less) {
+                return Err(format!("a block has {} records", block.records));
+            }
+            let SealedBlock { address, bytes, .. } = block.sealed(job.record_bytes);
+            job.scratch().claim(address, bytes as u64)?;
+        }
+        Ok(())
+    }
+
+    /// Number of records in the run.
+    pub(crate) fn records(&self) -> u64 {
+        self.blocks.iter().map(|block| u64::from(block.records)).sum()
+    }
+}
+
+/// A sorted run. Runs are numbered in the order of the input, and equal keys keep that order.
+#[derive(Debug)]
+pub(crate) struct Run {
+    /// The blocks of the run. For a resident run these are stretches of its order.
+    pub(crate) index: Index,
+    /// The run's records, if it is in memory.
+    pub(crate) resident: Option<ResidentChunk>,
+}
+
+impl Run {
+    /// A run on scratch.
+    pub(crate) fn spilled(index: Index) -> Run {
+        Run { index, resident: None }
+    }
+
+    /// The run's blocks on scratch; none if it is resident.
+    pub(crate) fn sealed_blocks(&self, record_bytes: usize) -> impl Iterator<Item = SealedBlock> {
+        let blocks = if self.resident.is_none() { self.index.blocks() } else { &[] };
+        blocks.iter().map(move |block| block.sealed(record_bytes))
+    }
+}
