@@ -22,6 +22,7 @@ pub(crate) fn wide_encoding(head: &[u8]) -> Option<&'static str> {
     match head {
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => return Some("UTF-32"),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => return Some("UTF-16"),
+        [0xef, 0xbb, 0xbf, ..] => return None,
         _ => {}
     }
     // Line ends and the delimiters of fields are ASCII, and have zeros in all these encodings.
@@ -62,16 +63,21 @@ fn is_ascii_in_utf16(text: &[u8], order: ByteOrder) -> bool {
     units(text, order).all(|unit| u8::try_from(unit).is_ok_and(|byte| is_textual(byte.into())))
 }
 
+/// One in so many characters of a table is a delimiter, a digit or a line end at least.
+const ASCII_SHARE: usize = 8;
+
 /// Whether a text is of characters of two bytes (or twice two), with a line end. Text of other
 /// encodings with zeros in it may be such characters, too, but most of its line ends are halves of
-/// others, and it holds nothing that UTF-8 can't.
+/// others; or it has few zeros, or nothing that UTF-8 can't have.
 fn is_utf16(text: &[u8], order: ByteOrder) -> bool {
     let mut characters = char::decode_utf16(units(text, order)).peekable();
-    let mut line_ends = 0;
+    let (mut line_ends, mut ascii) = (0, 0);
     while let Some(character) = characters.next() {
         match character {
-            Ok('\n') => line_ends += 1,
-            Ok(character) if is_textual(character) => {}
+            Ok(character) if is_textual(character) => {
+                line_ends += usize::from(character == '\n');
+                ascii += usize::from(character.is_ascii());
+            }
             // The half of a character, of which more will be read.
             Err(half) if half.unpaired_surrogate() < 0xdc00 && characters.peek().is_none() => {}
             Ok(_) | Err(_) => return false,
@@ -79,7 +85,8 @@ fn is_utf16(text: &[u8], order: ByteOrder) -> bool {
     }
     let whole = &text[..text.len() / 2 * 2];
     let ends = memchr::memchr_iter(b'\n', whole).count();
-    2 * line_ends > ends || (line_ends > 0 && !may_be_utf8(text))
+    let has_zeros = || ASCII_SHARE * ascii >= whole.len() / 2 && !may_be_utf8(text);
+    line_ends > 0 && (2 * line_ends > ends || has_zeros())
 }
 
 /// Characters of two bytes each, or halves of them.
@@ -178,6 +185,8 @@ mod tests {
             b"a\n\0b\nc\n",
             b"abc\n\0def\n\0\n",
             "\u{e9}\n\0\u{e9}\n\u{e9}\0\n".as_bytes(),
+            b"\xef\xbb\xbfa\n\0\xfe\xff\n\0",
+            b"one,\xe9t\xe9\n\0three,f\xf6r\nfive,s\xe9x\nseven,a\xdft\n",
         ] {
             assert_eq!(wide_encoding(text), None, "{text:?}");
         }
