@@ -19,7 +19,7 @@ use xsort_extsort::lines::{
     LineKernels, LinesInput, PassError, Shuffle, SortedOutput, TemporaryFiles, merge_passes,
     merge_sequential, sequential_inputs_max, total_bytes,
 };
-use xsort_extsort::{LinesOptions, Observer, merge_lines, sort_lines};
+use xsort_extsort::{LinesOptions, Observer, Reservation, merge_lines, sort_lines};
 use xsort_gnu::sort::{Command, Order};
 
 /// Inputs of at least this size are merged by all threads, which assumes that they are in order.
@@ -58,12 +58,7 @@ pub(super) fn sort_or_merge(
         // GNU sort also empties the output before it reads.
         target.begin().map_err(|error| target.failed(&error))?;
     }
-    let reservation = prepared
-        .reservation
-        .clone()
-        .and(outgoing.reservation(options.threads))
-        .with("output blocks", target.block_bytes())
-        .with("objects", disk.object_bytes());
+    let reservation = reservation(&prepared, outgoing.reservation(options.threads), &target, disk);
     let options = LinesOptions { output_file, reservation, ..options };
     let disk = &**disk.get();
     let mut inputs = prepared.inputs;
@@ -98,7 +93,21 @@ pub(super) fn sort_or_merge(
     print_report(command, &report, OtherFigures { written_bytes, ..figures })
 }
 
-/// The output, which may be one of the inputs.
+/// The shares of the budget that the engine doesn't divide.
+fn reservation(
+    prepared: &Prepared,
+    compressors: Reservation,
+    target: &Target<'_>,
+    disk: &LinesDisk<'_>,
+) -> Reservation {
+    let of_inputs = prepared.reservation.clone();
+    of_inputs
+        .and(compressors)
+        .with("output blocks", target.block_bytes())
+        .with("objects", disk.object_bytes())
+}
+
+/// Opens the output, which may be one of the inputs.
 fn open_target<'d>(
     lines: &LinesCommand<'_>,
     inputs: &Inputs,

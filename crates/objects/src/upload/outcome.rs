@@ -44,7 +44,7 @@ pub(super) enum Sighting {
     AsBefore,
     /// No object.
     Nothing,
-    /// Another object, or one that can't be told apart from another.
+    /// Another object, or one that can't be distinguished from another.
     Other(ObjectInfo),
     /// Unknown: the store didn't answer the question.
     Unseen(GaveUp),

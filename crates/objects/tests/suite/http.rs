@@ -174,7 +174,7 @@ fn a_store_that_is_not_there_is_named_with_what_was_tried() {
     let local = Arc::new(SimDisk::new(SimOptions::default()));
     let retry = RetryPolicy {
         first_pause: Duration::from_millis(1),
-        give_up_unreached_after: Duration::from_millis(20),
+        give_up_unreached_after: Duration::from_secs(1),
         ..RetryPolicy::default()
     };
     let settings = ObjectSettings { retry, ..ObjectSettings::default() };
