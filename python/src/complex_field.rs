@@ -1,8 +1,8 @@
-//! Complex numbers of NumPy's arrays that its order and that of two numbers put to other places.
+//! Finds complex numbers that NumPy sorts to another place than a sort by two keys does.
 //!
-//! NumPy puts all numbers with a NaN behind the others, and among them those first of which only
-//! the imaginary part is one. By two keys, a number of which only the imaginary part is NaN comes
-//! behind those with the same real part.
+//! NumPy sorts all numbers with a NaN after the others, and begins with those whose imaginary part
+//! alone is NaN. A sort by real part and imaginary part puts such a number after the numbers with
+//! the same real part.
 
 use crate::errors::Failure;
 use xsort::Endian;

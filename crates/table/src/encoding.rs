@@ -63,7 +63,7 @@ fn is_ascii_in_utf16(text: &[u8], order: ByteOrder) -> bool {
     units(text, order).all(|unit| u8::try_from(unit).is_ok_and(|byte| is_textual(byte.into())))
 }
 
-/// One in so many characters of a table is a delimiter, a digit or a line end at least.
+/// At least one in `ASCII_SHARE` characters of a table is a delimiter, a digit or a line end.
 const ASCII_SHARE: usize = 8;
 
 /// Whether a text is of characters of two bytes (or twice two), with a line end. Text of other

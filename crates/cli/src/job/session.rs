@@ -94,7 +94,7 @@ impl<'g> SessionOptions<'g> {
             patience: self.patience,
             cancel: self.stop.cancel(),
         };
-        Ok(resources.job(self.read.concat(), self.output)?)
+        Ok(resources.job(self.read.into_iter().flatten(), self.output)?)
     }
 
     /// The directories that the command uses. URLs have none.

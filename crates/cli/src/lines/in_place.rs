@@ -220,7 +220,7 @@ impl InPlace {
         Ok(OldContent { file, path })
     }
 
-    /// Ends the rewriting: the new content, of so many bytes, is whole.
+    /// Ends the rewriting. The new content is whole: `written_bytes` bytes.
     ///
     /// # Errors
     /// If the content can't be made durable: then the old content is put back when this value is
