@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort_disk::DisplayPath;
 use xsort_extsort::keyed::{
-    InputRest, Keying, KeyingMemory, KeyingThreads, Piece, ToFirstRecord, to_keyed,
+    InputRest, Keying, KeyingMemory, KeyingThreads, Piece, ToFirstRecord, to_keyed_again,
 };
 use xsort_extsort::lines::{Content, InputBytes, LinesInput};
 use xsort_extsort::{Error, LinesOptions, Observer};
@@ -98,10 +98,10 @@ impl Table {
                 let keying = JsonKeying::new(Arc::clone(&rules), keys);
                 let inputs = (1..).zip(inputs).map(|(number, input)| {
                     let to_first: ToFirstRecord =
-                        Box::new(move |from| JsonKeying::to_first_row(from, number));
+                        Arc::new(move |from| JsonKeying::to_first_row(from, number));
                     (input, to_first)
                 });
-                let inputs = keyed(Arc::new(keying), engine, first, inputs);
+                let inputs = keyed((Arc::new(keying), &rules), engine, first, inputs);
                 Ok(Table { inputs, header: mark.to_vec(), rules })
             }
         }
@@ -138,31 +138,35 @@ fn fields(
         false => header::resolve(&options.keys, has_header.then_some(&header))?,
     };
     let first_rows = FirstRows::new(most_fields, others.len() as u32);
-    let keying = Arc::new(FieldKeying { rules, dialect, columns, first_rows });
+    let keying = Arc::new(FieldKeying { rules: Arc::clone(&rules), dialect, columns, first_rows });
     let names = Arc::new(header.names);
     let others = (1..).zip(others).map(|(number, input)| {
         let names = has_header.then(|| Arc::clone(&names));
         let keying = Arc::clone(&keying);
         let to_first: ToFirstRecord =
-            Box::new(move |from| keying.to_first_row(from, number, names.as_deref()));
+            Arc::new(move |from| keying.to_first_row(from, number, names.as_deref()));
         (input, to_first)
     });
-    Ok(keyed(Arc::clone(&keying), engine, first, others))
+    Ok(keyed((Arc::clone(&keying), &rules), engine, first, others))
 }
 
 /// Returns the inputs as rows with their keys.
 fn keyed<K: Keying>(
-    keying: Arc<K>,
+    (keying, rules): (Arc<K>, &Arc<RowRules>),
     engine: &LinesOptions,
     first: First,
     others: impl Iterator<Item = (LinesInput, ToFirstRecord)>,
 ) -> Vec<LinesInput> {
     let threads = KeyingMemory::of_budget(engine.budget_bytes, engine.threads).threads;
     let threads = Arc::new(KeyingThreads::new(keying, threads));
-    let keyed = |(input, to_first): (LinesInput, ToFirstRecord)| {
-        input.mapped(None, to_keyed(to_first, Arc::clone(&threads)))
+    let keyed = |(number, (input, to_first)): (u32, (LinesInput, ToFirstRecord))| {
+        let rules = Arc::clone(rules);
+        let forget = Arc::new(move || rules.read.forget());
+        let again = to_keyed_again(to_first, Arc::clone(&threads), (b'\n', number), forget);
+        input.mapped(None, (again.whole)()).mapped_again_by(again)
     };
-    std::iter::once(first.into_input()).chain(others).map(keyed).collect()
+    let inputs = std::iter::once(first.into_input()).chain(others);
+    (0..).zip(inputs).map(keyed).collect()
 }
 
 /// The first input, whose header is read before everything else.
@@ -236,11 +240,11 @@ impl First {
         let First { path, rows, head, file } = self;
         let InputRest { from, read, at } = rows.into_rest(0);
         match file {
-            Some(input) => (input, Box::new(move |from| behind(from, &head, at))),
+            Some(input) => (input, Arc::new(move |from| behind(from, &head, at))),
             None => {
                 let content = Content::Stream(from);
                 let to_first: ToFirstRecord =
-                    Box::new(move |from| Ok(InputRest { from, read, at }));
+                    Arc::new(move |from| Ok(InputRest { from, read: read.clone(), at }));
                 (LinesInput { path, bytes: None, content }, to_first)
             }
         }

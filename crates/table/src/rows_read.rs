@@ -39,6 +39,13 @@ impl RowsRead {
         RowsRead { rows: zero(), bytes: zero(), bad_rows: zero(), keys }
     }
 
+    /// Sets all counts to zero.
+    pub(crate) fn forget(&self) {
+        let keys = self.keys.iter().flat_map(|key| [&key.good, &key.bad]);
+        let all = [&self.rows, &self.bytes, &self.bad_rows].into_iter().chain(keys);
+        all.for_each(|count| count.store(0, Relaxed));
+    }
+
     /// Adds the rows of a piece that have their keys. The last row counts `line_end` if it lacks
     /// its own.
     pub(crate) fn add(&self, rows: u64, bytes: &[u8], line_end: &str, values: &Values) {

@@ -63,6 +63,11 @@ pub enum Error {
         needed_bytes: u64,
     },
 
+    /// Lines that looked sorted are not. The sort that assumed so begins again, so no caller gets
+    /// this error unless its input can be read only once.
+    #[error("the input isn't in the order that a part of it is in")]
+    NotInOrder,
+
     /// All scratch drives are full.
     #[error(
         "{}: no free space is left after {} of scratch in {place}{}: free some, or add a \

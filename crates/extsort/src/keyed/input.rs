@@ -2,7 +2,7 @@
 
 use super::keying::{Cut, Keying, Piece};
 use super::keying_threads::{Keyed, KeyingThreads, PIECE_BYTES, PIECE_RECORDS, Task};
-use crate::lines::{InputBytes, MapInput};
+use crate::lines::{InputBytes, MapAgain, MapInput};
 use crossbeam_channel::{Receiver, bounded};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read};
@@ -23,13 +23,32 @@ pub struct InputRest<'d> {
 
 /// Moves an input to its first record, on the first read.
 pub type ToFirstRecord =
-    Box<dyn for<'d> FnOnce(InputBytes<'d>) -> io::Result<InputRest<'d>> + Send>;
+    Arc<dyn for<'d> Fn(InputBytes<'d>) -> io::Result<InputRest<'d>> + Send + Sync>;
 
 /// Returns the function for an input that begins with a record. `input` is its number.
 #[must_use]
 pub fn from_beginning(input: u32) -> ToFirstRecord {
     let at = Piece { input, record: 1, offset: 0 };
-    Box::new(move |from| Ok(InputRest { from, read: Vec::new(), at }))
+    Arc::new(move |from| Ok(InputRest { from, read: Vec::new(), at }))
+}
+
+/// Turns an input into keyed records, any number of times. `to_first` moves it to its first record.
+/// Its records end with `delimiter`, except where that is a part of a record. `number` is the
+/// input's number. `forget` is called if what was keyed doesn't count.
+pub fn to_keyed_again<K: Keying>(
+    to_first: ToFirstRecord,
+    threads: Arc<KeyingThreads<K>>,
+    (delimiter, number): (u8, u32),
+    forget: Arc<dyn Fn() + Send + Sync>,
+) -> MapAgain {
+    let keying = Arc::clone(&threads.keying);
+    let own = move || Arc::new(KeyingThreads::new(Arc::clone(&keying), 0));
+    MapAgain {
+        whole: Arc::new(move || to_keyed(Arc::clone(&to_first), Arc::clone(&threads))),
+        delimiter,
+        sample: Arc::new(move || to_keyed(from_beginning(number), own())),
+        forget,
+    }
 }
 
 /// Turns an input into keyed records. `to_first` moves it to its first record.

@@ -54,7 +54,7 @@ mod stuffing;
 
 pub use encode::{KeyWriter, RECORD_END, end_key, key_and_end, push_plain_record, push_record};
 pub use grouped_output::{GroupedOutput, Keep};
-pub use input::{InputRest, KeyedInput, ToFirstRecord, from_beginning, to_keyed};
+pub use input::{InputRest, KeyedInput, ToFirstRecord, from_beginning, to_keyed, to_keyed_again};
 pub use input_error::of_input;
 pub use keying::{Cut, Keying, Piece};
 pub use keying_threads::{KeyingMemory, KeyingThreads};

@@ -1,7 +1,7 @@
 //! The outline of a sort of lines whose keys are built once, and travel before them.
 
 use super::encode::RECORD_END;
-use super::input::{from_beginning, to_keyed};
+use super::input::{from_beginning, to_keyed, to_keyed_again};
 use super::keying_threads::{KeyingMemory, KeyingThreads};
 use super::line_framing::KeyPlace;
 use super::line_keying::{LineKeying, TooLong};
@@ -103,7 +103,8 @@ fn sort_keyed<K: LineKeys>(
         keyed: Arc::default(),
     });
     let memory = KeyingMemory::of_budget(budget_bytes, threads);
-    let inputs = keyed(&keying, memory, inputs);
+    let written_sum = Arc::new(AtomicU64::new(0));
+    let inputs = keyed(&keying, memory, &written_sum, inputs);
     let pieces = move |budget| KeyingMemory::of_budget(budget, threads).taken_bytes;
     let reservation = options
         .reservation
@@ -111,7 +112,6 @@ fn sort_keyed<K: LineKeys>(
         .with_share("pieces whose keys are built", pieces)
         .with_share("copies of the longest line", |budget| LINE_COPIES * (budget / LINE_SHARE));
     let engine = LinesOptions { delimiter: RECORD_END, reservation, ..options.clone() };
-    let written_sum = Arc::new(AtomicU64::new(0));
     let segment = || -> Box<dyn SegmentForm> {
         let written = LineSum::new(delimiter, Arc::clone(&written_sum));
         Box::new(SummedLines { restore: RestoreLines::new(delimiter, keys.place()), written })
@@ -154,10 +154,12 @@ impl SegmentForm for SummedLines {
     }
 }
 
-/// The inputs, mapped to keyed lines.
+/// The inputs, mapped to keyed lines. `written_sum` is the sum of the lines that were written, of
+/// which some may not count.
 fn keyed<K: LineKeys>(
     keying: &Arc<LineKeying<K>>,
     memory: KeyingMemory,
+    written_sum: &Arc<AtomicU64>,
     inputs: Vec<LinesInput>,
 ) -> Vec<LinesInput> {
     let lines = || MapLines {
@@ -179,8 +181,15 @@ fn keyed<K: LineKeys>(
         let is_copied = keying.keys.place() == KeyPlace::Before;
         let key_share = if is_copied { KEY_SHARE } else { END_SHARE };
         let bytes = input.bytes.map(|bytes| bytes + bytes / key_share);
-        let map = to_keyed(from_beginning(number), Arc::clone(&threads));
-        input.mapped_by_lines(bytes, map, Some(lines()))
+        let (keyed, written) = (Arc::clone(&keying.keyed), Arc::clone(written_sum));
+        let forget = move || {
+            keyed.forget();
+            written.store(0, Relaxed);
+        };
+        let place = (keying.delimiter, number);
+        let forget = Arc::new(forget);
+        let again = to_keyed_again(from_beginning(number), Arc::clone(&threads), place, forget);
+        input.mapped_by_lines(bytes, (again.whole)(), Some(lines())).mapped_again_by(again)
     };
     inputs.into_iter().zip(0..).map(keyed).collect()
 }

@@ -308,6 +308,19 @@ impl Chunk {
         }
     }
 
+    /// The first line of a sorted chunk.
+    pub(super) fn first_line(&self, delimiter: u8) -> &[u8] {
+        self.slice(0..self.end()).take_line(delimiter).unwrap_or_default()
+    }
+
+    /// The last line of a sorted chunk.
+    pub(super) fn last_line(&self, delimiter: u8) -> &[u8] {
+        match self.end() {
+            0 => &[],
+            end => self.line_before(end, delimiter),
+        }
+    }
+
     /// The lines between two positions.
     pub(super) fn slice(&self, range: Range<usize>) -> ChunkSlice<'_> {
         let text = self.text();

@@ -64,6 +64,14 @@ pub(super) enum LinesOutput<'a> {
 }
 
 impl LinesOutput<'_> {
+    /// Borrows the output for a shorter time.
+    pub(super) fn reborrow(&mut self) -> LinesOutput<'_> {
+        match self {
+            LinesOutput::Stream(stream) => LinesOutput::Stream(*stream),
+            &mut LinesOutput::Unpublished(file) => LinesOutput::Unpublished(file),
+        }
+    }
+
     /// True if writes must bypass the page cache.
     pub(super) fn needs_bypass(&self) -> bool {
         matches!(self, LinesOutput::Unpublished(_))

@@ -147,6 +147,20 @@ pub(super) struct LinesMemory {
     pub(super) bypass: Option<Arc<BlockPool>>,
 }
 
+impl LinesMemory {
+    /// Takes half of the blocks that bypass the page cache, for an output that is written while
+    /// inputs are read. `None` if there are too few.
+    pub(super) fn split_bypass(&mut self) -> Option<Arc<BlockPool>> {
+        let all = self.bypass.take()?;
+        let block_bytes = all.block_bytes();
+        let mut blocks = all.dissolve();
+        let own = blocks.split_off(blocks.len() / 2);
+        let is_enough = !blocks.is_empty();
+        self.bypass = Some(BlockPool::new(blocks, block_bytes));
+        is_enough.then(|| BlockPool::new(own, block_bytes))
+    }
+}
+
 impl Plan {
     /// The plan for inputs of `input_bytes` bytes in all, if known. Each line takes an entry of
     /// `entry_bytes` bytes. `needs_bypass` is true if an input or the output must bypass the page

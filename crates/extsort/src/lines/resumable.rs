@@ -169,14 +169,14 @@ impl ResumableSort<'_> {
         let file_bytes: u64 = inputs.iter().map(unchanged_file_bytes).sum();
         let job = job.with_scratch(scratch).with_form(form);
         let report = journal.run_while_recording(&data, &job.failure, || {
-            let formed = form_runs(&job, inputs, memory)?;
+            let formed = form_runs(&job, inputs, memory, None)?;
             if !formed.is_replayed {
                 refuse_changed(self.paths, &self.fingerprints, true, disk)?;
             }
             refuse_fewer(formed.bytes, file_bytes)?;
             job.journal.record(Step::InputRead, &());
             let to = LinesOutput::Unpublished(output);
-            let (report, prefix) = merge_all(&job, begun, formed, to)?;
+            let (report, prefix) = merge_all(&job, begun, formed, Some(to))?;
             let checksum = u128::from(report.checksum.unwrap_or(0));
             self.files.publish(&prefix, (report.lines, checksum));
             job.journal.flush(&job.failure)?;

@@ -1,9 +1,9 @@
 //! The outline of a sort of lines, and of a merge of sorted inputs.
 
-use super::form::{FormedRuns, form_runs};
-use super::input::{LinesInput, SortedInput, total_bytes};
+use super::form::form_runs;
+use super::input::{LinesInput, SortedInput, look_sorted, total_bytes};
 use super::job::{LinesJob, OutputForm};
-use super::merge::merge_all;
+use super::merge::{EarlyOutput, FormedRuns, merge_all, open_early};
 use super::options::LinesOptions;
 use super::output::{LinesOutput, SortedOutput};
 use super::plan::{MERGED_BYTES_LARGE, Plan};
@@ -82,13 +82,13 @@ fn sort_to(
     if let Some(checkpoint) = &options.checkpoint {
         return resumable::sort(options, checkpoint, order, inputs, form, disk, observer);
     }
-    let sort = |to| sort_once(options, order, inputs, to, form, disk, observer);
+    let sort = Sort { options, order, form, disk, observer };
     match output {
-        SortedOutput::Stream(stream) => Ok(sort(LinesOutput::Stream(stream))?.0),
+        SortedOutput::Stream(stream) => Ok(sort.run(inputs, LinesOutput::Stream(stream))?.0),
         SortedOutput::File { path, sync } => {
             let file = disk.create_output(path)?;
             let mut guard = OpenFiles::one(disk, file);
-            let sorted = sort(LinesOutput::Unpublished(file));
+            let sorted = sort.run(inputs, LinesOutput::Unpublished(file));
             let (report, memory) = sorted.map_err(|error| error.of_output(path))?;
             guard.release(file);
             let publish = || disk.publish(file, report.written_bytes, sync);
@@ -107,29 +107,88 @@ fn while_given_back<R>(memory: Lease, work: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Sorts without a checkpoint. Also returns an empty lease, which keeps the memory mapped while it
-/// lives.
-fn sort_once(
-    options: &LinesOptions,
-    order: &dyn LineKernels,
-    inputs: Vec<LinesInput>,
-    output: LinesOutput<'_>,
-    form: Option<OutputForm<'_>>,
-    disk: &dyn Disk,
-    observer: &dyn Observer,
-) -> Result<(LinesReport, Lease), Error> {
-    let begun = Instant::now();
-    let bytes = total_bytes(&inputs);
-    let needs_bypass = output.needs_bypass() || inputs.iter().any(LinesInput::needs_bypass);
-    let plan = Plan::new(options, bytes, order.entry_bytes(), needs_bypass);
-    plan.refuse_index(options, bytes)?;
-    let known_bytes: u64 = inputs.iter().map(LinesInput::known_bytes).sum();
-    let mut memory = plan.map_memory(known_bytes >= options.budget_bytes)?;
-    let mapping = memory.write_buffers[0].split_off_front(0);
-    let job = LinesJob::new(order, options, plan, disk, observer).with_form(form);
-    let formed = form_runs(&job, inputs, memory)?;
-    let (report, _) = merge_all(&job, begun, formed, output)?;
-    Ok((report, mapping))
+/// A sort without a checkpoint.
+#[derive(Clone, Copy)]
+struct Sort<'a> {
+    options: &'a LinesOptions,
+    order: &'a dyn LineKernels,
+    form: Option<OutputForm<'a>>,
+    disk: &'a dyn Disk,
+    observer: &'a dyn Observer,
+}
+
+impl Sort<'_> {
+    /// Sorts `inputs`. Begins again if they looked sorted and aren't. Also returns an empty lease,
+    /// which keeps the memory mapped while it lives.
+    fn run(
+        self,
+        inputs: Vec<LinesInput>,
+        mut output: LinesOutput<'_>,
+    ) -> Result<(LinesReport, Lease), Error> {
+        let again = if self.may_be_sorted(&inputs, &output) {
+            inputs.iter().map(LinesInput::again).collect::<Option<Vec<_>>>()
+        } else {
+            None
+        };
+        let sorted = self.once(inputs, output.reborrow(), again.is_some());
+        match (sorted, again) {
+            (Err(Error::NotInOrder), Some(inputs)) => {
+                inputs.iter().for_each(LinesInput::forget);
+                self.empty_output_file()?;
+                self.once(inputs, output, false)
+            }
+            (sorted, _) => sorted,
+        }
+    }
+
+    /// True if the inputs are larger than the memory and look sorted, and lines may be written
+    /// before all are read: to a file, which nobody sees until it is whole.
+    fn may_be_sorted(&self, inputs: &[LinesInput], output: &LinesOutput<'_>) -> bool {
+        let LinesOptions { delimiter, is_unique, budget_bytes, output_file, .. } = self.options;
+        let is_file = matches!(output, LinesOutput::Unpublished(_)) || output_file.is_some();
+        let bytes: u64 = inputs.iter().map(LinesInput::known_bytes).sum();
+        let may_be = is_file && !is_unique && bytes > *budget_bytes;
+        may_be && look_sorted(inputs, self.order, *delimiter)
+    }
+
+    /// Empties the output's file, of which a part was written.
+    fn empty_output_file(&self) -> Result<(), Error> {
+        let Some(path) = &self.options.output_file else { return Ok(()) };
+        let file = self.disk.open_in_place(path)?;
+        let _guard = OpenFiles::one(self.disk, file);
+        Ok(self.disk.set_bytes(file, 0)?)
+    }
+
+    /// Sorts, and with `looks_sorted` writes lines that come in order at once.
+    fn once(
+        self,
+        inputs: Vec<LinesInput>,
+        mut output: LinesOutput<'_>,
+        looks_sorted: bool,
+    ) -> Result<(LinesReport, Lease), Error> {
+        let Sort { options, order, form, disk, observer } = self;
+        let begun = Instant::now();
+        let bytes = total_bytes(&inputs);
+        let needs_bypass = output.needs_bypass() || inputs.iter().any(LinesInput::needs_bypass);
+        let plan = Plan::new(options, bytes, order.entry_bytes(), needs_bypass);
+        plan.refuse_index(options, bytes)?;
+        let known_bytes: u64 = inputs.iter().map(LinesInput::known_bytes).sum();
+        let mut memory = plan.map_memory(known_bytes >= options.budget_bytes)?;
+        let mapping = memory.write_buffers[0].split_off_front(0);
+        let job = LinesJob::new(order, options, plan, disk, observer).with_form(form);
+        let output = output.reborrow();
+        let blocks = if looks_sorted { memory.split_bypass() } else { None };
+        let (early, output) = match blocks {
+            Some(blocks) => match open_early(&job, output, blocks, known_bytes)? {
+                EarlyOutput::Open(early) => (Some(early), None),
+                EarlyOutput::Later(output) => (None, Some(output)),
+            },
+            None => (None, Some(output)),
+        };
+        let formed = form_runs(&job, inputs, memory, early)?;
+        let (report, _) = merge_all(&job, begun, formed, output)?;
+        Ok((report, mapping))
+    }
 }
 
 /// Merges `inputs`, whose lines are each in order, and writes them to `output`. Lines that compare
@@ -158,8 +217,9 @@ pub fn merge_lines(
     let sorted = |input| SortedInput::new(input, options.delimiter);
     let runs =
         inputs.into_iter().map(|input| Run::Sorted(Box::new(Mutex::new(sorted(input))))).collect();
+    let (lines, bytes, is_replayed) = (0, 0, false);
     let formed =
-        FormedRuns { runs, memory, lines: 0, bytes: 0, expected_bytes, is_replayed: false };
-    let (report, _) = merge_all(&job, begun, formed, LinesOutput::Stream(output))?;
+        FormedRuns { runs, memory, lines, bytes, expected_bytes, is_replayed, output: None };
+    let (report, _) = merge_all(&job, begun, formed, Some(LinesOutput::Stream(output)))?;
     Ok(report)
 }

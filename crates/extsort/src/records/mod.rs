@@ -12,6 +12,7 @@
 //! | `spool`, `spooler`, `spool_seals` | a stream, stored until its ranges can be read |
 //! | `pipeline` | reading, working and writing at the same time |
 //! | `chunks`, `filler` | the input in chunks, and how they are read |
+//! | `in_order` | records that are in order already, copied to the output |
 //! | `resident`, `chunk_journal` | chunks that stay in memory, and chunks in the journal |
 //! | `output`, `seams` | the output file, filled by all threads at any byte |
 //! | `pending_writes`, `frontier` | finished units of work, and the output's frontier |
@@ -27,6 +28,7 @@ mod compression;
 mod dry_run;
 mod filler;
 mod frontier;
+mod in_order;
 mod job;
 mod memory;
 mod options;

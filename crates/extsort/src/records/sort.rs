@@ -3,9 +3,10 @@
 use super::bins::{Scattered, gather_bins, scatter_input};
 use super::compression::Compression;
 use super::dry_run::probe_directory;
+use super::in_order::{copy_in_order, copy_plan, look_sorted};
 use super::job::{CompleteOutput, SortIo, SortJob, SortState};
 use super::memory::Memory;
-use super::options::SortOptions;
+use super::options::{Method, SortOptions};
 use super::phases::Phases;
 use super::plan::Shape;
 use super::prepare::{Preparation, Prepared, PublishedSort, prepare};
@@ -155,10 +156,15 @@ fn run<K: Key>(
         phases: Phases::new("begin", observer, job.traffic),
     };
     let mut work = || -> Result<(), Error> {
-        let formed = form(&job, &mut state)?;
-        end_input(&job, options, &formed, &mut state, &mut prepared, context)?;
-        context.is_streamed = job.writes_in_order;
-        let output = merge_or_gather(&job, formed, &mut state)?;
+        let output = match copy(&job, options, &prepared, &mut state)? {
+            Some(copied) => copied,
+            None => {
+                let formed = form(&job, &mut state)?;
+                end_input(&job, options, &formed, &mut state, &mut prepared, context)?;
+                context.is_streamed = job.writes_in_order;
+                merge_or_gather(&job, formed, &mut state)?
+            }
+        };
         Error::check_balance(state.io.read, output.checksum)?;
         if let Some(files) = &checkpoint {
             files.publish(&output.prefix, (output.checksum.records(), output.checksum.sum()));
@@ -219,6 +225,48 @@ fn open_scratch<'a>(
         None => return Ok(None),
     };
     scratch.map(Some)
+}
+
+/// Copies the inputs to the output if they would be spilled and are in order already. Returns
+/// `None` if they aren't, or if they can't be read twice.
+fn copy<K: Key>(
+    job: &SortJob<'_, K>,
+    options: &SortOptions,
+    prepared: &Prepared<'_>,
+    state: &mut SortState<'_>,
+) -> Result<Option<CompleteOutput>, Error> {
+    let is_simple = !job.writes_in_order
+        && options.checkpoint.is_none()
+        && job.spool.is_none()
+        && !prepared.reserves_late
+        && !prepared.needs_input_space;
+    if !is_simple || !job.plan.may_spill() || options.method != Method::Auto {
+        return Ok(None);
+    }
+    let Some(plan) = copy_plan(job.plan, state.io.input_bytes) else { return Ok(None) };
+    if !look_sorted(job, state)? {
+        return Ok(None);
+    }
+    let copy = SortJob {
+        plan: &plan,
+        scratch: None,
+        compression: Compression::new(None, plan.threads, plan.block_bytes)?,
+        spool: None,
+        failure: Failure::default(),
+        ..*job
+    };
+    job.observer.expect(&[("copy", plan.bytes)]);
+    match copy_in_order(&copy, state) {
+        Ok(output) => {
+            check_inputs(job, &state.io)?;
+            Ok(Some(output))
+        }
+        Err(Error::NotInOrder) => {
+            job.observer.expect(&job.plan.phases());
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// The result of phase one.

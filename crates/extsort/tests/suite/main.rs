@@ -5,6 +5,7 @@ mod drives;
 mod gauges;
 mod generate;
 mod in_memory;
+mod in_order;
 mod in_place;
 mod keyed_lines;
 mod lines;

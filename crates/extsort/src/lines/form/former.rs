@@ -8,6 +8,9 @@
 //! The size of runs depends on their number. A merge of few runs costs no more than one of very
 //! few, and merging chunks first costs more than writing each as it is. So the first runs are
 //! single chunks, and each run is larger than the one before it, up to half of the memory.
+//!
+//! If the input looks sorted, chunks that come in order go to the output instead of scratch; see
+//! [`InOrder`].
 
 use super::super::areas::Areas;
 use super::super::block::SpilledBlock;
@@ -20,6 +23,7 @@ use super::super::plan::Plan;
 use super::super::run::Run;
 use super::fill::{ChunkReader, Divided, Filled, Filling};
 use super::group::ChunkGroup;
+use super::in_order::InOrder;
 use super::spilling::{SortedChunks, Spill};
 use super::summary::ChunkSummary;
 use super::worker::{FormOutcome, FormTask, FormWorker, SpilledPart};
@@ -73,6 +77,8 @@ pub(crate) struct Former<'a, 'j, 'w> {
     spills: VecDeque<Spill>,
     /// Runs on scratch, in the order of the input.
     spilled: Vec<Run>,
+    /// What is in the output already, if lines that come in order go there.
+    in_order: Option<InOrder<'j>>,
     /// Summaries of sorted chunks for the journal, by chunk number, if there is a journal.
     summaries: BTreeMap<usize, ChunkSummary>,
     /// Number of tasks in flight.
@@ -102,6 +108,7 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
         reader: ChunkReader<'a, 'j>,
         free: Areas,
     ) -> Self {
+        let in_order = workers.worker.has_output().then(|| InOrder::new(job));
         Former {
             job,
             workers,
@@ -111,6 +118,7 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
             sorted: SortedChunks::default(),
             spills: VecDeque::new(),
             spilled: Vec::new(),
+            in_order,
             summaries: BTreeMap::new(),
             working: 0,
             chunks: 0,
@@ -165,7 +173,11 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
             }
         }
         self.wait_for_all()?;
-        self.spill_for_blocks()
+        self.spill_for_blocks()?;
+        match &mut self.in_order {
+            Some(in_order) => in_order.check(self.sorted.iter()),
+            None => Ok(()),
+        }
     }
 
     /// Spills all chunks, so that a later process finds them and doesn't need the inputs.
@@ -238,7 +250,8 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
         let spilling: usize = self.spills.iter().map(|spill| spill.memory_bytes).sum();
         let free = self.free.sizes().sum::<usize>() + spilling;
         // Without other threads, nothing is read during a spill.
-        let has_begun = !self.spilled.is_empty() && self.job.plan.threads > 1;
+        let has_written = self.in_order.as_ref().is_some_and(InOrder::has_written);
+        let has_begun = (has_written || !self.spilled.is_empty()) && self.job.plan.threads > 1;
         if areas > 1 && !(has_begun && free < half) {
             return None;
         }
@@ -341,7 +354,11 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
         let threads = self.job.plan.threads;
         let parts = if threads == 1 { 1 } else { PARTS_PER_THREAD * threads };
         let group = ChunkGroup::new(self.job.order, self.job.options.delimiter, chunks, parts);
-        let spill = Spill::new(first, group);
+        let first_segment = match &mut self.in_order {
+            Some(in_order) => in_order.take(&group, self.sorted.iter())?,
+            None => None,
+        };
+        let spill = Spill::new(first, group, first_segment);
         let tasks = spill.tasks();
         self.spills.push_back(spill);
         tasks.into_iter().try_for_each(|task| self.start(task))
@@ -363,7 +380,9 @@ impl<'a, 'j, 'w> Former<'a, 'j, 'w> {
         while self.spills.front().is_some_and(Spill::is_done)
             && let Some(spill) = self.spills.pop_front()
         {
-            self.finish_run(spill);
+            if spill.first_segment.is_none() {
+                self.finish_run(spill);
+            }
         }
     }
 

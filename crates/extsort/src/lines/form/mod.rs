@@ -12,6 +12,7 @@
 //! | `former` | the reading thread: areas, chunks, spills |
 //! | `fill` | lines read into an area, until a chunk is complete |
 //! | `morsels` | threads that read the lines they sort |
+//! | `in_order` | chunks that come in order, which go to the output at once |
 //! | `group` | adjacent chunks, cut into parts that threads merge to one run |
 //! | `spilling` | which chunks become a run, and when |
 //! | `summary` | the journal's summary of a run's chunks |
@@ -20,6 +21,7 @@
 mod fill;
 mod former;
 mod group;
+mod in_order;
 mod morsels;
 mod spilling;
 mod summary;
@@ -28,45 +30,36 @@ mod worker;
 use super::areas::Areas;
 use super::input::{Bypass, InputReader, LinesInput, total_bytes};
 use super::job::LinesJob;
+use super::merge::{FormedRuns, MergedOutput};
 use super::plan::LinesMemory;
-use super::run::Run;
 use crate::Error;
 use crate::job::threads::spawn_up_to;
 use crossbeam_channel::unbounded;
 use fill::ChunkReader;
 use former::{FormTasks, FormWorkers, Formed, Former};
 use std::sync::Arc;
-use worker::FormWorker;
+use worker::{FormLeft, FormWorker};
 use xsort_disk::BlockPool;
 
-/// The result of phase one, for phase two.
-pub(super) struct FormedRuns {
-    /// The runs, in the order of the input.
-    pub(super) runs: Vec<Run>,
-    /// The memory that no run uses.
-    pub(super) memory: LinesMemory,
-    /// Number of lines that were read.
-    pub(super) lines: u64,
-    /// Bytes of the lines.
-    pub(super) bytes: u64,
-    /// Bytes to be merged; 0 if unknown.
-    pub(super) expected_bytes: u64,
-    /// True if an earlier process has read all inputs, so this one didn't need them.
-    pub(super) is_replayed: bool,
-}
-
 /// Forms runs of all lines of `inputs`. With a journal, all runs are on scratch when this returns.
-pub(super) fn form_runs(
-    job: &LinesJob<'_>,
+/// With an `output`, lines that come in order are written to it.
+///
+/// # Errors
+///
+/// [`Error::NotInOrder`] if a line belongs before a line that is in the output.
+pub(super) fn form_runs<'j>(
+    job: &'j LinesJob<'_>,
     inputs: Vec<LinesInput>,
     memory: LinesMemory,
-) -> Result<FormedRuns, Error> {
+    output: Option<MergedOutput<'j>>,
+) -> Result<FormedRuns<'j>, Error> {
     let LinesMemory { areas, sort_buffers, write_buffers, bypass } = memory;
     let input_bytes = total_bytes(&inputs);
     if let Some(bytes) = input_bytes {
-        job.observer.expect(&[("form runs", bytes), ("merge", bytes)]);
+        let merged_bytes = if output.is_some() { 0 } else { bytes };
+        job.observer.expect(&[("form runs", bytes), ("merge", merged_bytes)]);
     }
-    let worker = FormWorker::new(job, sort_buffers, write_buffers);
+    let worker = FormWorker::new(job, sort_buffers, write_buffers, output);
     let mut areas = Areas::new(areas);
     if let Some(morsels) = morsels::cut(job, &inputs, input_bytes) {
         job.observer.phase("form runs", input_bytes.unwrap_or(0));
@@ -86,18 +79,20 @@ pub(super) fn form_runs(
 }
 
 /// Adds the memory for a merge to the formed runs.
-fn to_merge(
-    worker: FormWorker<'_, '_>,
+fn to_merge<'j>(
+    worker: FormWorker<'_, 'j>,
     formed: Formed,
     bypass: Option<Arc<BlockPool>>,
     is_replayed: bool,
-) -> FormedRuns {
+) -> FormedRuns<'j> {
     let Formed { runs, mut free, lines, bytes } = formed;
-    let (sort_buffers, write_buffers) = worker.into_buffers();
+    let FormLeft { sort_buffers, write_buffers, output } = worker.into_left();
     sort_buffers.into_iter().for_each(|buffer| free.give(buffer));
     let areas = free.into_leases();
     let memory = LinesMemory { areas, sort_buffers: Vec::new(), write_buffers, bypass };
-    FormedRuns { runs, memory, lines, bytes, expected_bytes: bytes, is_replayed }
+    let written_bytes = output.as_ref().map_or(0, MergedOutput::bytes);
+    let expected_bytes = bytes.saturating_sub(written_bytes);
+    FormedRuns { runs, memory, lines, bytes, expected_bytes, is_replayed, output }
 }
 
 /// Returns the formed runs, and true if an earlier process had read all inputs.

@@ -56,6 +56,11 @@ impl SortedChunks {
         (first, std::mem::replace(&mut self.chunks, later).into_values().collect())
     }
 
+    /// All sorted chunks that are in no run.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Chunk> {
+        self.chunks.values()
+    }
+
     pub(crate) fn into_chunks(self) -> impl Iterator<Item = (usize, Chunk)> {
         self.chunks.into_iter()
     }
@@ -75,19 +80,24 @@ pub(crate) struct Spill {
     pub(crate) memory_bytes: usize,
     /// Sum of the hashes of lines dropped so far.
     pub(crate) dropped_sum: u64,
+    /// The first of the output's segments that its parts become; `None` if they go to scratch.
+    pub(crate) first_segment: Option<usize>,
     group: Option<Arc<ChunkGroup>>,
     parts: Vec<Vec<SpilledBlock>>,
     parts_left: usize,
 }
 
 impl Spill {
-    pub(crate) fn new(first: usize, group: ChunkGroup) -> Spill {
+    /// A spill of `group`, whose first chunk has number `first`. With `first_segment` its parts
+    /// are written to the output.
+    pub(crate) fn new(first: usize, group: ChunkGroup, first_segment: Option<usize>) -> Spill {
         let parts_left = group.parts();
         Spill {
             first,
             count: group.chunks().len(),
             memory_bytes: group.chunks().iter().map(Chunk::area_bytes).sum(),
             dropped_sum: 0,
+            first_segment,
             group: Some(Arc::new(group)),
             parts: vec![Vec::new(); parts_left],
             parts_left,
@@ -99,7 +109,9 @@ impl Spill {
         let parts = |group: &Arc<ChunkGroup>| {
             (0..group.parts())
                 .map(|part| {
-                    FormTask::Spill(SpillPart { run: self.first, group: group.clone(), part })
+                    let (run, group) = (self.first, Arc::clone(group));
+                    let segment = self.first_segment.map(|first| first + part);
+                    FormTask::Spill(SpillPart { run, group, part, segment })
                 })
                 .collect()
         };

@@ -3,6 +3,7 @@
 use super::super::block::SpilledBlock;
 use super::super::chunk::{Chunk, ChunkSlice, HashSums};
 use super::super::job::LinesJob;
+use super::super::merge::{MergeWorker, MergedOutput, OrderedWriter, RunSlice, Segment};
 use super::super::spill::Spiller;
 use super::group::ChunkGroup;
 use crate::Error;
@@ -21,12 +22,14 @@ pub(crate) enum FormTask {
     Spill(SpillPart),
 }
 
-/// A task to spill a part of a run.
+/// A task to spill a part of a run, or to write it to the output.
 pub(crate) struct SpillPart {
     /// The number of the run's first chunk.
     pub(crate) run: usize,
     pub(crate) group: Arc<ChunkGroup>,
     pub(crate) part: usize,
+    /// The number of the output's segment that the part becomes; `None` if it is spilled.
+    pub(crate) segment: Option<usize>,
 }
 
 /// The outcome of a task.
@@ -46,7 +49,7 @@ pub(crate) struct SortedChunk {
     pub(crate) has_moved: bool,
 }
 
-/// A part of a run, on scratch.
+/// A part of a run, on scratch, or in the output without blocks.
 pub(crate) struct SpilledPart {
     /// The number of the run's first chunk.
     pub(crate) run: usize,
@@ -61,6 +64,15 @@ pub(crate) struct FormWorker<'a, 'j> {
     job: &'j LinesJob<'a>,
     sort_buffers: Mutex<Vec<Lease>>,
     write_buffers: Mutex<Vec<Lease>>,
+    /// The output, if lines that come in order are written in phase one.
+    output: Option<OrderedWriter<MergedOutput<'j>>>,
+}
+
+/// The memory of the workers, and their output.
+pub(crate) struct FormLeft<'j> {
+    pub(crate) sort_buffers: Vec<Lease>,
+    pub(crate) write_buffers: Vec<Lease>,
+    pub(crate) output: Option<MergedOutput<'j>>,
 }
 
 impl<'a, 'j> FormWorker<'a, 'j> {
@@ -68,9 +80,15 @@ impl<'a, 'j> FormWorker<'a, 'j> {
         job: &'j LinesJob<'a>,
         sort_buffers: Vec<Lease>,
         write_buffers: Vec<Lease>,
+        output: Option<MergedOutput<'j>>,
     ) -> Self {
         let (sort_buffers, write_buffers) = (Mutex::new(sort_buffers), Mutex::new(write_buffers));
-        FormWorker { job, sort_buffers, write_buffers }
+        FormWorker { job, sort_buffers, write_buffers, output: output.map(OrderedWriter::new) }
+    }
+
+    /// True if lines that come in order are written in phase one.
+    pub(crate) fn has_output(&self) -> bool {
+        self.output.is_some()
     }
 
     /// Does tasks until there are no more or one fails. It prefers the tasks in `first`.
@@ -136,7 +154,11 @@ impl<'a, 'j> FormWorker<'a, 'j> {
     /// Merges a part of a group's chunks to scratch. Its reference to the group is dropped when
     /// this returns.
     fn spill(&self, part: SpillPart) -> Result<SpilledPart, Error> {
-        let SpillPart { run, group, part } = part;
+        let SpillPart { run, group, part, segment } = part;
+        if let Some(segment) = segment {
+            self.put_out(&group, part, segment)?;
+            return Ok(SpilledPart { run, part, blocks: Vec::new(), dropped_sum: 0 });
+        }
         let LinesJob { order, options, balance, .. } = self.job;
         let mut buffer = self.write_buffers.lock().pop().expect("one for each thread");
         if self.job.is_memory_reused() {
@@ -159,8 +181,28 @@ impl<'a, 'j> FormWorker<'a, 'j> {
         Ok(SpilledPart { run, part, blocks, dropped_sum })
     }
 
-    /// Takes the sort buffers and the write buffers back.
-    pub(crate) fn into_buffers(self) -> (Vec<Lease>, Vec<Lease>) {
-        (self.sort_buffers.into_inner(), self.write_buffers.into_inner())
+    /// Writes a part of a group to the output, as this segment.
+    fn put_out(&self, group: &ChunkGroup, part: usize, segment: usize) -> Result<(), Error> {
+        let output = self.output.as_ref().expect("nothing comes in order without an output");
+        let slices = group.part(part).into_iter().map(RunSlice::InMemory).collect();
+        let segment = Segment { number: segment, slices, positions: Vec::new(), cut_lines: None };
+        let same = group.same_bytes();
+        let mut buffer = self.write_buffers.lock().pop().expect("one for each thread");
+        if self.job.is_memory_reused() {
+            buffer.renew();
+        }
+        let written =
+            MergeWorker::of_phase_one(self.job, same.as_ref(), output).merge(&segment, &mut buffer);
+        self.write_buffers.lock().push(buffer);
+        written.map(|_| ())
+    }
+
+    /// Takes the buffers and the output back.
+    pub(crate) fn into_left(self) -> FormLeft<'j> {
+        FormLeft {
+            sort_buffers: self.sort_buffers.into_inner(),
+            write_buffers: self.write_buffers.into_inner(),
+            output: self.output.map(OrderedWriter::into_sink),
+        }
     }
 }

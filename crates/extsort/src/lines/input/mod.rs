@@ -5,6 +5,7 @@
 //! | `reader` | inputs one after the other, as whole lines |
 //! | `morsels` | parts of files that threads read in parallel |
 //! | `range` | a part of a file |
+//! | `sample` | whether inputs look sorted already |
 //! | `url` | files that only the disk can read |
 //! | `sorted` | one input whose lines are in order, a block at a time |
 //! | `recognise` | finds compressed inputs, before anything is planned |
@@ -21,6 +22,7 @@ mod packing_error;
 mod range;
 mod reader;
 mod recognise;
+mod sample;
 mod sorted;
 mod url;
 
@@ -33,6 +35,7 @@ pub use packing_error::{PackingError, unreadable};
 pub use range::RangeRead;
 pub(super) use reader::{Bypass, InputReader};
 pub use recognise::{Recognised, recognise};
+pub(super) use sample::look_sorted;
 pub(super) use sorted::{SortedInput, SortedRead};
 pub use url::UrlFile;
 
@@ -101,6 +104,20 @@ pub struct MapLines {
     pub forget: Arc<dyn Fn() + Send + Sync>,
 }
 
+/// Creates the transformation of an input any number of times, so that the input can be read more
+/// than once.
+#[derive(Clone)]
+pub struct MapAgain {
+    /// Transforms the whole input.
+    pub whole: Arc<dyn Fn() -> MapInput + Send + Sync>,
+    /// The byte that ends a line of the input before it is transformed.
+    pub delimiter: u8,
+    /// Transforms some whole lines of the input, for a sample.
+    pub sample: Arc<dyn Fn() -> MapInput + Send + Sync>,
+    /// Called if what was transformed doesn't count, because it is read once more.
+    pub forget: Arc<dyn Fn() + Send + Sync>,
+}
+
 impl MapLines {
     /// Applies `then` after this map, which must not change the length of lines.
     fn and_then(self, then: MapLines) -> MapLines {
@@ -153,6 +170,8 @@ pub enum Content {
         map: MapInput,
         /// Transforms a part of the file, if that is possible.
         lines: Option<MapLines>,
+        /// Transforms the file once more, if that is possible.
+        again: Option<MapAgain>,
     },
     /// Bytes that can be read only from this reader.
     Stream(InputBytes<'static>),
@@ -231,8 +250,8 @@ impl LinesInput {
     ) -> LinesInput {
         let content = match self.content {
             Content::File(open) => Content::File(open.through(wrap)),
-            Content::Mapped { file_bytes, open, map, lines } if !is_url(&self.path) => {
-                Content::Mapped { file_bytes, open: open.through(wrap), map, lines }
+            Content::Mapped { file_bytes, open, map, lines, again } if !is_url(&self.path) => {
+                Content::Mapped { file_bytes, open: open.through(wrap), map, lines, again }
             }
             by_the_disk @ (Content::Url(_) | Content::Mapped { .. }) => by_the_disk,
             Content::Stream(bytes) => Content::Stream(wrap(bytes)),
@@ -258,19 +277,29 @@ impl LinesInput {
     ) -> LinesInput {
         let content = match (self.content, self.bytes) {
             (Content::File(open), Some(file_bytes)) => {
-                Content::Mapped { file_bytes, open, map, lines }
+                Content::Mapped { file_bytes, open, map, lines, again: None }
             }
             (Content::Url(file), Some(file_bytes)) => {
                 let open = OpenInput::new(move || open_url(&file));
-                Content::Mapped { file_bytes, open, map, lines }
+                Content::Mapped { file_bytes, open, map, lines, again: None }
             }
-            (Content::Mapped { file_bytes, open, map: first, lines: of_first }, _) => {
+            (Content::Mapped { file_bytes, open, map: first, lines: of_first, .. }, _) => {
                 let lines = of_first.zip(lines).map(|(first, then)| first.and_then(then));
-                Content::Mapped { file_bytes, open, map: one_map(first, map), lines }
+                let map = one_map(first, map);
+                Content::Mapped { file_bytes, open, map, lines, again: None }
             }
             (content, _) => Content::Stream(map(content.into_bytes())),
         };
         LinesInput { path: self.path, bytes, content }
+    }
+
+    /// Lets a file that was just mapped be read and mapped more than once.
+    #[must_use]
+    pub fn mapped_again_by(mut self, by: MapAgain) -> LinesInput {
+        if let Content::Mapped { again, .. } = &mut self.content {
+            *again = Some(by);
+        }
+        self
     }
 
     /// Reads the beginning of the input by `read`, which returns the bytes that it took and a
@@ -325,9 +354,26 @@ impl LinesInput {
         let content = match &self.content {
             Content::File(open) => Content::File(open.clone()),
             Content::Url(file) => Content::Url(file.clone()),
-            Content::Mapped { .. } | Content::Stream(_) => return None,
+            Content::Mapped { file_bytes, open, lines, again, .. } => {
+                let again = again.clone()?;
+                Content::Mapped {
+                    file_bytes: *file_bytes,
+                    open: open.clone(),
+                    map: (again.whole)(),
+                    lines: lines.clone(),
+                    again: Some(again),
+                }
+            }
+            Content::Stream(_) => return None,
         };
         Some(LinesInput { path: self.path.clone(), bytes: self.bytes, content })
+    }
+
+    /// Reports that what was read doesn't count, because the input is read once more.
+    pub(super) fn forget(&self) {
+        if let Content::Mapped { again: Some(again), .. } = &self.content {
+            (again.forget)();
+        }
     }
 
     /// True if only the disk can read its bytes.

@@ -37,7 +37,6 @@ mod threads;
 mod worker;
 
 use super::areas::Areas;
-use super::form::FormedRuns;
 use super::job::LinesJob;
 use super::output::LinesOutput;
 use super::plan::LinesMemory;
@@ -48,36 +47,121 @@ use crate::store::journal::Step;
 use crate::store::output_prefix::OutputPrefix;
 use crate::store::write_behind::WriteBehind;
 use coordinator::MergeStart;
-use sink::{MergedOutput, OutputProgress, OutputTarget, Sink};
+pub(super) use ordered_writer::OrderedWriter;
+pub(super) use segment::{RunSlice, Segment};
+pub(super) use sink::MergedOutput;
+use sink::{MergedLines, OutputProgress, OutputTarget, Sink};
+use std::sync::Arc;
 use std::time::Instant;
+pub(super) use worker::MergeWorker;
+use xsort_disk::BlockPool;
+
+/// The result of phase one, for phase two.
+pub(super) struct FormedRuns<'j> {
+    /// The runs, in the order of the input.
+    pub(super) runs: Vec<Run>,
+    /// The memory that no run uses.
+    pub(super) memory: LinesMemory,
+    /// Number of lines that were read.
+    pub(super) lines: u64,
+    /// Bytes of the lines.
+    pub(super) bytes: u64,
+    /// Bytes to be merged; 0 if unknown.
+    pub(super) expected_bytes: u64,
+    /// True if an earlier process has read all inputs, so this one didn't need them.
+    pub(super) is_replayed: bool,
+    /// The output, if lines that came in order are in it already.
+    pub(super) output: Option<MergedOutput<'j>>,
+}
 
 /// Merges all runs into the output. Returns the report, and the length and checksum of the output.
-pub(super) fn merge_all(
-    job: &LinesJob<'_>,
+/// `output` is used unless phase one has begun it.
+pub(super) fn merge_all<'j>(
+    job: &'j LinesJob<'_>,
     begun: Instant,
-    formed: FormedRuns,
-    output: LinesOutput<'_>,
+    formed: FormedRuns<'j>,
+    output: Option<LinesOutput<'j>>,
 ) -> Result<(LinesReport, OutputPrefix), Error> {
-    let FormedRuns { runs, memory, lines, bytes, expected_bytes, .. } = formed;
+    let FormedRuns { runs, mut memory, lines, bytes, expected_bytes, output: early, .. } = formed;
     let totals = FormTotals { lines, bytes, runs: runs.len() };
     // Lines of sorted inputs are only counted.
     let is_checked = !runs.iter().any(Run::is_sorted_input);
-    let output = merge_to_output(job, runs, memory, expected_bytes, output)?;
+    let (runs, areas) =
+        passes::reduce(job, runs, Areas::new(memory.areas), &mut memory.write_buffers)?;
+    job.observer.phase("merge", expected_bytes);
+    let (start, output) = match (early, output) {
+        (Some(early), _) => {
+            check_lines(lines, early.lines(), &runs)?;
+            (MergeStart::default(), early)
+        }
+        (None, Some(output)) => open(job, &runs, output, memory.bypass, expected_bytes)?,
+        (None, None) => unreachable!("phase one has begun the output, or it is there"),
+    };
+    let buffers = &mut memory.write_buffers;
+    let (output, _) = threads::merge_runs(job, &runs, &start, areas, buffers, output)?;
+    let output = output.end()?;
     Ok((LinesReport::new(job, totals, is_checked, output.bytes, begun)?, output))
 }
 
-fn merge_to_output(
-    job: &LinesJob<'_>,
-    runs: Vec<Run>,
-    memory: LinesMemory,
+/// Checks that each line is in the output or in a run.
+fn check_lines(read: u64, written: u64, runs: &[Run]) -> Result<(), Error> {
+    let in_runs: u64 = runs.iter().map(Run::lines).sum();
+    if read == written + in_runs {
+        return Ok(());
+    }
+    let what = format!("{written} lines written and {in_runs} in runs, of {read}");
+    Err(Error::Lost { what })
+}
+
+/// Opens the output for lines that come in order, before phase one. `None` if it can be written
+/// only once, or only through the page cache.
+pub(super) fn open_early<'j>(
+    job: &'j LinesJob<'_>,
+    output: LinesOutput<'j>,
+    blocks: Arc<BlockPool>,
     expected_bytes: u64,
-    output: LinesOutput<'_>,
-) -> Result<OutputPrefix, Error> {
-    let LinesMemory { areas, mut write_buffers, bypass, .. } = memory;
-    let (runs, areas) = passes::reduce(job, runs, Areas::new(areas), &mut write_buffers)?;
-    job.observer.phase("merge", expected_bytes);
+) -> Result<EarlyOutput<'j>, Error> {
+    let nothing = OutputPrefix::default();
+    let target = match output {
+        LinesOutput::Unpublished(file) => OutputTarget::File(WriteBehind::resume(
+            job.disk,
+            file,
+            blocks,
+            expected_bytes,
+            &nothing,
+        )?),
+        LinesOutput::Stream(stream) => {
+            match OutputTarget::open(job, stream, blocks, expected_bytes)? {
+                OutputTarget::Stream(stream) => {
+                    return Ok(EarlyOutput::Later(LinesOutput::Stream(stream)));
+                }
+                file @ OutputTarget::File(_) => file,
+            }
+        }
+    };
+    let mut output = MergedOutput::new(target, nothing, MergedLines::default(), job.journal);
+    output.write(job.form.map_or(&[][..], |form| form.head), None, 0)?;
+    Ok(EarlyOutput::Open(output))
+}
+
+/// The output before phase one.
+pub(super) enum EarlyOutput<'j> {
+    /// Lines that come in order can be written to it.
+    Open(MergedOutput<'j>),
+    /// It can be written only in phase two.
+    Later(LinesOutput<'j>),
+}
+
+/// Opens the output, and continues where an earlier process has ended.
+fn open<'j>(
+    job: &'j LinesJob<'_>,
+    runs: &[Run],
+    output: LinesOutput<'j>,
+    bypass: Option<Arc<BlockPool>>,
+    expected_bytes: u64,
+) -> Result<(MergeStart, MergedOutput<'j>), Error> {
     let progress: OutputProgress = job.journal.replay(Step::Written)?.unwrap_or_default();
-    progress.check(&runs).map_err(|detail| job.journal.refuse(Step::Written, &detail))?;
+    progress.check(runs).map_err(|detail| job.journal.refuse(Step::Written, &detail))?;
     let OutputProgress { prefix, positions, merged } = progress;
     let head = job.form.map_or(&[][..], |form| form.head);
     let missing_head = if prefix.bytes == 0 { head } else { &[] };
@@ -97,6 +181,5 @@ fn merge_to_output(
     let start = MergeStart { positions, lines: merged.lines };
     let mut output = MergedOutput::new(target, prefix, merged, job.journal);
     output.write(missing_head, Some(crc32fast::hash(missing_head)), 0)?;
-    let (output, _) = threads::merge_runs(job, &runs, &start, areas, &mut write_buffers, output)?;
-    output.end()
+    Ok((start, output))
 }

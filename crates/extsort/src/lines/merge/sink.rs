@@ -125,6 +125,16 @@ impl<'o> MergedOutput<'o> {
         MergedOutput { target, prefix, merged, journal, recorded_at: Instant::now() }
     }
 
+    /// Bytes written so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.prefix.bytes
+    }
+
+    /// Lines written so far.
+    pub(crate) fn lines(&self) -> u64 {
+        self.merged.lines
+    }
+
     /// Ends the output. Returns the prefix that was written.
     pub(crate) fn end(self) -> Result<OutputPrefix, Error> {
         match self.target {

@@ -33,6 +33,8 @@ pub(crate) struct MergeWorker<'a, 'j, S> {
     same: Option<&'j SameBytes>,
     writer: &'j OrderedWriter<S>,
     decompressor: BlockDecompressor,
+    /// True if lines are written while others are read, which counts as the progress.
+    is_phase_one: bool,
 }
 
 impl<'a, 'j, S: Sink> MergeWorker<'a, 'j, S> {
@@ -41,7 +43,17 @@ impl<'a, 'j, S: Sink> MergeWorker<'a, 'j, S> {
         same: Option<&'j SameBytes>,
         writer: &'j OrderedWriter<S>,
     ) -> Self {
-        MergeWorker { job, same, writer, decompressor: BlockDecompressor::default() }
+        let decompressor = BlockDecompressor::default();
+        MergeWorker { job, same, writer, decompressor, is_phase_one: false }
+    }
+
+    /// A worker that writes lines while others are still read.
+    pub(crate) fn of_phase_one(
+        job: &'j LinesJob<'a>,
+        same: Option<&'j SameBytes>,
+        writer: &'j OrderedWriter<S>,
+    ) -> Self {
+        MergeWorker { is_phase_one: true, ..MergeWorker::new(job, same, writer) }
     }
 
     /// Does tasks until there are no more segments. Blocks go first, because a cut may wait for
@@ -90,7 +102,11 @@ impl<'a, 'j, S: Sink> MergeWorker<'a, 'j, S> {
     }
 
     /// Merges a segment. Returns its number of lines.
-    fn merge(&self, segment: &Segment<'_>, write_buffer: &mut [u8]) -> Result<u64, Error> {
+    pub(crate) fn merge(
+        &self,
+        segment: &Segment<'_>,
+        write_buffer: &mut [u8],
+    ) -> Result<u64, Error> {
         let LinesJob { order, options, failure, form, .. } = self.job;
         let stage_times = &self.job.gauges.stage_times;
         let texts = segment.texts();
@@ -123,7 +139,9 @@ impl<'a, 'j, S: Sink> MergeWorker<'a, 'j, S> {
             };
             let write = || self.writer.write(segment.number, is_last, failure, write);
             stage_times.output_waits_for_write.time(write)?;
-            self.job.observer.advance(line_bytes as u64);
+            if !self.is_phase_one {
+                self.job.observer.advance(line_bytes as u64);
+            }
             if is_last {
                 self.job.balance.dropped(dropped_sum);
                 if S::IS_OUTPUT {

@@ -1,0 +1,161 @@
+//! Sorts inputs that are sorted already, nearly, or only at the places that are sampled. Compared
+//! with the standard library's stable sort.
+
+use crate::lines::options;
+use crate::sort::{generated, options as sort_options, oracle};
+use std::fs;
+use std::path::{Path, PathBuf};
+use xsort_disk::{SimDisk, SimOptions};
+use xsort_extsort::lines::{LinesInput, SortedOutput, sort_lines_to};
+use xsort_extsort::records::Method;
+use xsort_extsort::{LinesReport, SortOptions, Unobserved, sort};
+use xsort_kernels::lines::{ByBytes, ByBytesReversed, LineKernels};
+use xsort_records::{Format, Pattern};
+use xsort_testing::{Random, for_each_seed};
+
+const MIB: u64 = 1 << 20;
+/// Far more than the samples of a file have.
+const LINES: usize = 400_000;
+
+/// Lines in order, each of 20 bytes. Every key occurs `repeats` times.
+fn sorted_lines(repeats: usize) -> Vec<String> {
+    (0..LINES).map(|number| format!("{:012} {:06}", number / repeats * 7, 0)).collect()
+}
+
+fn write(directory: &Path, name: &str, lines: &[String], has_end: bool) -> LinesInput {
+    let path = directory.join(name);
+    fs::write(&path, lines.join("\n") + if has_end { "\n" } else { "" }).unwrap();
+    LinesInput::at(&path)
+}
+
+/// Sorts `files`, each of some lines, and compares the result.
+fn check(
+    files: &[&[String]],
+    order: &dyn LineKernels,
+    is_descending: bool,
+    (budget_bytes, threads): (u64, usize),
+) -> LinesReport {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = SimDisk::new(SimOptions::rough(7));
+    let inputs = files.iter().enumerate().map(|(number, lines)| {
+        write(directory.path(), &number.to_string(), lines, number + 1 < files.len())
+    });
+    let output = SortedOutput::File { path: "/out/sorted".as_ref(), sync: false };
+    let options = options(budget_bytes, threads, false);
+    let report =
+        sort_lines_to(&options, order, inputs.collect(), output, &disk, &Unobserved).unwrap();
+    let mut expected = files.concat();
+    expected.sort();
+    if is_descending {
+        expected.reverse();
+    }
+    let expected_text = expected.join("\n") + "\n";
+    assert!(disk.get(Path::new("/out/sorted")).unwrap() == expected_text.into_bytes());
+    assert_eq!(report.lines, expected.len() as u64);
+    report
+}
+
+#[test]
+fn what_is_in_order_never_goes_to_scratch() {
+    for (repeats, threads) in [(1, 1), (1, 2), (2, 5), (LINES, 2)] {
+        let lines = sorted_lines(repeats);
+        let report = check(&[&lines], &ByBytes, false, (2 * MIB, threads));
+        assert_eq!(report.spilled_bytes, 0, "{repeats} {threads}");
+        let (first, rest) = lines.split_at(LINES / 3);
+        let report = check(&[first, rest], &ByBytes, false, (2 * MIB, threads));
+        assert_eq!(report.spilled_bytes, 0, "{repeats} {threads}");
+    }
+    let mut lines = sorted_lines(3);
+    lines.reverse();
+    let report = check(&[&lines], &ByBytesReversed, true, (2 * MIB, 2));
+    assert_eq!(report.spilled_bytes, 0);
+}
+
+#[test]
+fn a_wrong_guess_is_noticed_wherever_it_is_wrong() {
+    let mut wrong = 0;
+    let tried = for_each_seed("nearly in order", 30, |seed| {
+        let mut random = Random::new(seed);
+        let mut lines = sorted_lines(random.one_of(&[1, 5]));
+        let (at, other) = (random.below(LINES), random.below(LINES));
+        match random.below(6) {
+            0 => lines.swap(at, other),
+            1 => lines.swap(at, (at + 1).min(LINES - 1)),
+            2 => lines.rotate_left(at),
+            3 => lines.swap(at, at.saturating_sub(2_000)),
+            4 => lines[at.min(other)..at.max(other)].reverse(),
+            _ => {
+                let line = lines.remove(at);
+                lines.push(line);
+            }
+        }
+        let threads = random.one_of(&[1, 2, 3]);
+        let report = check(&[&lines], &ByBytes, false, (2 * MIB, threads));
+        wrong += u32::from(report.spilled_bytes > 0);
+        Ok(())
+    });
+    assert!(tried < 30 || wrong > 4, "{wrong}");
+}
+
+/// Sorts files of records, and compares the result. Returns the names of the sort's phases.
+fn check_records(files: &[Vec<u8>], budget_bytes: u64, threads: usize) -> Vec<&'static str> {
+    let layout = Format::Gensort.layout();
+    let disk = SimDisk::new(SimOptions::rough(7));
+    let paths: Vec<_> =
+        (0..files.len()).map(|number| PathBuf::from(format!("in{number}"))).collect();
+    paths.iter().zip(files).for_each(|(path, bytes)| disk.put(path, bytes));
+    let options = SortOptions {
+        inputs: paths,
+        method: Method::Auto,
+        ..sort_options(&layout, Path::new(""), budget_bytes, threads)
+    };
+    let report = sort(&options, &disk, &Unobserved).unwrap();
+    let sorted = disk.get(&options.output).unwrap();
+    assert!(sorted == oracle(&layout, &files.concat()), "{} files", files.len());
+    report.phases.iter().map(|phase| phase.name).collect()
+}
+
+fn sorted_records(records: u64) -> Vec<u8> {
+    oracle(&Format::Gensort.layout(), &generated(Format::Gensort, Pattern::Uniform, records))
+}
+
+#[test]
+fn records_in_order_are_copied() {
+    let all = sorted_records(100_000);
+    let (first, rest) = all.split_at(100 * 33_333);
+    let small: Vec<Vec<u8>> = all.chunks(100 * 1_001).map(<[u8]>::to_vec).collect();
+    for files in [vec![all.clone()], vec![first.to_vec(), Vec::new(), rest.to_vec()], small] {
+        for threads in [1, 2, 5] {
+            let phases = check_records(&files, 8 * MIB, threads);
+            assert!(phases.contains(&"copy"), "{phases:?}");
+            assert!(!phases.contains(&"gather") && !phases.contains(&"merge"), "{phases:?}");
+        }
+    }
+    let same = b"0123456789".repeat(1_000_000);
+    assert!(check_records(&[same], 8 * MIB, 2).contains(&"copy"));
+    let random = generated(Format::Gensort, Pattern::Uniform, 100_000);
+    assert!(!check_records(&[random], 8 * MIB, 2).contains(&"copy"));
+}
+
+#[test]
+fn records_that_only_look_sorted_are_sorted() {
+    let all = sorted_records(200_000);
+    let mut wrong = 0;
+    let tried = for_each_seed("records nearly in order", 20, |seed| {
+        let mut random = Random::new(seed);
+        let mut records: Vec<&[u8]> = all.chunks(100).collect();
+        let (at, other) = (random.below(200_000), random.below(200_000));
+        match random.below(4) {
+            0 => records.swap(at, other),
+            1 => records.swap(at, at.saturating_sub(1)),
+            2 => records.swap(at, at.saturating_sub(3_000)),
+            _ => records[at.min(other)..at.max(other)].reverse(),
+        }
+        let threads = random.one_of(&[1, 2, 3]);
+        let phases = check_records(&[records.concat()], 8 * MIB, threads);
+        wrong +=
+            u32::from(phases.contains(&"copy") && phases.contains(&"publish") && phases.len() > 4);
+        Ok(())
+    });
+    assert!(tried < 20 || wrong > 2, "{wrong}");
+}
