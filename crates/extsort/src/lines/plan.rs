@@ -153,11 +153,20 @@ impl LinesMemory {
     pub(super) fn split_bypass(&mut self) -> Option<Arc<BlockPool>> {
         let all = self.bypass.take()?;
         let block_bytes = all.block_bytes();
-        let mut blocks = all.dissolve();
-        let own = blocks.split_off(blocks.len() / 2);
-        let is_enough = !blocks.is_empty();
-        self.bypass = Some(BlockPool::new(blocks, block_bytes));
-        is_enough.then(|| BlockPool::new(own, block_bytes))
+        let blocks = all.capacity();
+        let mut left = all.dissolve();
+        if blocks < 2 {
+            self.bypass = Some(BlockPool::new(left, block_bytes));
+            return None;
+        }
+        let mut own = Vec::new();
+        for lease in &mut left {
+            while own.len() < blocks / 2 && lease.len() >= block_bytes {
+                own.push(lease.split_off_front(block_bytes));
+            }
+        }
+        self.bypass = Some(BlockPool::new(left, block_bytes));
+        Some(BlockPool::new(own, block_bytes))
     }
 }
 

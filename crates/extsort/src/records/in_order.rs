@@ -129,18 +129,18 @@ pub(super) fn look_sorted<K: Key>(
 }
 
 /// The places that are sampled: at equal distances in all inputs, at least one in each, and the end
-/// of the last one.
+/// of the last one. They don't overlap.
 fn places(input_bytes: &[u64], record_bytes: u64) -> impl Iterator<Item = Extent> {
-    let step = (input_bytes.iter().sum::<u64>() / record_bytes / PLACES).max(1);
     let place_bytes = (PLACE_BYTES / record_bytes).max(1) * record_bytes;
+    let all_bytes = input_bytes.iter().sum::<u64>();
+    let step = (all_bytes / record_bytes / PLACES * record_bytes).max(place_bytes);
     let last = input_bytes.iter().rposition(|&bytes| bytes > 0);
     let files = input_bytes.iter().copied().enumerate().filter(|&(_, bytes)| bytes > 0);
     files.flat_map(move |(file, file_bytes)| {
         let end = file_bytes.saturating_sub(place_bytes);
-        let offsets = (0..file_bytes / record_bytes).step_by(step as usize);
-        let before = offsets.map(move |record| record * record_bytes);
-        let before = before.take_while(move |&offset| offset < end || offset == 0);
-        let at_end = (Some(file) == last && end > 0).then_some(end);
+        let at_end = (Some(file) == last && end >= place_bytes).then_some(end);
+        // Nothing of these is in the place at the end.
+        let before = (0..end.saturating_sub(place_bytes).max(1)).step_by(step as usize);
         before.chain(at_end).map(move |offset| {
             let bytes = place_bytes.min(file_bytes - offset);
             Extent { file, offset, bytes }

@@ -74,7 +74,7 @@ fn what_is_in_order_never_goes_to_scratch() {
 #[test]
 fn a_wrong_guess_is_noticed_wherever_it_is_wrong() {
     let mut wrong = 0;
-    let tried = for_each_seed("nearly in order", 30, |seed| {
+    let tried = for_each_seed("nearly in order", 10, |seed| {
         let mut random = Random::new(seed);
         let mut lines = sorted_lines(random.one_of(&[1, 5]));
         let (at, other) = (random.below(LINES), random.below(LINES));
@@ -94,7 +94,7 @@ fn a_wrong_guess_is_noticed_wherever_it_is_wrong() {
         wrong += u32::from(report.spilled_bytes > 0);
         Ok(())
     });
-    assert!(tried < 30 || wrong > 4, "{wrong}");
+    assert!(tried < 10 || wrong > 1, "{wrong}");
 }
 
 /// Sorts files of records, and compares the result. Returns the names of the sort's phases.
@@ -141,7 +141,7 @@ fn records_in_order_are_copied() {
 fn records_that_only_look_sorted_are_sorted() {
     let all = sorted_records(200_000);
     let mut wrong = 0;
-    let tried = for_each_seed("records nearly in order", 20, |seed| {
+    let tried = for_each_seed("records nearly in order", 8, |seed| {
         let mut random = Random::new(seed);
         let mut records: Vec<&[u8]> = all.chunks(100).collect();
         let (at, other) = (random.below(200_000), random.below(200_000));
@@ -157,5 +157,5 @@ fn records_that_only_look_sorted_are_sorted() {
             u32::from(phases.contains(&"copy") && phases.contains(&"publish") && phases.len() > 4);
         Ok(())
     });
-    assert!(tried < 20 || wrong > 2, "{wrong}");
+    assert!(tried < 8 || wrong > 0, "{wrong}");
 }

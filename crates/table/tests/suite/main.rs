@@ -1,6 +1,7 @@
 //! Whole sorts of tables on the simulated disk, compared with the standard library's sort of the
 //! values from which the rows were built.
 
+mod in_order;
 mod resume;
 
 use std::cmp::{Ordering, Reverse};

@@ -119,16 +119,18 @@ fn last_line(text: &[u8], delimiter: u8) -> &[u8] {
 }
 
 /// The places that are read: at equal distances in all files, at least one in each, and the end of
-/// the last file.
+/// the last file. They don't overlap.
 fn places<'f, 'i>(
     files: &'f [SampledFile<'i>],
 ) -> impl Iterator<Item = (&'f SampledFile<'i>, u64)> {
-    let step = (files.iter().map(|file| file.bytes).sum::<u64>() / PLACES).max(1);
+    let place_bytes = PLACE_BYTES as u64;
+    let step = (files.iter().map(|file| file.bytes).sum::<u64>() / PLACES).max(place_bytes);
     let last = files.len() - usize::from(!files.is_empty());
     files.iter().enumerate().flat_map(move |(number, file)| {
-        let end = file.bytes.saturating_sub(PLACE_BYTES as u64);
-        let at_end = (number == last && end > 0).then_some(end);
-        let offsets = (0..end.max(1)).step_by(usize::try_from(step).unwrap_or(usize::MAX));
-        offsets.chain(at_end).map(move |offset| (file, offset))
+        let end = file.bytes.saturating_sub(place_bytes);
+        let at_end = (number == last && end >= place_bytes).then_some(end);
+        // Nothing of these is in the place at the end.
+        let before = (0..end.saturating_sub(place_bytes).max(1)).step_by(step as usize);
+        before.chain(at_end).map(move |offset| (file, offset))
     })
 }
