@@ -18,7 +18,6 @@ use std::iter::Peekable;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 use xsort_disk::{Completion, Direction, FileId, Lease, Prefault, Request, align_down, align_up};
-use xsort_records::Key;
 
 /// Number of reads in flight, each of the size that the disk prefers. This is enough for several
 /// drives under one file system, and few enough not to delay writes.
@@ -43,8 +42,8 @@ impl Chunk {
 }
 
 /// Fills areas with chunks. A few reads are in flight at a time.
-pub(crate) struct Filler<'a, K, I: Iterator> {
-    job: &'a SortJob<'a, K>,
+pub(crate) struct Filler<'a, I: Iterator> {
+    job: &'a SortJob<'a>,
     files: &'a [FileId],
     /// Chunks that have not been begun, with their numbers.
     chunks: Peekable<I>,
@@ -123,10 +122,10 @@ fn reads_of(extents: &[Extent], read_bytes: impl Fn(usize) -> u64) -> Vec<ChunkR
     reads
 }
 
-impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
+impl<'a, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, I> {
     /// Reads `chunks`, whose numbers rise, from `files` into `areas`.
     pub(crate) fn new(
-        job: &'a SortJob<'a, K>,
+        job: &'a SortJob<'a>,
         files: &'a [FileId],
         chunks: I,
         areas: Vec<Lease>,
@@ -250,7 +249,7 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
     }
 }
 
-impl<K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Feed for Filler<'_, K, I> {
+impl<I: Iterator<Item = (usize, Vec<Extent>)>> Feed for Filler<'_, I> {
     type Unit = Chunk;
 
     fn start_reads(&mut self) {
