@@ -41,12 +41,15 @@ impl Chunk {
     }
 }
 
+/// Numbers and extents of chunks.
+type NumberedChunks<'a> = Box<dyn Iterator<Item = (usize, Vec<Extent>)> + 'a>;
+
 /// Fills areas with chunks. A few reads are in flight at a time.
-pub(crate) struct Filler<'a, I: Iterator> {
+pub(crate) struct Filler<'a> {
     job: &'a SortJob<'a>,
     files: &'a [FileId],
     /// Chunks that have not been begun, with their numbers.
-    chunks: Peekable<I>,
+    chunks: Peekable<NumberedChunks<'a>>,
     /// Free areas. The last one is taken first.
     areas: Vec<Lease>,
     /// The number of areas, from the first on, that have never been used.
@@ -122,12 +125,12 @@ fn reads_of(extents: &[Extent], read_bytes: impl Fn(usize) -> u64) -> Vec<ChunkR
     reads
 }
 
-impl<'a, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, I> {
+impl<'a> Filler<'a> {
     /// Reads `chunks`, whose numbers rise, from `files` into `areas`.
     pub(crate) fn new(
         job: &'a SortJob<'a>,
         files: &'a [FileId],
-        chunks: I,
+        chunks: impl Iterator<Item = (usize, Vec<Extent>)> + 'a,
         areas: Vec<Lease>,
         reads_are_progress: bool,
     ) -> Self {
@@ -138,7 +141,7 @@ impl<'a, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, I> {
         Filler {
             job,
             files,
-            chunks: chunks.peekable(),
+            chunks: (Box::new(chunks) as NumberedChunks<'a>).peekable(),
             unused_areas: areas.len(),
             areas,
             prefaults: VecDeque::new(),
@@ -249,7 +252,7 @@ impl<'a, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, I> {
     }
 }
 
-impl<I: Iterator<Item = (usize, Vec<Extent>)>> Feed for Filler<'_, I> {
+impl Feed for Filler<'_> {
     type Unit = Chunk;
 
     fn start_reads(&mut self) {

@@ -122,7 +122,7 @@ impl Output {
         &self,
         job: &SortJob<'_>,
         range: OutputRange,
-        source: impl FnMut(&mut [u8]),
+        source: &mut dyn FnMut(&mut [u8]),
         written: &Sender<Completion>,
     ) -> Result<FilledRange, Error> {
         let end = range.start + range.records * job.record_bytes as u64;
@@ -168,8 +168,8 @@ impl Output {
 }
 
 /// Records on their way into the output.
-struct HashedRecords<'a, S> {
-    source: S,
+struct HashedRecords<'a> {
+    source: &'a mut dyn FnMut(&mut [u8]),
     /// Number of remaining records.
     left: usize,
     job: &'a SortJob<'a>,
@@ -180,7 +180,7 @@ struct HashedRecords<'a, S> {
     ends: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-impl<S: FnMut(&mut [u8])> HashedRecords<'_, S> {
+impl HashedRecords<'_> {
     /// Fills `out` with as many whole records as are left and fit. Returns their size in bytes.
     fn take(&mut self, out: &mut [u8]) -> usize {
         let record_bytes = self.job.record_bytes;
@@ -210,12 +210,12 @@ impl<S: FnMut(&mut [u8])> HashedRecords<'_, S> {
 }
 
 /// Cuts the records of a range into pages and writes them.
-struct RangeFiller<'a, S> {
+struct RangeFiller<'a> {
     output: &'a Output,
     job: &'a SortJob<'a>,
     unit: usize,
     written: &'a Sender<Completion>,
-    records: HashedRecords<'a, S>,
+    records: HashedRecords<'a>,
     /// The end of a record that crosses the end of the last page or block.
     carry: Vec<u8>,
     /// Buffer for such a record.
@@ -226,7 +226,7 @@ struct RangeFiller<'a, S> {
     waited: Duration,
 }
 
-impl<S: FnMut(&mut [u8])> RangeFiller<'_, S> {
+impl RangeFiller<'_> {
     /// Fills the fragment before the range's first whole page. Returns the offset of that page.
     fn fill_head(&mut self, start: u64, end: u64) -> Result<u64, Error> {
         let first_page = align_up(start).min(end);

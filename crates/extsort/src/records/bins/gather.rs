@@ -170,7 +170,7 @@ impl Worker for Gatherer<'_> {
         times.sorted();
 
         let mut done = 0;
-        let fill = |out: &mut [u8]| {
+        let mut fill = |out: &mut [u8]| {
             let to = done + out.len() / record_bytes;
             if load.is_one_key {
                 out.copy_from_slice(&records[done * record_bytes..to * record_bytes]);
@@ -183,7 +183,7 @@ impl Worker for Gatherer<'_> {
         let records = load.records;
         let has_own_keys = !self.loads.goes_on(number);
         let range = OutputRange { unit: number, start, records, sources, has_own_keys };
-        let filled = self.output.fill(self.job, range, fill, &self.written)?;
+        let filled = self.output.fill(self.job, range, &mut fill, &self.written)?;
         let Load { bin, bins, records, is_one_key, .. } = *load;
         let report = BinReport { bin, bins, records, is_one_key, ..BinReport::default() };
         let report = times.bin_report(filled.waited, report);

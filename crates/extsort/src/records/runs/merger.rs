@@ -67,8 +67,8 @@ impl Worker for Merger<'_> {
                 let sources = segment.sources as u64;
                 let unit = segment.number;
                 let range = OutputRange { unit, start, records, sources, has_own_keys: false };
-                let fill = |out: &mut [u8]| fill_whole(&mut *merge, out, record_bytes);
-                let filled = output.fill(self.job, range, fill, &self.written)?;
+                let mut fill = |out: &mut [u8]| fill_whole(&mut *merge, out, record_bytes);
+                let filled = output.fill(self.job, range, &mut fill, &self.written)?;
                 (filled.writes, MergedSegment::Output(filled.range))
             }
             Sink::Run(pool) => {
