@@ -10,6 +10,7 @@ use cases::{CASES, Case, Plain, key_of, records};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 use xsort_kernels::{Caches, Splitters, common_prefix, sort};
+use xsort_records::Key;
 
 fn check(case: &Case, records: &[u8], order: &[u64]) {
     let key = |index: u64| key_of(&records[index as usize * case.record_bytes..]);

@@ -66,7 +66,7 @@ impl Oracle {
 }
 
 /// The order and ends; the lent memory is full of rubbish.
-fn distributed<K: Key>(
+pub(crate) fn distributed<K: Key>(
     key: K,
     splitters: &Splitters,
     records: &[u8],
