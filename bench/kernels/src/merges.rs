@@ -36,8 +36,7 @@ fn by_xsort(runs: &[&[u8]], out: &mut [u8]) {
     let blocks: Vec<Vec<&[u8]>> =
         runs.iter().map(|run| run.chunks(BLOCK_BYTES).collect()).collect();
     let runs: Vec<Run<'_>> = blocks.iter().map(|blocks| Run::Blocks(blocks)).collect();
-    let mut nodes =
-        vec![Node::default(); nodes_needed(runs.len())];
+    let mut nodes = vec![Node::default(); nodes_needed(runs.len())];
     let mut merge = Merge::new(KEY, RECORD_BYTES, 0, &runs, &mut nodes);
     for block in out.chunks_mut(BLOCK_BYTES) {
         merge.fill(block);

@@ -94,6 +94,9 @@ pub trait RecordMerge {
 
 /// The kernels that are compiled for the kind of a rule's key. (Those of the rule itself would look
 /// at its kind for each record.)
+///
+/// Never inlined: a crate that inlines it compiles all of them again.
+#[inline(never)]
 pub fn kernels_of<'r>(rule: &'r KeyRule<'_>) -> &'r dyn RecordKernels {
     match rule {
         KeyRule::Plain(key) => key,

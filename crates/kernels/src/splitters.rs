@@ -45,9 +45,9 @@ pub struct Splitters {
 
 impl Splitters {
     /// Splitters for at most `bins` bins of equal size, if the records resemble the sample: sorted
-    /// normalised keys of `key_bytes` bytes, back to back. A key at two or more of the sample's `bins` quantiles gets
-    /// its own bin. There are fewer bins if keys repeat at the quantiles, or if the sample has
-    /// fewer keys.
+    /// normalised keys of `key_bytes` bytes, back to back. A key at two or more of the sample's
+    /// `bins` quantiles gets its own bin. There are fewer bins if keys repeat at the quantiles, or
+    /// if the sample has fewer keys.
     ///
     /// # Panics
     /// If `bins` is 0 or above 65,536, or if the sample doesn't consist of whole keys or isn't
@@ -99,8 +99,8 @@ impl Splitters {
     /// `order[ends[b]]`.
     ///
     /// `records` holds `order.len()` records of `record_bytes` bytes, whose keys `key` reads as the
-    /// sample's were read. The caller lends `scratch`, with a quarter of a word for each record (it may be longer). The content of all three on
-    /// entry is ignored. `ends` has `bins()` elements.
+    /// sample's were read. The caller lends `scratch`, with a quarter of a word for each record (it
+    /// may be longer). The content of all three on entry is ignored. `ends` has `bins()` elements.
     ///
     /// # Panics
     /// If the lengths don't match each other, or above 2^32 records.

@@ -59,10 +59,11 @@ fn searches(rule: KeyRule<'_>, kernels: &dyn RecordKernels, records: &[u8], orde
         let (a, b) = pair.split_at(RECORD_BYTES);
         let (mut encoded, mut of_rule) = (vec![0; rule.bytes()], vec![0; rule.bytes()]);
         kernels.encode(a, &mut encoded);
-        rule.encode(a, &mut of_rule);
+        Key::encode(&rule, a, &mut of_rule);
         assert_eq!(encoded, of_rule);
         assert_eq!(kernels.compare(a, b), Key::compare(&rule, a, b));
-        assert_eq!(kernels.compare_encoded(b, &encoded), rule.compare_encoded(b, &encoded));
+        let expected = Key::compare_encoded(&rule, b, &encoded);
+        assert_eq!(kernels.compare_encoded(b, &encoded), expected);
         for with_equal in [false, true] {
             let expected = bound_in_block(rule, &block, RECORD_BYTES, &encoded, with_equal);
             let found = kernels.bound_in_block(&block, RECORD_BYTES, &encoded, with_equal);
