@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::rc::Rc;
-use xsort_kernels::{Merge, Node, Run};
+use xsort_kernels::{Merge, Node, Run, nodes_needed};
 use xsort_records::{Format, Pattern};
 
 type Record = [u8; RECORD_BYTES];
@@ -36,8 +36,7 @@ fn by_xsort(runs: &[&[u8]], out: &mut [u8]) {
     let blocks: Vec<Vec<&[u8]>> =
         runs.iter().map(|run| run.chunks(BLOCK_BYTES).collect()).collect();
     let runs: Vec<Run<'_>> = blocks.iter().map(|blocks| Run::Blocks(blocks)).collect();
-    let mut nodes =
-        vec![Node::default(); Merge::<xsort_records::PlainKey>::nodes_needed(runs.len())];
+    let mut nodes = vec![Node::default(); nodes_needed(runs.len())];
     let mut merge = Merge::new(KEY, RECORD_BYTES, 0, &runs, &mut nodes);
     for block in out.chunks_mut(BLOCK_BYTES) {
         merge.fill(block);

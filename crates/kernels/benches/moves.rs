@@ -9,7 +9,7 @@ mod cases;
 use cases::{CASES, Plain, is_test, key_of, records};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
-use xsort_kernels::{Caches, Merge, Node, Run, gather, sort};
+use xsort_kernels::{Caches, Merge, Node, Run, gather, nodes_needed, sort};
 
 /// Output blocks, in bytes and in number.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -88,7 +88,7 @@ fn merges(criterion: &mut Criterion) {
                 .zip(order.chunks(run_records))
                 .map(|(records, order)| Run::Ordered { records, order })
                 .collect();
-            let mut nodes = vec![Node::default(); Merge::<Plain>::nodes_needed(fan_in)];
+            let mut nodes = vec![Node::default(); nodes_needed(fan_in)];
             for (name, runs) in [("blocks", &in_blocks), ("ordered", &by_order)] {
                 group.bench_function(format!("{fan_in} runs, {name}"), |bencher| {
                     bencher.iter(|| merge_all(runs, record_bytes, count, &mut nodes, &mut ring));

@@ -10,6 +10,7 @@ use cases::{CASES, Case, Plain, key_of, records};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 use xsort_kernels::{Caches, Splitters, common_prefix, sort};
+use xsort_records::Key;
 
 fn check(case: &Case, records: &[u8], order: &[u64]) {
     let key = |index: u64| key_of(&records[index as usize * case.record_bytes..]);
@@ -82,13 +83,13 @@ fn orders(criterion: &mut Criterion) {
 const SAMPLE_PER_BIN: usize = 32;
 
 /// Splitters from a sample spread over all records.
-fn splitters(case: &Case, records: &[u8], bins: usize) -> Splitters<Plain> {
+fn splitters(case: &Case, records: &[u8], bins: usize) -> Splitters {
     let count = records.len() / case.record_bytes;
     let stride = (count / (bins * SAMPLE_PER_BIN)).max(1);
     let mut sample: Vec<&[u8]> =
         records.chunks_exact(case.record_bytes).step_by(stride).map(key_of).collect();
     sample.sort_unstable();
-    Splitters::from_sample(Plain, &sample.concat(), bins)
+    Splitters::from_sample(Plain.bytes(), &sample.concat(), bins)
 }
 
 /// Checks that no bin has a key above one of the next, that bins keep the input's order, and that
@@ -128,6 +129,7 @@ fn distributions(criterion: &mut Criterion) {
                 bencher.iter(|| {
                     let records = black_box(&records);
                     splitters.distribute(
+                        Plain,
                         records,
                         case.record_bytes,
                         &mut order,

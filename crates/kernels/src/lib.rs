@@ -19,12 +19,14 @@
 //! | `lines` | these algorithms for lines of text |
 //! | `loser_tree`, `merge` | the k-way merge and its cursors |
 //! | `search` | binary search in one sorted sequence, for cutting a merge |
+//! | `dispatch` | all of these as one object for each kind of key |
 //! | `prefetch` | the only machine-dependent primitive |
 //!
 //! [`Key`]: xsort_records::Key
 
 mod caches;
 mod classify;
+mod dispatch;
 mod extract;
 mod gather;
 pub mod lines;
@@ -40,9 +42,10 @@ mod trie;
 mod words;
 
 pub use caches::Caches;
+pub use dispatch::{RecordKernels, RecordMerge, kernels_of};
 pub use extract::common_prefix;
 pub use gather::gather;
-pub use merge::{Cursor, Merge, Node, Run};
+pub use merge::{Cursor, Merge, Node, Run, nodes_needed};
 pub use search::{bound_in_block, bound_in_order, shared_prefix};
 pub use sort::sort;
 pub use splitters::Splitters;

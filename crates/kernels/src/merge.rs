@@ -96,7 +96,7 @@ impl<'a, K: Key> Merge<'a, K> {
     /// Prepares to merge `runs`. `shared_bytes` is the length of a normalised-key prefix that all
     /// records are known to share (0 if nothing is known). Records with equal keys come out in the
     /// order of the runs, then of their places in the run. The caller lends `nodes`,
-    /// `Merge::nodes_needed(runs.len())` of them.
+    /// [`nodes_needed`] of them.
     ///
     /// # Panics
     /// If there are too few nodes, or if a block does not hold whole records of `record_bytes`
@@ -109,7 +109,7 @@ impl<'a, K: Key> Merge<'a, K> {
         nodes: &'a mut [Node],
     ) -> Self {
         assert!(record_bytes > 0, "records have bytes");
-        let nodes = &mut nodes[..leaves(runs.len())];
+        let nodes = &mut nodes[..nodes_needed(runs.len())];
         nodes.fill(Node::default());
         let order = match key.bytes() {
             bytes if bytes <= shared_bytes => Order::Runs,
@@ -137,11 +137,6 @@ impl<'a, K: Key> Merge<'a, K> {
             Order::WordsThenKeys => merge.build_tree::<2, true>(),
         };
         merge
-    }
-
-    /// The number of nodes that a merge of `runs` runs needs.
-    pub fn nodes_needed(runs: usize) -> usize {
-        leaves(runs)
     }
 
     /// Writes the next records in order to `out`, as many whole ones as fit or are left. Returns
@@ -403,7 +398,8 @@ fn first_wins<K: Key>(key: K, record_bytes: usize, nodes: &[Node], a: usize, b: 
     }
 }
 
-/// Number of leaves of the tree: the number of runs, rounded up to a power of two.
-fn leaves(runs: usize) -> usize {
+/// The number of nodes that a merge of `runs` runs needs: one for each leaf of the tree, of which
+/// there is a power of two.
+pub fn nodes_needed(runs: usize) -> usize {
     runs.next_power_of_two()
 }

@@ -37,24 +37,23 @@ const LINE_INDEXES: usize = 8;
 /// Built once, then used for any number of chunks by any number of threads. Uses one or two keys
 /// and some tens of bytes for each bin.
 #[derive(Clone, Debug)]
-pub struct Splitters<K> {
-    key: K,
+pub struct Splitters {
+    key_bytes: usize,
     trie: Trie,
     tree: Tree,
 }
 
-impl<K: Key> Splitters<K> {
+impl Splitters {
     /// Splitters for at most `bins` bins of equal size, if the records resemble the sample: sorted
-    /// normalised keys, back to back. A key at two or more of the sample's `bins` quantiles gets
-    /// its own bin. There are fewer bins if keys repeat at the quantiles, or if the sample has
-    /// fewer keys.
+    /// normalised keys of `key_bytes` bytes, back to back. A key at two or more of the sample's
+    /// `bins` quantiles gets its own bin. There are fewer bins if keys repeat at the quantiles, or
+    /// if the sample has fewer keys.
     ///
     /// # Panics
     /// If `bins` is 0 or above 65,536, or if the sample doesn't consist of whole keys or isn't
     /// sorted.
-    pub fn from_sample(key: K, sample: &[u8], bins: usize) -> Self {
+    pub fn from_sample(key_bytes: usize, sample: &[u8], bins: usize) -> Self {
         assert!((1..=BINS_MAX).contains(&bins), "1 to 65,536 bins");
-        let key_bytes = key.bytes();
         assert!(sample.len().is_multiple_of(key_bytes.max(1)), "a sample of whole keys");
         let count = sample.len().checked_div(key_bytes).unwrap_or(0);
         // Each quantile is another element of the sample.
@@ -67,7 +66,7 @@ impl<K: Key> Splitters<K> {
             trie.build(&sample[..key_bytes], &sample[sample.len() - key_bytes..]);
         }
         let tree = Tree::new(&trie);
-        Splitters { key, trie, tree }
+        Splitters { key_bytes, trie, tree }
     }
 
     /// Number of bins, at least 1. Some may get no record.
@@ -78,18 +77,18 @@ impl<K: Key> Splitters<K> {
     /// True if all keys in `bin` are certainly equal, so that it needs no sort.
     pub fn is_one_key(&self, bin: usize) -> bool {
         assert!(bin < self.bins(), "the number of a bin");
-        self.key.bytes() == 0 || self.trie.is_one_key(bin)
+        self.key_bytes == 0 || self.trie.is_one_key(bin)
     }
 
     /// The number of keys of a sample (normalised, back to back) in each bin.
     pub fn counts(&self, sample: &[u8]) -> Vec<usize> {
         let mut counts = vec![0; self.bins()];
         if self.bins() == 1 {
-            counts[0] = sample.len().checked_div(self.key.bytes()).unwrap_or(0);
+            counts[0] = sample.len().checked_div(self.key_bytes).unwrap_or(0);
             return counts;
         }
-        let whole = PlainKey::new(0, self.key.bytes());
-        for key in sample.chunks_exact(self.key.bytes()) {
+        let whole = PlainKey::new(0, self.key_bytes);
+        for key in sample.chunks_exact(self.key_bytes) {
             counts[usize::from(self.trie.find_bin(whole, key, 0))] += 1;
         }
         counts
@@ -99,14 +98,15 @@ impl<K: Key> Splitters<K> {
     /// records bin by bin, in the input's order within each bin. Bin `b` ends before
     /// `order[ends[b]]`.
     ///
-    /// `records` holds `order.len()` records of `record_bytes` bytes. The caller lends `scratch`,
-    /// with a quarter of a word for each record (it may be longer). The content of all three on
-    /// entry is ignored. `ends` has `bins()` elements.
+    /// `records` holds `order.len()` records of `record_bytes` bytes, whose keys `key` reads as the
+    /// sample's were read. The caller lends `scratch`, with a quarter of a word for each record (it
+    /// may be longer). The content of all three on entry is ignored. `ends` has `bins()` elements.
     ///
     /// # Panics
     /// If the lengths don't match each other, or above 2^32 records.
-    pub fn distribute(
+    pub fn distribute<K: Key>(
         &self,
+        key: K,
         records: &[u8],
         record_bytes: usize,
         order: &mut [u64],
@@ -131,7 +131,7 @@ impl<K: Key> Splitters<K> {
         for (records, packed) in batches {
             let mut bins = [0; BATCH];
             let bins = &mut bins[..records.len() / record_bytes];
-            self.tree.classify(self.key, records, record_bytes, &self.trie, bins);
+            self.tree.classify(key, records, record_bytes, &self.trie, bins);
             count_and_pack(bins, packed, ends);
         }
         place_indexes(packed, order, ends);

@@ -1,8 +1,7 @@
 //! Cutting a merge of runs in memory into segments of similar size. Cuts are points in the total
 //! order (key, run, place), found from a sample of each run.
 
-use xsort_kernels::{bound_in_order, shared_prefix};
-use xsort_records::Key;
+use xsort_kernels::{RecordKernels, shared_prefix};
 
 /// Number of samples for each segment.
 const SAMPLES: usize = 8;
@@ -31,8 +30,8 @@ impl Cut {
 
 /// The cuts at the beginning, between segments of about `segment_records` records, and at the end.
 /// `runs` are indexes of `records`.
-pub(super) fn cuts<K: Key>(
-    key: K,
+pub(super) fn cuts(
+    kernels: &dyn RecordKernels,
     records: &[u8],
     record_bytes: usize,
     runs: &[&[u64]],
@@ -46,16 +45,16 @@ pub(super) fn cuts<K: Key>(
         (step..order.len()).step_by(step).map(move |place| (run, place))
     };
     let mut samples: Vec<(usize, usize)> = runs.iter().enumerate().flat_map(places).collect();
-    samples.sort_by(|&a, &b| key.compare(record(a), record(b)).then(a.cmp(&b)));
+    samples.sort_by(|&a, &b| kernels.compare(record(a), record(b)).then(a.cmp(&b)));
     let cut_at = |&(run, place): &(usize, usize)| {
-        let mut encoded = vec![0; key.bytes()];
-        key.encode(record((run, place)), &mut encoded);
+        let mut encoded = vec![0; kernels.key_bytes()];
+        kernels.encode(record((run, place)), &mut encoded);
         let place_in = |(other, order): (usize, &&[u64])| {
             if other == run {
                 return place;
             }
             // Equal keys of earlier runs come before the cut, equal keys of later runs after it.
-            bound_in_order(key, records, record_bytes, order, &encoded, other < run)
+            kernels.bound_in_order(records, record_bytes, order, &encoded, other < run)
         };
         let places = runs.iter().enumerate().map(place_in).collect();
         Cut { places, key: Some(encoded) }

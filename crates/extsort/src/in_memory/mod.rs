@@ -19,8 +19,8 @@ use cuts::{Cut, cuts};
 use std::mem::take;
 use workers::Workers;
 use xsort_disk::Lease;
-use xsort_kernels::{Caches, Merge, Node, Run};
-use xsort_records::{Key, KeyRule, Layout};
+use xsort_kernels::{Caches, Node, RecordKernels, Run, kernels_of, nodes_needed};
+use xsort_records::Layout;
 
 /// Records of a run, if there are many. 2^20 records take about 20 ms to sort, and cancelling is
 /// only checked between runs.
@@ -146,16 +146,14 @@ fn run(
         return Err(Error::Settings(text));
     }
     let workers = Workers::new(options.threads, Some(observer));
-    let sort = Sort { records, record_bytes, caches: options.caches, workers };
-    match options.layout.rule() {
-        KeyRule::Plain(key) => sort.run(key, target),
-        KeyRule::Little(key) => sort.run(key, target),
-        KeyRule::Fields(key) => sort.run(key, target),
-    }
+    let rule = options.layout.rule();
+    let (kernels, caches) = (kernels_of(&rule), options.caches);
+    Sort { kernels, records, record_bytes, caches, workers }.run(target)
 }
 
 /// The context of a sort.
 struct Sort<'s> {
+    kernels: &'s dyn RecordKernels,
     records: &'s [u8],
     record_bytes: usize,
     caches: Caches,
@@ -170,7 +168,7 @@ struct Segment<'c, 't> {
 }
 
 impl Sort<'_> {
-    fn run<K: Key>(&self, key: K, mut target: Target<'_>) -> Result<(), Error> {
+    fn run(&self, mut target: Target<'_>) -> Result<(), Error> {
         let count = self.records.len() / self.record_bytes;
         if count == 0 {
             return Ok(());
@@ -178,26 +176,21 @@ impl Sort<'_> {
         let run_records = run_records(count, self.workers.threads());
         let mut order = Lease::map_huge_if_fast(8 * count)?;
         let order = &mut cast_slice_mut(&mut order[..])[..count];
-        self.form_runs(key, order, run_records)?;
+        self.form_runs(order, run_records)?;
         let runs: Vec<&[u64]> = order.chunks(run_records).collect();
         let segment_records = SEGMENT_RECORDS.max(count.div_ceil(SEGMENTS_MAX));
-        let cuts = cuts(key, self.records, self.record_bytes, &runs, segment_records);
+        let cuts = cuts(self.kernels, self.records, self.record_bytes, &runs, segment_records);
         let segment = |pair| {
             let [from, to]: &[Cut] = pair else { unreachable!("windows of two") };
             let target = target.take_front(to.records() - from.records(), self.record_bytes);
             Segment { from, to, target }
         };
         let segments: Vec<Segment<'_, '_>> = cuts.windows(2).map(segment).collect();
-        self.workers.run(segments, |_, segment| self.merge(key, &runs, segment))
+        self.workers.run(segments, |_, segment| self.merge(&runs, segment))
     }
 
     /// Sorts each run of `run_records` records into its part of `order`.
-    fn form_runs<K: Key>(
-        &self,
-        key: K,
-        order: &mut [u64],
-        run_records: usize,
-    ) -> Result<(), Error> {
+    fn form_runs(&self, order: &mut [u64], run_records: usize) -> Result<(), Error> {
         let threads = self.workers.threads();
         let mut scratch = Lease::map(8 * run_records * threads)?;
         let mut scratch: Vec<&mut [u64]> =
@@ -206,7 +199,7 @@ impl Sort<'_> {
         let runs = order.chunks_mut(run_records).zip(self.records.chunks(run_bytes)).enumerate();
         let form = |scratch: &mut &mut [u64],
                     (number, (order, records)): (usize, (&mut [u64], &[u8]))| {
-            xsort_kernels::sort(key, records, self.record_bytes, order, scratch, self.caches);
+            self.kernels.sort(records, self.record_bytes, order, scratch, self.caches);
             let first = (number * run_records) as u64;
             order.iter_mut().for_each(|index| *index += first);
         };
@@ -214,16 +207,16 @@ impl Sort<'_> {
     }
 
     /// Merges the records of one segment.
-    fn merge<'r, K: Key>(&'r self, key: K, runs: &[&'r [u64]], segment: Segment<'_, '_>) {
+    fn merge<'r>(&'r self, runs: &[&'r [u64]], segment: Segment<'_, '_>) {
         let Segment { from, to, target } = segment;
         let slice = |(run, &order): (usize, &&'r [u64])| {
             let order = &order[from.places[run]..to.places[run]];
             (!order.is_empty()).then_some(Run::Ordered { records: self.records, order })
         };
         let slices: Vec<Run<'_>> = runs.iter().enumerate().filter_map(slice).collect();
-        let mut nodes = vec![Node::default(); Merge::<K>::nodes_needed(slices.len())];
+        let mut nodes = vec![Node::default(); nodes_needed(slices.len())];
         let shared_bytes = Cut::shared_bytes(from, to);
-        let mut merge = Merge::new(key, self.record_bytes, shared_bytes, &slices, &mut nodes);
+        let mut merge = self.kernels.merge(self.record_bytes, shared_bytes, &slices, &mut nodes);
         match target {
             Target::Records(out) => drop(merge.fill(out)),
             Target::Order(out) => drop(merge.fill_order(out)),

@@ -180,7 +180,7 @@ impl Sort<'_> {
         let blocks = if looks_sorted { memory.split_bypass() } else { None };
         let (early, output) = match blocks {
             Some(blocks) => match open_early(&job, output, blocks, known_bytes)? {
-                EarlyOutput::Open(early) => (Some(early), None),
+                EarlyOutput::Open(early) => (Some(*early), None),
                 EarlyOutput::Later(output) => (None, Some(output)),
             },
             None => (None, Some(output)),

@@ -16,8 +16,8 @@ pub(crate) struct ReplayedChunk<T> {
 }
 
 /// Records that a chunk is on scratch.
-pub(crate) fn record_chunk<K, T: Serialize>(
-    job: &SortJob<'_, K>,
+pub(crate) fn record_chunk<T: Serialize>(
+    job: &SortJob<'_>,
     number: usize,
     blocks: &T,
     checksum: Checksum,
@@ -30,8 +30,8 @@ pub(crate) fn record_chunk<K, T: Serialize>(
 
 /// The chunks that an earlier process has written to scratch. `claim` keeps the blocks of a chunk,
 /// or returns what is wrong with them.
-pub(crate) fn replay_chunks<K, T: DeserializeOwned>(
-    job: &SortJob<'_, K>,
+pub(crate) fn replay_chunks<T: DeserializeOwned>(
+    job: &SortJob<'_>,
     claim: impl Fn(&T) -> Result<(), String>,
 ) -> Result<Vec<ReplayedChunk<T>>, Error> {
     let mut chunks = Vec::new();

@@ -18,7 +18,6 @@ use std::iter::Peekable;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 use xsort_disk::{Completion, Direction, FileId, Lease, Prefault, Request, align_down, align_up};
-use xsort_records::Key;
 
 /// Number of reads in flight, each of the size that the disk prefers. This is enough for several
 /// drives under one file system, and few enough not to delay writes.
@@ -42,12 +41,15 @@ impl Chunk {
     }
 }
 
+/// Numbers and extents of chunks.
+type NumberedChunks<'a> = Box<dyn Iterator<Item = (usize, Vec<Extent>)> + 'a>;
+
 /// Fills areas with chunks. A few reads are in flight at a time.
-pub(crate) struct Filler<'a, K, I: Iterator> {
-    job: &'a SortJob<'a, K>,
+pub(crate) struct Filler<'a> {
+    job: &'a SortJob<'a>,
     files: &'a [FileId],
     /// Chunks that have not been begun, with their numbers.
-    chunks: Peekable<I>,
+    chunks: Peekable<NumberedChunks<'a>>,
     /// Free areas. The last one is taken first.
     areas: Vec<Lease>,
     /// The number of areas, from the first on, that have never been used.
@@ -123,12 +125,12 @@ fn reads_of(extents: &[Extent], read_bytes: impl Fn(usize) -> u64) -> Vec<ChunkR
     reads
 }
 
-impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
+impl<'a> Filler<'a> {
     /// Reads `chunks`, whose numbers rise, from `files` into `areas`.
     pub(crate) fn new(
-        job: &'a SortJob<'a, K>,
+        job: &'a SortJob<'a>,
         files: &'a [FileId],
-        chunks: I,
+        chunks: impl Iterator<Item = (usize, Vec<Extent>)> + 'a,
         areas: Vec<Lease>,
         reads_are_progress: bool,
     ) -> Self {
@@ -139,7 +141,7 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
         Filler {
             job,
             files,
-            chunks: chunks.peekable(),
+            chunks: (Box::new(chunks) as NumberedChunks<'a>).peekable(),
             unused_areas: areas.len(),
             areas,
             prefaults: VecDeque::new(),
@@ -250,7 +252,7 @@ impl<'a, K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Filler<'a, K, I> {
     }
 }
 
-impl<K: Key, I: Iterator<Item = (usize, Vec<Extent>)>> Feed for Filler<'_, K, I> {
+impl Feed for Filler<'_> {
     type Unit = Chunk;
 
     fn start_reads(&mut self) {

@@ -27,8 +27,8 @@ use crossbeam_channel::Sender;
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{ALIGNMENT, BlockPool, Completion, Lease, align_down, align_up};
-use xsort_kernels::{gather, sort};
-use xsort_records::{Checksum, Key};
+use xsort_kernels::{RecordKernels, gather};
+use xsort_records::Checksum;
 
 /// Most bytes of records in a chunk.
 const CHUNK_BYTES_MAX: u64 = 4 << 20;
@@ -96,11 +96,8 @@ pub(super) fn copy_plan(plan: &Plan, input_bytes: &[u64]) -> Option<Plan> {
 }
 
 /// Returns true if the records at some places of the inputs, one after the other, are in order.
-pub(super) fn look_sorted<K: Key>(
-    job: &SortJob<'_, K>,
-    state: &SortState<'_>,
-) -> Result<bool, Error> {
-    let SortJob { key, record_bytes, .. } = *job;
+pub(super) fn look_sorted(job: &SortJob<'_>, state: &SortState<'_>) -> Result<bool, Error> {
+    let SortJob { kernels, record_bytes, .. } = *job;
     let mut last: Option<Vec<u8>> = None;
     let buffer_bytes = align_up(PLACE_BYTES.max(record_bytes as u64)) as usize + 2 * ALIGNMENT;
     let buffers = (0..READS_MAX).map(|_| Lease::map(buffer_bytes)).collect::<Result<_, _>>()?;
@@ -114,8 +111,8 @@ pub(super) fn look_sorted<K: Key>(
     let checked = job.read_in_order(buffers, reads, |lead, read| {
         let records = &read[lead..];
         let first = &records[..record_bytes];
-        let follows = last.as_deref().is_none_or(|last| key.compare(last, first).is_le());
-        if !follows || !is_sorted(key, records, record_bytes) {
+        let follows = last.as_deref().is_none_or(|last| kernels.compare(last, first).is_le());
+        if !follows || !kernels.is_sorted(records, record_bytes) {
             return Err(Error::NotInOrder);
         }
         last = Some(records[records.len() - record_bytes..].to_vec());
@@ -148,18 +145,13 @@ fn places(input_bytes: &[u64], record_bytes: u64) -> impl Iterator<Item = Extent
     })
 }
 
-/// True if no record is before its predecessor.
-fn is_sorted<K: Key>(key: K, records: &[u8], record_bytes: usize) -> bool {
-    records.chunks_exact(record_bytes).is_sorted_by(|a, b| key.compare(a, b).is_le())
-}
-
 /// Copies the inputs to the output, which is then complete but not published. `job` has the plan of
 /// a copy.
 ///
 /// # Errors
 /// [`Error::NotInOrder`] if a record of a chunk belongs into an earlier chunk.
-pub(super) fn copy_in_order<K: Key>(
-    job: &SortJob<'_, K>,
+pub(super) fn copy_in_order(
+    job: &SortJob<'_>,
     state: &mut SortState<'_>,
 ) -> Result<CompleteOutput, Error> {
     let plan = job.plan;
@@ -208,22 +200,22 @@ struct CopiedChunk {
 }
 
 /// A worker that copies chunks.
-struct Copier<'a, K> {
-    job: &'a SortJob<'a, K>,
+struct Copier<'a> {
+    job: &'a SortJob<'a>,
     output: &'a Output,
     chain: &'a Chain,
     sort_buffer: &'a mut Lease,
     written: Sender<Completion>,
 }
 
-impl<K: Key> Worker for Copier<'_, K> {
+impl Worker for Copier<'_> {
     type Unit = Chunk;
     type Product = CopiedChunk;
 
     fn work(&mut self, chunk: Chunk) -> Result<WorkedUnit<CopiedChunk>, Error> {
         let mut times = chunk.times();
         let Chunk { number, extents, mut area, .. } = chunk;
-        let SortJob { key, record_bytes, caches, stage_times, .. } = *self.job;
+        let SortJob { kernels, record_bytes, caches, stage_times, .. } = *self.job;
         let bytes: usize = extents.iter().map(|extent| extent.bytes as usize).sum();
         let count = bytes / record_bytes;
         let first_byte = compact(&mut area, &extents);
@@ -232,9 +224,9 @@ impl<K: Key> Worker for Copier<'_, K> {
         let words: &mut [u64] = bytemuck::cast_slice_mut(self.sort_buffer);
         let (order, buffer) = words[..2 * count].split_at_mut(count);
         let is_sorted = stage_times.sort_busy.time(|| {
-            let is_sorted = is_sorted(key, records, record_bytes);
+            let is_sorted = kernels.is_sorted(records, record_bytes);
             if !is_sorted {
-                sort(key, records, record_bytes, order, buffer, caches);
+                kernels.sort(records, record_bytes, order, buffer, caches);
             }
             is_sorted
         });
@@ -242,10 +234,10 @@ impl<K: Key> Worker for Copier<'_, K> {
             let number = if is_sorted { place } else { order[place] as usize };
             &records[number * record_bytes..][..record_bytes]
         };
-        let start = self.chain.add(key, (number, bytes), record(0), record(count - 1))?;
+        let start = self.chain.add(kernels, (number, bytes), record(0), record(count - 1))?;
         times.sorted();
         let mut place = 0;
-        let fill = |out: &mut [u8]| {
+        let mut fill = |out: &mut [u8]| {
             let filled = out.len() / record_bytes;
             if is_sorted {
                 out.copy_from_slice(&records[place * record_bytes..][..out.len()]);
@@ -261,7 +253,7 @@ impl<K: Key> Worker for Copier<'_, K> {
             sources: number as u64 + 1,
             has_own_keys: false,
         };
-        let filled = self.output.fill(self.job, range, fill, &self.written)?;
+        let filled = self.output.fill(self.job, range, &mut fill, &self.written)?;
         let report = times.chunk_report(number, count, true, filled.writes);
         self.job.gauges.counts.chunks.fetch_add(1, Relaxed);
         let product = CopiedChunk { read, range: filled.range, report };
@@ -293,9 +285,9 @@ impl Chain {
     ///
     /// # Errors
     /// [`Error::NotInOrder`] if the first record is before the last one of the preceding chunk.
-    fn add<K: Key>(
+    fn add(
         &self,
-        key: K,
+        kernels: &dyn RecordKernels,
         (number, bytes): (usize, usize),
         first: &[u8],
         last: &[u8],
@@ -307,11 +299,11 @@ impl Chain {
         if state.is_closed {
             return Err(Error::Cancelled);
         }
-        if number > 0 && key.compare_encoded(first, &state.last).is_lt() {
+        if number > 0 && kernels.compare_encoded(first, &state.last).is_lt() {
             return Err(Error::NotInOrder);
         }
-        state.last.resize(key.bytes(), 0);
-        key.encode(last, &mut state.last);
+        state.last.resize(kernels.key_bytes(), 0);
+        kernels.encode(last, &mut state.last);
         state.next += 1;
         let start = state.offset;
         state.offset += bytes as u64;

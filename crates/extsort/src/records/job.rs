@@ -16,7 +16,7 @@ use crate::store::output_prefix::OutputPrefix;
 use crate::store::scratch::Scratch;
 use crate::{Error, Gauges, Observer};
 use xsort_disk::{Disk, FileId, Lease, Request};
-use xsort_kernels::Caches;
+use xsort_kernels::{Caches, RecordKernels};
 use xsort_records::Checksum;
 
 /// The files of a sort, and facts about the records read so far.
@@ -61,8 +61,9 @@ pub(crate) struct CompleteOutput {
 }
 
 /// A sort in progress. Stages borrow it; threads share it.
-pub(crate) struct SortJob<'a, K> {
-    pub(crate) key: K,
+pub(crate) struct SortJob<'a> {
+    /// The kernels of the records' key.
+    pub(crate) kernels: &'a dyn RecordKernels,
     pub(crate) record_bytes: usize,
     /// Cache sizes, for which sorting in memory is tuned.
     pub(crate) caches: Caches,
@@ -88,7 +89,7 @@ pub(crate) struct SortJob<'a, K> {
     pub(crate) journal: JournalHandle<'a>,
 }
 
-impl<K> SortJob<'_, K> {
+impl SortJob<'_> {
     /// Frees the scratch space that an earlier process has used and this one doesn't need. After
     /// this, steps with blocks on scratch can no longer be replayed.
     pub(crate) fn reclaim(&self) -> Result<(), Error> {

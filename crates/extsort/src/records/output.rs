@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use xsort_disk::{
     ALIGNMENT, BlockPool, Completion, Direction, FileId, Lease, Request, align_down, align_up,
 };
-use xsort_records::{Checksum, Key};
+use xsort_records::Checksum;
 
 /// The output file while it is being filled.
 pub(crate) struct Output {
@@ -101,7 +101,7 @@ impl Output {
     }
 
     /// Returns the part that an earlier process has written, and continues after it.
-    pub(crate) fn resume<K>(&self, job: &SortJob<'_, K>) -> Result<OutputProgress, Error> {
+    pub(crate) fn resume(&self, job: &SortJob<'_>) -> Result<OutputProgress, Error> {
         let progress: OutputProgress = job.journal.replay(Step::Written)?.unwrap_or_default();
         let prefix = &progress.prefix;
         self.seams.begin(prefix.bytes, &prefix.tail);
@@ -118,11 +118,11 @@ impl Output {
 
     /// Fills a range with the records of `source`, and starts its writes. `source` fills the buffer
     /// that it is given with the next records. Records are hashed as they pass.
-    pub(crate) fn fill<K: Key>(
+    pub(crate) fn fill(
         &self,
-        job: &SortJob<'_, K>,
+        job: &SortJob<'_>,
         range: OutputRange,
-        source: impl FnMut(&mut [u8]),
+        source: &mut dyn FnMut(&mut [u8]),
         written: &Sender<Completion>,
     ) -> Result<FilledRange, Error> {
         let end = range.start + range.records * job.record_bytes as u64;
@@ -168,11 +168,11 @@ impl Output {
 }
 
 /// Records on their way into the output.
-struct HashedRecords<'a, K, S> {
-    source: S,
+struct HashedRecords<'a> {
+    source: &'a mut dyn FnMut(&mut [u8]),
     /// Number of remaining records.
     left: usize,
-    job: &'a SortJob<'a, K>,
+    job: &'a SortJob<'a>,
     checksum: Checksum,
     /// CRC-32 of the bytes, if the sort has a journal.
     crc: Option<crc32fast::Hasher>,
@@ -180,7 +180,7 @@ struct HashedRecords<'a, K, S> {
     ends: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-impl<K: Key, S: FnMut(&mut [u8])> HashedRecords<'_, K, S> {
+impl HashedRecords<'_> {
     /// Fills `out` with as many whole records as are left and fit. Returns their size in bytes.
     fn take(&mut self, out: &mut [u8]) -> usize {
         let record_bytes = self.job.record_bytes;
@@ -196,13 +196,13 @@ impl<K: Key, S: FnMut(&mut [u8])> HashedRecords<'_, K, S> {
         if let (Some(first), Some(last)) =
             (out.get(..record_bytes), out.rchunks(record_bytes).next())
         {
-            let key = self.job.key;
+            let kernels = self.job.kernels;
             let (_, end) = self.ends.get_or_insert_with(|| {
-                let mut begin = vec![0; key.bytes()];
-                key.encode(first, &mut begin);
+                let mut begin = vec![0; kernels.key_bytes()];
+                kernels.encode(first, &mut begin);
                 (begin.clone(), begin)
             });
-            key.encode(last, end);
+            kernels.encode(last, end);
         }
         self.left -= count;
         out.len()
@@ -210,12 +210,12 @@ impl<K: Key, S: FnMut(&mut [u8])> HashedRecords<'_, K, S> {
 }
 
 /// Cuts the records of a range into pages and writes them.
-struct RangeFiller<'a, K, S> {
+struct RangeFiller<'a> {
     output: &'a Output,
-    job: &'a SortJob<'a, K>,
+    job: &'a SortJob<'a>,
     unit: usize,
     written: &'a Sender<Completion>,
-    records: HashedRecords<'a, K, S>,
+    records: HashedRecords<'a>,
     /// The end of a record that crosses the end of the last page or block.
     carry: Vec<u8>,
     /// Buffer for such a record.
@@ -226,7 +226,7 @@ struct RangeFiller<'a, K, S> {
     waited: Duration,
 }
 
-impl<K: Key, S: FnMut(&mut [u8])> RangeFiller<'_, K, S> {
+impl RangeFiller<'_> {
     /// Fills the fragment before the range's first whole page. Returns the offset of that page.
     fn fill_head(&mut self, start: u64, end: u64) -> Result<u64, Error> {
         let first_page = align_up(start).min(end);

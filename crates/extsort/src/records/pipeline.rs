@@ -22,7 +22,6 @@ use crate::store::scratch::Scratch;
 use crossbeam_channel::{Receiver, RecvError, Sender, select_biased, unbounded};
 use std::time::Instant;
 use xsort_disk::{Completion, Lease, Prefault};
-use xsort_records::Key;
 
 /// Reads ahead, and hands out units of work when their data has arrived.
 pub(crate) trait Feed {
@@ -93,9 +92,9 @@ impl Pipeline<'_> {
     /// Runs until all units are worked on and written. `worker` creates the worker of each thread;
     /// the completions of its writes must go to the given sender. `finished` takes the number and
     /// product of each unit once its writes have completed.
-    pub(crate) fn run<K: Key, F: Feed, W: Worker<Unit = F::Unit>>(
+    pub(crate) fn run<F: Feed, W: Worker<Unit = F::Unit>>(
         &self,
-        job: &SortJob<'_, K>,
+        job: &SortJob<'_>,
         feed: &mut F,
         mut worker: impl FnMut(Sender<Completion>) -> W,
         finished: &mut dyn FnMut(usize, W::Product),
@@ -128,9 +127,9 @@ impl Pipeline<'_> {
 
     /// Hands out units and handles completions until all are done or the job has failed. The
     /// workers end when `channels` is dropped.
-    fn coordinate<K: Key, F: Feed, T>(
+    fn coordinate<F: Feed, T>(
         &self,
-        job: &SortJob<'_, K>,
+        job: &SortJob<'_>,
         feed: &mut F,
         channels: Channels<F::Unit, T>,
         finished: &mut dyn FnMut(usize, T),
@@ -224,8 +223,8 @@ enum Task<U> {
 }
 
 /// Works until there are no more units. After a failure it drops the remaining ones.
-fn run_worker<K, W: Worker>(
-    job: &SortJob<'_, K>,
+fn run_worker<W: Worker>(
+    job: &SortJob<'_>,
     idle_timer: &StageTimer,
     worker: &mut W,
     tasks: &Tasks<W::Unit>,

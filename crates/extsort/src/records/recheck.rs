@@ -14,8 +14,8 @@ use crate::store::seal::{SealedBlock, check_seal};
 const READS: usize = 8;
 
 /// Reads blocks and checks their seals, with memory from the pool.
-pub(super) fn check_blocks<K>(
-    job: &SortJob<'_, K>,
+pub(super) fn check_blocks(
+    job: &SortJob<'_>,
     blocks: impl Iterator<Item = SealedBlock>,
     memory: &mut Memory,
 ) -> Result<(), Error> {

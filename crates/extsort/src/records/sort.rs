@@ -24,7 +24,7 @@ use crate::{Error, Gauges, JobInfo, Observer};
 use std::sync::Arc;
 use std::time::Instant;
 use xsort_disk::{Disk, Lease, Operation, align_up, is_standard_output, parent_directory};
-use xsort_records::{Key, KeyRule};
+use xsort_kernels::{RecordKernels, kernels_of};
 
 /// Sorts `options.inputs` into `options.output`. Always stable: equal keys keep the order of the
 /// input.
@@ -54,11 +54,9 @@ pub fn sort_streamed(
     observer: &dyn Observer,
 ) -> Result<SortReport, Error> {
     let mut context = FailureContext::default();
-    let result = match options.layout.rule() {
-        KeyRule::Plain(key) => sort_by(key, options, stream, disk, observer, &mut context),
-        KeyRule::Little(key) => sort_by(key, options, stream, disk, observer, &mut context),
-        KeyRule::Fields(key) => sort_by(key, options, stream, disk, observer, &mut context),
-    };
+    let rule = options.layout.rule();
+    let kernels = kernels_of(&rule);
+    let result = sort_by(kernels, options, stream, disk, observer, &mut context);
     result.map_err(|cause| context.explain(cause))
 }
 
@@ -87,8 +85,8 @@ impl FailureContext {
     }
 }
 
-fn sort_by<K: Key>(
-    key: K,
+fn sort_by(
+    kernels: &dyn RecordKernels,
     options: &SortOptions,
     stream: Option<Stream>,
     disk: &dyn Disk,
@@ -106,13 +104,13 @@ fn sort_by<K: Key>(
     disk.notices().iter().for_each(|line| observer.notice(line));
     let prepare_seconds = prepare_begun.elapsed().as_secs_f64();
     let clock = SortClock::start();
-    let report = run(key, options, prepared, disk, observer, context)?;
+    let report = run(kernels, options, prepared, disk, observer, context)?;
     Ok(clock.stop(drive, SortReport { prepare_seconds, ..report }))
 }
 
 /// Runs a prepared sort.
-fn run<K: Key>(
-    key: K,
+fn run(
+    kernels: &dyn RecordKernels,
     options: &SortOptions,
     mut prepared: Prepared<'_>,
     disk: &dyn Disk,
@@ -125,7 +123,7 @@ fn run<K: Key>(
     let (files, bytes) = prepared.take_inputs();
     let codec = options.codec.filter(|_| plan.compression_bytes > 0);
     let job = SortJob {
-        key,
+        kernels,
         record_bytes: options.layout.record_bytes(),
         caches: options.caches,
         plan: &plan,
@@ -229,8 +227,8 @@ fn open_scratch<'a>(
 
 /// Copies the inputs to the output if they would be spilled and are in order already. Returns
 /// `None` if they aren't, or if they can't be read twice.
-fn copy<K: Key>(
-    job: &SortJob<'_, K>,
+fn copy(
+    job: &SortJob<'_>,
     options: &SortOptions,
     prepared: &Prepared<'_>,
     state: &mut SortState<'_>,
@@ -288,7 +286,7 @@ impl Formed {
 }
 
 /// Phase one: reads the inputs, and forms runs or bins.
-fn form<K: Key>(job: &SortJob<'_, K>, state: &mut SortState<'_>) -> Result<Formed, Error> {
+fn form(job: &SortJob<'_>, state: &mut SortState<'_>) -> Result<Formed, Error> {
     Ok(match &job.plan.shape {
         Shape::Merge(_) => Formed::Runs(form_runs(job, state)?),
         Shape::Scatter(shape) => Formed::Bins(scatter_input(job, shape, state)?),
@@ -296,8 +294,8 @@ fn form<K: Key>(job: &SortJob<'_, K>, state: &mut SortState<'_>) -> Result<Forme
 }
 
 /// Phase two: writes the output, which is then complete but not published.
-fn merge_or_gather<K: Key>(
-    job: &SortJob<'_, K>,
+fn merge_or_gather(
+    job: &SortJob<'_>,
     formed: Formed,
     state: &mut SortState<'_>,
 ) -> Result<CompleteOutput, Error> {
@@ -310,8 +308,8 @@ fn merge_or_gather<K: Key>(
 
 /// Between the phases: checks that the inputs were read in full and are unchanged. Removes them if
 /// the output needs their space.
-fn end_input<K: Key>(
-    job: &SortJob<'_, K>,
+fn end_input(
+    job: &SortJob<'_>,
     options: &SortOptions,
     formed: &Formed,
     state: &mut SortState<'_>,
@@ -341,7 +339,7 @@ fn end_input<K: Key>(
 }
 
 /// Checks that all records were read, and that the inputs haven't changed.
-fn check_inputs<K>(job: &SortJob<'_, K>, io: &SortIo<'_>) -> Result<(), Error> {
+fn check_inputs(job: &SortJob<'_>, io: &SortIo<'_>) -> Result<(), Error> {
     if io.read.records() != job.plan.records {
         let what = format!("{} records read of {}", io.read.records(), job.plan.records);
         return Err(Error::Lost { what });
@@ -357,8 +355,8 @@ fn check_inputs<K>(job: &SortJob<'_, K>, io: &SortIo<'_>) -> Result<(), Error> {
 }
 
 /// Publishes the output, and then removes the inputs if requested and not yet done.
-fn publish<K>(
-    job: &SortJob<'_, K>,
+fn publish(
+    job: &SortJob<'_>,
     options: &SortOptions,
     prepared: &mut Prepared<'_>,
 ) -> Result<(), Error> {
@@ -373,7 +371,7 @@ fn publish<K>(
 }
 
 /// The sort's report, without its times.
-fn report<K>(job: &SortJob<'_, K>, state: SortState<'_>) -> SortReport {
+fn report(job: &SortJob<'_>, state: SortState<'_>) -> SortReport {
     let SortState { io, phases, .. } = state;
     let spilled = job.gauges.spilled.read();
     SortReport {

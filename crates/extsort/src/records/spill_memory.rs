@@ -16,7 +16,7 @@ pub(crate) struct SpillMemory {
 }
 
 impl SpillMemory {
-    pub(crate) fn take<K>(job: &SortJob<'_, K>, memory: &mut Memory, areas: usize) -> Self {
+    pub(crate) fn take(job: &SortJob<'_>, memory: &mut Memory, areas: usize) -> Self {
         let plan = job.plan;
         // Areas first, as `memory` demands.
         let areas = memory.take(areas, plan.area_bytes as usize);

@@ -5,6 +5,7 @@
 
 mod columns;
 mod data;
+mod dispatch;
 mod gather;
 mod keys;
 mod lines;

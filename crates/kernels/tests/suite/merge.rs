@@ -3,7 +3,7 @@
 use crate::data::{Pattern, oracle, record_of};
 use crate::keys::{Fields, Liar, Lie};
 use std::sync::atomic::AtomicU64;
-use xsort_kernels::{Merge, Node, Run, common_prefix};
+use xsort_kernels::{Merge, Node, Run, common_prefix, nodes_needed};
 use xsort_records::Key;
 use xsort_testing::Random;
 
@@ -84,7 +84,7 @@ impl Runs {
                 Owned::Ordered(records, order) => Run::Ordered { records, order },
             })
             .collect();
-        let mut nodes = vec![Node::default(); Merge::<K>::nodes_needed(runs.len())];
+        let mut nodes = vec![Node::default(); nodes_needed(runs.len())];
         let mut merge = Merge::new(key, self.record_bytes, shared_bytes, &runs, &mut nodes);
         let mut merged = Vec::new();
         loop {
@@ -175,7 +175,7 @@ fn indexes_are_merged_as_records_are() {
             let orders: Vec<Vec<u64>> = cuts.windows(2).map(part).collect();
             let runs: Vec<Run<'_>> =
                 orders.iter().map(|order| Run::Ordered { records: &all, order }).collect();
-            let mut nodes = vec![Node::default(); Merge::<Fields>::nodes_needed(runs.len())];
+            let mut nodes = vec![Node::default(); nodes_needed(runs.len())];
             let mut merge = Merge::new(key, record_bytes, 0, &runs, &mut nodes);
             let mut merged = Vec::new();
             loop {

@@ -66,8 +66,9 @@ impl Oracle {
 }
 
 /// The order and ends; the lent memory is full of rubbish.
-fn distributed<K: Key>(
-    splitters: &Splitters<K>,
+pub(crate) fn distributed<K: Key>(
+    key: K,
+    splitters: &Splitters,
     records: &[u8],
     record_bytes: usize,
 ) -> (Vec<u64>, Vec<usize>) {
@@ -75,7 +76,7 @@ fn distributed<K: Key>(
     let mut order = vec![0xdead_beef_dead_beef; count];
     let mut spare = vec![0xfeed_feed_feed_feed; count.div_ceil(4) + count % 3];
     let mut ends = vec![usize::MAX; splitters.bins()];
-    splitters.distribute(records, record_bytes, &mut order, &mut spare, &mut ends);
+    splitters.distribute(key, records, record_bytes, &mut order, &mut spare, &mut ends);
     (order, ends)
 }
 
@@ -89,7 +90,7 @@ pub(crate) fn check<K: Key + std::fmt::Debug>(
 ) {
     let sample = sample(key, records, record_bytes, stride);
     let oracle = Oracle::new(&sample, bins);
-    let splitters = Splitters::from_sample(key, &sample.concat(), bins);
+    let splitters = Splitters::from_sample(key.bytes(), &sample.concat(), bins);
     assert_eq!(splitters.bins(), oracle.begins.len() + 1);
     for bin in 0..splitters.bins() {
         assert_eq!(
@@ -102,7 +103,7 @@ pub(crate) fn check<K: Key + std::fmt::Debug>(
     let mut expected: Vec<(usize, u64)> =
         keys.iter().zip(0..).map(|(key, index)| (oracle.bin(key), index)).collect();
     expected.sort_unstable();
-    let (order, ends) = distributed(&splitters, records, record_bytes);
+    let (order, ends) = distributed(key, &splitters, records, record_bytes);
     let what = || format!("{key:?}, {} records of {record_bytes} bytes, {bins} bins", keys.len());
     for (bin, &end) in ends.iter().enumerate() {
         assert_eq!(
@@ -230,8 +231,8 @@ fn frequent_keys_get_bins_of_their_own() {
         sample.extend((0..50).map(|other| [other + if other < 25 { 0 } else { 150 }; 24]));
         sample.sort_unstable();
         let encoded: Vec<u8> = sample.iter().flat_map(|key| key[..bytes].to_vec()).collect();
-        let splitters = Splitters::from_sample(key, &encoded, 20);
-        let (order, ends) = distributed(&splitters, &sample.concat(), 24);
+        let splitters = Splitters::from_sample(bytes, &encoded, 20);
+        let (order, ends) = distributed(key, &splitters, &sample.concat(), 24);
         for frequent in [b'a', b'c'] {
             let at = sample.iter().position(|key| key[0] == frequent).unwrap();
             let bin = ends.iter().position(|&end| end > at).unwrap();
@@ -251,9 +252,9 @@ fn shares_are_balanced() {
     let (count, key, bins) = (100_000, Fields::plain(0, 10), 64);
     let records = Pattern::Uniform.records(key, count, 10, 3);
     let sample = sample(key, &records, 10, count / (16 * bins));
-    let splitters = Splitters::from_sample(key, &sample.concat(), bins);
+    let splitters = Splitters::from_sample(key.bytes(), &sample.concat(), bins);
     assert_eq!(splitters.bins(), bins);
-    let (_, ends) = distributed(&splitters, &sample.concat(), 10);
+    let (_, ends) = distributed(key, &splitters, &sample.concat(), 10);
     let counts = splitters.counts(&sample.concat());
     assert!(
         counts
@@ -264,14 +265,15 @@ fn shares_are_balanced() {
             })
             .eq(ends)
     );
-    let (_, ends) = distributed(&splitters, &records, 10);
+    let (_, ends) = distributed(key, &splitters, &records, 10);
     let sizes: Vec<usize> =
         std::iter::once(ends[0]).chain(ends.windows(2).map(|pair| pair[1] - pair[0])).collect();
     let largest = *sizes.iter().max().unwrap();
     assert!(largest < 2 * count / bins, "a bin of {largest}");
     // A sample of all records gives equal bins.
     let whole = crate::splitters::sample(key, &records, 10, 1);
-    let (_, ends) = distributed(&Splitters::from_sample(key, &whole.concat(), bins), &records, 10);
+    let (_, ends) =
+        distributed(key, &Splitters::from_sample(10, &whole.concat(), bins), &records, 10);
     assert!((1..=bins).all(|bin| ends[bin - 1].abs_diff(bin * count / bins) <= 1), "{ends:?}");
 }
 
@@ -279,11 +281,11 @@ fn shares_are_balanced() {
 fn a_sample_smaller_than_the_bins() {
     for keys in 0..5_u8 {
         let sample: Vec<u8> = (0..keys).collect();
-        let splitters = Splitters::from_sample(Fields::plain(0, 1), &sample, 100);
+        let splitters = Splitters::from_sample(1, &sample, 100);
         assert_eq!(splitters.bins(), usize::from(keys).max(1));
         assert_eq!(splitters.counts(&sample).iter().sum::<usize>(), usize::from(keys));
         assert!((0..splitters.bins()).all(|bin| !splitters.is_one_key(bin)));
-        let (order, ends) = distributed(&splitters, &[3, 0, 200, 0], 1);
+        let (order, ends) = distributed(Fields::plain(0, 1), &splitters, &[3, 0, 200, 0], 1);
         assert_eq!(*ends.last().unwrap(), 4);
         if keys == 4 {
             assert_eq!((order, ends), (vec![1, 3, 0, 2], vec![2, 2, 2, 4]));
@@ -294,9 +296,9 @@ fn a_sample_smaller_than_the_bins() {
 #[test]
 fn a_key_without_bytes_has_one_bin() {
     let key = Fields::plain(0, 0);
-    let splitters = Splitters::from_sample(key, &[], 10);
+    let splitters = Splitters::from_sample(0, &[], 10);
     assert!(splitters.bins() == 1 && splitters.is_one_key(0));
-    assert_eq!(distributed(&splitters, b"cba", 1), (vec![0, 1, 2], vec![3]));
+    assert_eq!(distributed(key, &splitters, b"cba", 1), (vec![0, 1, 2], vec![3]));
 }
 
 /// Wrong answers give wrong bins of the right records.
@@ -313,8 +315,8 @@ fn a_key_that_lies_loses_no_record() {
                 let sample = sample(honest, &records, 64, 3);
                 for bins in [2, 50] {
                     let liar = Liar { honest, lie, calls: &calls };
-                    let splitters = Splitters::from_sample(liar, &sample.concat(), bins);
-                    let (mut order, ends) = distributed(&splitters, &records, 64);
+                    let splitters = Splitters::from_sample(liar.bytes(), &sample.concat(), bins);
+                    let (mut order, ends) = distributed(liar, &splitters, &records, 64);
                     assert!(ends.is_sorted() && ends.last() == Some(&count), "{lie:?} {pattern:?}");
                     order.sort_unstable();
                     assert!(order.into_iter().eq(0..count as u64), "{lie:?} {pattern:?}");
@@ -327,18 +329,19 @@ fn a_key_that_lies_loses_no_record() {
 #[test]
 #[should_panic(expected = "a sorted sample")]
 fn refuses_a_sample_that_is_not_sorted() {
-    Splitters::from_sample(Fields::plain(0, 1), b"aacb", 4);
+    Splitters::from_sample(1, b"aacb", 4);
 }
 
 #[test]
 #[should_panic(expected = "1 to 65,536 bins")]
 fn refuses_more_bins_than_have_numbers() {
-    Splitters::from_sample(Fields::plain(0, 1), b"abcd", (1 << 16) + 1);
+    Splitters::from_sample(1, b"abcd", (1 << 16) + 1);
 }
 
 #[test]
 #[should_panic(expected = "one order word a record")]
 fn refuses_lengths_that_do_not_fit() {
-    let splitters = Splitters::from_sample(Fields::plain(0, 1), b"ab", 2);
-    splitters.distribute(&[0; 10], 3, &mut [0; 3], &mut [0; 3], &mut [0; 2]);
+    let splitters = Splitters::from_sample(1, b"ab", 2);
+    let (order, spare) = (&mut [0; 3], &mut [0; 3]);
+    splitters.distribute(Fields::plain(0, 1), &[0; 10], 3, order, spare, &mut [0; 2]);
 }

@@ -20,7 +20,7 @@ use std::io::Write;
 use std::path::Path;
 use xsort_disk::ALIGNMENT;
 use xsort_extsort::lines::FileOutput;
-use xsort_kernels::{Merge, Node, Run, bound_in_block};
+use xsort_kernels::{Merge, Node, Run, bound_in_block, nodes_needed};
 use xsort_records::{Key, KeyRule, VerifySummary};
 
 /// Number of bytes that are merged at once.
@@ -134,7 +134,7 @@ impl Records {
         let record_bytes = self.layout.record_bytes();
         let mut found = VerifySummary::new(&self.layout);
         let mut merged = vec![0; (OUTPUT_BYTES / record_bytes).max(1) * record_bytes];
-        let mut nodes = vec![Node::default(); Merge::<K>::nodes_needed(sources.len())];
+        let mut nodes = vec![Node::default(); nodes_needed(sources.len())];
         loop {
             for source in &mut *sources {
                 source.fill()?;

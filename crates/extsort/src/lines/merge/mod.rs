@@ -141,13 +141,13 @@ pub(super) fn open_early<'j>(
     };
     let mut output = MergedOutput::new(target, nothing, MergedLines::default(), job.journal);
     output.write(job.form.map_or(&[][..], |form| form.head), None, 0)?;
-    Ok(EarlyOutput::Open(output))
+    Ok(EarlyOutput::Open(Box::new(output)))
 }
 
 /// The output before phase one.
 pub(super) enum EarlyOutput<'j> {
     /// Lines that come in order can be written to it.
-    Open(MergedOutput<'j>),
+    Open(Box<MergedOutput<'j>>),
     /// It can be written only in phase two.
     Later(LinesOutput<'j>),
 }

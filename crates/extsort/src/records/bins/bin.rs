@@ -27,7 +27,7 @@ impl Bin {
     ///
     /// # Errors
     /// A message, if the pieces don't match the bin.
-    pub(crate) fn claim<K>(&self, job: &SortJob<'_, K>) -> Result<(), String> {
+    pub(crate) fn claim(&self, job: &SortJob<'_>) -> Result<(), String> {
         let records: u64 = self.pieces.iter().map(|piece| u64::from(piece.records)).sum();
         if records != self.records {
             return Err(format!("bin {} has {records} of {} records", self.number, self.records));

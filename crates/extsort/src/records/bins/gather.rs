@@ -19,12 +19,12 @@ use crossbeam_channel::Sender;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{ALIGNMENT, BlockPool, Completion, FileId, Lease, align_up};
-use xsort_records::Key;
+use xsort_kernels::RecordKernels;
 
 /// Sorts `loads` in order into the output file, after the part that an earlier process has written.
 /// Also returns the report of each load.
-pub(super) fn gather<K: Key>(
-    job: &SortJob<'_, K>,
+pub(super) fn gather(
+    job: &SortJob<'_>,
     shape: &ScatterShape,
     output_file: FileId,
     loads: Loads<'_>,
@@ -93,23 +93,21 @@ pub(super) fn starts(loads: &[Load], record_bytes: usize) -> Vec<u64> {
 }
 
 /// Refuses records with different keys in a bin that should have one key and is not sorted.
-fn check_one_key<K: Key>(
-    key: K,
+fn check_one_key(
+    kernels: &dyn RecordKernels,
     records: &[u8],
     record_bytes: usize,
     bin: usize,
 ) -> Result<(), Error> {
-    let mut records = records.chunks_exact(record_bytes);
-    let Some(first) = records.next() else { return Ok(()) };
-    if records.all(|record| key.compare(record, first).is_eq()) {
+    if kernels.common_prefix(records, record_bytes) == kernels.key_bytes() {
         return Ok(());
     }
     Err(Error::Lost { what: format!("the only key of bin {bin}") })
 }
 
 /// Refuses neighbouring bins that share a key: a record is then in the wrong bin.
-fn check_seams<K: Key>(
-    key: K,
+fn check_seams(
+    kernels: &dyn RecordKernels,
     records: &[u8],
     record_bytes: usize,
     order: &[u64],
@@ -121,7 +119,7 @@ fn check_seams<K: Key>(
     let is_apart = |&seam: &u64| {
         let (last, first) =
             ((seam as usize).checked_sub(1).and_then(record), record(seam as usize));
-        last.zip(first).is_none_or(|(last, first)| key.compare(last, first).is_lt())
+        last.zip(first).is_none_or(|(last, first)| kernels.compare(last, first).is_lt())
     };
     if seams.iter().all(is_apart) {
         return Ok(());
@@ -133,8 +131,8 @@ fn check_seams<K: Key>(
 type GatheredLoad = (WrittenRange, BinReport);
 
 /// A worker that sorts loads into the output.
-struct Gatherer<'a, K> {
-    job: &'a SortJob<'a, K>,
+struct Gatherer<'a> {
+    job: &'a SortJob<'a>,
     loads: Loads<'a>,
     starts: &'a [u64],
     output: &'a Output,
@@ -142,14 +140,14 @@ struct Gatherer<'a, K> {
     written: Sender<Completion>,
 }
 
-impl<K: Key> Worker for Gatherer<'_, K> {
+impl Worker for Gatherer<'_> {
     type Unit = Chunk;
     type Product = GatheredLoad;
 
     fn work(&mut self, chunk: Chunk) -> Result<WorkedUnit<GatheredLoad>, Error> {
         let mut times = chunk.times();
         let Chunk { number, mut area, .. } = chunk;
-        let SortJob { key, record_bytes, caches, plan, stage_times, .. } = *self.job;
+        let SortJob { kernels, record_bytes, caches, plan, stage_times, .. } = *self.job;
         let load = &self.loads.loads[number];
         let order_bytes = align_up(plan.chunk_bytes / plan.record_bytes * 8) as usize;
         let pages_bytes = area.len() - order_bytes;
@@ -162,17 +160,17 @@ impl<K: Key> Worker for Gatherer<'_, K> {
         assert_eq!(bytes, count * record_bytes, "a load has all records that were counted");
         let order: &mut [u64] = &mut bytemuck::cast_slice_mut(&mut order_lease)[..count];
         if load.is_one_key {
-            check_one_key(key, records, record_bytes, load.bin)?;
+            check_one_key(kernels, records, record_bytes, load.bin)?;
         } else {
             let buffer: &mut [u64] = &mut bytemuck::cast_slice_mut(self.sort_buffer)[..count];
-            let sort = || xsort_kernels::sort(key, records, record_bytes, order, buffer, caches);
+            let sort = || kernels.sort(records, record_bytes, order, buffer, caches);
             stage_times.sort_busy.time(sort);
-            check_seams(key, records, record_bytes, order, &load.seams)?;
+            check_seams(kernels, records, record_bytes, order, &load.seams)?;
         }
         times.sorted();
 
         let mut done = 0;
-        let fill = |out: &mut [u8]| {
+        let mut fill = |out: &mut [u8]| {
             let to = done + out.len() / record_bytes;
             if load.is_one_key {
                 out.copy_from_slice(&records[done * record_bytes..to * record_bytes]);
@@ -185,7 +183,7 @@ impl<K: Key> Worker for Gatherer<'_, K> {
         let records = load.records;
         let has_own_keys = !self.loads.goes_on(number);
         let range = OutputRange { unit: number, start, records, sources, has_own_keys };
-        let filled = self.output.fill(self.job, range, fill, &self.written)?;
+        let filled = self.output.fill(self.job, range, &mut fill, &self.written)?;
         let Load { bin, bins, records, is_one_key, .. } = *load;
         let report = BinReport { bin, bins, records, is_one_key, ..BinReport::default() };
         let report = times.bin_report(filled.waited, report);

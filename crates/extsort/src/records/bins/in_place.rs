@@ -32,8 +32,8 @@ use xsort_disk::{Lease, align_up};
 const READS: usize = 8;
 
 /// Moves each piece that lies where an earlier load will be written.
-pub(super) fn clear_the_way<K>(
-    job: &SortJob<'_, K>,
+pub(super) fn clear_the_way(
+    job: &SortJob<'_>,
     loads: &mut [Load],
     memory: &mut Memory,
 ) -> Result<(), Error> {
@@ -66,8 +66,8 @@ pub(super) fn clear_the_way<K>(
 }
 
 /// Writes the first `bytes` bytes of `lease` to scratch, and waits.
-fn write<K>(
-    job: &SortJob<'_, K>,
+fn write(
+    job: &SortJob<'_>,
     address: BlockAddress,
     bytes: usize,
     lease: Lease,

@@ -69,9 +69,9 @@ impl Loads<'_> {
     /// Checks the pieces of load `number`, which were read into `pages`. Moves their records to the
     /// front of `pages`, and appends the records of the load's slices. Returns the total size in
     /// bytes.
-    pub(crate) fn collect<K>(
+    pub(crate) fn collect(
         &self,
-        job: &SortJob<'_, K>,
+        job: &SortJob<'_>,
         number: usize,
         pages: &mut [u8],
     ) -> Result<usize, Error> {

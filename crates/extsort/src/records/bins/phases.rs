@@ -15,11 +15,10 @@ use crate::records::memory::Memory;
 use crate::records::plan::ScatterShape;
 use crate::store::journal::Step;
 use xsort_kernels::Splitters;
-use xsort_records::Key;
 
 /// Phase one: samples the inputs' keys, and scatters their records into bins.
-pub(crate) fn scatter_input<K: Key>(
-    job: &SortJob<'_, K>,
+pub(crate) fn scatter_input(
+    job: &SortJob<'_>,
     shape: &ScatterShape,
     state: &mut SortState<'_>,
 ) -> Result<Scattered, Error> {
@@ -29,7 +28,7 @@ pub(crate) fn scatter_input<K: Key>(
     let bins = limits.bins_at_once(job.plan.bytes);
     let keys = match job.journal.replay::<Vec<u8>>(Step::Sample)? {
         Some(keys) => {
-            let key_bytes = job.key.bytes().max(1);
+            let key_bytes = job.kernels.key_bytes().max(1);
             let are_whole = keys.len().is_multiple_of(key_bytes);
             if !are_whole || !keys.chunks_exact(key_bytes).is_sorted() {
                 return Err(job.journal.refuse(Step::Sample, "it is not of keys in order"));
@@ -42,7 +41,7 @@ pub(crate) fn scatter_input<K: Key>(
             keys
         }
     };
-    let splitters = Splitters::from_sample(job.key, &keys, bins);
+    let splitters = Splitters::from_sample(job.kernels.key_bytes(), &keys, bins);
     let places = job.plan.is_in_place().then(|| BinPlaces::new(job.plan, &splitters.counts(&keys)));
     drop(keys);
 
@@ -56,8 +55,8 @@ pub(crate) fn scatter_input<K: Key>(
 
 /// Phase two: splits bins until all fit, and gathers them into the output. The output is then
 /// complete but not published.
-pub(crate) fn gather_bins<K: Key>(
-    job: &SortJob<'_, K>,
+pub(crate) fn gather_bins(
+    job: &SortJob<'_>,
     shape: &ScatterShape,
     scattered: Scattered,
     state: &mut SortState<'_>,
@@ -94,8 +93,8 @@ pub(crate) fn gather_bins<K: Key>(
 }
 
 /// Splits bins that don't fit in memory.
-struct BinSplitter<'a, K> {
-    job: &'a SortJob<'a, K>,
+struct BinSplitter<'a> {
+    job: &'a SortJob<'a>,
     shape: &'a ScatterShape,
     limits: Limits,
     residents: Vec<BinnedChunk>,
@@ -103,7 +102,7 @@ struct BinSplitter<'a, K> {
     splits: u64,
 }
 
-impl<K: Key> BinSplitter<'_, K> {
+impl BinSplitter<'_> {
     /// Scatters one bin into smaller ones.
     fn split(&mut self, bin: Bin, memory: &mut Memory) -> Result<Vec<Bin>, Error> {
         let job = self.job;
@@ -122,7 +121,7 @@ impl<K: Key> BinSplitter<'_, K> {
         };
         let finer = job.journal.replay_or_run(step, &job.failure, replay, || {
             let keys = sample_loads(job, loads, memory, bins)?;
-            let splitters = Splitters::from_sample(job.key, &keys, bins);
+            let splitters = Splitters::from_sample(job.kernels.key_bytes(), &keys, bins);
             drop(keys);
             let source = ScatterSource::Loads { loads, areas: self.shape.gather_areas };
             Ok(scatter(job, &source, &splitters, memory)?.bins)

@@ -34,7 +34,7 @@ impl Piece {
     ///
     /// # Errors
     /// A message, if there is no such piece.
-    pub(crate) fn claim<K>(&self, job: &SortJob<'_, K>, bins: Range<usize>) -> Result<(), String> {
+    pub(crate) fn claim(&self, job: &SortJob<'_>, bins: Range<usize>) -> Result<(), String> {
         let Piece { records, bin, .. } = *self;
         if records as usize > job.block_records() || !bins.contains(&(bin as usize)) {
             return Err(format!("a piece of bin {bin} has {records} records"));
@@ -55,8 +55,8 @@ impl Piece {
 }
 
 /// Writes the pieces of one chunk to scratch.
-pub(crate) struct PieceWriter<'a, K> {
-    job: &'a SortJob<'a, K>,
+pub(crate) struct PieceWriter<'a> {
+    job: &'a SortJob<'a>,
     chunk: usize,
     block_pool: &'a Arc<BlockPool>,
     places: Option<&'a BinPlaces>,
@@ -70,9 +70,9 @@ pub(crate) struct PieceWriter<'a, K> {
     writes: usize,
 }
 
-impl<'a, K> PieceWriter<'a, K> {
+impl<'a> PieceWriter<'a> {
     pub(crate) fn new(
-        job: &'a SortJob<'a, K>,
+        job: &'a SortJob<'a>,
         chunk: usize,
         block_pool: &'a Arc<BlockPool>,
         places: Option<&'a BinPlaces>,

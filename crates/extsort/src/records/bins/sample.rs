@@ -17,7 +17,6 @@ use crate::records::plan::{Plan, Shape, sample_keys};
 use crate::store::ordered_reads::FileRange;
 use std::ops::Range;
 use xsort_disk::{ALIGNMENT, FileId, align_up};
-use xsort_records::Key;
 
 /// Bytes read at each place, if records are small.
 const PLACE_BYTES: u64 = 8 << 10;
@@ -44,8 +43,8 @@ pub(crate) fn sample_reads(plan: &Plan) -> u64 {
 }
 
 /// Samples the inputs for a scatter into `bins` bins. Returns the normalised keys, sorted.
-pub(super) fn sample_input<K: Key>(
-    job: &SortJob<'_, K>,
+pub(super) fn sample_input(
+    job: &SortJob<'_>,
     io: &SortIo<'_>,
     memory: &mut Memory,
     bins: usize,
@@ -57,8 +56,8 @@ pub(super) fn sample_input<K: Key>(
 }
 
 /// Samples loads for a scatter into `bins` bins. Returns the normalised keys, sorted.
-pub(super) fn sample_loads<K: Key>(
-    job: &SortJob<'_, K>,
+pub(super) fn sample_loads(
+    job: &SortJob<'_>,
     loads: Loads<'_>,
     memory: &mut Memory,
     bins: usize,
@@ -90,21 +89,21 @@ pub(super) fn sample_loads<K: Key>(
     Ok(sorted(job, keys))
 }
 
-fn push_key<K: Key>(job: &SortJob<'_, K>, record: &[u8], keys: &mut Vec<u8>) {
+fn push_key(job: &SortJob<'_>, record: &[u8], keys: &mut Vec<u8>) {
     let from = keys.len();
-    keys.resize(from + job.key.bytes(), 0);
-    job.key.encode(&record[..job.record_bytes], &mut keys[from..]);
+    keys.resize(from + job.kernels.key_bytes(), 0);
+    job.kernels.encode(&record[..job.record_bytes], &mut keys[from..]);
 }
 
-fn sorted<K: Key>(job: &SortJob<'_, K>, keys: Vec<u8>) -> Vec<u8> {
-    let mut sorted: Vec<&[u8]> = keys.chunks(job.key.bytes()).collect();
+fn sorted(job: &SortJob<'_>, keys: Vec<u8>) -> Vec<u8> {
+    let mut sorted: Vec<&[u8]> = keys.chunks(job.kernels.key_bytes()).collect();
     sorted.sort_unstable();
     sorted.concat()
 }
 
 /// Reads about `wanted` keys from all parts of the extents, which hold whole records.
-fn read_keys<K: Key>(
-    job: &SortJob<'_, K>,
+fn read_keys(
+    job: &SortJob<'_>,
     files: &[FileId],
     extents: &[Extent],
     wanted: u64,

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{BlockPool, Completion, FileId, Lease, align_up};
 use xsort_kernels::Splitters;
-use xsort_records::{Checksum, Key};
+use xsort_records::Checksum;
 
 /// The source of a scatter's records.
 pub(super) enum ScatterSource<'a> {
@@ -65,10 +65,10 @@ struct ScatteredChunk {
 }
 
 /// Scatters the records of `source` into the bins of `splitters`.
-pub(super) fn scatter<K: Key>(
-    job: &SortJob<'_, K>,
+pub(super) fn scatter(
+    job: &SortJob<'_>,
     source: &ScatterSource<'_>,
-    splitters: &Splitters<K>,
+    splitters: &Splitters,
     memory: &mut Memory,
 ) -> Result<Scattered, Error> {
     let plan = job.plan;
@@ -111,8 +111,8 @@ pub(super) fn scatter<K: Key>(
 }
 
 /// The extents of each of a source's chunks.
-fn extents<'a, K>(
-    job: &SortJob<'a, K>,
+fn extents<'a>(
+    job: &SortJob<'a>,
     source: &'a ScatterSource<'_>,
 ) -> Box<dyn Iterator<Item = Vec<Extent>> + 'a> {
     let (plan, record_bytes) = (job.plan, job.record_bytes);
@@ -127,7 +127,7 @@ fn extents<'a, K>(
 }
 
 /// The chunks that an earlier process has scattered into `bins` bins, by number.
-fn replay<K>(job: &SortJob<'_, K>, bins: usize) -> Result<BTreeMap<usize, ScatteredChunk>, Error> {
+fn replay(job: &SortJob<'_>, bins: usize) -> Result<BTreeMap<usize, ScatteredChunk>, Error> {
     let claim = |pieces: &Vec<Piece>| pieces.iter().try_for_each(|piece| piece.claim(job, 0..bins));
     let chunks = replay_chunks(job, claim)?.into_iter().map(|chunk| {
         let (pieces, checksum) = (chunk.blocks, chunk.checksum);
@@ -137,7 +137,7 @@ fn replay<K>(job: &SortJob<'_, K>, bins: usize) -> Result<BTreeMap<usize, Scatte
 }
 
 /// Collects the pieces and slices of each bin from the chunks, which are in order.
-fn collect<K: Key>(splitters: &Splitters<K>, chunks: Vec<ScatteredChunk>) -> Scattered {
+fn collect(splitters: &Splitters, chunks: Vec<ScatteredChunk>) -> Scattered {
     let mut counts = vec![(0, 0); splitters.bins()];
     for piece in chunks.iter().flat_map(|chunk| &chunk.pieces) {
         counts[piece.bin as usize].0 += 1;
@@ -176,10 +176,10 @@ fn collect<K: Key>(splitters: &Splitters<K>, chunks: Vec<ScatteredChunk>) -> Sca
 }
 
 /// A worker that scatters the records of chunks into bins.
-struct Scatterer<'a, K> {
-    job: &'a SortJob<'a, K>,
+struct Scatterer<'a> {
+    job: &'a SortJob<'a>,
     source: &'a ScatterSource<'a>,
-    splitters: &'a Splitters<K>,
+    splitters: &'a Splitters,
     /// The first chunk that stays in memory, as do all later ones.
     resident_from: usize,
     /// Blocks to spill through.
@@ -188,14 +188,14 @@ struct Scatterer<'a, K> {
     written: Sender<Completion>,
 }
 
-impl<K: Key> Worker for Scatterer<'_, K> {
+impl Worker for Scatterer<'_> {
     type Unit = Chunk;
     type Product = ScatteredChunk;
 
     fn work(&mut self, chunk: Chunk) -> Result<WorkedUnit<ScatteredChunk>, Error> {
         let mut times = chunk.times();
         let Chunk { number, extents, mut area, .. } = chunk;
-        let SortJob { record_bytes, plan, stage_times, .. } = *self.job;
+        let SortJob { kernels, record_bytes, plan, stage_times, .. } = *self.job;
         let order_bytes = align_up(plan.chunk_bytes / plan.record_bytes * 8) as usize;
         let pages_bytes = area.len() - order_bytes;
         let (mut pages, mut order_lease) = (area.split_off_front(pages_bytes), area);
@@ -213,7 +213,8 @@ impl<K: Key> Worker for Scatterer<'_, K> {
         let buffer: &mut [u64] = &mut bytemuck::cast_slice_mut(self.sort_buffer)[..count];
         let mut ends = vec![0; self.splitters.bins()];
         stage_times.scatter_busy.time(|| {
-            self.splitters.distribute(records, record_bytes, order, buffer, &mut ends);
+            let splitters = self.splitters;
+            kernels.distribute(splitters, records, record_bytes, order, buffer, &mut ends);
         });
         times.sorted();
 
@@ -236,7 +237,7 @@ impl<K: Key> Worker for Scatterer<'_, K> {
     }
 }
 
-impl<K: Key> Scatterer<'_, K> {
+impl Scatterer<'_> {
     /// Moves the records of a chunk together in `pages`. Returns the offset of the first one, and
     /// their total size in bytes.
     fn load(

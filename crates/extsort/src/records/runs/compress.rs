@@ -10,7 +10,7 @@ use crate::store::compression::{Load, broken_block};
 use crate::store::seal::check_seal;
 use std::sync::atomic::Ordering::Relaxed;
 
-impl<K> SortJob<'_, K> {
+impl SortJob<'_> {
     /// Compresses in place a block whose records have `bytes` bytes, if that pays.
     pub(crate) fn compress(
         &self,

@@ -24,15 +24,14 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use xsort_disk::{BlockPool, Completion, Lease};
-use xsort_records::Key;
 
 /// Bytes of reads in flight: enough for several drives, but few enough not to delay writes to the
 /// same drive.
 const READ_FLIGHT_BYTES: usize = 32 << 20;
 
 /// The [`Feed`] of a merge.
-pub(super) struct MergeFeed<'a, K> {
-    job: &'a SortJob<'a, K>,
+pub(super) struct MergeFeed<'a> {
+    job: &'a SortJob<'a>,
     runs: &'a [Run],
     /// Memory for blocks from scratch.
     pool: &'a Arc<BlockPool>,
@@ -61,13 +60,13 @@ enum Slot {
     Ready(Option<Arc<LoadedBlock>>),
 }
 
-impl<'a, K: Key> MergeFeed<'a, K> {
+impl<'a> MergeFeed<'a> {
     /// Begins after the written part of the output, as if its segments had been merged.
     ///
     /// # Errors
     /// If a read fails, or if the blocks of the written part have another number of records.
     pub(super) fn new(
-        job: &'a SortJob<'a, K>,
+        job: &'a SortJob<'a>,
         shape: &MergeShape,
         runs: &'a [Run],
         pool: &'a Arc<BlockPool>,
@@ -172,7 +171,7 @@ impl<'a, K: Key> MergeFeed<'a, K> {
     }
 }
 
-impl<K: Key> Feed for MergeFeed<'_, K> {
+impl Feed for MergeFeed<'_> {
     type Unit = Segment;
 
     fn start_reads(&mut self) {

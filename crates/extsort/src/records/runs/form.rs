@@ -21,16 +21,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{BlockPool, Completion, Lease, align_up};
-use xsort_kernels::{gather, sort};
-use xsort_records::{Checksum, Key};
+use xsort_kernels::gather;
+use xsort_records::Checksum;
 
 /// Reads the inputs, and forms a sorted run of each chunk. Takes over the runs that an earlier
 /// process has left. Returns all runs, in the order of the input. Adds checksums and reports to
 /// `state`.
-pub(crate) fn form_runs<K: Key>(
-    job: &SortJob<'_, K>,
-    state: &mut SortState<'_>,
-) -> Result<Vec<Run>, Error> {
+pub(crate) fn form_runs(job: &SortJob<'_>, state: &mut SortState<'_>) -> Result<Vec<Run>, Error> {
     let plan = job.plan;
     let SortState { io, memory, phases } = state;
     phases.begin("form runs", plan.bytes);
@@ -87,8 +84,8 @@ struct SortedChunk {
 }
 
 /// A worker that forms runs of chunks.
-struct Sorter<'a, K> {
-    job: &'a SortJob<'a, K>,
+struct Sorter<'a> {
+    job: &'a SortJob<'a>,
     /// Blocks to spill through.
     blocks: Option<&'a Arc<BlockPool>>,
     sort_buffer: &'a mut Lease,
@@ -97,7 +94,7 @@ struct Sorter<'a, K> {
     written: Sender<Completion>,
 }
 
-impl<K: Key> Worker for Sorter<'_, K> {
+impl Worker for Sorter<'_> {
     type Unit = Chunk;
     type Product = SortedChunk;
 
@@ -142,20 +139,21 @@ fn bytes_of(extents: &[Extent]) -> usize {
 }
 
 /// Computes the order of a chunk's records. Returns their checksum.
-fn sort_chunk<K: Key>(
-    job: &SortJob<'_, K>,
+fn sort_chunk(
+    job: &SortJob<'_>,
     extents: &[Extent],
     records: &[u8],
     order: &mut [u64],
     buffer: &mut [u64],
 ) -> Checksum {
-    let SortJob { key, record_bytes, caches, stage_times, .. } = *job;
+    let SortJob { kernels, record_bytes, caches, stage_times, .. } = *job;
     let checksum = stage_times.checksum_busy.time(|| job.checksum_of(extents, records));
-    stage_times.sort_busy.time(|| sort(key, records, record_bytes, order, buffer, caches));
+    let sort = || kernels.sort(records, record_bytes, order, buffer, caches);
+    stage_times.sort_busy.time(sort);
     checksum
 }
 
-impl<K: Key> Sorter<'_, K> {
+impl Sorter<'_> {
     /// Forms a run of a chunk that stays in memory. Moves its records into order in the spare area,
     /// and keeps the chunk's own area as the next spare one. Records that are already in order stay
     /// where they are.
@@ -211,7 +209,7 @@ impl<K: Key> Sorter<'_, K> {
         records: &[u8],
         order: &[u64],
     ) -> Result<(Index, usize), Error> {
-        let SortJob { key, record_bytes, stage_times, .. } = *self.job;
+        let SortJob { kernels, record_bytes, stage_times, .. } = *self.job;
         let (busy, waits_for_write) = (&stage_times.spill_busy, &stage_times.spill_waits_for_write);
         let times = BlockTimes { busy, waits_for_write };
         let written = &self.written;
@@ -223,7 +221,7 @@ impl<K: Key> Sorter<'_, K> {
         }
         let last = *order.last().expect("a chunk has records") as usize;
         let last = &records[last * record_bytes..][..record_bytes];
-        writer.index.set_largest(|out| key.encode(last, out));
+        writer.index.set_largest(|out| kernels.encode(last, out));
         writer.finish()
     }
 
@@ -231,17 +229,17 @@ impl<K: Key> Sorter<'_, K> {
     /// have no addresses. `record` returns a slice that begins with the record at a place in the
     /// order.
     fn resident_index<'r>(&self, count: usize, record: impl Fn(usize) -> &'r [u8]) -> Index {
-        let SortJob { key, record_bytes, .. } = *self.job;
+        let SortJob { kernels, record_bytes, .. } = *self.job;
         let record = |place| &record(place)[..record_bytes];
         let block_records = self.job.block_records();
-        let mut index = Index::with_capacity(key.bytes(), count.div_ceil(block_records));
+        let mut index = Index::with_capacity(kernels.key_bytes(), count.div_ceil(block_records));
         for first in (0..count).step_by(block_records) {
             let address = BlockAddress::IN_MEMORY;
             let records = block_records.min(count - first) as u32;
-            index.push_key(|out| key.encode(record(first), out));
+            index.push_key(|out| kernels.encode(record(first), out));
             index.push(Block { address, records, compressed: None, seal: 0 });
         }
-        index.set_largest(|out| key.encode(record(count - 1), out));
+        index.set_largest(|out| kernels.encode(record(count - 1), out));
         index
     }
 }

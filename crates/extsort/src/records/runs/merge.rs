@@ -24,11 +24,10 @@ use crate::store::merge_groups::merge_groups;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use xsort_disk::{ALIGNMENT, BlockPool};
-use xsort_records::Key;
 
 /// Phase two: merges the runs into the output. The output is then complete but not published.
-pub(crate) fn merge_runs<K: Key>(
-    job: &SortJob<'_, K>,
+pub(crate) fn merge_runs(
+    job: &SortJob<'_>,
     shape: &MergeShape,
     mut runs: Vec<Run>,
     state: &mut SortState<'_>,
@@ -56,15 +55,15 @@ pub(crate) fn merge_runs<K: Key>(
 }
 
 /// The context of all merges of a sort.
-struct RunMerge<'a, K> {
-    job: &'a SortJob<'a, K>,
+struct RunMerge<'a> {
+    job: &'a SortJob<'a>,
     shape: &'a MergeShape,
     read_blocks: &'a Arc<BlockPool>,
     /// Number of intermediate merges so far.
     steps: u64,
 }
 
-impl<K: Key> RunMerge<'_, K> {
+impl RunMerge<'_> {
     /// Merges groups of neighbouring runs, no more than needed to bring their number to the fan-in.
     fn intermediate_pass(
         &mut self,
@@ -115,7 +114,7 @@ impl<K: Key> RunMerge<'_, K> {
             }
         })?;
         let blocks = runs.iter().map(|run| run.index.blocks().len()).sum();
-        let mut index = Index::with_capacity(self.job.key.bytes(), blocks);
+        let mut index = Index::with_capacity(self.job.kernels.key_bytes(), blocks);
         segments.into_values().try_for_each(|next| index.append(next))?;
         check_count(runs, index.records())?;
         Ok(index)

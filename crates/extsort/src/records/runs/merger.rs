@@ -15,12 +15,11 @@ use crossbeam_channel::Sender;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Completion;
-use xsort_kernels::{Merge, Node};
-use xsort_records::Key;
+use xsort_kernels::{Node, RecordMerge, nodes_needed};
 
 /// Merges segments.
-pub(crate) struct Merger<'a, K> {
-    pub(crate) job: &'a SortJob<'a, K>,
+pub(crate) struct Merger<'a> {
+    pub(crate) job: &'a SortJob<'a>,
     pub(crate) runs: &'a [Run],
     pub(crate) sink: &'a Sink<'a>,
     pub(crate) written: Sender<Completion>,
@@ -36,12 +35,12 @@ pub(crate) enum MergedSegment {
     Run(Index),
 }
 
-impl<K: Key> Worker for Merger<'_, K> {
+impl Worker for Merger<'_> {
     type Unit = Segment;
     type Product = MergedSegment;
 
     fn work(&mut self, segment: Segment) -> Result<WorkedUnit<MergedSegment>, Error> {
-        let SortJob { key, record_bytes, stage_times, .. } = *self.job;
+        let SortJob { kernels, record_bytes, stage_times, .. } = *self.job;
         let end = stage_times.cut_busy.time_cpu(|| find_cut(self.job, self.runs, &segment))?;
         let end = Arc::new(end);
         // The thread with the next segment may be gone already.
@@ -59,17 +58,17 @@ impl<K: Key> Worker for Merger<'_, K> {
             .expect("no cut in any run lies before the one before");
         let runs = slices.kernel_runs(self.runs, record_bytes);
         let mut nodes = std::mem::take(&mut self.nodes);
-        nodes.resize_with(Merge::<K>::nodes_needed(runs.len()), Node::default);
+        nodes.resize_with(nodes_needed(runs.len()), Node::default);
         let shared_bytes = self.shared_bytes(&segment);
-        let mut merge = Merge::new(key, record_bytes, shared_bytes, &runs, &mut nodes);
+        let mut merge = kernels.merge(record_bytes, shared_bytes, &runs, &mut nodes);
         let (writes, product) = match self.sink {
             Sink::Output(output) => {
                 let start = start.records * record_bytes as u64;
                 let sources = segment.sources as u64;
                 let unit = segment.number;
                 let range = OutputRange { unit, start, records, sources, has_own_keys: false };
-                let fill = |out: &mut [u8]| fill_whole(&mut merge, out, record_bytes);
-                let filled = output.fill(self.job, range, fill, &self.written)?;
+                let mut fill = |out: &mut [u8]| fill_whole(&mut *merge, out, record_bytes);
+                let filled = output.fill(self.job, range, &mut fill, &self.written)?;
                 (filled.writes, MergedSegment::Output(filled.range))
             }
             Sink::Run(pool) => {
@@ -79,18 +78,19 @@ impl<K: Key> Worker for Merger<'_, K> {
                 let times = BlockTimes { busy, waits_for_write };
                 let (unit, written) = (segment.number, &self.written);
                 let mut writer = BlockWriter::new(self.job, pool, unit, records, written, times);
-                self.fill_run(&mut writer, &mut merge, records)?;
+                self.fill_run(&mut writer, &mut *merge, records)?;
                 let (index, writes) = writer.finish()?;
                 (writes, MergedSegment::Run(index))
             }
         };
+        drop(merge);
         self.nodes = nodes;
         self.job.gauges.counts.parts.fetch_add(1, Relaxed);
         Ok(WorkedUnit { number: segment.number, area: None, writes, product })
     }
 }
 
-impl<K: Key> Merger<'_, K> {
+impl Merger<'_> {
     /// Length in bytes of a key prefix that all records of a segment share.
     fn shared_bytes(&self, segment: &Segment) -> usize {
         let key = |block: RunBlock| self.runs[block.run as usize].index.key(block.block as usize);
@@ -104,11 +104,11 @@ impl<K: Key> Merger<'_, K> {
     /// Merges `records` records into blocks of a longer run.
     fn fill_run(
         &self,
-        writer: &mut BlockWriter<'_, K>,
-        merge: &mut Merge<'_, K>,
+        writer: &mut BlockWriter<'_>,
+        merge: &mut dyn RecordMerge,
         records: usize,
     ) -> Result<(), Error> {
-        let SortJob { key, record_bytes, stage_times, observer, .. } = *self.job;
+        let SortJob { kernels, record_bytes, stage_times, observer, .. } = *self.job;
         let mut left = records;
         while left > 0 {
             let count = left.min(self.job.block_records());
@@ -116,7 +116,7 @@ impl<K: Key> Merger<'_, K> {
             stage_times.output_busy.time(|| fill_whole(merge, block, record_bytes));
             if left == count {
                 let last = block[(count - 1) * record_bytes..].to_vec();
-                writer.index.set_largest(|out| key.encode(&last, out));
+                writer.index.set_largest(|out| kernels.encode(&last, out));
             }
             writer.finish_block(count)?;
             observer.advance((count * record_bytes) as u64);
@@ -127,7 +127,7 @@ impl<K: Key> Merger<'_, K> {
 }
 
 /// Fills `out` with the next records. Panics if there are fewer.
-fn fill_whole<K: Key>(merge: &mut Merge<'_, K>, out: &mut [u8], record_bytes: usize) {
+fn fill_whole(merge: &mut dyn RecordMerge, out: &mut [u8], record_bytes: usize) {
     let merged = merge.fill(out);
     assert_eq!(merged * record_bytes, out.len(), "a segment has the records that its cuts say");
 }

@@ -8,7 +8,7 @@ use crate::store::scratch::BlockAddress;
 use crate::store::seal::SealedBlock;
 use serde::{Deserialize, Serialize};
 use xsort_disk::align_up;
-use xsort_records::Key;
+use xsort_kernels::RecordKernels;
 
 /// A block of a run, without its smallest key.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -108,17 +108,17 @@ impl Index {
     ///
     /// # Errors
     /// If a key differs.
-    pub(crate) fn check<K: Key>(
+    pub(crate) fn check(
         &self,
-        key: K,
+        kernels: &dyn RecordKernels,
         block: usize,
         records: &[u8],
         record_bytes: usize,
     ) -> Result<(), Error> {
         let (first, last) = (&records[..record_bytes], &records[records.len() - record_bytes..]);
         let is_last = block + 1 == self.blocks.len();
-        let is_first = key.compare_encoded(first, self.key(block)).is_eq();
-        if is_first && (!is_last || key.compare_encoded(last, &self.largest).is_eq()) {
+        let is_first = kernels.compare_encoded(first, self.key(block)).is_eq();
+        if is_first && (!is_last || kernels.compare_encoded(last, &self.largest).is_eq()) {
             return Ok(());
         }
         Err(Error::Lost { what: format!("the keys of block {block} of a run") })
@@ -133,9 +133,9 @@ impl Index {
     ///
     /// # Errors
     /// A message, if this isn't a valid index of such blocks.
-    pub(crate) fn claim<K: Key>(&self, job: &SortJob<'_, K>) -> Result<(), String> {
+    pub(crate) fn claim(&self, job: &SortJob<'_>) -> Result<(), String> {
         let Index { key_bytes, blocks, keys, largest } = self;
-        let has_keys = *key_bytes == job.key.bytes()
+        let has_keys = *key_bytes == job.kernels.key_bytes()
             && keys.len() == blocks.len() * key_bytes
             && largest.len() == *key_bytes;
         if !has_keys || blocks.is_empty() {

@@ -34,7 +34,7 @@ impl LoadedBlock {
     }
 
     /// The block's records. If they must be decompressed, checks the seal first.
-    pub(crate) fn records<K>(&self, job: &SortJob<'_, K>, block: &Block) -> Result<&[u8], Error> {
+    pub(crate) fn records(&self, job: &SortJob<'_>, block: &Block) -> Result<&[u8], Error> {
         let decompress = || {
             let (mut lease, compressed) = self.compressed.lock().take().zip(block.compressed)?;
             match job.decompress(block, compressed, &mut lease) {
@@ -52,7 +52,7 @@ impl LoadedBlock {
     }
 
     /// Checks the seal of an uncompressed block.
-    pub(crate) fn check<K>(&self, job: &SortJob<'_, K>, block: &Block) -> Result<(), Error> {
+    pub(crate) fn check(&self, job: &SortJob<'_>, block: &Block) -> Result<(), Error> {
         let sealed = block.sealed(job.record_bytes);
         match (block.compressed, self.records.get()) {
             (None, Some(Some(lease))) => {

@@ -6,15 +6,9 @@ use super::run::Run;
 use super::segment::{RunShare, Segment};
 use crate::Error;
 use crate::records::job::SortJob;
-use xsort_kernels::{bound_in_block, bound_in_order};
-use xsort_records::Key;
 
 /// Finds the cut at the end of a segment.
-pub(crate) fn find_cut<K: Key>(
-    job: &SortJob<'_, K>,
-    runs: &[Run],
-    segment: &Segment,
-) -> Result<Cut, Error> {
+pub(crate) fn find_cut(job: &SortJob<'_>, runs: &[Run], segment: &Segment) -> Result<Cut, Error> {
     let mut cut = Cut { offsets: vec![0; runs.len()], records: segment.records_passed };
     for share in &segment.shares {
         let Run { index, resident } = &runs[share.run];
@@ -27,21 +21,21 @@ pub(crate) fn find_cut<K: Key>(
                 // Equal keys of earlier runs come before the cut, equal keys of later runs after
                 // it.
                 let include_equal = share.run < run as usize;
-                let record_bytes = job.record_bytes;
+                let SortJob { kernels, record_bytes, .. } = *job;
                 if let Some(resident) = resident {
                     let first = share.last * job.block_records();
                     let all = resident.records(record_bytes);
                     if let Some(order) = resident.order() {
                         let order = &order[first..][..records];
-                        bound_in_order(job.key, all, record_bytes, order, key, include_equal)
+                        kernels.bound_in_order(all, record_bytes, order, key, include_equal)
                     } else {
                         let block = &all[first * record_bytes..][..records * record_bytes];
-                        bound_in_block(job.key, block, record_bytes, key, include_equal)
+                        kernels.bound_in_block(block, record_bytes, key, include_equal)
                     }
                 } else {
                     let last = segment.blocks(share).last().expect("a share has a block");
                     let block = last.records(job, &index.blocks()[share.last])?;
-                    bound_in_block(job.key, block, record_bytes, key, include_equal)
+                    kernels.bound_in_block(block, record_bytes, key, include_equal)
                 }
             }
         };
@@ -71,8 +65,8 @@ impl<'s> MergeSlices<'s> {
     /// The records of `segment` between the cuts at its beginning and end. Checks the seal of each
     /// uncompressed block that begins there, so that every block is checked. Compressed blocks are
     /// checked when they are decompressed.
-    pub(crate) fn between<K: Key>(
-        job: &SortJob<'_, K>,
+    pub(crate) fn between(
+        job: &SortJob<'_>,
         runs: &'s [Run],
         segment: &'s Segment,
         start: &Cut,
@@ -110,9 +104,9 @@ impl<'s> MergeSlices<'s> {
 
     /// Adds the records of a spilled run, from `offsets.start` in its first block to `offsets.end`
     /// in its last block.
-    fn add_spilled<K: Key>(
+    fn add_spilled(
         &mut self,
-        job: &SortJob<'_, K>,
+        job: &SortJob<'_>,
         run: &Run,
         segment: &'s Segment,
         share: &RunShare,
@@ -130,7 +124,7 @@ impl<'s> MergeSlices<'s> {
             // If a block isn't sorted, a cut in it can lie before an earlier cut.
             if from > to || from == 0 {
                 loaded.check(job, block)?;
-                run.index.check(job.key, number, records, job.record_bytes)?;
+                run.index.check(job.kernels, number, records, job.record_bytes)?;
             }
             if from > to {
                 return Err(Error::Lost { what: format!("the order of run {}", share.run) });

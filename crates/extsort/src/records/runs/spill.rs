@@ -13,11 +13,10 @@ use crossbeam_channel::Sender;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::{BlockPool, Completion, Lease, align_up};
-use xsort_records::Key;
 
 /// Writes the blocks of one unit of work, and builds their index.
-pub(super) struct BlockWriter<'a, K> {
-    job: &'a SortJob<'a, K>,
+pub(super) struct BlockWriter<'a> {
+    job: &'a SortJob<'a>,
     /// Memory for writes.
     pool: &'a Arc<BlockPool>,
     /// The chunk or segment that the blocks belong to.
@@ -44,10 +43,10 @@ pub(super) struct BlockTimes<'a> {
     pub(super) waits_for_write: &'a StageTimer,
 }
 
-impl<'a, K: Key> BlockWriter<'a, K> {
+impl<'a> BlockWriter<'a> {
     /// A writer for `records` records.
     pub(super) fn new(
-        job: &'a SortJob<'a, K>,
+        job: &'a SortJob<'a>,
         pool: &'a Arc<BlockPool>,
         unit: usize,
         records: usize,
@@ -61,7 +60,7 @@ impl<'a, K: Key> BlockWriter<'a, K> {
             unit,
             written,
             times,
-            index: Index::with_capacity(job.key.bytes(), blocks),
+            index: Index::with_capacity(job.kernels.key_bytes(), blocks),
             filling: None,
             blocks: Vec::new(),
             filled: 0,
@@ -84,9 +83,9 @@ impl<'a, K: Key> BlockWriter<'a, K> {
     /// Finishes the next block, of `records` sorted records: compresses it if that pays, seals it,
     /// and adds it to the index. Starts the write if its memory is full.
     pub(super) fn finish_block(&mut self, records: usize) -> Result<(), Error> {
-        let SortJob { key, record_bytes, gauges, plan, .. } = *self.job;
+        let SortJob { kernels, record_bytes, gauges, plan, .. } = *self.job;
         let block = &mut self.filling.as_mut().expect("the block lies in it")[self.filled..];
-        self.index.push_key(|out| key.encode(&block[..record_bytes], out));
+        self.index.push_key(|out| kernels.encode(&block[..record_bytes], out));
         let plain_bytes = records * record_bytes;
         // Count the total before its compressed parts.
         gauges.spilled.bytes.fetch_add(plain_bytes as u64, Relaxed);
