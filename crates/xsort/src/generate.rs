@@ -70,7 +70,7 @@ impl Generate {
             generator,
             output: output.to_owned(),
             budget_bytes: job.data_bytes().min(BUDGET_BYTES_MAX),
-            threads: job.threads,
+            threads: job.threads(),
             sync: true,
         };
         generate(&options, &*job.disk, &observer).map_err(|error| job.total_from_data(error))

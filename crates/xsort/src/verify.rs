@@ -169,7 +169,7 @@ impl Verify {
             layout: self.layout.clone().unwrap_or_else(|| Format::Gensort.layout()),
             format_is_assumed: self.layout.is_none(),
             budget_bytes: job.data_bytes(),
-            threads: job.threads,
+            threads: job.threads(),
             order,
         };
         verify(&options, &*job.disk, &observer).map_err(|error| job.total_from_data(error))

@@ -83,7 +83,7 @@ pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
         generator,
         output: args.file.clone(),
         budget_bytes: job.data_bytes(),
-        threads: job.threads,
+        threads: job.threads(),
         sync: !args.no_sync,
     };
     let begin = Instant::now();

@@ -90,13 +90,13 @@ fn files(
 /// The least bytes of data that a sort of these files needs, besides their names. Returns the
 /// requested budget if that is enough.
 fn data_bytes_min(args: &SortArgs, layout: &Layout, session: &Session<'_>) -> u64 {
-    let budget_bytes = session.job.budget_bytes;
+    let budget_bytes = session.job.budget_bytes();
     let facts = Facts {
         input_bytes: session.names.file_bytes.clone(),
         record_bytes: layout.record_bytes() as u64,
         key_bytes: layout.key_bytes() as u64,
         budget_bytes,
-        threads: session.job.threads,
+        threads: session.job.threads(),
         method: args.method,
         codec: args.compress,
         may_keep: true,

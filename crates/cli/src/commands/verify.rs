@@ -117,7 +117,7 @@ fn read(
         layout: layout.clone(),
         format_is_assumed,
         budget_bytes: session.job.data_bytes(),
-        threads: session.job.threads,
+        threads: session.job.threads(),
         order,
     };
     let report = match stream {
