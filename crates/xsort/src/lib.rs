@@ -119,7 +119,7 @@ pub use sort_key::SortKey;
 pub use sort_slice::SortSlice;
 pub use sorter::Sorter;
 pub use table::Table;
-pub use verify::{Verdict, Verify};
+pub use verify::{Reading, Verdict, Verify};
 pub use xsort_extsort::keyed::{Counted, KeyedReport};
 pub use xsort_extsort::records::Method;
 pub use xsort_extsort::sorter::{KeyAndRecord, Pusher, Sorted, SorterReport, Sorting};

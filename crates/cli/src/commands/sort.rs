@@ -28,7 +28,14 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     let layout = settings::layout(&args.records)?;
     let mut session = Session::begin(args.session_options(stop))?;
     let files = files(args, &layout, &mut session)?;
-    let (inputs, stream) = stdin::replace_stdin(files, args, stop)?;
+    if stdin::index_of_stdin(&files)?.is_some() && args.remove_input {
+        return Err(Failure::Usage(
+            "standard input can't be removed (--remove-input): \
+             name the file, or leave the option out"
+                .into(),
+        ));
+    }
+    let (inputs, stream) = stdin::replace_stdin(files, args.dry_run, stop)?;
     let sort = sort(args, inputs.clone(), layout);
     if args.dry_run {
         let plan = sort.plan_in(&session.job, &session.console, &args.output)?;

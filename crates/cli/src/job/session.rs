@@ -199,7 +199,7 @@ impl<'g> Session<'g> {
             }
             return Ok(self.job.input(path, at)?);
         }
-        Ok(match self.standard_input()? {
+        Ok(match StandardInput::open(self.options.stop)? {
             StandardInput::File(path) => {
                 go_to_end();
                 self.job.input(&path, at)?
@@ -210,14 +210,6 @@ impl<'g> Session<'g> {
                 content: Content::Stream(read),
             }),
         })
-    }
-
-    /// Opens standard input. Stopping the command ends its waits.
-    ///
-    /// # Errors
-    /// See [`StandardInput::open`].
-    pub(crate) fn standard_input(&self) -> Result<StandardInput, Failure> {
-        StandardInput::open(self.options.stop)
     }
 
     /// Ends a step of a sort in parts. Its output is no data, so the result goes to standard

@@ -49,6 +49,6 @@ impl Prefixed {
             fields: self.options.fields.clone(),
             budget_bytes: means.job.budget_bytes(),
         };
-        Ok(verify_prefixed(&options, inputs, means.observer)?.0)
+        Ok(verify_prefixed(&options, inputs, means.observer)?.summary)
     }
 }
