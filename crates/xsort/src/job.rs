@@ -49,8 +49,8 @@ impl Resources {
         Ok(Job::new(machine, objects))
     }
 
-    /// Decides the resources of a job that uses objects as told. The caller reserves the memory
-    /// that they take ([`Job::object_bytes`]).
+    /// Decides the resources of a job with this use of objects. The caller reserves the memory that
+    /// they take ([`Job::object_bytes`]).
     #[cfg(feature = "objects")]
     pub fn job_with_objects(&self, objects: xsort_objects::ObjectUse) -> Job {
         let machine = MachineShare::new(self.clone());

@@ -34,8 +34,8 @@ pub struct LinesOptions {
 }
 
 impl LinesOptions {
-    /// Returns settings for lines that end in a line feed, all of which are written. No share of the
-    /// budget is reserved. Nothing is compressed, and no scratch directory is named.
+    /// Returns settings for lines that end in a line feed, all of which are written. No share of
+    /// the budget is reserved. Nothing is compressed, and no scratch directory is named.
     pub fn new(budget_bytes: u64, threads: usize) -> LinesOptions {
         LinesOptions {
             delimiter: b'\n',
