@@ -10,11 +10,10 @@ use std::io::Cursor;
 use std::path::PathBuf;
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::records::Method;
 use xsort_extsort::lines::{ByBytes, Content, LinesCheckpoint, LinesInput, OpenInput};
+use xsort_extsort::records::Method;
 use xsort_extsort::{
-    Begin, Caches, Checkpoint, Error, LinesOptions, Reservation, SortOptions, Unobserved, sort,
-    sort_lines,
+    Begin, Caches, Checkpoint, Error, LinesOptions, SortOptions, Unobserved, sort, sort_lines,
 };
 use xsort_records::{KeyField, KeyKind, Layout};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -105,21 +104,14 @@ fn run(case: &Case, disk: &SimDisk) -> Result<(), Error> {
     if case.is_of_lines {
         let bytes = disk.get(INPUT).unwrap();
         let options = LinesOptions {
-            delimiter: b'\n',
-            reservation: Reservation::default(),
-            is_unique: false,
-            budget_bytes: 3 << 20,
-            threads: 2,
-            caches: Caches::default(),
             scratch,
-            codec: None,
-            output_file: None,
             checkpoint: Some(LinesCheckpoint {
                 checkpoint: CHECKPOINT,
                 output: OUTPUT.into(),
                 inputs: vec![INPUT.into()],
                 meaning: String::new(),
             }),
+            ..LinesOptions::new(3 << 20, 2)
         };
         let input = LinesInput {
             path: INPUT.into(),

@@ -18,9 +18,7 @@ use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::lines::{
     ByBytes, ByBytesReversed, Content, Header, LineOrder, LinesInput, merge_sequential, take_header,
 };
-use xsort_extsort::{
-    Caches, Codec, LinesOptions, LinesReport, Reservation, Unobserved, merge_lines, sort_lines,
-};
+use xsort_extsort::{Codec, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines};
 use xsort_fuzz::model;
 use xsort_fuzz::orders::Orders;
 use xsort_fuzz::texts::{Dribble, Growth, grown, lines, parts};
@@ -108,14 +106,10 @@ fn check<O: LineOrder>(case: &Case, command: &Command, order: &Order, by: &O, te
     let options = LinesOptions {
         delimiter: terminator,
         is_unique: command.unique,
-        budget_bytes: u64::from(case.budget % 8) << 19,
-        reservation: Reservation::default(),
-        threads: usize::from(case.threads % 3) + 1,
-        caches: Caches::default(),
         scratch: vec![PathBuf::from("/scratch")],
         codec: case.codec.map(|is_fast| if is_fast { Codec::Lz4 } else { Codec::Zstd }),
         output_file: has_file.then(|| PathBuf::from("/output")),
-        checkpoint: None,
+        ..LinesOptions::new(u64::from(case.budget % 8) << 19, usize::from(case.threads % 3) + 1)
     };
     let most = case.top.map_or(u64::MAX, |lines| u64::from(lines) + 1);
     let mut top = Top::new(&mut output, most, terminator);

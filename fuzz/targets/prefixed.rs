@@ -6,11 +6,9 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use std::path::PathBuf;
 use xsort_disk::{SimDisk, SimOptions};
-use xsort_extsort::prefixed::{PrefixedOptions, sort_prefixed};
 use xsort_extsort::lines::{Content, LinesInput, SortedOutput};
-use xsort_extsort::{
-    Caches, Error, LinesOptions, PrefixedVerifyOptions, Reservation, Unobserved, verify_prefixed,
-};
+use xsort_extsort::prefixed::{PrefixedOptions, sort_prefixed};
+use xsort_extsort::{Error, LinesOptions, PrefixedVerifyOptions, Unobserved, verify_prefixed};
 use xsort_fuzz::texts::Dribble;
 use xsort_records::{KeyField, Prefix};
 
@@ -36,15 +34,8 @@ fuzz_target!(|case: Case| {
     };
     let engine = LinesOptions {
         delimiter: 0,
-        is_unique: false,
-        budget_bytes: 8 << 20,
-        reservation: Reservation::default(),
-        threads: usize::from(case.threads % 3) + 1,
-        caches: Caches::default(),
         scratch: vec!["/scratch".into()],
-        codec: None,
-        output_file: None,
-        checkpoint: None,
+        ..LinesOptions::new(8 << 20, usize::from(case.threads % 3) + 1)
     };
     let stream = Dribble::new(case.bytes.clone(), usize::from(case.step) + 1);
     let content = Content::Stream(Box::new(stream));
@@ -56,8 +47,9 @@ fuzz_target!(|case: Case| {
     let sorted = sort_prefixed(&options, &engine, inputs, output, &disk, &Unobserved);
     match (sorted, judge(&case.bytes)) {
         (Err(Error::Input { .. }), Err(Error::Input { .. })) => {}
-        (Ok(report), Ok((before, _))) => {
-            let (after, _) = judge(&out).expect("what came out is what went in");
+        (Ok(report), Ok(before)) => {
+            let before = before.summary;
+            let after = judge(&out).expect("what came out is what went in").summary;
             assert_eq!(before.checksum(), after.checksum());
             assert_eq!(report.checksum, Some(after.checksum().to_string()));
             assert_eq!((after.unordered(), out.len()), (0, case.bytes.len()));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::cmp::Ordering;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::lines::{Content, LinesInput};
-use xsort_extsort::{Caches, Error, LinesOptions, Reservation, Unobserved};
+use xsort_extsort::{Error, LinesOptions, Unobserved};
 use xsort_fuzz::texts::Dribble;
 use xsort_table::{
     Collator, Dialect, Keep, OnBad, RowFormat, TableOptions, TableOutput, sort_table,
@@ -44,15 +44,11 @@ fn sorted(case: &Case, format: RowFormat, by: &str, texts: &[Vec<u8>]) -> Result
     };
     let engine = LinesOptions {
         delimiter: 0,
-        is_unique: false,
-        budget_bytes: if case.has_threads { 64 << 20 } else { 4 << 20 },
-        reservation: Reservation::default(),
-        threads: if case.has_threads { 3 } else { 1 },
-        caches: Caches::default(),
         scratch: vec!["/scratch".into()],
-        codec: None,
-        output_file: None,
-        checkpoint: None,
+        ..LinesOptions::new(
+            if case.has_threads { 64 << 20 } else { 4 << 20 },
+            if case.has_threads { 3 } else { 1 },
+        )
     };
     let input = |text: &Vec<u8>| {
         let bytes = Dribble::new(text.clone(), usize::from(case.dribble));

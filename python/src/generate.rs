@@ -4,9 +4,9 @@ use crate::amounts::{Size, Whole};
 use crate::arguments::{named, path};
 use crate::job::Job;
 use crate::reports::GenerateReport;
-use crate::resources::{Resources, with_resources};
+use crate::resources::resources;
 use pyo3::prelude::*;
-use xsort::{Format, Generate, Pattern};
+use xsort::{Format, Generate, Pattern, Resources};
 
 /// Writes a file of so many records of the Sort Benchmark or another format ("gensort",
 /// "gensort-ascii", "kv128", "block4k").
@@ -38,10 +38,12 @@ pub(crate) fn generate(
         .format(named::<Format>(format)?)
         .pattern(named::<Pattern>(pattern)?)
         .seed(seed);
-    let generate = if verify_output { generate.verify_output() } else { generate };
     let job = Job::new(progress)?;
-    let generate =
-        with_resources!(generate, Resources::new(memory, threads, bandwidth_limit)?, job);
+    let resources = resources(memory, threads, bandwidth_limit)?;
+    let generate = generate
+        .resources(Resources { verify_output, ..resources })
+        .cancel(job.cancel())
+        .callbacks(job.callbacks());
     let (report, notices) = job.run(py, move || generate.run(&output))?;
     Ok(GenerateReport::new(&report, notices))
 }

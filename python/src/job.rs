@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use xsort::{Cancel, Error};
+use xsort::{Callbacks, Cancel, Error, OnProgress, Progress};
 
 /// The interval at which the progress callable is called.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
@@ -59,23 +59,21 @@ impl Job {
         &self.cancel
     }
 
-    /// A function that stores notices for the user.
-    pub(crate) fn on_notice(&self) -> impl Fn(&str) + Send + Sync + 'static {
-        let notices = Arc::clone(&self.notices);
-        move |line| notices.lock().push(line.to_owned())
+    /// The functions that store notices for the user, and progress if the caller asked for it.
+    pub(crate) fn callbacks(&self) -> Callbacks {
+        let (notices, latest) = (Arc::clone(&self.notices), self.latest.clone());
+        Callbacks {
+            on_notice: Some(Arc::new(move |line| notices.lock().push(line.to_owned()))),
+            on_progress: latest.map(|latest| {
+                let tell = move |progress: Progress<'_>| latest.set(&progress);
+                Arc::new(tell) as OnProgress
+            }),
+        }
     }
 
     /// The notices for the user so far.
     pub(crate) fn notices(&self) -> Vec<String> {
         self.notices.lock().clone()
-    }
-
-    /// A function that stores progress, if the caller asked for it.
-    pub(crate) fn on_progress(
-        &self,
-    ) -> Option<impl Fn(xsort::Progress<'_>) + Send + Sync + 'static> {
-        let latest = Arc::clone(self.latest.as_ref()?);
-        Some(move |progress: xsort::Progress<'_>| latest.set(&progress))
     }
 
     /// Runs `work` on a new thread. Returns its result and the notices for the user.

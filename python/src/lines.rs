@@ -5,9 +5,9 @@ use crate::arguments::{optional_paths, paths, words};
 use crate::job::Job;
 use crate::output::Output;
 use crate::reports::LinesReport;
-use crate::resources::{Resources, with_resources};
+use crate::resources::resources;
 use pyo3::prelude::*;
-use xsort::Lines;
+use xsort::{Lines, Resources};
 
 /// Sorts lines of text in GNU sort's orders.
 ///
@@ -48,11 +48,12 @@ pub(crate) fn sort_lines(
     if scratch.is_some() {
         lines = lines.scratch(optional_paths(scratch)?);
     }
-    if verify_output {
-        lines = lines.verify_output();
-    }
     let job = Job::new(progress)?;
-    let lines = with_resources!(lines, Resources::new(memory, threads, bandwidth_limit)?, job);
+    let resources = resources(memory, threads, bandwidth_limit)?;
+    let lines = lines
+        .resources(Resources { verify_output, ..resources })
+        .cancel(job.cancel())
+        .callbacks(job.callbacks());
     let (report, notices) = match output {
         Output::Path(path) => job.run(py, move || lines.run(&path))?,
         Output::Object(mut object) => job.run(py, move || lines.write_to(&mut object))?,

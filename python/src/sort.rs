@@ -5,10 +5,9 @@ use crate::arguments::{Record, key_fields, layout, named, optional_paths, path, 
 use crate::errors::Failure;
 use crate::job::Job;
 use crate::reports::SortReport;
-use crate::resources::{Resources, with_resources};
+use crate::resources::resources;
 use pyo3::prelude::*;
-use std::path::PathBuf;
-use xsort::{Method, Prefix, Prefixed, Sort};
+use xsort::{Method, Prefix, Prefixed, Resources, Sort};
 
 /// Sorts files of records by their keys, stably.
 ///
@@ -56,7 +55,7 @@ pub(crate) fn sort(
 ) -> PyResult<SortReport> {
     let (output, inputs, scratch) = (path(output)?, paths(inputs)?, optional_paths(scratch)?);
     let method = named::<Method>(method)?;
-    let resources = Resources::new(memory, threads, bandwidth_limit)?;
+    let resources = Resources { verify_output, ..resources(memory, threads, bandwidth_limit)? };
     let record = match record {
         Some(Record::Prefixed(prefix)) => {
             if format.is_some() || method != Method::Auto || remove_input || checkpoint {
@@ -68,8 +67,11 @@ pub(crate) fn sort(
                 .keys(key_fields(key)?)
                 .scratch(scratch);
             let prefixed = if sync { prefixed } else { prefixed.no_sync() };
-            let prefixed = if verify_output { prefixed.verify_output() } else { prefixed };
-            return sort_prefixed(py, prefixed, output, resources, Job::new(progress)?);
+            let job = Job::new(progress)?;
+            let prefixed =
+                prefixed.resources(resources).cancel(job.cancel()).callbacks(job.callbacks());
+            let (report, notices) = job.run(py, move || prefixed.run(&output))?;
+            return Ok(SortReport::of_prefixed(report, notices));
         }
         Some(Record::Bytes(bytes)) => Some(bytes),
         None => None,
@@ -87,24 +89,8 @@ pub(crate) fn sort(
     if checkpoint {
         sort = sort.checkpoint();
     }
-    if verify_output {
-        sort = sort.verify_output();
-    }
     let job = Job::new(progress)?;
-    let sort = with_resources!(sort, resources, job);
+    let sort = sort.resources(resources).cancel(job.cancel()).callbacks(job.callbacks());
     let (report, notices) = job.run(py, move || sort.run(&output))?;
     Ok(SortReport::new(&report, notices))
-}
-
-/// Sorts prefixed records.
-fn sort_prefixed(
-    py: Python<'_>,
-    prefixed: Prefixed,
-    output: PathBuf,
-    resources: Resources,
-    job: Job,
-) -> PyResult<SortReport> {
-    let prefixed = with_resources!(prefixed, resources, job);
-    let (report, notices) = job.run(py, move || prefixed.run(&output))?;
-    Ok(SortReport::of_prefixed(report, notices))
 }

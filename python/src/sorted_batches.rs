@@ -8,7 +8,7 @@ use crate::batch_pump::BatchPump;
 use crate::errors::Failure;
 use crate::job::Job;
 use crate::reports::BatchesReport;
-use crate::resources::{Resources, with_resources};
+use crate::resources::resources;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use parking_lot::Mutex;
@@ -48,14 +48,18 @@ pub(crate) fn sorted_batches(
     bandwidth_limit: Option<Size>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<SortedBatches> {
-    let (by, resources) = (texts(by)?, Resources::new(memory, threads, bandwidth_limit)?);
+    let (by, resources) = (texts(by)?, resources(memory, threads, bandwidth_limit)?);
     let batch_rows = amounts::batch_rows(&batch_rows)?;
     let scratch = scratch.map(|scratch| optional_paths(Some(scratch))).transpose()?;
     let job = Job::new(progress)?;
     let input = ArrowInput::new(batches)?;
     let schema = Arc::clone(&input.schema);
     let sorter = BatchSorter::new(Arc::clone(&schema)).by(by).map_err(Failure::from)?;
-    let mut sorter = with_resources!(sorter.batch_rows(batch_rows), resources, job);
+    let mut sorter = sorter
+        .batch_rows(batch_rows)
+        .resources(resources)
+        .cancel(job.cancel())
+        .callbacks(job.callbacks());
     if let Some(directories) = scratch {
         sorter = sorter.scratch(directories);
     }

@@ -7,7 +7,7 @@ use crate::errors::Failure;
 use crate::key_types::{KeyTypes, SharedTypes};
 use crate::pump::Pump;
 use crate::reports::SorterReport;
-use crate::resources::Resources;
+use crate::resources::resources;
 use crate::sort_key::key_bytes;
 use parking_lot::Mutex;
 use pyo3::buffer::PyBuffer;
@@ -94,19 +94,9 @@ impl Sorter {
         scratch: Option<&Bound<'_, PyAny>>,
         bandwidth_limit: Option<Size>,
     ) -> PyResult<Sorter> {
-        let Resources { memory, threads, bandwidth } =
-            Resources::new(memory, threads, bandwidth_limit)?;
+        let resources = resources(memory, threads, bandwidth_limit)?;
         let cancel = Cancel::new();
-        let mut sorter = xsort::Sorter::new().cancel(&cancel);
-        if let Some(memory) = memory {
-            sorter = sorter.memory(memory);
-        }
-        if let Some(threads) = threads {
-            sorter = sorter.threads(threads);
-        }
-        if let Some(rate) = bandwidth {
-            sorter = sorter.bandwidth_limit(rate);
-        }
+        let mut sorter = xsort::Sorter::new().resources(resources).cancel(&cancel);
         if scratch.is_some() {
             sorter = sorter.scratch(optional_paths(scratch)?);
         }

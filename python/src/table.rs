@@ -6,10 +6,10 @@ use crate::errors::Failure;
 use crate::job::Job;
 use crate::output::Output;
 use crate::reports::TableReport;
-use crate::resources::{Resources, with_resources};
+use crate::resources::resources;
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
-use xsort::{Dialect, Keep, OnBad, Place, Table};
+use xsort::{Dialect, Keep, OnBad, Place, Resources, Table};
 
 /// Sorts the rows of CSV, TSV or NDJSON files by typed columns, stably.
 ///
@@ -66,11 +66,12 @@ pub(crate) fn sort_table(
     if scratch.is_some() {
         table = table.scratch(optional_paths(scratch)?);
     }
-    if verify_output {
-        table = table.verify_output();
-    }
     let job = Job::new(progress)?;
-    let table = with_resources!(table, Resources::new(memory, threads, bandwidth_limit)?, job);
+    let resources = resources(memory, threads, bandwidth_limit)?;
+    let table = table
+        .resources(Resources { verify_output, ..resources })
+        .cancel(job.cancel())
+        .callbacks(job.callbacks());
     let (report, notices) = match output {
         Output::Path(path) => job.run(py, move || table.run(&path))?,
         Output::Object(mut object) => job.run(py, move || table.write_to(&mut object))?,

@@ -5,7 +5,7 @@ use crate::arguments::{Record, key_fields, layout, named, optional_paths, paths}
 use crate::errors::Failure;
 use crate::job::Job;
 use crate::reports::Verdict;
-use crate::resources::{Resources, with_resources};
+use crate::resources::resources;
 use pyo3::prelude::*;
 use xsort::{Prefix, Verify};
 
@@ -48,7 +48,8 @@ pub(crate) fn verify(
         verify = verify.layout(layout);
     }
     let job = Job::new(progress)?;
-    let verify = with_resources!(verify, Resources::new(memory, threads, bandwidth_limit)?, job);
+    let resources = resources(memory, threads, bandwidth_limit)?;
+    let verify = verify.resources(resources).cancel(job.cancel()).callbacks(job.callbacks());
     let (verdict, notices) = job.run(py, move || verify.run())?;
     Ok(Verdict::new(&verdict, notices))
 }

@@ -6,12 +6,8 @@
 //! ```
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Instant;
-use xsort::Progress;
-
-/// The caller's function that receives progress.
-pub(crate) type OnProgress = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
+use xsort::{OnProgress, Progress};
 
 /// Reports the progress of a sort in memory.
 pub(crate) struct MemoryProgress {

@@ -3,7 +3,7 @@
 use crate::by::SortColumn;
 use crate::keys::KeyMaker;
 use crate::memory::Shares;
-use crate::progress::{MemoryProgress, OnProgress};
+use crate::progress::MemoryProgress;
 use crate::settings::Settings;
 use crate::sorting::BatchSorting;
 use crate::{Error, resident};
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use xsort::machine::MemoryLimits;
-use xsort::{Cancel, Memory, Progress, Sorter};
+use xsort::{Callbacks, Cancel, Memory, Progress, Resources, Sorter};
 
 /// Default maximum number of rows in a returned batch.
 const BATCH_ROWS: usize = 64 << 10;
@@ -55,11 +55,9 @@ pub struct BatchSorter {
     schema: SchemaRef,
     by: Vec<SortColumn>,
     batch_rows: usize,
-    memory: Option<Memory>,
-    threads: Option<usize>,
     sorter: Sorter,
-    cancel: Cancel,
-    on_progress: Option<OnProgress>,
+    resources: Resources,
+    callbacks: Callbacks,
 }
 
 impl BatchSorter {
@@ -69,11 +67,9 @@ impl BatchSorter {
             schema,
             by: Vec::new(),
             batch_rows: BATCH_ROWS,
-            memory: None,
-            threads: None,
             sorter: Sorter::new(),
-            cancel: Cancel::new(),
-            on_progress: None,
+            resources: Resources::default(),
+            callbacks: Callbacks::default(),
         }
     }
 
@@ -97,19 +93,32 @@ impl BatchSorter {
         self
     }
 
+    /// Sets all resources that the sort may use.
+    #[must_use]
+    pub fn resources(mut self, resources: Resources) -> Self {
+        self.resources = resources;
+        self
+    }
+
+    /// Sets the functions that the sort calls.
+    #[must_use]
+    pub fn callbacks(mut self, callbacks: Callbacks) -> Self {
+        self.callbacks = callbacks;
+        self
+    }
+
     /// Sets the maximum memory for everything that grows with the data, as in [`Sorter::memory`].
     /// Batches belong to the caller before they are pushed and after they were returned.
     #[must_use]
     pub fn memory(mut self, memory: impl Into<Memory>) -> Self {
-        self.memory = Some(memory.into());
+        self.resources.memory = Some(memory.into());
         self
     }
 
     /// Sets the number of worker threads; by default one for each processor.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = Some(threads.max(1));
-        self.sorter = self.sorter.threads(threads);
+        self.resources.threads = Some(threads);
         self
     }
 
@@ -123,7 +132,7 @@ impl BatchSorter {
     /// Limits the bytes per second moved to and from drives.
     #[must_use]
     pub fn bandwidth_limit(mut self, bytes_per_second: NonZeroU64) -> Self {
-        self.sorter = self.sorter.bandwidth_limit(bytes_per_second);
+        self.resources.bandwidth = Some(bytes_per_second);
         self
     }
 
@@ -131,24 +140,21 @@ impl BatchSorter {
     /// "read", "sort" and "gather". Otherwise: after every block that was spilled or merged.
     #[must_use]
     pub fn on_progress(mut self, tell: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
-        let tell: OnProgress = Arc::new(tell);
-        self.on_progress = Some(Arc::clone(&tell));
-        self.sorter = self.sorter.on_progress(move |progress| tell(progress));
+        self.callbacks.on_progress = Some(Arc::new(tell));
         self
     }
 
     /// Calls `tell` with each line that a user should see, from any thread.
     #[must_use]
     pub fn on_notice(mut self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        self.sorter = self.sorter.on_notice(tell);
+        self.callbacks.on_notice = Some(Arc::new(tell));
         self
     }
 
     /// Stops when the flag is set.
     #[must_use]
     pub fn cancel(mut self, flag: &Cancel) -> Self {
-        self.cancel = flag.clone();
-        self.sorter = self.sorter.cancel(flag);
+        self.resources.cancel = flag.clone();
         self
     }
 
@@ -160,9 +166,10 @@ impl BatchSorter {
         if self.by.is_empty() {
             return Err(Error::Column("name at least one column to sort by".into()));
         }
-        let budget = MemoryLimits::read().budget(self.memory).bytes;
-        let threads =
-            self.threads.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
+        let Resources { memory, threads, cancel, .. } = self.resources.clone();
+        let budget = MemoryLimits::read().budget(memory).bytes;
+        let threads = threads
+            .map_or_else(|| available_parallelism().map_or(1, usize::from), |asked| asked.max(1));
         let keys = KeyMaker::new(&self.by, &self.schema)?;
         let is_gathered =
             self.schema.fields().iter().all(|field| resident::is_gathered(field.data_type()));
@@ -173,9 +180,9 @@ impl BatchSorter {
             batch_rows: self.batch_rows,
             threads,
             shares,
-            sorter: self.sorter,
-            cancel: self.cancel,
-            progress: MemoryProgress::new(self.on_progress),
+            progress: MemoryProgress::new(self.callbacks.on_progress.clone()),
+            sorter: self.sorter.resources(self.resources).callbacks(self.callbacks),
+            cancel,
         }))
     }
 }
@@ -186,9 +193,8 @@ impl fmt::Debug for BatchSorter {
             .field("schema", &self.schema)
             .field("by", &self.by)
             .field("batch_rows", &self.batch_rows)
-            .field("memory", &self.memory)
-            .field("threads", &self.threads)
             .field("sorter", &self.sorter)
+            .field("resources", &self.resources)
             .finish_non_exhaustive()
     }
 }

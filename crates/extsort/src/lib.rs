@@ -51,6 +51,7 @@ pub use store::compression::{Codec, Load, Measure};
 pub use store::probe::{DriveRates, probe};
 pub use store::scratch_directories::scratch_directories;
 pub use verify::{
-    PrefixedVerifyOptions, VerifyOptions, VerifyReport, verify, verify_prefixed, verify_stream,
+    PrefixedVerifyOptions, PrefixedVerifyReport, VerifyOptions, VerifyReport, verify,
+    verify_prefixed, verify_stream,
 };
 pub use xsort_kernels::Caches;

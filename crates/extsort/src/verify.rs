@@ -35,7 +35,7 @@ mod sequence;
 mod stream;
 
 pub use options::{VerifyOptions, VerifyReport};
-pub use prefixed::{PrefixedVerifyOptions, verify_prefixed};
+pub use prefixed::{PrefixedVerifyOptions, PrefixedVerifyReport, verify_prefixed};
 pub use stream::verify_stream;
 
 use crate::job::threads::spawn_up_to;

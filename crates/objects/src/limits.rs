@@ -48,10 +48,6 @@ pub struct GivenLimits {
     pub part_bytes: Option<u64>,
     /// Maximum number of concurrent requests.
     pub connections: Option<u16>,
-    /// If set, the output must not replace an object.
-    pub no_clobber: bool,
-    /// If set, the output is read back and compared with the written data.
-    pub verify_output: bool,
 }
 
 /// How a job's objects are moved.
@@ -74,16 +70,10 @@ impl ObjectLimits {
         if objects == ObjectUse::default() {
             return None;
         }
-        let GivenLimits { part_bytes, connections, no_clobber, verify_output } = given;
+        let GivenLimits { part_bytes, connections } = given;
         let read_bytes = (budget_bytes / READS_PER_MEMORY).clamp(READ_BYTES_MIN, READ_BYTES_MAX);
         let read_bytes = read_bytes - read_bytes % READ_BYTES_MIN;
-        let defaults = ObjectSettings {
-            writers: threads,
-            read_bytes,
-            no_clobber,
-            verify_output,
-            ..Default::default()
-        };
+        let defaults = ObjectSettings { writers: threads, read_bytes, ..Default::default() };
         let largest = connections.map_or(defaults.connections, usize::from);
         let least = connections.map_or(CONNECTIONS_MIN, usize::from);
         let parts = match part_bytes {
@@ -110,6 +100,14 @@ impl ObjectLimits {
             }
         }
         last
+    }
+
+    /// Sets whether the output must not replace an object, and whether it is read back and compared
+    /// with the written data.
+    #[must_use]
+    pub fn of_output(mut self, no_clobber: bool, verify_output: bool) -> ObjectLimits {
+        (self.settings.no_clobber, self.settings.verify_output) = (no_clobber, verify_output);
+        self
     }
 
     /// Sets how long the job repeats requests without success, whether or not the store has ever
@@ -171,12 +169,7 @@ mod tests {
         assert_eq!(decide(400 << 20), (7, 8));
         assert_eq!(decide(256 << 20), (7, 5));
         assert_eq!(decide(64 << 20), (2, 5));
-        let given = GivenLimits {
-            part_bytes: Some((6 << 20) + 1),
-            connections: Some(40),
-            no_clobber: true,
-            verify_output: true,
-        };
+        let given = GivenLimits { part_bytes: Some((6 << 20) + 1), connections: Some(40) };
         let limits = ObjectLimits::decide(objects, given, 2, 1 << 20).unwrap();
         assert_eq!(
             (limits.settings.connections, limits.settings.part_bytes),

@@ -38,7 +38,7 @@ pub(crate) fn sum_ranges(
 ) -> Result<Ranges, Error> {
     let inspect = |error| xsort_disk::Error::new(Operation::Inspect, data, error);
     let bytes = fs::metadata(data).map_err(inspect)?.len();
-    let mut read = RangeRead::open(&means.disk, data, (0, bytes), BLOCKS)?;
+    let mut read = RangeRead::open(&means.job.disk, data, (0, bytes), BLOCKS)?;
     let step = match framing {
         Framing::Size(size) => (BLOCKS.1 / size).max(1) * size,
         Framing::End(_) => BLOCKS.1,

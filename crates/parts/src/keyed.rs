@@ -26,7 +26,7 @@ pub(crate) fn map_keyed(
     means: &Means<'_>,
 ) -> Result<Vec<PartRange>, Error> {
     let output = SortedOutput::File { path: data, sync: means.sync };
-    let (disk, observer) = (&*means.disk, means.observer);
+    let (disk, observer) = (&*means.job.disk, means.observer);
     let report = sort_lines_to(engine, &ByKey, inputs, output, disk, observer)
         .map_err(|error| of_input(error, observer))?;
     let cut = cut_data(job, slice, (data, RECORD_END, &ByKey), means)?;
@@ -42,7 +42,7 @@ pub(crate) fn merge_keyed(
     means: &Means<'_>,
 ) -> Result<Merged, Error> {
     let bytes: u64 = ranges.iter().map(|range| range.entry.bytes).sum();
-    let mut file = FileOutput::create(&*means.disk, output, bytes)?;
+    let mut file = FileOutput::create(&*means.job.disk, output, bytes)?;
     let to_output = |error| Error::from(xsort_extsort::Error::Output(error).of_output(output));
     file.write_all(header).map_err(to_output)?;
     let mut records = RestoredOutput::new(&mut file, u64::MAX);

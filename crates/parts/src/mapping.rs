@@ -49,8 +49,8 @@ pub fn map_slice(
     // If an input was written to in the meantime, the data read may be a mixture.
     check_inputs(&job.slices[slice], means)?;
     let manifest = Manifest::new(job, splitters, slice, ranges);
-    write_index(&means.disk, &files.index, &manifest, means.sync)?;
-    write_document(&means.disk, &files.manifest, &manifest, means.sync)?;
+    write_index(&means.job.disk, &files.index, &manifest, means.sync)?;
+    write_document(&means.job.disk, &files.manifest, &manifest, means.sync)?;
     Ok(Mapped { manifest, is_old: false })
 }
 
@@ -72,7 +72,8 @@ fn check_splitters(job: &Job, splitters: &Splitters) -> Result<(), Error> {
 /// Fails if an input has changed since the job was planned.
 fn check_inputs(slice: &Slice, means: &Means<'_>) -> Result<(), Error> {
     let mut inputs = slice.inputs.iter();
-    inputs.try_for_each(|input| check_unchanged(&*means.disk, Path::new(&input.path), &input.tag))
+    inputs
+        .try_for_each(|input| check_unchanged(&*means.job.disk, Path::new(&input.path), &input.tag))
 }
 
 /// Returns the manifest of a slice that was mapped before, with the same splitters and data of the
@@ -87,7 +88,7 @@ fn mapped_before(
     if !files.manifest.exists() {
         return Ok(None);
     }
-    if let Ok(found) = read_document::<Manifest>(&means.disk, &files.manifest) {
+    if let Ok(found) = read_document::<Manifest>(&means.job.disk, &files.manifest) {
         if found.job != job.id {
             let reason = format!(
                 "it belongs to the job {}, not to {}: choose another directory (--to), or remove \

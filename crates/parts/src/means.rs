@@ -1,21 +1,13 @@
 //! The resources of a step.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use xsort::Job;
-use xsort_disk::Disk;
-use xsort_extsort::{Caches, LinesOptions, Observer, Reservation, scratch_directories};
+use xsort_extsort::{LinesOptions, Observer, Reservation};
 
 /// Memory, threads, disk and scratch of a step, and its observer.
 pub struct Means<'m> {
-    /// All files and URLs.
-    pub disk: Arc<dyn Disk>,
-    /// Memory for everything that grows with the data, in bytes.
-    pub budget_bytes: u64,
-    /// Number of worker threads, at least 1.
-    pub threads: usize,
-    /// The processor's caches as far as a thread may use them.
-    pub caches: Caches,
+    /// Memory, threads and disk.
+    pub job: &'m Job,
     /// Directories for scratch. Empty means the output's directory.
     pub scratch: Vec<PathBuf>,
     /// Makes the output durable before it is published.
@@ -26,16 +18,8 @@ pub struct Means<'m> {
 
 impl<'m> Means<'m> {
     /// What a job has, watched by `observer`, with scratch beside its output.
-    pub fn new(job: &Job, observer: &'m dyn Observer) -> Means<'m> {
-        Means {
-            disk: Arc::clone(&job.disk),
-            budget_bytes: job.budget_bytes,
-            threads: job.threads,
-            caches: job.caches,
-            scratch: Vec::new(),
-            sync: true,
-            observer,
-        }
+    pub fn new(job: &'m Job, observer: &'m dyn Observer) -> Means<'m> {
+        Means { job, scratch: Vec::new(), sync: true, observer }
     }
 
     /// Returns the settings of the engine of lines for records that end with `delimiter`, sorted or
@@ -46,17 +30,6 @@ impl<'m> Means<'m> {
         reservation: Reservation,
         output: &Path,
     ) -> LinesOptions {
-        LinesOptions {
-            delimiter,
-            is_unique: false,
-            budget_bytes: self.budget_bytes,
-            reservation,
-            threads: self.threads,
-            caches: self.caches,
-            scratch: scratch_directories(&self.scratch, output),
-            codec: None,
-            output_file: None,
-            checkpoint: None,
-        }
+        LinesOptions { delimiter, reservation, ..self.job.engine(&self.scratch, output) }
     }
 }

@@ -38,6 +38,6 @@ pub fn merge_part(
     let ranges: Vec<MergeRange> =
         entries.into_iter().map(range).filter(|range| range.entry.bytes > 0).collect();
     let merged = steps.merge(job, &ranges, output, means)?;
-    let (tag, _) = input_tag(&*means.disk, output)?;
+    let (tag, _) = input_tag(&*means.job.disk, output)?;
     Ok(Summary::new((job, splitters), part, merged, (name, tag)))
 }

@@ -36,7 +36,7 @@ pub fn plan_job(
         if means.observer.is_cancelled() {
             return Err(xsort_extsort::Error::Cancelled.into());
         }
-        let (tag, bytes) = input_tag(&*means.disk, path)?;
+        let (tag, bytes) = input_tag(&*means.job.disk, path)?;
         steps.check_input(path, bytes)?;
         inputs.push(JobInput { path: path_text(path)?, bytes, tag });
     }

@@ -1,8 +1,9 @@
 //! Generates benchmark data.
 
+use crate::job::Job;
 use crate::setup::{Setup, output_setters, resource_setters};
 use std::path::Path;
-use xsort_extsort::{Error, GenerateOptions, GenerateReport, generate};
+use xsort_extsort::{Error, GenerateOptions, GenerateReport, Observer, generate};
 use xsort_records::{Format, GenerateSpec, Generator, Pattern};
 
 /// Generates records of the Sort Benchmark and other formats.
@@ -16,21 +17,26 @@ use xsort_records::{Format, GenerateSpec, Generator, Pattern};
 #[derive(Clone, Debug)]
 pub struct Generate {
     spec: GenerateSpec,
+    sync: bool,
     setup: Setup,
 }
 
 impl Generate {
     /// Generates `records` records of the Sort Benchmark's binary format, with uniform keys.
     pub fn records(records: u64) -> Generate {
-        let spec = GenerateSpec {
+        Generate::with_spec(GenerateSpec {
             format: Format::Gensort,
             skewed: false,
             pattern: Pattern::Uniform,
             start: 0,
             seed: 0,
             total: records,
-        };
-        Generate { spec, setup: Setup::default() }
+        })
+    }
+
+    /// Generates the records of this specification.
+    pub fn with_spec(spec: GenerateSpec) -> Generate {
+        Generate { spec, sync: true, setup: Setup::default() }
     }
 
     resource_setters!();
@@ -57,23 +63,57 @@ impl Generate {
         self
     }
 
+    /// Doesn't sync the output: the kernel decides when it becomes durable.
+    #[must_use]
+    pub fn no_sync(mut self) -> Generate {
+        self.sync = false;
+        self
+    }
+
+    /// Returns the generator of the records.
+    ///
+    /// # Errors
+    /// [`Error::Settings`] if the format can't have the pattern.
+    pub fn generator(&self) -> Result<Generator, Error> {
+        Generator::new(self.spec).map_err(|error| Error::Settings(error.to_string()))
+    }
+
     /// Writes the file, which appears complete or not at all.
     ///
     /// # Errors
-    /// Any [`Error`]; [`Error::Settings`] if the format can't have the pattern.
+    /// Any [`Error`], including those of [`generator`](Generate::generator).
     pub fn run(&self, output: impl AsRef<Path>) -> Result<GenerateReport, Error> {
-        let generator =
-            Generator::new(self.spec).map_err(|error| Error::Settings(error.to_string()))?;
+        let generator = self.generator()?;
         let output = output.as_ref();
         let (job, observer) = self.setup.begin([output; 0], Some(output))?;
-        let options = GenerateOptions {
-            generator,
-            output: output.to_owned(),
-            budget_bytes: job.data_bytes().min(BUDGET_BYTES_MAX),
-            threads: job.threads,
-            sync: true,
-        };
-        generate(&options, &*job.disk, &observer).map_err(|error| job.total_from_data(error))
+        let budget_bytes = job.data_bytes().min(BUDGET_BYTES_MAX);
+        self.generate(generator, budget_bytes, &job, &observer, output)
+    }
+
+    /// Writes the file within a job that the caller has begun and observes, with all of its memory.
+    ///
+    /// # Errors
+    /// The errors of [`run`](Generate::run).
+    pub fn run_in(
+        &self,
+        job: &Job,
+        observer: &dyn Observer,
+        output: &Path,
+    ) -> Result<GenerateReport, Error> {
+        self.generate(self.generator()?, job.data_bytes(), job, observer, output)
+    }
+
+    fn generate(
+        &self,
+        generator: Generator,
+        budget_bytes: u64,
+        job: &Job,
+        observer: &dyn Observer,
+        output: &Path,
+    ) -> Result<GenerateReport, Error> {
+        let (output, threads, sync) = (output.to_owned(), job.threads(), self.sync);
+        let options = GenerateOptions { generator, output, budget_bytes, threads, sync };
+        generate(&options, &*job.disk, observer).map_err(|error| job.total_from_data(error))
     }
 }
 

@@ -1,7 +1,7 @@
-//! A job and its resources, which are decided once, for this machine and these files.
+//! A job and its resources, each of which is decided once, for this machine and these files.
 
 use crate::limited::{Limited, limited_input};
-use crate::machine::{MemoryLimits, caches, threads};
+use crate::machine::MachineShare;
 use crate::objects::Objects;
 use crate::resources::Resources;
 use std::io::Write;
@@ -15,24 +15,18 @@ use xsort_extsort::{
     Caches, Checkpoint, Error, LinesOptions, Observer, Reservation, scratch_directories,
 };
 
-/// The resources of a job: memory, threads and a disk.
+/// The resources of a job: memory, threads and a disk. The machine is asked for its memory,
+/// processors and caches when they are first needed.
 ///
 /// ```text
 /// asked for | objects | names of inputs, decoders | data
 ///           '-- budget_bytes ---------------------'--- data_bytes()
 /// ```
 pub struct Job {
-    /// Memory in bytes, excluding the memory for objects.
-    pub budget_bytes: u64,
-    /// Number of worker threads, at least 1.
-    pub threads: usize,
-    /// The cache sizes to which a sort in memory adapts.
-    pub caches: Caches,
     /// The disk with all files, and objects if the job has any. Its engine starts with the first
     /// file.
     pub disk: Arc<dyn Disk>,
-    /// A message for the user if the memory is less than requested.
-    pub notice: Option<String>,
+    machine: MachineShare,
     /// Shares of the budget that are not for data.
     reservation: Reservation,
     rate: Option<Arc<RateLimit>>,
@@ -43,50 +37,94 @@ impl Resources {
     /// Decides the resources of a job that reads `inputs` and writes `output`.
     ///
     /// # Errors
-    /// [`Error::Memory`] if objects leave no memory. [`Error::Settings`] if an object is to be read
-    /// back but none is written.
+    /// [`Error::Memory`] if objects leave no memory.
     pub fn job<P: AsRef<Path>>(
         &self,
         inputs: impl IntoIterator<Item = P>,
         output: Option<&Path>,
     ) -> Result<Job, Error> {
-        if self.verify_output && !output.is_some_and(is_url) {
-            let text = "verify_output reads an object back, and none is written: leave it out, or \
-                        write to a URL (s3://, gs:// or az://)";
-            return Err(Error::Settings(text.into()));
+        let machine = MachineShare::new(self.clone());
+        let objects = Objects::named(inputs, output, &machine);
+        objects.check_memory(&machine)?;
+        Ok(Job::new(machine, objects))
+    }
+
+    /// Decides the resources of a job with this use of objects. The caller reserves the memory that
+    /// they take ([`Job::object_bytes`]).
+    #[cfg(feature = "objects")]
+    pub fn job_with_objects(&self, objects: xsort_objects::ObjectUse) -> Job {
+        let machine = MachineShare::new(self.clone());
+        let objects = Objects::new(objects, &machine);
+        Job::new(machine, objects)
+    }
+
+    /// Checks that an object is written, if [`verify_output`](Resources::verify_output) is set.
+    /// `option` is what the user calls that.
+    ///
+    /// # Errors
+    /// [`Error::Settings`] if none is written.
+    pub fn check_output(&self, output: Option<&Path>, option: &str) -> Result<(), Error> {
+        match self.verify_output && !output.is_some_and(is_url) {
+            false => Ok(()),
+            true => Err(Error::Settings(format!(
+                "{option} reads an object back, and none is written: leave it out, or write to a \
+                 URL (s3://, gs:// or az://)"
+            ))),
         }
-        let limits = MemoryLimits::read();
-        let budget = limits.budget(self.memory);
-        let threads = threads(self.threads);
-        let objects = Objects::of_job(self, inputs, output, threads, budget.bytes)?;
-        let rate = self.bandwidth.map(|bytes_per_second| {
-            let cancel = self.cancel.clone();
-            Arc::new(RateLimit::new(bytes_per_second, move || cancel.is_cancelled()))
-        });
-        let room = limits.available_bytes.saturating_sub(budget.bytes) / 2;
-        let options = DiskOptions {
-            io: self.io,
-            gate: self.gate.clone(),
-            rate: rate.clone(),
-            no_clobber: self.no_clobber,
-            cached_outputs: self.read_soon_bytes.is_some_and(|bytes| bytes <= room),
-            ..DiskOptions::default()
-        };
-        let disk = objects.on(Arc::new(LazyDisk::new(options)), rate.clone());
-        Ok(Job {
-            budget_bytes: budget.bytes - objects.taken_bytes(),
-            threads,
-            caches: caches(self.cache_bytes),
-            disk,
-            notice: budget.notice,
-            reservation: Reservation::default(),
-            rate,
-            objects,
-        })
     }
 }
 
 impl Job {
+    fn new(machine: MachineShare, objects: Objects) -> Job {
+        let asked = &machine.asked;
+        let rate = asked.bandwidth.map(|bytes_per_second| {
+            let cancel = asked.cancel.clone();
+            Arc::new(RateLimit::new(bytes_per_second, move || cancel.is_cancelled()))
+        });
+        let is_in_cache = |bytes| bytes <= machine.room_bytes();
+        let options = DiskOptions {
+            io: asked.io,
+            gate: asked.gate.clone(),
+            rate: rate.clone(),
+            no_clobber: asked.no_clobber,
+            is_cached: asked.is_cached,
+            cached_outputs: asked.read_soon_bytes.is_some_and(is_in_cache),
+            ..DiskOptions::default()
+        };
+        let disk = objects.on(Arc::new(LazyDisk::new(options)), rate.clone());
+        Job { disk, machine, reservation: Reservation::default(), rate, objects }
+    }
+
+    /// Returns the memory in bytes for everything that grows with the data.
+    pub fn total_bytes(&self) -> u64 {
+        self.machine.budget().bytes
+    }
+
+    /// Returns the part of the memory that objects take, in bytes.
+    pub fn object_bytes(&self) -> u64 {
+        self.objects.taken_bytes()
+    }
+
+    /// Returns the memory in bytes, excluding the memory for objects.
+    pub fn budget_bytes(&self) -> u64 {
+        self.total_bytes().saturating_sub(self.object_bytes())
+    }
+
+    /// Returns a message for the user if the memory is less than requested.
+    pub fn notice(&self) -> Option<String> {
+        self.machine.budget().notice
+    }
+
+    /// Returns the number of worker threads, at least 1.
+    pub fn threads(&self) -> usize {
+        self.machine.threads()
+    }
+
+    /// Returns the cache sizes to which a sort in memory adapts.
+    pub fn caches(&self) -> Caches {
+        self.machine.caches()
+    }
+
     /// Reserves a named share of the budget for a purpose other than data. Replaces an earlier
     /// share of this name.
     pub fn reserve(&mut self, name: &'static str, bytes: u64) {
@@ -96,17 +134,21 @@ impl Job {
     /// Returns the bytes of memory for data. If the other shares leave none, it is 0, and the job
     /// ends with an error that says how much memory is enough.
     pub fn data_bytes(&self) -> u64 {
-        self.budget_bytes.saturating_sub(self.reservation.of(self.budget_bytes))
+        self.budget_bytes().saturating_sub(self.reserved_bytes())
     }
 
     /// Converts an error about the [memory for data](Job::data_bytes) to one about all memory.
     pub fn total_from_data(&self, error: Error) -> Error {
-        self.total_from_budget(add_bytes(error, self.reservation.of(self.budget_bytes)))
+        self.total_from_budget(add_bytes(error, self.reserved_bytes()))
+    }
+
+    fn reserved_bytes(&self) -> u64 {
+        self.reservation.of(self.budget_bytes())
     }
 
     /// Converts an error about [`budget_bytes`](Job::budget_bytes) to one about all memory.
     pub fn total_from_budget(&self, error: Error) -> Error {
-        add_bytes(error, self.objects.taken_bytes())
+        add_bytes(error, self.object_bytes())
     }
 
     /// Returns the inputs, the compressed ones decompressed. Reserves the decoders' share of the
@@ -119,12 +161,13 @@ impl Job {
         inputs: Vec<LinesInput>,
         observer: &dyn Observer,
     ) -> Result<Vec<LinesInput>, Error> {
-        let budget_bytes = self.budget_bytes;
-        let Recognised { inputs, reservation, .. } = recognise(inputs, false, || budget_bytes)
-            .map_err(|(path, error)| match observer.is_cancelled() {
-                true => Error::Cancelled,
-                false => unreadable(path, error),
-            })?;
+        let Recognised { inputs, reservation, .. } =
+            recognise(inputs, false, || self.budget_bytes()).map_err(
+                |(path, error)| match observer.is_cancelled() {
+                    true => Error::Cancelled,
+                    false => unreadable(path, error),
+                },
+            )?;
         self.reservation = self.reservation.clone().and(reservation);
         Ok(inputs)
     }
@@ -143,16 +186,10 @@ impl Job {
     /// these scratch directories.
     pub fn engine(&self, scratch: &[PathBuf], output: &Path) -> LinesOptions {
         LinesOptions {
-            delimiter: b'\n',
-            is_unique: false,
-            budget_bytes: self.budget_bytes,
             reservation: self.reservation.clone(),
-            threads: self.threads,
-            caches: self.caches,
+            caches: self.caches(),
             scratch: scratch_directories(scratch, output),
-            codec: None,
-            output_file: None,
-            checkpoint: None,
+            ..LinesOptions::new(self.budget_bytes(), self.threads())
         }
     }
 
@@ -169,9 +206,9 @@ impl Job {
         self.objects.requests(inputs, output, lists)
     }
 
-    /// Returns the bandwidth limit in bytes per second.
-    pub fn bytes_per_second(&self) -> Option<u64> {
-        self.rate.as_ref().map(|rate| rate.bytes_per_second())
+    /// Returns the bandwidth limit.
+    pub fn rate(&self) -> Option<&Arc<RateLimit>> {
+        self.rate.as_ref()
     }
 
     /// Opens inputs that the job reads as streams. The disk opens URLs; `at` opens other paths.
@@ -227,7 +264,7 @@ impl Job {
     }
 
     /// Applies the bandwidth limit to an output stream.
-    pub fn hold_stream<W: Write + Send + 'static>(&self, to: W) -> Box<dyn Write + Send> {
+    pub fn hold_stream<'w>(&self, to: impl Write + Send + 'w) -> Box<dyn Write + Send + 'w> {
         match self.rate.clone() {
             Some(rate) => Box::new(Limited::new(to, rate)),
             None => Box::new(to),

@@ -19,7 +19,7 @@ impl<T> Limited<T> {
 }
 
 /// Applies the bandwidth limit, if there is one, to an input that bypasses the disk.
-pub fn limited_input(input: LinesInput, rate: Option<&Arc<RateLimit>>) -> LinesInput {
+pub(crate) fn limited_input(input: LinesInput, rate: Option<&Arc<RateLimit>>) -> LinesInput {
     match rate.cloned() {
         Some(rate) => {
             input.read_through(move |bytes| Box::new(Limited::new(bytes, Arc::clone(&rate))))

@@ -1,12 +1,12 @@
 //! Objects of stores among the files of a job, if the crate is built with the feature `objects`.
 
-use crate::resources::Resources;
+use crate::machine::MachineShare;
 use std::path::Path;
 use std::sync::Arc;
 use xsort_disk::{Disk, RateLimit};
 use xsort_extsort::Error;
 #[cfg(feature = "objects")]
-use xsort_objects::{GivenLimits, ObjectLimits, ObjectUse, Requests};
+use xsort_objects::{ObjectLimits, ObjectUse, Requests};
 
 /// A job's use of objects. Without the feature it uses none, and its disk refuses URLs.
 pub(crate) struct Objects {
@@ -16,30 +16,42 @@ pub(crate) struct Objects {
 
 #[cfg(feature = "objects")]
 impl Objects {
-    /// Decides how the job moves its objects, if it has any.
-    ///
-    /// # Errors
-    /// [`Error::Memory`] if they leave no memory. [`Error::Settings`] if an object is to be read
-    /// back but none is written.
-    pub(crate) fn of_job<P: AsRef<Path>>(
-        resources: &Resources,
+    /// Decides how a job with these files moves its objects, if it has any.
+    pub(crate) fn named<P: AsRef<Path>>(
         inputs: impl IntoIterator<Item = P>,
         output: Option<&Path>,
-        threads: usize,
-        budget_bytes: u64,
-    ) -> Result<Objects, Error> {
-        let objects = ObjectUse::of(inputs, output);
-        let Resources { no_clobber, verify_output, .. } = *resources;
-        let given = GivenLimits { no_clobber, verify_output, ..resources.objects };
-        let limits = ObjectLimits::decide(objects, given, threads, budget_bytes);
-        let limits = limits.map(|limits| match resources.patience {
-            Some(time) => limits.giving_up_after(time),
-            None => limits,
+        machine: &MachineShare,
+    ) -> Objects {
+        Objects::new(ObjectUse::of(inputs, output), machine)
+    }
+
+    /// Decides how a job with this use of objects moves them.
+    pub(crate) fn new(objects: ObjectUse, machine: &MachineShare) -> Objects {
+        if objects == ObjectUse::default() {
+            return Objects { limits: None };
+        }
+        let (asked, budget_bytes) = (&machine.asked, machine.budget().bytes);
+        let limits = ObjectLimits::decide(objects, asked.objects, machine.threads(), budget_bytes);
+        let limits = limits.map(|limits| {
+            let limits = limits.of_output(asked.no_clobber, asked.verify_output);
+            match asked.patience {
+                Some(time) => limits.giving_up_after(time),
+                None => limits,
+            }
         });
-        let needed_bytes = limits.as_ref().map_or(0, ObjectLimits::needed_bytes);
+        Objects { limits }
+    }
+
+    /// Checks that objects leave memory for the data.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if they leave none.
+    pub(crate) fn check_memory(&self, machine: &MachineShare) -> Result<(), Error> {
+        let Some(limits) = &self.limits else { return Ok(()) };
+        let (budget_bytes, needed_bytes) = (machine.budget().bytes, limits.needed_bytes());
         match budget_bytes < needed_bytes {
             true => Err(Error::Memory { budget_bytes, needed_bytes }),
-            false => Ok(Objects { limits }),
+            false => Ok(()),
         }
     }
 
@@ -71,14 +83,16 @@ impl Objects {
 
 #[cfg(not(feature = "objects"))]
 impl Objects {
-    pub(crate) fn of_job<P: AsRef<Path>>(
-        _resources: &Resources,
+    pub(crate) fn named<P: AsRef<Path>>(
         _inputs: impl IntoIterator<Item = P>,
         _output: Option<&Path>,
-        _threads: usize,
-        _budget_bytes: u64,
-    ) -> Result<Objects, Error> {
-        Ok(Objects {})
+        _machine: &MachineShare,
+    ) -> Objects {
+        Objects {}
+    }
+
+    pub(crate) fn check_memory(&self, _machine: &MachineShare) -> Result<(), Error> {
+        Ok(())
     }
 
     pub(crate) fn taken_bytes(&self) -> u64 {

@@ -28,14 +28,18 @@ pub struct Progress<'a> {
     pub seconds: f64,
 }
 
-type OnProgress = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
-type OnNotice = Arc<dyn Fn(&str) + Send + Sync>;
+/// A closure that is called with a job's progress, from any thread.
+pub type OnProgress = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
+/// A closure that is called with each message for the user, from any thread.
+pub type OnNotice = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The closures that were given to a builder.
+/// The closures that a builder's job calls.
 #[derive(Clone, Default)]
-pub(crate) struct Callbacks {
-    pub(crate) on_progress: Option<OnProgress>,
-    pub(crate) on_notice: Option<OnNotice>,
+pub struct Callbacks {
+    /// Is called after every block. It must return quickly and not block.
+    pub on_progress: Option<OnProgress>,
+    /// Is called with less memory than requested, a missing feature of the kernel, and the like.
+    pub on_notice: Option<OnNotice>,
 }
 
 impl Callbacks {

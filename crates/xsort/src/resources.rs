@@ -23,6 +23,8 @@ pub struct Resources {
     pub io: IoChoice,
     /// Bandwidth limit in bytes per second, for reads and writes together.
     pub bandwidth: Option<NonZeroU64>,
+    /// If set, files go through the page cache, whatever `io` says: for tiny transfers.
+    pub is_cached: bool,
     /// A gate that every transfer passes before it starts.
     pub gate: Option<Arc<Gate>>,
     /// If set, the output must not replace a file or an object.
@@ -32,8 +34,7 @@ pub struct Resources {
     /// Bytes of outputs that will be read soon. They stay in the page cache if it has room for two
     /// of them besides the job's memory (docs/experiments/2026-11-24-cluster.md).
     pub read_soon_bytes: Option<u64>,
-    /// The parts and connections with which objects of stores are moved. (Whether an object may be
-    /// replaced and is read back is said by the fields above.)
+    /// The parts and connections with which objects of stores are moved.
     #[cfg(feature = "objects")]
     pub objects: GivenLimits,
     /// How long requests to a silent store or server are repeated. Unless set, the store's time.

@@ -19,17 +19,18 @@ impl Setup {
     /// Begins a job that reads `inputs` and writes `output`.
     ///
     /// # Errors
-    /// The errors of [`Resources::job`].
+    /// The errors of [`Resources::check_output`] and [`Resources::job`].
     pub(crate) fn begin<P: AsRef<Path>>(
         &self,
         inputs: impl IntoIterator<Item = P>,
         output: Option<&Path>,
     ) -> Result<(Job, ProgressObserver), Error> {
+        self.resources.check_output(output, "verify_output")?;
         let job = self.resources.job(inputs, output)?;
         let (callbacks, cancel) = (self.callbacks.clone(), self.resources.cancel.clone());
         let disk = Some(Arc::clone(&job.disk));
         let observer = ProgressObserver::new(callbacks, cancel, disk);
-        job.notice.iter().for_each(|line| observer.notice(line));
+        job.notice().iter().for_each(|line| observer.notice(line));
         Ok((job, observer))
     }
 }
@@ -47,6 +48,13 @@ macro_rules! resource_setters {
         #[must_use]
         pub fn resources(mut self, resources: $crate::Resources) -> Self {
             self.setup.resources = resources;
+            self
+        }
+
+        /// Sets the closures that the job calls.
+        #[must_use]
+        pub fn callbacks(mut self, callbacks: $crate::Callbacks) -> Self {
+            self.setup.callbacks = callbacks;
             self
         }
 

@@ -89,9 +89,9 @@ impl Sorter {
     pub fn start(&self) -> Result<Sorting, Error> {
         let (job, observer) = self.setup.begin([""; 0], None)?;
         let options = SorterOptions {
-            budget_bytes: job.budget_bytes,
-            threads: job.threads,
-            caches: job.caches,
+            budget_bytes: job.budget_bytes(),
+            threads: job.threads(),
+            caches: job.caches(),
             scratch: scratch_directories(&self.scratch, Path::new(STANDARD_OUTPUT)),
         };
         Ok(Sorting::start(options, job.disk, Arc::new(observer)))

@@ -1,13 +1,15 @@
 //! Checks order, count and checksum of records.
 
+use crate::job::Job;
 use crate::setup::{Setup, resource_setters};
 use std::path::PathBuf;
-use xsort_extsort::lines::total_bytes;
+use xsort_extsort::lines::{LinesInput, total_bytes};
 use xsort_extsort::prefixed::input_file;
 use xsort_extsort::{
-    Error, Observer, PrefixedVerifyOptions, VerifyOptions, VerifyReport, verify, verify_prefixed,
+    Error, Observer, PrefixedVerifyOptions, PrefixedVerifyReport, Stream, VerifyOptions,
+    VerifyReport, verify, verify_prefixed, verify_stream,
 };
-use xsort_records::{Checksum, Format, KeyField, Layout, Prefix, VaryingSummary};
+use xsort_records::{Checksum, Format, KeyField, Layout, Prefix, VerifySummary};
 
 /// Checks files of records as one sequence: order, duplicates, count and checksum. Shares only the
 /// definition of a record with the sort.
@@ -26,8 +28,24 @@ pub struct Verify {
     inputs: Vec<PathBuf>,
     against: Vec<PathBuf>,
     layout: Option<Layout>,
-    prefixed: Option<(Prefix, Vec<KeyField>)>,
+    prefixed: Option<PrefixedRecords>,
     setup: Setup,
+}
+
+/// The form of records that begin with their length.
+#[derive(Clone, Debug)]
+struct PrefixedRecords {
+    prefix: Prefix,
+    fields: Vec<KeyField>,
+}
+
+/// What files are read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Order, duplicates, count and checksum.
+    Order,
+    /// Count and checksum.
+    Checksum,
 }
 
 /// The result of a check. Disorder is a verdict, not an error.
@@ -50,6 +68,33 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Judges records of one size, of `bytes` bytes.
+    pub fn of_records(found: &VerifySummary, bytes: u64) -> Verdict {
+        Verdict {
+            records: found.records(),
+            bytes,
+            checksum: found.checksum(),
+            unordered: found.unordered(),
+            duplicates: found.duplicates(),
+            first_unordered: found.first_unordered(),
+            against: None,
+        }
+    }
+
+    /// Judges records that begin with their length.
+    pub fn of_prefixed(found: &PrefixedVerifyReport) -> Verdict {
+        let PrefixedVerifyReport { summary, bytes } = found;
+        Verdict {
+            records: summary.records(),
+            bytes: *bytes,
+            checksum: summary.checksum(),
+            unordered: summary.unordered(),
+            duplicates: summary.duplicates(),
+            first_unordered: summary.first_unordered(),
+            against: None,
+        }
+    }
+
     /// Returns whether no key is smaller than the preceding one.
     pub fn is_sorted(&self) -> bool {
         self.unordered == 0
@@ -101,7 +146,7 @@ impl Verify {
     /// [`Prefixed::keys`](crate::Prefixed::keys).
     #[must_use]
     pub fn prefixed(mut self, prefix: Prefix, keys: impl IntoIterator<Item = KeyField>) -> Verify {
-        self.prefixed = Some((prefix, keys.into_iter().collect()));
+        self.prefixed = Some(PrefixedRecords { prefix, fields: keys.into_iter().collect() });
         self
     }
 
@@ -110,68 +155,92 @@ impl Verify {
     /// # Errors
     /// Any [`Error`], for example if a file can't be read or isn't a whole number of records.
     pub fn run(&self) -> Result<Verdict, Error> {
-        if let Some((prefix, keys)) = &self.prefixed {
-            return self.run_prefixed(*prefix, keys);
-        }
-        let report = self.read(&self.inputs, true)?;
+        if self.prefixed.is_some() { self.run_prefixed() } else { self.run_records() }
+    }
+
+    fn run_records(&self) -> Result<Verdict, Error> {
+        let read = |files: &[PathBuf], reading| {
+            let (job, observer) = self.setup.begin(files, None)?;
+            self.records_in(&job, &observer, files.to_vec(), None, reading)
+        };
+        let report = read(&self.inputs, Reading::Order)?;
         let part = report.part.as_ref().expect("order was asked for");
         let against = match &self.against[..] {
             [] => None,
             files => {
-                let VerifyReport { records, checksum, .. } = self.read(files, false)?;
+                let VerifyReport { records, checksum, .. } = read(files, Reading::Checksum)?;
                 Some((records, checksum))
             }
         };
-        Ok(Verdict {
-            records: report.records,
-            bytes: report.bytes,
-            checksum: report.checksum,
-            unordered: part.unordered(),
-            duplicates: part.duplicates(),
-            first_unordered: part.first_unordered(),
-            against,
-        })
+        Ok(Verdict { against, ..Verdict::of_records(part, report.bytes) })
     }
 
-    fn run_prefixed(&self, prefix: Prefix, keys: &[KeyField]) -> Result<Verdict, Error> {
+    fn run_prefixed(&self) -> Result<Verdict, Error> {
         let (job, observer) = self.setup.begin(self.inputs.iter().chain(&self.against), None)?;
-        let options =
-            PrefixedVerifyOptions { prefix, fields: keys.to_vec(), budget_bytes: job.data_bytes() };
-        let judge = |phase, files: &[PathBuf]| -> Result<(VaryingSummary, u64), Error> {
-            let inputs = job.inputs(files, input_file)?;
-            observer.phase(phase, total_bytes(&inputs).unwrap_or(0));
-            let read = inputs.into_iter().map(|input| (input.path.clone(), input.into_bytes()));
-            verify_prefixed(&options, read, &observer)
+        let read = |files: &[PathBuf], reading| {
+            self.prefixed_in(&job, &observer, job.inputs(files, input_file)?, reading)
         };
-        let (found, bytes) = judge("verify", &self.inputs)?;
+        let found = read(&self.inputs, Reading::Order)?;
         let against = match &self.against[..] {
             [] => None,
             files => {
-                let checksum = judge("checksum", files)?.0.checksum();
+                let checksum = read(files, Reading::Checksum)?.summary.checksum();
                 Some((checksum.records(), checksum))
             }
         };
-        Ok(Verdict {
-            records: found.records(),
-            bytes,
-            checksum: found.checksum(),
-            unordered: found.unordered(),
-            duplicates: found.duplicates(),
-            first_unordered: found.first_unordered(),
-            against,
-        })
+        Ok(Verdict { against, ..Verdict::of_prefixed(&found) })
     }
 
-    fn read(&self, files: &[PathBuf], order: bool) -> Result<VerifyReport, Error> {
-        let (job, observer) = self.setup.begin(files, None)?;
+    /// Reads records of one size within a job that the caller has begun and observes. One of the
+    /// files may be a stream, if it is the only one.
+    ///
+    /// # Errors
+    /// The errors of [`run`](Verify::run).
+    pub fn records_in(
+        &self,
+        job: &Job,
+        observer: &dyn Observer,
+        files: Vec<PathBuf>,
+        stream: Option<Stream>,
+        reading: Reading,
+    ) -> Result<VerifyReport, Error> {
         let options = VerifyOptions {
-            inputs: files.to_vec(),
+            inputs: files,
             layout: self.layout.clone().unwrap_or_else(|| Format::Gensort.layout()),
             format_is_assumed: self.layout.is_none(),
             budget_bytes: job.data_bytes(),
-            threads: job.threads,
-            order,
+            threads: job.threads(),
+            order: reading == Reading::Order,
         };
-        verify(&options, &*job.disk, &observer).map_err(|error| job.total_from_data(error))
+        let report = match stream {
+            Some(Stream { input, read }) => {
+                verify_stream(&options, &options.inputs[input], read, observer)
+            }
+            None => verify(&options, &*job.disk, observer),
+        };
+        report.map_err(|error| job.total_from_data(error))
+    }
+
+    /// Reads records that begin with their length within a job that the caller has begun and
+    /// observes. `inputs` are opened by [`input_file`].
+    ///
+    /// # Errors
+    /// The errors of [`run`](Verify::run), and [`Error::Settings`] without
+    /// [`prefixed`](Verify::prefixed).
+    pub fn prefixed_in(
+        &self,
+        job: &Job,
+        observer: &dyn Observer,
+        inputs: Vec<LinesInput>,
+        reading: Reading,
+    ) -> Result<PrefixedVerifyReport, Error> {
+        let Some(PrefixedRecords { prefix, fields }) = self.prefixed.clone() else {
+            return Err(Error::Settings("the prefix of the records is missing".into()));
+        };
+        let options = PrefixedVerifyOptions { prefix, fields, budget_bytes: job.data_bytes() };
+        let phase = if reading == Reading::Order { "verify" } else { "checksum" };
+        observer.phase(phase, total_bytes(&inputs).unwrap_or(0));
+        let read = inputs.into_iter().map(|input| (input.path.clone(), input.into_bytes()));
+        verify_prefixed(&options, read, observer)
     }
 }

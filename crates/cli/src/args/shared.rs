@@ -153,14 +153,9 @@ pub(crate) struct ObjectArguments {
 }
 
 impl ObjectArguments {
-    /// The limits that were given, with that of `--no-clobber`.
-    pub(crate) fn given(self, no_clobber: bool) -> GivenLimits {
-        let ObjectArguments {
-            s3_part_size: part_bytes,
-            s3_connections: connections,
-            verify_output,
-        } = self;
-        GivenLimits { part_bytes, connections, no_clobber, verify_output }
+    /// The limits that were given.
+    pub(crate) fn given(self) -> GivenLimits {
+        GivenLimits { part_bytes: self.s3_part_size, connections: self.s3_connections }
     }
 }
 

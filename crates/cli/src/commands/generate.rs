@@ -12,10 +12,10 @@ use std::fmt;
 use std::path::Path;
 use std::time::Instant;
 use xsort::size::Amount;
+use xsort::{Generate, GenerateReport};
 use xsort_disk::{Disk, DisplayPath, is_standard_output};
 use xsort_extsort::units::{Bytes, Count};
-use xsort_extsort::{GenerateOptions, GenerateReport, generate};
-use xsort_records::{GenerateSpec, Generator};
+use xsort_records::GenerateSpec;
 
 /// The result that the command prints.
 #[derive(Debug, Serialize)]
@@ -63,15 +63,16 @@ pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
             "{left_over_bytes} bytes are less than one record of {record_bytes}"
         )));
     }
-    let spec = GenerateSpec {
+    let generate = Generate::with_spec(GenerateSpec {
         format: args.format,
         skewed: args.skewed,
         pattern: args.pattern,
         start: args.start,
         seed: args.seed,
         total: records,
-    };
-    let generator = Generator::new(spec).map_err(|error| Failure::Usage(error.to_string()))?;
+    })
+    .when(args.no_sync, Generate::no_sync);
+    generate.generator()?;
     let session = Session::begin(args.session_options(stop))?;
     let job = &session.job;
     if args.dry_run {
@@ -79,16 +80,8 @@ pub(crate) fn run(args: &GenArgs, stop: &Stop) -> Result<(), Failure> {
         let requests = job.requests([], (&args.file, plan.bytes), 0);
         return session.end_plan().print_plan("gen", &plan, requests);
     }
-    let options = GenerateOptions {
-        generator,
-        output: args.file.clone(),
-        budget_bytes: job.data_bytes(),
-        threads: job.threads,
-        sync: !args.no_sync,
-    };
     let begin = Instant::now();
-    let report = generate(&options, &*job.disk, &session.console)
-        .map_err(|error| job.total_from_data(error))?;
+    let report = generate.run_in(job, &session.console, &args.file)?;
     let seconds = begin.elapsed().as_secs_f64();
     let result = GenResult::new(args, &report, &*job.disk, left_over_bytes, seconds);
     session.end().print("gen", &result)

@@ -28,7 +28,14 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
     let layout = settings::layout(&args.records)?;
     let mut session = Session::begin(args.session_options(stop))?;
     let files = files(args, &layout, &mut session)?;
-    let (inputs, stream) = stdin::replace_stdin(files, args, stop)?;
+    if stdin::index_of_stdin(&files)?.is_some() && args.remove_input {
+        return Err(Failure::Usage(
+            "standard input can't be removed (--remove-input): \
+             name the file, or leave the option out"
+                .into(),
+        ));
+    }
+    let (inputs, stream) = stdin::replace_stdin(files, args.dry_run, stop)?;
     let sort = sort(args, inputs.clone(), layout);
     if args.dry_run {
         let plan = sort.plan_in(&session.job, &session.console, &args.output)?;
@@ -90,13 +97,13 @@ fn files(
 /// The least bytes of data that a sort of these files needs, besides their names. Returns the
 /// requested budget if that is enough.
 fn data_bytes_min(args: &SortArgs, layout: &Layout, session: &Session<'_>) -> u64 {
-    let budget_bytes = session.job.budget_bytes;
+    let budget_bytes = session.job.budget_bytes();
     let facts = Facts {
         input_bytes: session.names.file_bytes.clone(),
         record_bytes: layout.record_bytes() as u64,
         key_bytes: layout.key_bytes() as u64,
         budget_bytes,
-        threads: session.job.threads,
+        threads: session.job.threads(),
         method: args.method,
         codec: args.compress,
         may_keep: true,

@@ -178,7 +178,7 @@ pub(super) fn tables_in(
     allows_empty: bool,
     session: &mut Session<'_>,
 ) -> Result<Vec<PathBuf>, Failure> {
-    let budget_bytes = session.job.budget_bytes;
+    let budget_bytes = session.job.budget_bytes();
     let options = TreeOptions { allows_empty, budget_bytes, ..TreeOptions::beside(&args.output) };
     let mut all = ExpandedInputs::default();
     for input in inputs {

@@ -1,10 +1,13 @@
 //! The result of verify, as text and as JSON. The text is valsort's, for records of any size.
 
+use crate::args::VerifyArgs;
 use crate::decimal::Decimal;
-use crate::output;
+use crate::exit::Failure;
+use crate::output::{self, ResultPrinter};
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Instant;
 use xsort_disk::DisplayPath;
 use xsort_records::Checksum;
 
@@ -12,27 +15,71 @@ use xsort_records::Checksum;
 #[derive(Debug, Serialize)]
 pub(super) struct Verdict<'a> {
     #[serde(serialize_with = "output::lossy_all")]
-    pub(super) files: &'a [PathBuf],
+    files: &'a [PathBuf],
     /// True if the records are in order, and are the expected ones if any were named.
-    pub(super) ok: bool,
-    pub(super) in_order: bool,
-    pub(super) records: u64,
-    pub(super) checksum: String,
-    pub(super) duplicate_keys: u64,
-    pub(super) unordered_records: u64,
-    pub(super) first_unordered_record: Option<u64>,
-    pub(super) expected: Option<Comparison>,
-    pub(super) against: Option<Comparison>,
+    ok: bool,
+    in_order: bool,
+    records: u64,
+    checksum: String,
+    duplicate_keys: u64,
+    unordered_records: u64,
+    first_unordered_record: Option<u64>,
+    expected: Option<Comparison>,
+    against: Option<Comparison>,
     /// Bytes read from all files.
+    bytes: u64,
+    seconds: f64,
+    bytes_per_second: f64,
+}
+
+/// What was read of the files to compare with.
+pub(super) struct Contents {
     pub(super) bytes: u64,
-    pub(super) seconds: f64,
-    pub(super) bytes_per_second: f64,
+    pub(super) checksum: Checksum,
+}
+
+impl<'a> Verdict<'a> {
+    /// Compares what was found with what the arguments expect. The command began at `begin`.
+    pub(super) fn new(
+        args: &'a VerifyArgs,
+        found: xsort::Verdict,
+        against: Option<Contents>,
+        begin: Instant,
+    ) -> Verdict<'a> {
+        let seconds = begin.elapsed().as_secs_f64();
+        let bytes = found.bytes + against.as_ref().map_or(0, |other| other.bytes);
+        let expected = args.expect.map(|sum| Comparison::expected(sum, found.checksum));
+        let against =
+            against.map(|other| Comparison::against(&args.against, other.checksum, found.checksum));
+        let is_same = expected.iter().chain(&against).all(|comparison| comparison.ok);
+        Verdict {
+            files: &args.files,
+            ok: found.is_sorted() && is_same,
+            in_order: found.is_sorted(),
+            records: found.records,
+            checksum: found.checksum.to_string(),
+            duplicate_keys: found.duplicates,
+            unordered_records: found.unordered,
+            first_unordered_record: found.first_unordered,
+            expected,
+            against,
+            bytes,
+            seconds,
+            bytes_per_second: bytes as f64 / seconds,
+        }
+    }
+
+    /// Prints the verdict. One that isn't good is a failure.
+    pub(super) fn print(&self, printer: ResultPrinter) -> Result<(), Failure> {
+        printer.print("verify", self)?;
+        if self.ok { Ok(()) } else { Err(Failure::Disorder) }
+    }
 }
 
 /// A comparison with the expected records.
 #[derive(Debug, Serialize)]
 pub(super) struct Comparison {
-    pub(super) ok: bool,
+    ok: bool,
     /// The expected number of records, if known.
     records: Option<u64>,
     checksum: String,
@@ -41,7 +88,7 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    pub(super) fn expected(sum: u128, found: Checksum) -> Comparison {
+    fn expected(sum: u128, found: Checksum) -> Comparison {
         Comparison {
             ok: found.sum() == sum,
             records: None,
@@ -50,7 +97,7 @@ impl Comparison {
         }
     }
 
-    pub(super) fn against(files: &[PathBuf], input: Checksum, found: Checksum) -> Comparison {
+    fn against(files: &[PathBuf], input: Checksum, found: Checksum) -> Comparison {
         let names: Vec<_> = files.iter().map(|path| DisplayPath(path).to_string()).collect();
         Comparison {
             ok: found == input,

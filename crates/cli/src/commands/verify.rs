@@ -3,11 +3,11 @@
 //! The result goes to standard output (valsort's goes to standard error).
 
 use super::summary_file::SummaryFile;
-use super::verdict::{Comparison, Verdict};
+use super::verdict::{Contents, Verdict};
 use super::verify_prefixed;
 use crate::args::VerifyArgs;
 use crate::exit::Failure;
-use crate::inputs::stdin::{self, StandardInput};
+use crate::inputs::stdin;
 use crate::job::Session;
 use crate::output::ResultPrinter;
 use crate::settings::{self, ReportStyle};
@@ -17,9 +17,10 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
+use xsort::{Reading, Verify};
 use xsort_disk::{Disk, is_url};
 use xsort_extsort::lines::LinesInput;
-use xsort_extsort::{Error, VerifyOptions, VerifyReport, verify, verify_stream};
+use xsort_extsort::{Error, VerifyReport};
 use xsort_records::{Layout, VerifySummary};
 
 pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
@@ -28,52 +29,26 @@ pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
     }
     let layout = settings::layout(&args.records)?;
     let begin = Instant::now();
-    let Verified { part, bytes, against } = if args.summaries {
+    let verdict = if args.summaries {
         let job = args.session_options(stop).job(None)?;
         let part = append_summaries(&args.files, &layout, &job.disk)?;
-        Verified { part, bytes: 0, against: None }
+        Verdict::new(args, xsort::Verdict::of_records(&part, 0), None, begin)
     } else {
-        verify_files(args, &layout, stop)?
-    };
-    let seconds = begin.elapsed().as_secs_f64();
-    let bytes = bytes + against.as_ref().map_or(0, |report| report.bytes);
-
-    let expected = args.expect.map(|sum| Comparison::expected(sum, part.checksum()));
-    let against =
-        against.map(|report| Comparison::against(&args.against, report.checksum, part.checksum()));
-    let verdict = Verdict {
-        files: &args.files,
-        ok: part.is_sorted() && expected.iter().chain(&against).all(|comparison| comparison.ok),
-        in_order: part.is_sorted(),
-        records: part.records(),
-        checksum: part.checksum().to_string(),
-        duplicate_keys: part.duplicates(),
-        unordered_records: part.unordered(),
-        first_unordered_record: part.first_unordered(),
-        expected,
-        against,
-        bytes,
-        seconds,
-        bytes_per_second: bytes as f64 / seconds,
+        verify_files(args, layout, stop, begin)?
     };
     // Without a summary on standard output, the verdict goes there.
     let beside = args.summary.as_deref().unwrap_or(Path::new(""));
     let style = ReportStyle::decide(&args.report);
-    ResultPrinter::beside(beside, style).print("verify", &verdict)?;
-    if verdict.ok { Ok(()) } else { Err(Failure::Disorder) }
-}
-
-/// The results of reading the files.
-struct Verified {
-    part: VerifySummary,
-    /// The total size of the files in bytes.
-    bytes: u64,
-    /// The result for the files to compare with, if any were named.
-    against: Option<VerifyReport>,
+    verdict.print(ResultPrinter::beside(beside, style))
 }
 
 /// Reads the files and those to compare with. Writes the summary if the arguments ask for one.
-fn verify_files(args: &VerifyArgs, layout: &Layout, stop: &Stop) -> Result<Verified, Failure> {
+fn verify_files<'a>(
+    args: &'a VerifyArgs,
+    layout: Layout,
+    stop: &Stop,
+    begin: Instant,
+) -> Result<Verdict<'a>, Failure> {
     let mut session = Session::begin(args.session_options(stop))?;
     stdin::refuse_shared([&args.files, &args.against])?;
     let files = session.files(&args.files, args.trees())?;
@@ -84,47 +59,22 @@ fn verify_files(args: &VerifyArgs, layout: &Layout, stop: &Stop) -> Result<Verif
         .as_deref()
         .map(|path| SummaryFile::create(path, files.iter().chain(&against), &*disk))
         .transpose()?;
-    let format_is_assumed = settings::is_format_assumed(&args.records);
-    let read =
-        |files: Vec<PathBuf>, order| read(&session, (layout, format_is_assumed), files, order);
-    let VerifyReport { part, bytes, .. } = read(files, true)?;
-    let against = if args.against.is_empty() { None } else { Some(read(against, false)?) };
+    let is_known = !settings::is_format_assumed(&args.records);
+    let verify = Verify::files(&args.files).when(is_known, |verify| verify.layout(layout));
+    let read = |files, reading| -> Result<VerifyReport, Failure> {
+        let (files, stream) = stdin::replace_stdin(files, false, stop)?;
+        Ok(verify.records_in(&session.job, &session.console, files, stream, reading)?)
+    };
+    let VerifyReport { part, bytes, .. } = read(files, Reading::Order)?;
+    let against = match args.against.is_empty() {
+        true => None,
+        false => Some(read(against, Reading::Checksum)?),
+    };
     let part = part.expect("the order was checked");
     summary.map_or(Ok(()), |summary| summary.write(&part.to_bytes()))?;
     session.end();
-    Ok(Verified { part, bytes, against })
-}
-
-/// Reads files of records as one sequence.
-fn read(
-    session: &Session<'_>,
-    (layout, format_is_assumed): (&Layout, bool),
-    mut files: Vec<PathBuf>,
-    order: bool,
-) -> Result<VerifyReport, Failure> {
-    let mut stream = None;
-    if files.iter().any(|path| path.as_os_str() == "-") {
-        match session.standard_input()? {
-            StandardInput::File(path) => {
-                files = vec![path];
-                stdin::go_to_end();
-            }
-            StandardInput::Stream(read) => stream = Some(read),
-        }
-    }
-    let options = VerifyOptions {
-        inputs: files,
-        layout: layout.clone(),
-        format_is_assumed,
-        budget_bytes: session.job.data_bytes(),
-        threads: session.job.threads,
-        order,
-    };
-    let report = match stream {
-        Some(read) => verify_stream(&options, Path::new(stdin::NAME), read, &session.console),
-        None => verify(&options, &*session.job.disk, &session.console),
-    };
-    Ok(report.map_err(|error| session.job.total_from_data(error))?)
+    let against = against.map(|VerifyReport { bytes, checksum, .. }| Contents { bytes, checksum });
+    Ok(Verdict::new(args, xsort::Verdict::of_records(&part, bytes), against, begin))
 }
 
 /// Reads all of standard input.

@@ -1,6 +1,5 @@
 //! Standard input as an input: a file that can be opened again, or a stream.
 
-use crate::args::SortArgs;
 use crate::exit::Failure;
 use crate::signals::Stop;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -57,35 +56,30 @@ pub(crate) fn go_to_end() {
     let _ = seek(io::stdin(), SeekFrom::End(0));
 }
 
-/// Replaces `-` in the inputs: by a path if standard input is a file, otherwise by a stream.
+/// Replaces `-` in the inputs: by a path if standard input is a file, otherwise by a stream. For a
+/// dry run, standard input stays as it is.
 ///
 /// # Errors
-/// If `-` is among the inputs and standard input can't be sorted.
+/// If `-` is there twice, or standard input can't be read.
 pub(crate) fn replace_stdin(
     mut inputs: Vec<PathBuf>,
-    args: &SortArgs,
+    is_dry_run: bool,
     stop: &Stop,
 ) -> Result<(Vec<PathBuf>, Option<Stream>), Failure> {
     let Some(index) = index_of_stdin(&inputs)? else { return Ok((inputs, None)) };
-    let refuse = |what: &str| Err(Failure::Usage(what.into()));
-    if args.remove_input {
-        return refuse(
-            "standard input can't be removed (--remove-input): \
-             name the file, or leave the option out",
-        );
-    }
     match StandardInput::open(stop)? {
         StandardInput::File(path) => {
             inputs[index] = path;
-            if !args.dry_run {
+            if !is_dry_run {
                 go_to_end();
             }
             Ok((inputs, None))
         }
-        StandardInput::Stream(_) if args.dry_run => refuse(
+        StandardInput::Stream(_) if is_dry_run => Err(Failure::Usage(
             "--dry-run: the size of a stream is known only when it has been read, \
-             so that there is no plan before; name a file of that size",
-        ),
+             so that there is no plan before; name a file of that size"
+                .into(),
+        )),
         StandardInput::Stream(read) => {
             inputs[index] = NAME.into();
             Ok((inputs, Some(Stream { input: index, read })))

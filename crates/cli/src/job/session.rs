@@ -13,7 +13,7 @@ use crate::inputs::names_memory::NamesMemory;
 use crate::inputs::stdin::{NAME, StandardInput, go_to_end, index_of_stdin};
 use crate::inputs::tree::{TreeError, TreeOptions};
 use crate::output::ResultPrinter;
-use crate::settings::{ReportStyle, VERIFIES_NO_OBJECT, output_directories};
+use crate::settings::{ReportStyle, output_directories};
 use crate::signals::Stop;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -77,9 +77,6 @@ impl<'g> SessionOptions<'g> {
     /// See [`xsort::Resources::job`].
     pub(crate) fn job(&self, gate: Option<Arc<Gate>>) -> Result<Job, Failure> {
         let Resources { memory, threads, io, bandwidth_limit, objects, .. } = *self.resources;
-        if objects.verify_output && !self.output.is_some_and(is_url) {
-            return Err(Failure::Usage(VERIFIES_NO_OBJECT.into()));
-        }
         let resources = xsort::Resources {
             memory,
             threads: Some(usize::from(threads)).filter(|&threads| threads > 0),
@@ -90,10 +87,12 @@ impl<'g> SessionOptions<'g> {
             no_clobber: self.no_clobber,
             read_soon_bytes: self.read_soon_bytes,
             verify_output: objects.verify_output,
-            objects: objects.given(self.no_clobber),
+            objects: objects.given(),
             patience: self.patience,
             cancel: self.stop.cancel(),
+            ..xsort::Resources::default()
         };
+        resources.check_output(self.output, "--verify-output")?;
         Ok(resources.job(self.read.into_iter().flatten(), self.output)?)
     }
 
@@ -135,11 +134,11 @@ impl<'g> Session<'g> {
         let console = Console::new(ConsoleOptions {
             command: options.command,
             style,
-            places: options.places(job.bytes_per_second()),
+            places: options.places(job.rate().map(|rate| rate.bytes_per_second())),
             temperature,
             stop: Some(options.stop),
         });
-        job.notice.iter().for_each(|line| console.notice(line));
+        job.notice().iter().for_each(|line| console.notice(line));
         Ok(Session { job, console, names: NamesMemory::default(), style, options })
     }
 
@@ -152,7 +151,7 @@ impl<'g> Session<'g> {
         paths: &[PathBuf],
         trees: TreeOptions<'_>,
     ) -> Result<Vec<PathBuf>, TreeError> {
-        let options = TreeOptions { budget_bytes: self.job.budget_bytes, ..trees };
+        let options = TreeOptions { budget_bytes: self.job.budget_bytes(), ..trees };
         let is_stopped = || self.options.stop.is_set();
         let expanded = expand(paths, options, &mut self.names, &*self.job.disk, is_stopped)?;
         Ok(self.take(expanded))
@@ -200,7 +199,7 @@ impl<'g> Session<'g> {
             }
             return Ok(self.job.input(path, at)?);
         }
-        Ok(match self.standard_input()? {
+        Ok(match StandardInput::open(self.options.stop)? {
             StandardInput::File(path) => {
                 go_to_end();
                 self.job.input(&path, at)?
@@ -211,14 +210,6 @@ impl<'g> Session<'g> {
                 content: Content::Stream(read),
             }),
         })
-    }
-
-    /// Opens standard input. Stopping the command ends its waits.
-    ///
-    /// # Errors
-    /// See [`StandardInput::open`].
-    pub(crate) fn standard_input(&self) -> Result<StandardInput, Failure> {
-        StandardInput::open(self.options.stop)
     }
 
     /// Ends a step of a sort in parts. Its output is no data, so the result goes to standard

@@ -3,9 +3,7 @@
 use super::command::LinesCommand;
 use super::failure::{self, Failure};
 use super::inputs;
-use super::limits::Limits;
-use super::lines_disk::LinesDisk;
-use super::resources;
+use super::session::LinesSession;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -19,18 +17,17 @@ pub(super) fn check(
     by: &dyn LineKernels,
     kind: Check,
     files: Vec<OsString>,
-    limits: &Limits,
-    disk: &LinesDisk<'_>,
+    session: &LinesSession,
 ) -> Result<(), Failure> {
     let Some(file) = files.into_iter().next() else { return Ok(()) };
     let command = &lines.command;
-    let mut input = limits.limit(inputs::uninspected(&file, disk)?);
+    let mut input = session.job.hold(inputs::uninspected(&file, session)?);
     if lines.decompresses() {
-        let recognised = recognise(vec![input], false, || resources::budget_bytes(command))
+        let recognised = recognise(vec![input], false, || session.job.total_bytes())
             .map_err(|(path, error)| failure::of_read(path.as_os_str(), &error))?;
         input = recognised.inputs.into_iter().next().expect("as many as were given");
     }
-    let threads = || resources::threads(command);
+    let threads = || session.job.threads();
     let bytes = input.into_bytes();
     let found = first_disorder(by, bytes, command.terminator(), command.unique, threads)
         .map_err(|error| failure::of_read(&file, &error))?;

@@ -1,12 +1,12 @@
 //! A parsed command, and what can be refused or printed before anything is read.
 
 use super::failure::Failure;
-use super::{names, resources};
+use super::names;
 use crate::gnu_commands::{is_called_as_gnu, say};
 use crate::inputs::tree::TreeOptions;
-use crate::settings::VERIFIES_NO_OBJECT;
 use std::ffi::OsStr;
 use std::path::Path;
+use xsort::Job;
 use xsort_disk::is_url;
 use xsort_extsort::lines::OutputCodec;
 use xsort_gnu::sort::{Check, Command, Environment, OutputCompression};
@@ -87,10 +87,13 @@ impl LinesCommand<'_> {
             None if *merge => refusal('m', &for_sorts_only),
             None => None,
         };
-        let writes_object = self.command.output.as_ref().is_some_and(|name| self.is_url(name));
-        let useless = || Failure::Message(VERIFIES_NO_OBJECT.into());
-        let refused = refused.or_else(|| (extras.verify_output && !writes_object).then(useless));
-        refused.map_or(Ok(()), Err)
+        refused.map_or(Ok(()), Err)?;
+        let output = self.command.output.as_deref().filter(|name| self.is_url(name));
+        let verify_output = extras.verify_output;
+        let resources = xsort::Resources { verify_output, ..xsort::Resources::default() };
+        resources
+            .check_output(output.map(Path::new), "--verify-output")
+            .map_err(|refusal| Failure::Message(refusal.to_string().into()))
     }
 
     /// True if compressed inputs are decompressed.
@@ -116,6 +119,7 @@ impl LinesCommand<'_> {
     /// the output now.
     pub(super) fn rules(
         &self,
+        job: &Job,
         identify: impl Fn(Option<&OsStr>) -> Option<Identity>,
     ) -> Option<TreeOptions<'_>> {
         let Command { extras, output, .. } = &self.command;
@@ -124,7 +128,7 @@ impl LinesCommand<'_> {
             counts_links: extras.counts_links,
             output: if url.is_some() { None } else { identify(output.as_deref()) },
             output_url: url.map(Path::new),
-            budget_bytes: resources::budget_bytes(&self.command),
+            budget_bytes: job.total_bytes(),
             allows_empty: extras.allows_empty,
         })
     }

@@ -8,6 +8,7 @@ use crate::gnu_commands::reason;
 use crate::lines_plan::LinesPlan;
 use crate::output::ResultPrinter;
 use crate::settings::{ProgressStyle, ReportStyle};
+use xsort::Job;
 use xsort_disk::public_text;
 use xsort_extsort::LinesOptions;
 use xsort_extsort::lines::{LineKernels, dry_run_lines};
@@ -17,10 +18,11 @@ pub(super) fn print_dry_run(
     lines: &LinesCommand<'_>,
     by: &dyn LineKernels,
     inputs: &Inputs,
+    job: &Job,
 ) -> Result<(), Failure> {
     let command = &lines.command;
     let bytes = inputs.bytes().filter(|_| command.extras.decompress != Some(true));
-    let options = resources::options(command, bytes);
+    let options = resources::options(command, job, bytes);
     let names_bytes = inputs.names.budget_bytes();
     let reservation = options.reservation.clone().with("names of inputs", names_bytes);
     let options = LinesOptions { reservation, ..options };

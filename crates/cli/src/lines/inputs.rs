@@ -2,9 +2,9 @@
 //! read. So there may be more of them than the limit on open files.
 
 use super::failure::{self, Failure};
-use super::lines_disk::LinesDisk;
 use super::names;
 use super::not_opened::{NotOpened, opening_error};
+use super::session::LinesSession;
 use super::target::Target;
 use crate::gnu_commands::locale;
 use crate::inputs::expand::is_directory;
@@ -41,12 +41,12 @@ const COPY_BYTES: usize = 256 << 10;
 const OTHER_FILES: u64 = 64;
 
 /// The names of all inputs, from the command line or from `--files0-from`.
-pub(super) fn files(command: &Command, disk: &LinesDisk<'_>) -> Result<Vec<OsString>, Failure> {
+pub(super) fn files(command: &Command, session: &LinesSession) -> Result<Vec<OsString>, Failure> {
     let Some(list) = &command.files0_from else { return Ok(command.files.clone()) };
     let mut text = Vec::new();
     let unreadable =
         || Failure::Message([b"cannot read file names from ", &names::quoted(list)[..]].concat());
-    match uninspected(list, disk)?.into_bytes().read_to_end(&mut text) {
+    match uninspected(list, session)?.into_bytes().read_to_end(&mut text) {
         Ok(_) => {}
         Err(error) if opening_error(&error).is_some() => {
             return Err(failure::of_read(list, &error));
@@ -84,18 +84,18 @@ impl Inputs {
     pub(super) fn inspect(
         files: Vec<OsString>,
         rules: Option<TreeOptions<'_>>,
-        disk: &LinesDisk<'_>,
+        session: &LinesSession,
         say: impl Fn(&str),
     ) -> Result<Inputs, Failure> {
         let mut inputs: Vec<Input> = Vec::new();
         let mut names = NamesMemory::default();
         let mut has_standard = false;
-        if let Some(disk) = files.iter().find_map(|name| disk.of_url(name)) {
+        if let Some(disk) = files.iter().find_map(|name| session.disk_of_url(name)) {
             announce(files.iter().map(Path::new), &**disk);
         }
         for name in files {
             let is_standard = name == STANDARD;
-            if let Some(disk) = disk.of_url(&name) {
+            if let Some(disk) = session.disk_of_url(&name) {
                 inputs.extend(inspect_url(Path::new(&name), rules, &mut names, disk, &say)?);
                 continue;
             }
@@ -347,8 +347,8 @@ fn of_tree(refusal: TreeError) -> Failure {
 }
 
 /// Opens an input without inspecting it, except at a URL.
-pub(super) fn uninspected(name: &OsStr, disk: &LinesDisk<'_>) -> Result<LinesInput, Failure> {
-    match disk.of_url(name) {
+pub(super) fn uninspected(name: &OsStr, session: &LinesSession) -> Result<LinesInput, Failure> {
+    match session.disk_of_url(name) {
         Some(disk) => {
             LinesInput::on(disk, Path::new(name)).map_err(|error| failure::of_disk(&error))
         }

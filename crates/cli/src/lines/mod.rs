@@ -15,14 +15,13 @@
 //! | `prepare` | inputs limited and decompressed |
 //! | `torn_rows` | CSV whose rows have several lines |
 //! | `progress` | the observer of a sort, and its report |
-//! | `lines_disk` | the disk, and which names are URLs |
+//! | `session` | the job, and which names are URLs |
 //! | `inputs` | which files are read; they are inspected first, and opened when read |
 //! | `target` | the output, untouched until there is something to write |
 //! | `in_place` | an output that is rewritten in place |
 //! | `outgoing` | filters and compression between the engine and the output |
 //! | `filters` | two of the filters: `--top`, `--debug` |
-//! | `limits` | `--bandwidth-limit` and `--temperature-limit` |
-//! | `resources` | memory, threads, scratch, randomness |
+//! | `resources` | what the job may use: memory, threads, scratch, limits; randomness |
 //! | `hints` | hints at what the user may have meant |
 //! | `failure`, `job_failure` | messages on standard error, and the status |
 //! | `not_opened` | errors of inputs that can't be opened |
@@ -38,8 +37,6 @@ mod hints;
 mod in_place;
 mod inputs;
 mod job_failure;
-mod limits;
-mod lines_disk;
 mod names;
 mod not_opened;
 mod outgoing;
@@ -47,6 +44,7 @@ mod prepare;
 mod progress;
 mod resources;
 mod resumable;
+mod session;
 mod short_stream;
 mod sort;
 mod target;

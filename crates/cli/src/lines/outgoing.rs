@@ -3,11 +3,9 @@
 
 use super::command::LinesCommand;
 use super::filters::{Marks, Top};
-use super::limits::Limits;
 use super::target::Target;
 use std::io::Write;
-use std::sync::Arc;
-use xsort::Limited;
+use xsort::Job;
 use xsort_extsort::lines::{
     CompressedOutput, CompressionThreads, CountedOutput, LineKernels, OutputCodec, WithoutKeys,
 };
@@ -42,13 +40,12 @@ impl Outgoing {
         Outgoing { compression, header }
     }
 
-    /// What it takes of the budget of a sort by so many threads.
-    pub(super) fn reservation(&self, threads: usize) -> Reservation {
+    /// Adds what it takes of the budget of a sort by `threads` threads.
+    pub(super) fn reserve(&self, reservation: Reservation, threads: usize) -> Reservation {
         let of = move |budget| CompressionThreads::of_budget(budget, threads).taken_bytes;
-        let nothing = Reservation::default();
         match self.compression {
-            Some(_) => nothing.with_share("compressors of the output", of),
-            None => nothing,
+            Some(_) => reservation.with_share("compressors of the output", of),
+            None => reservation,
         }
     }
 
@@ -67,13 +64,13 @@ impl Outgoing {
         lines: &'o LinesCommand<'_>,
         by: &'o dyn LineKernels,
         order: &'o Order,
-        limits: &Limits,
+        job: &Job,
     ) -> Box<dyn Write + Send + 'o> {
         let command = &lines.command;
         let is_to_drive = target.identity().is_some();
         let mut out: Box<dyn Write + Send + '_> = Box::new(target);
-        if let Some(rate) = limits.rate.as_ref().filter(|_| is_to_drive) {
-            out = Box::new(Limited::new(out, Arc::clone(rate)));
+        if is_to_drive {
+            out = job.hold_stream(out);
         }
         if let Some((codec, CompressionThreads { threads, .. })) = self.compression {
             out = Box::new(CompressedOutput::new(out, codec, threads, self.header));

@@ -2,10 +2,9 @@
 
 use super::command::LinesCommand;
 use super::failure::{self, Failure};
-use super::limits::Limits;
-use super::resources;
 use super::torn_rows::TornRows;
 use std::os::unix::ffi::OsStrExt;
+use xsort::Job;
 use xsort_extsort::Reservation;
 use xsort_extsort::lines::{
     Header, LinesInput, Recognised, Shuffle, recognise, take_header, total_bytes, urls_at_once,
@@ -29,16 +28,16 @@ impl Prepared {
         lines: &LinesCommand<'_>,
         inputs: Vec<LinesInput>,
         names_bytes: u64,
-        limits: &Limits,
+        job: &Job,
     ) -> Result<Prepared, Failure> {
         let command = &lines.command;
         // An input of unknown size is not on a drive.
         let limited = |input: LinesInput| match input.bytes {
-            Some(_) => limits.limit(input),
+            Some(_) => job.hold(input),
             None => input,
         };
         let inputs: Vec<LinesInput> = inputs.into_iter().map(limited).collect();
-        let budget_bytes = || resources::budget_bytes(command).saturating_sub(names_bytes);
+        let budget_bytes = || job.total_bytes().saturating_sub(names_bytes);
         let (urls_max, urls_bytes) = match command.merge {
             true => urls_at_once(&inputs, budget_bytes),
             false => (usize::MAX, 0),

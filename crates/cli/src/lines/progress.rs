@@ -2,8 +2,8 @@
 
 use super::command::LinesCommand;
 use super::failure::Failure;
-use super::limits::Limits;
 use super::resources;
+use super::session::LinesSession;
 use crate::gnu_commands::{is_called_as_gnu, say};
 use crate::job::{Console, ConsoleOptions, JobPlaces};
 use crate::output;
@@ -12,7 +12,6 @@ use serde::Serialize;
 use std::fmt;
 use std::io::{self, IsTerminal};
 use std::path::Path;
-use xsort_disk::RateLimit;
 use xsort_extsort::lines::{SMALL_INPUT_BYTES, Summary};
 use xsort_extsort::units::Count;
 use xsort_extsort::{Compressed, LinesReport, Observer, Spilled, Unobserved};
@@ -25,11 +24,11 @@ use xsort_gnu::sort::Command;
 pub(super) fn observer(
     lines: &LinesCommand<'_>,
     bytes: Option<u64>,
-    limits: &Limits,
+    session: &LinesSession,
 ) -> Box<dyn Observer> {
     let command = &lines.command;
     let is_small = bytes.is_some_and(|bytes| bytes <= SMALL_INPUT_BYTES);
-    let is_asked_for = is_watching_asked_for(command, limits);
+    let is_asked_for = is_watching_asked_for(command, session);
     if !is_asked_for && (is_small || resources::has_few_files()) {
         return Box::new(Unobserved);
     }
@@ -44,23 +43,22 @@ pub(super) fn observer(
     if let Some(output) = command.output.as_ref().filter(|name| !lines.is_url(name)) {
         directories.push((settings::directory_of(Path::new(output)), "output"));
     }
-    let limit_bytes_per_second = limits.rate.as_deref().map(RateLimit::bytes_per_second);
+    let limit_bytes_per_second = session.job.rate().map(|rate| rate.bytes_per_second());
     let places =
         JobPlaces { directories, hidden_file_directories: scratch, limit_bytes_per_second };
-    let limit = limits.temperature.clone();
     Box::new(Console::new(ConsoleOptions {
         command: "lines",
         style,
         places,
-        temperature: limit,
+        temperature: session.temperature.clone(),
         stop: None,
     }))
 }
 
 /// True if a sort is watched even if it is small.
-pub(super) fn is_watching_asked_for(command: &Command, limits: &Limits) -> bool {
+pub(super) fn is_watching_asked_for(command: &Command, session: &LinesSession) -> bool {
     let shows_always = command.extras.progress == When::Always;
-    shows_always || limits.temperature.is_some() || limits.rate.is_some()
+    shows_always || session.temperature.is_some() || session.job.rate().is_some()
 }
 
 /// Figures of lines and bytes that bypass the engine.

@@ -2,22 +2,26 @@
 
 use super::failure::{self, Failure};
 use super::names;
-use crate::settings;
+use crate::args::{connections, part_size};
+use crate::settings::{self, open_files};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::process::{Resource, getrlimit};
 use rustix::system::sysinfo;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use xsort::machine::{self, MemoryLimits, caches};
-use xsort::size::Memory;
-use xsort_disk::{DiskOptions, IoChoice};
+use std::sync::Arc;
+use xsort::Job;
+use xsort::machine::MemoryLimits;
+use xsort::size::{self, Memory};
+use xsort_disk::{Gate, IoChoice};
 use xsort_extsort::lines::{SMALL_INPUT_BYTES, Shuffle};
-use xsort_extsort::{Caches, Codec, LinesOptions, Measure, Reservation};
+use xsort_extsort::{Codec, LinesOptions, Measure};
 use xsort_gnu::Locale;
 use xsort_gnu::sort::{Command, Environment};
+use xsort_objects::GivenLimits;
 
 /// The budget for small inputs, far more than they need. Asking the machine for its memory, caches
 /// and processors takes longer than sorting them.
@@ -51,26 +55,17 @@ pub(super) fn environment(locale: Locale) -> Environment {
 
 /// Applies `--memory`, as in the other commands.
 pub(super) fn apply_memory(command: &mut Command) -> Result<(), Failure> {
-    let Some(argument) = &command.extras.memory else { return Ok(()) };
-    if command.buffer_bytes.is_some() {
+    let parse = |text: &str| text.parse::<Memory>().map_err(|error| error.to_string());
+    let argument = command.extras.memory.as_deref();
+    if argument.is_some() && command.buffer_bytes.is_some() {
         return Err(Failure::Message(
             "options '-S' and '--memory' both say how much memory: leave one out".into(),
         ));
     }
-    let memory: Memory = argument.to_string_lossy().parse().map_err(|error| {
-        let (name, reason) = (names::quoted(argument), format!(": {error}"));
-        let parts = [b"invalid --memory argument ", &name[..], reason.as_bytes()];
-        Failure::Message(parts.concat())
-    })?;
-    command.buffer_bytes = Some(MemoryLimits::read().budget(Some(memory)).bytes);
+    if let Some(memory) = parsed("--memory", argument, parse)? {
+        command.buffer_bytes = Some(MemoryLimits::read().budget(Some(memory)).bytes);
+    }
     Ok(())
-}
-
-/// The budget in bytes, for names and lines. It is at most the machine's memory, because GNU sort
-/// also accepts a larger `-S` and uses what it gets.
-pub(super) fn budget_bytes(command: &Command) -> u64 {
-    let asked = command.buffer_bytes.map(|bytes| Memory::Bytes(bytes.min(machine_bytes())));
-    MemoryLimits::read().budget(asked).bytes
 }
 
 /// The machine's memory in bytes.
@@ -79,31 +74,66 @@ fn machine_bytes() -> u64 {
     memory.totalram as u64 * u64::from(memory.mem_unit)
 }
 
+/// What the command's job may use. Its transfers pass `gate`.
+pub(super) fn of_job(
+    command: &Command,
+    gate: Option<Arc<Gate>>,
+) -> Result<xsort::Resources, Failure> {
+    let extras = &command.extras;
+    let rate = |text: &str| size::rate(text).map_err(|error| error.to_string());
+    Ok(xsort::Resources {
+        // GNU sort also accepts more than the machine has, and uses what it gets.
+        memory: command.buffer_bytes.map(|bytes| Memory::Bytes(bytes.min(machine_bytes()))),
+        threads: command.parallel,
+        bandwidth: parsed("--bandwidth-limit", extras.bandwidth_limit.as_deref(), rate)?,
+        // Rings are files, too.
+        io: if has_few_files() { IoChoice::Sync } else { IoChoice::Auto },
+        is_cached: command.buffer_bytes.is_some_and(|bytes| bytes <= CACHED_BUDGET_BYTES),
+        gate,
+        no_clobber: extras.no_clobber,
+        verify_output: extras.verify_output,
+        objects: GivenLimits {
+            part_bytes: parsed("--s3-part-size", extras.s3_part_size.as_deref(), part_size)?,
+            connections: parsed("--s3-connections", extras.s3_connections.as_deref(), connections)?,
+        },
+        ..xsort::Resources::default()
+    })
+}
+
+/// Parses the argument of an option.
+fn parsed<T>(
+    option: &str,
+    argument: Option<&OsStr>,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, Failure> {
+    let Some(argument) = argument else { return Ok(None) };
+    parse(&argument.to_string_lossy()).map(Some).map_err(|reason| {
+        let name = names::quoted(argument);
+        let what = format!("invalid {option} argument ");
+        Failure::Message([what.as_bytes(), &name[..], b": ", reason.as_bytes()].concat())
+    })
+}
+
 /// The engine's settings for inputs of `input_bytes` bytes, if that is known.
-pub(super) fn options(command: &Command, input_bytes: Option<u64>) -> LinesOptions {
-    let is_small = input_bytes.is_some_and(|bytes| bytes <= SMALL_INPUT_BYTES);
+pub(super) fn options(command: &Command, job: &Job, input_bytes: Option<u64>) -> LinesOptions {
+    let engine = match input_bytes.is_some_and(|bytes| bytes <= SMALL_INPUT_BYTES) {
+        true => LinesOptions::new(
+            command.buffer_bytes.map_or(SMALL_BUDGET_BYTES, |asked| asked.min(SMALL_BUDGET_BYTES)),
+            command.parallel.map_or(1, |_| job.threads()),
+        ),
+        false => LinesOptions {
+            caches: job.caches(),
+            ..LinesOptions::new(job.total_bytes(), job.threads())
+        },
+    };
     LinesOptions {
         delimiter: command.terminator(),
         // With `--count`, the counting filter drops duplicates.
         is_unique: command.unique && !command.extras.counts,
-        reservation: Reservation::default(),
-        budget_bytes: if is_small {
-            command.buffer_bytes.map_or(SMALL_BUDGET_BYTES, |asked| asked.min(SMALL_BUDGET_BYTES))
-        } else {
-            budget_bytes(command)
-        },
-        threads: if is_small && command.parallel.is_none() { 1 } else { threads(command) },
-        caches: if is_small { Caches::default() } else { caches(None) },
         scratch: scratch(command),
         codec: codec(command),
-        output_file: None,
-        checkpoint: None,
+        ..engine
     }
-}
-
-/// The number of worker threads: as many as asked for, or one per processor.
-pub(super) fn threads(command: &Command) -> usize {
-    machine::threads(command.parallel)
 }
 
 /// The codec of `--compress`. For the program of `--compress-program`, which isn't run, the most
@@ -122,16 +152,9 @@ fn codec(command: &Command) -> Option<Codec> {
     Some(if is_lz4 { Codec::Lz4 } else { Codec::Zstd })
 }
 
-/// How scratch is transferred. Without rings if few files may be open, for rings are files too.
-/// Through the page cache if the memory, and therefore each block, is small.
-pub(super) fn disk(command: &Command) -> DiskOptions {
-    let io = if has_few_files() { IoChoice::Sync } else { IoChoice::Auto };
-    let is_cached = command.buffer_bytes.is_some_and(|bytes| bytes <= CACHED_BUDGET_BYTES);
-    DiskOptions { io, is_cached, ..DiskOptions::default() }
-}
-
 /// True if so few files may be open that none can be spared for features that GNU sort lacks.
 pub(super) fn has_few_files() -> bool {
+    open_files::allow_as_many_as_possible();
     getrlimit(Resource::Nofile).current.is_some_and(|most| most < FEW_OPEN_FILES)
 }
 

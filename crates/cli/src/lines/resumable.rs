@@ -3,11 +3,10 @@
 use super::command::LinesCommand;
 use super::failure::{self, Failure};
 use super::inputs::Inputs;
-use super::limits::Limits;
-use super::lines_disk::LinesDisk;
 use super::prepare::Prepared;
 use super::progress::{OtherFigures, observer, print_report};
 use super::resources;
+use super::session::LinesSession;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,19 +24,18 @@ pub(super) fn sort_resumably(
     checkpoint: CheckpointOption,
     by: &dyn LineKernels,
     inputs: Inputs,
-    limits: &Limits,
-    disk: &LinesDisk<'_>,
+    session: &LinesSession,
 ) -> Result<(), Failure> {
     let command = &lines.command;
     let output = output_of(lines)?;
-    refuse_obstacle(lines, &output, disk)?;
+    refuse_obstacle(lines, &output, session)?;
     let Some(files) = inputs.files() else {
         return Err(refusal("reads files only: what comes from a pipe can't be read again"));
     };
     let bytes = inputs.bytes();
     resources::refuse_missing_scratch(command, bytes)?;
     let names_bytes = inputs.names.budget_bytes();
-    let prepared = Prepared::new(lines, inputs.open_in_turn(), names_bytes, limits)?;
+    let prepared = Prepared::new(lines, inputs.open_in_turn(), names_bytes, &session.job)?;
     let bytes = prepared.bytes();
     let begin = match checkpoint {
         CheckpointOption::Begin => Begin::New,
@@ -51,15 +49,15 @@ pub(super) fn sort_resumably(
         inputs: files,
         meaning: meaning(lines),
     };
-    let observer = observer(lines, bytes, limits);
+    let observer = observer(lines, bytes, session);
     let options = LinesOptions {
         checkpoint: Some(checkpoint),
         reservation: prepared.reservation.clone(),
-        ..resources::options(command, bytes)
+        ..resources::options(command, &session.job, bytes)
     };
     // The checkpoint writes the output.
     let nowhere = &mut io::sink();
-    let report = sort_lines(&options, by, prepared.inputs, nowhere, &**disk.get(), &*observer)
+    let report = sort_lines(&options, by, prepared.inputs, nowhere, &*session.job.disk, &*observer)
         .map_err(|error| Failure::Message(error.to_string().into()))?;
     prepared.torn_rows.say(lines);
     print_report(command, &report, OtherFigures::default())
@@ -93,9 +91,9 @@ fn output_of(lines: &LinesCommand<'_>) -> Result<PathBuf, Failure> {
 fn refuse_obstacle(
     lines: &LinesCommand<'_>,
     output: &Path,
-    disk: &LinesDisk<'_>,
+    session: &LinesSession,
 ) -> Result<(), Failure> {
-    if lines.command.extras.no_clobber || disk.of_url(output.as_os_str()).is_some() {
+    if lines.command.extras.no_clobber || session.disk_of_url(output.as_os_str()).is_some() {
         return Ok(());
     }
     match NewFile::create(output, false).map_err(|error| failure::of_disk(&error))? {

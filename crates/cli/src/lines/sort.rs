@@ -4,12 +4,11 @@ use super::command::LinesCommand;
 use super::failure::{self, Failure};
 use super::inputs::Inputs;
 use super::job_failure::of_job;
-use super::limits::Limits;
-use super::lines_disk::LinesDisk;
 use super::outgoing::Outgoing;
 use super::prepare::Prepared;
 use super::progress::{OtherFigures, is_watching_asked_for, observer, print_report};
 use super::resources;
+use super::session::LinesSession;
 use super::short_stream::read_if_short;
 use super::target::{Target, present};
 use crate::gnu_commands::is_called_as_gnu;
@@ -19,7 +18,7 @@ use xsort_extsort::lines::{
     LineKernels, LinesInput, PassError, Shuffle, SortedOutput, TemporaryFiles, merge_passes,
     merge_sequential, sequential_inputs_max, total_bytes,
 };
-use xsort_extsort::{LinesOptions, Observer, Reservation, merge_lines, sort_lines};
+use xsort_extsort::{LinesOptions, Observer, merge_lines, sort_lines};
 use xsort_gnu::sort::{Command, Order};
 
 /// Inputs of at least this size are merged by all threads, which assumes that they are in order.
@@ -31,26 +30,25 @@ pub(super) fn sort_or_merge(
     by: &dyn LineKernels,
     order: &Order,
     inputs: Inputs,
-    limits: &Limits,
-    disk: &LinesDisk<'_>,
+    session: &LinesSession,
 ) -> Result<(), Failure> {
     let command = &lines.command;
-    let mut target = open_target(lines, &inputs, disk)?;
+    let mut target = open_target(lines, &inputs, session)?;
     let (bytes, can_all_be_open) = (inputs.bytes(), inputs.can_all_be_open());
     let names_bytes = inputs.names.budget_bytes();
     let mut opened = open(command, inputs, bytes, &target)?;
-    if !command.merge && !is_watching_asked_for(command, limits) {
+    if !command.merge && !is_watching_asked_for(command, session) {
         read_if_short(&mut opened);
     }
     // Before any other read: a read may wait for a pipe, and the status shows that.
-    let observer = observer(lines, total_bytes(&opened), limits);
-    let mut prepared = Prepared::new(lines, opened, names_bytes, limits)?;
+    let observer = observer(lines, total_bytes(&opened), session);
+    let mut prepared = Prepared::new(lines, opened, names_bytes, &session.job)?;
     let header = prepared.take_header(command)?;
     let figures = OtherFigures::of_header(&header, command.terminator());
     let shuffle = resources::shuffle(command)?;
     shuffle.iter().for_each(|shuffle| prepared.shuffle(shuffle));
     let bytes = prepared.bytes();
-    let options = resources::options(command, bytes);
+    let options = resources::options(command, &session.job, bytes);
     let outgoing = Outgoing::new(lines, &options, header, &mut target);
     let output_file = target.path().filter(|_| outgoing.is_unchanged(lines));
     let has_path = output_file.is_some();
@@ -58,9 +56,12 @@ pub(super) fn sort_or_merge(
         // GNU sort also empties the output before it reads.
         target.begin().map_err(|error| target.failed(&error))?;
     }
-    let reservation = reservation(&prepared, outgoing.reservation(options.threads), &target, disk);
+    let reservation = outgoing
+        .reserve(prepared.reservation.clone(), options.threads)
+        .with("output blocks", target.block_bytes())
+        .with("objects", session.object_bytes());
     let options = LinesOptions { output_file, reservation, ..options };
-    let disk = &**disk.get();
+    let disk = &*session.job.disk;
     let mut inputs = prepared.inputs;
     let are_all_at_once = can_all_be_open && inputs.len() <= prepared.inputs_max;
     let is_sequential = command.merge && (!are_all_at_once || bytes < Some(SEQUENTIAL_BYTES_MAX));
@@ -69,7 +70,7 @@ pub(super) fn sort_or_merge(
         inputs = reduce(&options, by, inputs, inputs_max, &*observer)
             .map_err(|error| pass_failed(error, &options.scratch[0], &target))?;
     }
-    let mut out = outgoing.to(&mut target, lines, by, order, limits);
+    let mut out = outgoing.to(&mut target, lines, by, order, &session.job);
     let result = match (command.merge, is_sequential) {
         (false, _) if command.extras.shuffles => {
             sort_lines(&options, by, inputs, &mut out, disk, &*observer)
@@ -93,27 +94,13 @@ pub(super) fn sort_or_merge(
     print_report(command, &report, OtherFigures { written_bytes, ..figures })
 }
 
-/// The shares of the budget that the engine doesn't divide.
-fn reservation(
-    prepared: &Prepared,
-    compressors: Reservation,
-    target: &Target<'_>,
-    disk: &LinesDisk<'_>,
-) -> Reservation {
-    let of_inputs = prepared.reservation.clone();
-    of_inputs
-        .and(compressors)
-        .with("output blocks", target.block_bytes())
-        .with("objects", disk.object_bytes())
-}
-
 /// Opens the output, which may be one of the inputs.
 fn open_target<'d>(
     lines: &LinesCommand<'_>,
     inputs: &Inputs,
-    disk: &'d LinesDisk<'_>,
+    session: &'d LinesSession,
 ) -> Result<Target<'d>, Failure> {
-    let mut target = Target::open(lines, disk)?;
+    let mut target = Target::open(lines, session)?;
     if !is_called_as_gnu(lines.program)
         && let Some(name) = lines.command.output.as_deref()
         && present(Some(name)).is_some_and(|file| inputs.include(file))

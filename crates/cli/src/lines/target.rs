@@ -17,7 +17,7 @@
 use super::command::LinesCommand;
 use super::failure::{self, Failure};
 use super::in_place::{FileVersion, InPlace, Keeping, changed};
-use super::lines_disk::LinesDisk;
+use super::session::LinesSession;
 use super::{names, resources};
 use crate::gnu_commands::{is_called_as_gnu, say, write_all};
 use crate::inputs::tree::identity;
@@ -77,17 +77,17 @@ impl<'d> Target<'d> {
     /// Opens the file of `-o`; without it, standard output.
     pub(super) fn open(
         lines: &LinesCommand<'_>,
-        disk: &'d LinesDisk<'_>,
+        session: &'d LinesSession,
     ) -> Result<Target<'d>, Failure> {
         let command = &lines.command;
         let Some(name) = command.output.as_deref() else { return Ok(Target::standard()) };
-        let sink = match disk.of_url(name) {
+        let sink = match session.disk_of_url(name) {
             Some(disk) => {
                 clean_up_when_killed().map_err(|error| Failure::said("signals", &error))?;
                 let object = FileOutput::create(&**disk, Path::new(name), 0);
                 Sink::Object(Box::new(object.map_err(|error| failure::of_engine(&error))?))
             }
-            None => open_file(lines, name, disk)?,
+            None => open_file(lines, name, session)?,
         };
         let sync = !command.extras.no_sync;
         Ok(Target { sync, ..Target::new(sink, name.to_owned()) })
@@ -271,7 +271,7 @@ impl<'d> Target<'d> {
 fn open_file(
     lines: &LinesCommand<'_>,
     name: &OsStr,
-    disk: &LinesDisk<'_>,
+    session: &LinesSession,
 ) -> Result<Sink<'static>, Failure> {
     let extras = &lines.command.extras;
     let fail = |error: &io::Error| Failure::of_file("open failed", name, error);
@@ -302,7 +302,7 @@ fn open_file(
     let keeping = (!is_gnu && !is_special).then(|| Keeping {
         scratch: resources::scratch(&lines.command),
         is_scratch_given: !lines.command.temporary_directories.is_empty(),
-        rate: disk.rate(),
+        rate: session.job.rate().cloned(),
         is_quiet: extras.quiet,
         sync: !extras.no_sync,
     });

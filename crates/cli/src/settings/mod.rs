@@ -29,10 +29,6 @@ use xsort_disk::{is_standard_output, is_url};
 use xsort_gnu::When;
 use xsort_records::{Format, KeyField, KeyKind, Layout, Prefix};
 
-/// The message about `--verify-output` where no object is written.
-pub(crate) const VERIFIES_NO_OBJECT: &str = "--verify-output reads an object back, and none is \
-     written: leave it out, or write to a URL (s3://, gs:// or az://)";
-
 /// What a job prints, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReportStyle {

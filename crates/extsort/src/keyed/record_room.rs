@@ -111,7 +111,6 @@ pub(crate) mod tests {
     use crate::keyed::of_keyed;
     use crate::lines::Reservation;
     use std::path::PathBuf;
-    use xsort_kernels::Caches;
 
     /// The room beside `copies` copies of the longest record.
     pub(crate) fn room(budget_bytes: u64, threads: usize, copies: u64) -> RecordRoom {
@@ -123,16 +122,10 @@ pub(crate) mod tests {
     fn engine(budget_bytes: u64, threads: usize, copies: u64) -> LinesOptions {
         LinesOptions {
             delimiter: 0,
-            is_unique: false,
-            budget_bytes,
             reservation: Reservation::default()
                 .with_share("copies", move |budget| copies_bytes(budget, copies)),
-            threads,
-            caches: Caches::default(),
             scratch: vec![PathBuf::from("/scratch")],
-            codec: None,
-            output_file: None,
-            checkpoint: None,
+            ..LinesOptions::new(budget_bytes, threads)
         }
     }
 

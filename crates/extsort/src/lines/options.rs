@@ -33,6 +33,25 @@ pub struct LinesOptions {
     pub checkpoint: Option<LinesCheckpoint>,
 }
 
+impl LinesOptions {
+    /// Returns settings for lines that end in a line feed, all of which are written. No share of
+    /// the budget is reserved. Nothing is compressed, and no scratch directory is named.
+    pub fn new(budget_bytes: u64, threads: usize) -> LinesOptions {
+        LinesOptions {
+            delimiter: b'\n',
+            is_unique: false,
+            budget_bytes,
+            reservation: Reservation::default(),
+            threads,
+            caches: Caches::default(),
+            scratch: Vec::new(),
+            codec: None,
+            output_file: None,
+            checkpoint: None,
+        }
+    }
+}
+
 /// Settings of a resumable sort of lines. Its output is a new file, which replaces the old one when
 /// it is complete.
 #[derive(Clone, Debug)]

@@ -65,11 +65,6 @@ impl Shares {
         }
     }
 
-    /// Settings of the engine.
-    pub(super) fn engine_options(options: &SorterOptions) -> LinesOptions {
-        engine_options(options)
-    }
-
     /// Takes memory for a pusher's buffer from the `left` bytes.
     pub(super) fn take_pusher_bytes(&self, left: &mut usize) -> usize {
         let bytes = (*left / 4).clamp(PUSHER_BYTES_MIN as usize, self.buffer_bytes);
@@ -94,22 +89,18 @@ fn reserved_bytes(budget_bytes: u64, threads: usize) -> u64 {
     buffers * buffer + pushers + long
 }
 
-fn engine_options(options: &SorterOptions) -> LinesOptions {
+/// Settings of the engine.
+pub(super) fn engine_options(options: &SorterOptions) -> LinesOptions {
     let threads = options.threads;
     LinesOptions {
         delimiter: RECORD_END,
-        is_unique: false,
-        budget_bytes: options.budget_bytes.max(BUDGET_BYTES_MIN),
         reservation: Reservation::default()
             .with_share("records on their way in and out", move |budget| {
                 reserved_bytes(budget, threads)
             }),
-        threads,
         caches: options.caches,
         scratch: options.scratch.clone(),
-        codec: None,
-        output_file: None,
-        checkpoint: None,
+        ..LinesOptions::new(options.budget_bytes.max(BUDGET_BYTES_MIN), threads)
     }
 }
 

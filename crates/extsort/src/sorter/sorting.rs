@@ -3,7 +3,7 @@
 use super::blocks::{Blocks, blocks};
 use super::engine::Engine;
 use super::feed::Feed;
-use super::options::{BLOCKS_OUT, Shares, SorterOptions};
+use super::options::{BLOCKS_OUT, Shares, SorterOptions, engine_options};
 use super::outcome::Outcome;
 use super::pusher::Pusher;
 use super::sorted::Sorted;
@@ -33,7 +33,7 @@ impl Sorting {
         let shares = Shares::new(&options);
         let watch = Arc::new(Watch { observer, outcome: Arc::new(Outcome::default()) });
         let (output, blocks) = blocks(shares.buffer_bytes, BLOCKS_OUT, Arc::clone(&watch));
-        let engine = Engine { options: Shares::engine_options(&options), disk, watch, output };
+        let engine = Engine { options: engine_options(&options), disk, watch, output };
         let feed = Arc::new(Feed::new(options, shares, engine));
         Sorting { own: Pusher::new(Arc::clone(&feed)), feed, blocks: Some(blocks) }
     }

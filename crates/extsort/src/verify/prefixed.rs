@@ -31,8 +31,16 @@ pub struct PrefixedVerifyOptions {
     pub budget_bytes: u64,
 }
 
-/// Reads the inputs one after another, as one sequence of records. Returns the summary and the
-/// number of bytes.
+/// The result of [`verify_prefixed`].
+#[derive(Clone, Debug)]
+pub struct PrefixedVerifyReport {
+    /// Order, duplicates, count and checksum.
+    pub summary: VaryingSummary,
+    /// Number of bytes read.
+    pub bytes: u64,
+}
+
+/// Reads the inputs one after another, as one sequence of records.
 ///
 /// Disorder is a result, not an error.
 ///
@@ -43,7 +51,7 @@ pub fn verify_prefixed<R: Read>(
     options: &PrefixedVerifyOptions,
     inputs: impl IntoIterator<Item = (PathBuf, R)>,
     observer: &dyn Observer,
-) -> Result<(VaryingSummary, u64), Error> {
+) -> Result<PrefixedVerifyReport, Error> {
     observer.show(Gauges::new(JobInfo {
         record_bytes: None,
         budget_bytes: options.budget_bytes,
@@ -69,7 +77,7 @@ pub fn verify_prefixed<R: Read>(
         observer.advance(walk.offset - advanced);
         bytes += walk.offset;
     }
-    Ok((summary, bytes))
+    Ok(PrefixedVerifyReport { summary, bytes })
 }
 
 /// The records of an input.
@@ -211,11 +219,7 @@ mod tests {
     use super::*;
     use crate::Unobserved;
 
-    fn verdict(
-        prefix: &str,
-        fields: &[&str],
-        bytes: &[u8],
-    ) -> Result<(VaryingSummary, u64), Error> {
+    fn verdict(prefix: &str, fields: &[&str], bytes: &[u8]) -> Result<PrefixedVerifyReport, Error> {
         let options = PrefixedVerifyOptions {
             prefix: prefix.parse().unwrap(),
             fields: fields.iter().map(|field| field.parse().unwrap()).collect(),
@@ -231,10 +235,11 @@ mod tests {
             ("prefixed:u16be", &[0, 2, 1, 5, 0, 0, 0, 3, 1, 6, 7, 0, 2, 0, 8]),
             ("prefixed:varint", &[0x82, 0, 1, 5, 0, 3, 1, 6, 7, 2, 0, 8]),
         ] {
-            let (summary, read) = verdict(prefix, &["0:1"], bytes).unwrap();
+            let PrefixedVerifyReport { summary, bytes: read } =
+                verdict(prefix, &["0:1"], bytes).unwrap();
             assert_eq!((summary.records(), read), (4, bytes.len() as u64));
             assert_eq!((summary.unordered(), summary.first_unordered()), (2, Some(1)));
-            let (summary, _) = verdict(prefix, &["1:1"], bytes).unwrap();
+            let summary = verdict(prefix, &["1:1"], bytes).unwrap().summary;
             assert_eq!((summary.unordered(), summary.duplicates()), (1, 0), "{prefix}");
         }
     }

@@ -278,18 +278,7 @@ fn lines_with_keys_come_in_order_and_whole() {
 }
 
 fn options(budget_bytes: u64) -> LinesOptions {
-    LinesOptions {
-        delimiter: b'\n',
-        is_unique: false,
-        budget_bytes,
-        reservation: Reservation::default(),
-        threads: 2,
-        caches: Caches::default(),
-        scratch: vec![PathBuf::from("/scratch")],
-        codec: None,
-        output_file: None,
-        checkpoint: None,
-    }
+    LinesOptions { scratch: vec![PathBuf::from("/scratch")], ..LinesOptions::new(budget_bytes, 2) }
 }
 
 #[test]

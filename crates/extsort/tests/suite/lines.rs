@@ -9,8 +9,7 @@ use xsort_extsort::lines::{
     Content, LinesInput, OpenInput, SortedOutput, merge_sequential, sort_lines_to,
 };
 use xsort_extsort::{
-    Caches, Codec, Compressed, Error, LinesOptions, LinesReport, Reservation, Unobserved,
-    merge_lines, sort_lines,
+    Codec, Compressed, Error, LinesOptions, LinesReport, Unobserved, merge_lines, sort_lines,
 };
 use xsort_kernels::lines::{ByBytes, line_hash};
 use xsort_testing::{Dribble, Random, quick_or_long};
@@ -19,16 +18,9 @@ const MIB: u64 = 1 << 20;
 
 pub(crate) fn options(budget_bytes: u64, threads: usize, is_unique: bool) -> LinesOptions {
     LinesOptions {
-        delimiter: b'\n',
         is_unique,
-        budget_bytes,
-        reservation: Reservation::default(),
-        threads,
-        caches: Caches::default(),
         scratch: vec![PathBuf::from("/scratch")],
-        codec: None,
-        output_file: None,
-        checkpoint: None,
+        ..LinesOptions::new(budget_bytes, threads)
     }
 }
 

@@ -11,8 +11,8 @@ use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::lines::{ByBytes, Content, LineOrder, LinesInput};
 use xsort_extsort::records::Method;
 use xsort_extsort::{
-    Caches, Error, GenerateOptions, LinesOptions, Observer, Reservation, SortOptions, Unobserved,
-    VerifyOptions, generate, sort, sort_lines, verify,
+    Caches, Error, GenerateOptions, LinesOptions, Observer, SortOptions, Unobserved, VerifyOptions,
+    generate, sort, sort_lines, verify,
 };
 use xsort_records::{Format, GenerateSpec, Generator, Layout, Pattern};
 
@@ -120,16 +120,8 @@ fn a_sort_of_lines_ends_whoever_compares() {
     for threads in [2, 3] {
         let disk = SimDisk::new(SimOptions::default());
         let options = LinesOptions {
-            delimiter: b'\n',
-            reservation: Reservation::default(),
-            is_unique: false,
-            budget_bytes: 2 << 20,
-            threads,
-            caches: Caches::default(),
             scratch: vec![PathBuf::from("/scratch")],
-            codec: None,
-            output_file: None,
-            checkpoint: None,
+            ..LinesOptions::new(2 << 20, threads)
         };
         let source = || LinesInput {
             path: "/in".into(),

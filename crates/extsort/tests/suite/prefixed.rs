@@ -7,9 +7,7 @@ use xsort_disk::{Disk, SimDisk, SimOptions};
 use xsort_extsort::keyed::KeyedReport;
 use xsort_extsort::lines::{Content, InputBytes, LinesInput, SortedOutput};
 use xsort_extsort::prefixed::{PrefixedOptions, sort_prefixed};
-use xsort_extsort::{
-    Caches, Error, LinesOptions, PrefixedVerifyOptions, Reservation, Unobserved, verify_prefixed,
-};
+use xsort_extsort::{Error, LinesOptions, PrefixedVerifyOptions, Unobserved, verify_prefixed};
 use xsort_records::{Prefix, VaryingSummary};
 use xsort_testing::{Dribble, Random, for_each_seed, quick_or_long};
 
@@ -81,15 +79,8 @@ fn input(name: &str, content: InputBytes<'static>) -> LinesInput {
 fn engine(budget_bytes: u64, threads: usize) -> LinesOptions {
     LinesOptions {
         delimiter: 0,
-        is_unique: false,
-        budget_bytes,
-        reservation: Reservation::default(),
-        threads,
-        caches: Caches::default(),
         scratch: vec!["/scratch".into()],
-        codec: None,
-        output_file: None,
-        checkpoint: None,
+        ..LinesOptions::new(budget_bytes, threads)
     }
 }
 
@@ -312,8 +303,9 @@ fn the_sort_and_the_verifier_agree_on_any_bytes() {
         };
         match (sorted, judge(&bytes)) {
             (Err(Error::Input { .. }), Err(Error::Input { .. })) => Ok(()),
-            (Ok(report), Ok((before, _))) => {
-                let (after, _) = judge(&disk.get("/out/sorted").unwrap()).unwrap();
+            (Ok(report), Ok(before)) => {
+                let before = before.summary;
+                let after = judge(&disk.get("/out/sorted").unwrap()).unwrap().summary;
                 let is_same = before.checksum() == after.checksum();
                 let is_reported = report.checksum == Some(after.checksum().to_string());
                 match is_same && is_reported && after.unordered() == 0 {

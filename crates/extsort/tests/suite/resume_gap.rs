@@ -12,7 +12,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use xsort_disk::SimDisk;
 use xsort_extsort::lines::{Content, LineOrder, LinesCheckpoint, LinesInput};
-use xsort_extsort::{Caches, Error, LinesOptions, Observer, Reservation, Unobserved, sort_lines};
+use xsort_extsort::{Error, LinesOptions, Observer, Unobserved, sort_lines};
 
 /// Returns the length of the journal, which grows with each recorded step.
 fn journal_bytes(disk: &SimDisk) -> usize {
@@ -96,16 +96,9 @@ fn a_chunk_is_recorded_only_behind_those_before_it() {
         meaning: String::new(),
     };
     let options = LinesOptions {
-        delimiter: b'\n',
-        reservation: Reservation::default(),
-        is_unique: false,
-        budget_bytes: 2 << 20,
-        threads: 2,
-        caches: Caches::default(),
         scratch: vec!["/scratch".into()],
-        codec: None,
-        output_file: None,
         checkpoint: Some(checkpoint),
+        ..LinesOptions::new(2 << 20, 2)
     };
     let sort = |is_over: &AtomicBool, observer: &dyn Observer| {
         let bytes: xsort_extsort::lines::InputBytes<'static> =

@@ -9,7 +9,7 @@ use std::process::Command;
 use xsort_disk::{DiskOptions, OsDisk};
 use xsort_extsort::lines::{ByBytes, Content, LinesInput};
 use xsort_extsort::records::Method;
-use xsort_extsort::{Caches, LinesOptions, Reservation, SortOptions, Unobserved, sort, sort_lines};
+use xsort_extsort::{Caches, LinesOptions, SortOptions, Unobserved, sort, sort_lines};
 use xsort_records::{Format, Pattern};
 use xsort_testing::quick_or_long;
 
@@ -59,18 +59,8 @@ fn sort_records(directory: &Path, bytes: &[u8], method: Method, is_sorted: &[u8]
 }
 
 fn sort_text(directory: &Path, text: &[u8]) {
-    let options = LinesOptions {
-        delimiter: b'\n',
-        is_unique: false,
-        budget_bytes: BUDGET_BYTES,
-        reservation: Reservation::default(),
-        threads: 3,
-        caches: Caches::default(),
-        scratch: vec![directory.to_owned()],
-        codec: None,
-        output_file: None,
-        checkpoint: None,
-    };
+    let options =
+        LinesOptions { scratch: vec![directory.to_owned()], ..LinesOptions::new(BUDGET_BYTES, 3) };
     let source = LinesInput {
         path: "text".into(),
         bytes: None,

@@ -13,8 +13,8 @@ use xsort_extsort::lines::{
 };
 use xsort_extsort::records::Method;
 use xsort_extsort::{
-    Begin, Caches, Checkpoint, Error, LinesOptions, LinesReport, Reservation, SortOptions,
-    Unobserved, merge_lines, sort, sort_lines,
+    Begin, Checkpoint, Error, LinesOptions, LinesReport, SortOptions, Unobserved, merge_lines,
+    sort, sort_lines,
 };
 use xsort_records::{Format, Pattern};
 use xsort_testing::{Random, for_each_seed};
@@ -70,18 +70,7 @@ fn an_old_object_stays_if_the_sort_fails() {
 }
 
 fn lines(budget_bytes: u64, threads: usize) -> LinesOptions {
-    LinesOptions {
-        delimiter: b'\n',
-        is_unique: false,
-        budget_bytes,
-        reservation: Reservation::default(),
-        threads,
-        caches: Caches::default(),
-        scratch: vec!["/scratch".into()],
-        codec: None,
-        output_file: None,
-        checkpoint: None,
-    }
+    LinesOptions { scratch: vec!["/scratch".into()], ..LinesOptions::new(budget_bytes, threads) }
 }
 
 fn checkpoint_to(output: &str, inputs: Vec<PathBuf>) -> LinesCheckpoint {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort_disk::Disk;
 use xsort_extsort::lines::{ByBytes, LinesInput, SortedOutput, recognise, sort_lines_to};
-use xsort_extsort::{Caches, LinesOptions, Reservation, Unobserved};
+use xsort_extsort::{LinesOptions, Unobserved};
 use xsort_objects::StoreCall;
 
 const OBJECTS: usize = 40;
@@ -26,18 +26,8 @@ fn lines_of_small_objects_take_three_requests_each() {
     let urls: Vec<PathBuf> = (0..OBJECTS).map(url).collect();
     let inputs = LinesInput::all_on(&disk, &urls).unwrap();
     let inputs = recognise(inputs, false, || 1 << 20).unwrap().inputs;
-    let options = LinesOptions {
-        delimiter: b'\n',
-        is_unique: false,
-        budget_bytes: 4 << 20,
-        reservation: Reservation::default(),
-        threads: 2,
-        caches: Caches::default(),
-        scratch: vec!["/scratch".into()],
-        codec: None,
-        output_file: None,
-        checkpoint: None,
-    };
+    let options =
+        LinesOptions { scratch: vec!["/scratch".into()], ..LinesOptions::new(4 << 20, 2) };
     let output = SortedOutput::File { path: Path::new("s3://b/out"), sync: true };
     sort_lines_to(&options, &ByBytes, inputs, output, &*disk, &Unobserved).unwrap();
     let sorted: String = (1..=OBJECTS).map(|number| format!("{number:03}\n")).collect();

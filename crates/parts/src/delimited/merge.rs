@@ -179,8 +179,8 @@ pub(crate) fn merge_ranges(
     means: &Means<'_>,
 ) -> Result<MergedRecords, Error> {
     let file = (end, output);
-    let plan = MergePlan::new(means.budget_bytes, ranges.len(), file, means).ok_or_else(|| {
-        let budget_bytes = means.budget_bytes;
+    let budget_bytes = means.job.budget_bytes();
+    let plan = MergePlan::new(budget_bytes, ranges.len(), file, means).ok_or_else(|| {
         let mut needed_bytes = budget_bytes.next_multiple_of(MEMORY_STEP);
         while MergePlan::new(needed_bytes, ranges.len(), file, means).is_none() {
             needed_bytes += MEMORY_STEP;
@@ -191,7 +191,7 @@ pub(crate) fn merge_ranges(
     let fault = Fault::default();
     let open = |range: &MergeRange| -> Result<LinesInput, Error> {
         let mut read = CheckedRead {
-            disk: Arc::clone(&means.disk),
+            disk: Arc::clone(&means.job.disk),
             range: range.clone(),
             block_bytes: block_bytes as usize,
             state: State::Waiting,
@@ -211,7 +211,7 @@ pub(crate) fn merge_ranges(
 
     let sum = RecordSum::new(Framing::End(end)).keeping_ends(KEPT_BYTES);
     let mut summed = SummedWrite { to, sum };
-    let (disk, observer) = (&*means.disk, means.observer);
+    let (disk, observer) = (&*means.job.disk, means.observer);
     let merged = match is_one_pass && bytes < SEQUENTIAL_BYTES_MAX {
         true => merge_sequential(&options, order, inputs, &mut summed, observer),
         false => merge_lines(&options, order, inputs, &mut summed, disk, observer),

@@ -27,9 +27,9 @@ pub(crate) fn slice_inputs(
     let open = |input: &SliceInput| -> Result<LinesInput, Error> {
         let path = Path::new(&input.path);
         if input.whole {
-            return Ok(LinesInput::on(&means.disk, path)?);
+            return Ok(LinesInput::on(&means.job.disk, path)?);
         }
-        let read = RangeRead::open(&means.disk, path, (input.offset, input.bytes), BLOCKS)?;
+        let read = RangeRead::open(&means.job.disk, path, (input.offset, input.bytes), BLOCKS)?;
         let content = Content::Stream(Box::new(read));
         Ok(LinesInput { path: input.name(), bytes: Some(input.bytes), content })
     };
@@ -43,10 +43,10 @@ pub(crate) fn slice_inputs(
             continue;
         }
         let Recognised { inputs: mut plain, reservation, .. } =
-            recognise(vec![opened], false, || means.budget_bytes)
+            recognise(vec![opened], false, || means.job.budget_bytes())
                 .map_err(|(path, error)| unreadable(path, error))?;
         // They are read one after the other.
-        if reservation.of(means.budget_bytes) > all.of(means.budget_bytes) {
+        if reservation.of(means.job.budget_bytes()) > all.of(means.job.budget_bytes()) {
             all = reservation;
         }
         inputs.append(&mut plain);
@@ -57,7 +57,7 @@ pub(crate) fn slice_inputs(
 /// Returns whether a file is compressed. If so, it can't be cut at lines.
 pub(crate) fn is_compressed(path: &Path, means: &Means<'_>) -> Result<bool, Error> {
     let mut is_compressed = false;
-    read_places(&*means.disk, path, &[0], HEAD_BYTES, |_, head| {
+    read_places(&*means.job.disk, path, &[0], HEAD_BYTES, |_, head| {
         is_compressed = Compression::detect(head).is_some();
     })?;
     Ok(is_compressed)
@@ -73,7 +73,7 @@ pub(crate) fn line_begin(
 ) -> Result<u64, Error> {
     let path = Path::new(&input.path);
     let mut near = None;
-    read_places(&*means.disk, path, &[at - 1], LOOK_BYTES, |_, bytes| {
+    read_places(&*means.job.disk, path, &[at - 1], LOOK_BYTES, |_, bytes| {
         near = memchr::memchr(delimiter, bytes);
     })?;
     if let Some(found) = near {
@@ -81,7 +81,7 @@ pub(crate) fn line_begin(
     }
     let mut from = (at - 1 + LOOK_BYTES).min(input.bytes);
     let rest = (from, input.bytes - from);
-    let mut read = RangeRead::open(&means.disk, path, rest, BLOCKS)?;
+    let mut read = RangeRead::open(&means.job.disk, path, rest, BLOCKS)?;
     let mut memory = vec![0; BLOCKS.1];
     loop {
         let bytes =

@@ -48,7 +48,7 @@ where
     for summary in Summary::in_order(summaries) {
         let Summary { part, output, .. } = summary;
         let mut sum = RecordSum::new(Framing::End(end));
-        let input = LinesInput::on(&means.disk, Path::new(output))?;
+        let input = LinesInput::on(&means.job.disk, Path::new(output))?;
         let mut number = 0;
         each(records_of(vec![input], Reservation::default())?, end, means, |record| {
             number += 1;

@@ -34,7 +34,7 @@ pub(crate) fn sample_lines(
     let mut found = Vec::new();
     let mut begin = 0;
     for input in &slice.inputs {
-        check_unchanged(&*means.disk, Path::new(&input.path), &input.tag)?;
+        check_unchanged(&*means.job.disk, Path::new(&input.path), &input.tag)?;
         let end = begin + input.bytes;
         let here: Vec<u64> =
             (0..keys).map(middle).filter(|place| (begin..end).contains(place)).collect();
@@ -72,7 +72,7 @@ fn sample_places(
         let end = memchr::memchr(delimiter, line).unwrap_or(line.len());
         found.push((places[number], line[..end].to_vec()));
     };
-    read_places(&*means.disk, Path::new(&input.path), &offsets, PLACE_BYTES, take)
+    read_places(&*means.job.disk, Path::new(&input.path), &offsets, PLACE_BYTES, take)
 }
 
 /// Samples lines at the beginning of a compressed input as if they were from all of it.

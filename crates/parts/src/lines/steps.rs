@@ -56,7 +56,7 @@ impl Steps for Lines {
         let (inputs, reservation) = slice_inputs(slice, means)?;
         let options = means.engine(*delimiter, reservation, &files.data);
         let output = SortedOutput::File { path: &files.data, sync: means.sync };
-        let (disk, observer) = (&*means.disk, means.observer);
+        let (disk, observer) = (&*means.job.disk, means.observer);
         let report = sort_in_order(&options, order, inputs, output, disk, observer)?;
         let by = kernels_for(order);
         let cut = cut_data(job, slice, (&files.data, *delimiter, &*by), means)?;
@@ -72,7 +72,7 @@ impl Steps for Lines {
         means: &Means<'_>,
     ) -> Result<Merged, Error> {
         let bytes = ranges.iter().map(|range| range.entry.bytes).sum();
-        let mut file = FileOutput::create(&*means.disk, output, bytes)?;
+        let mut file = FileOutput::create(&*means.job.disk, output, bytes)?;
         let by = kernels_for(&self.order);
         let MergedRecords { checksum, ends } =
             merge_ranges(ranges, (self.delimiter, &*by), &mut file, output, means)?;

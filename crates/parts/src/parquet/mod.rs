@@ -97,8 +97,8 @@ impl Parquet {
             "step": step,
             "by": self.by,
             "first": first,
-            "memory": means.budget_bytes,
-            "threads": means.threads,
+            "memory": means.job.budget_bytes(),
+            "threads": means.job.threads(),
             "of_step": of_step,
         })
     }
@@ -193,7 +193,7 @@ impl Steps for Parquet {
             "scratch": scratch(means, output),
         });
         let request = self.request("merge", first(job), means, of_step);
-        let mut file = FileOutput::create(&*means.disk, output, bytes)?;
+        let mut file = FileOutput::create(&*means.job.disk, output, bytes)?;
         let written: Written =
             self.helper.run(&request, &mut file, means).map_err(|refusal| match refusal {
                 helper::Refusal { range: Some(at), is_damage, text } if at < ranges.len() => {

@@ -45,7 +45,8 @@ impl Prefixed {
         output: &Path,
         means: &Means<'_>,
     ) -> Result<KeyedRecords, Error> {
-        let inputs = slice.inputs.iter().map(|input| input_on(&means.disk, Path::new(&input.path)));
+        let inputs =
+            slice.inputs.iter().map(|input| input_on(&means.job.disk, Path::new(&input.path)));
         let inputs = inputs.collect::<Result<_, _>>()?;
         let engine = means.engine(NO_DELIMITER, Reservation::default(), output);
         Ok(keyed_records(&self.options, &engine, inputs)?)

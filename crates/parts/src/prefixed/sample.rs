@@ -24,7 +24,7 @@ impl Prefixed {
         means: &Means<'_>,
     ) -> Result<SliceSample, Error> {
         for input in &slice.inputs {
-            check_unchanged(&*means.disk, Path::new(&input.path), &input.tag)?;
+            check_unchanged(&*means.job.disk, Path::new(&input.path), &input.tag)?;
         }
         let mut found = Vec::new();
         // One in `step` records is kept. The total number is not known in advance.

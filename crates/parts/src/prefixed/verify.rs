@@ -40,15 +40,15 @@ impl Prefixed {
         means: &Means<'_>,
     ) -> Result<VaryingSummary, Error> {
         let open = |path| -> Result<_, Error> {
-            let input = input_on(&means.disk, Path::new(path))?;
+            let input = input_on(&means.job.disk, Path::new(path))?;
             Ok((input.path.clone(), input.into_bytes()))
         };
         let inputs = paths.map(open).collect::<Result<Vec<_>, _>>()?;
         let options = PrefixedVerifyOptions {
             prefix: self.options.prefix,
             fields: self.options.fields.clone(),
-            budget_bytes: means.budget_bytes,
+            budget_bytes: means.job.budget_bytes(),
         };
-        Ok(verify_prefixed(&options, inputs, means.observer)?.0)
+        Ok(verify_prefixed(&options, inputs, means.observer)?.summary)
     }
 }

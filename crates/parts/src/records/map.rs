@@ -65,7 +65,7 @@ impl Records {
             offset: input.offset,
             bytes: input.bytes,
         };
-        let disk = RangeDisk::new(Arc::clone(&means.disk), slice.inputs.iter().map(range))?;
+        let disk = RangeDisk::new(Arc::clone(&means.job.disk), slice.inputs.iter().map(range))?;
         let options = SortOptions {
             inputs: slice.inputs.iter().map(SliceInput::name).collect(),
             output: output.to_owned(),
@@ -73,11 +73,11 @@ impl Records {
             // The middle of a file may look like anything.
             format_is_assumed: self.format_is_assumed
                 && slice.inputs.iter().all(|input| input.offset == 0),
-            budget_bytes: means.budget_bytes,
+            budget_bytes: means.job.budget_bytes(),
             method: Method::Auto,
             codec: None,
-            threads: means.threads,
-            caches: means.caches,
+            threads: means.job.threads(),
+            caches: means.job.caches(),
             scratch: means.scratch.clone(),
             remove_input: false,
             sync: means.sync,

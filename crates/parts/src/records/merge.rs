@@ -58,7 +58,7 @@ impl Records {
         let mut sources = self.open(ranges, means)?;
         let bytes = sent.records() * self.layout.record_bytes() as u64;
         means.observer.phase("merge", bytes);
-        let mut file = FileOutput::create(&*means.disk, output, bytes)?;
+        let mut file = FileOutput::create(&*means.job.disk, output, bytes)?;
         let found = match self.layout.rule() {
             KeyRule::Plain(key) => self.merge_to(key, &mut sources, &mut file, means),
             KeyRule::Little(key) => self.merge_to(key, &mut sources, &mut file, means),
@@ -86,7 +86,7 @@ impl Records {
         means: &Means<'_>,
     ) -> Result<Vec<Source<'r>>, Error> {
         let record_bytes = self.layout.record_bytes();
-        let block_bytes = self.block_bytes(ranges.len(), means.budget_bytes)?;
+        let block_bytes = self.block_bytes(ranges.len(), means.job.budget_bytes())?;
         let open = |range: &'r MergeRange| {
             let PartEntry { slice, offset, bytes, records, .. } = range.entry;
             if records.checked_mul(record_bytes as u64) != Some(bytes) {

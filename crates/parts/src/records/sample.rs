@@ -49,7 +49,7 @@ impl Records {
         means: &Means<'_>,
         found: &mut Vec<SampledKey>,
     ) -> Result<(), Error> {
-        let (disk, path) = (&*means.disk, Path::new(&input.path));
+        let (disk, path) = (&*means.job.disk, Path::new(&input.path));
         check_unchanged(disk, path, &input.tag)?;
         let offset = |place: &u64| input.offset + (place - begin);
         let offsets: Vec<u64> = places.iter().map(offset).collect();

@@ -51,10 +51,10 @@ impl Records {
             inputs,
             layout: self.layout.clone(),
             format_is_assumed: false,
-            budget_bytes: means.budget_bytes,
-            threads: means.threads,
+            budget_bytes: means.job.budget_bytes(),
+            threads: means.job.threads(),
             order,
         };
-        Ok(verify(&options, &*means.disk, means.observer)?)
+        Ok(verify(&options, &*means.job.disk, means.observer)?)
     }
 }

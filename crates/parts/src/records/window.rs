@@ -35,7 +35,7 @@ impl Window {
         block_bytes: usize,
     ) -> Result<Window, Error> {
         let block_bytes = block_bytes.min(bytes.next_multiple_of(4096).max(4096) as usize);
-        let read = RangeRead::open(&means.disk, path, (offset, bytes), (BLOCKS, block_bytes))?;
+        let read = RangeRead::open(&means.job.disk, path, (offset, bytes), (BLOCKS, block_bytes))?;
         let records = (BLOCKS * block_bytes / record_bytes).max(1);
         Ok(Window {
             read,

@@ -13,8 +13,8 @@ use crate::job::Job;
 use crate::means::Means;
 use std::io::{Cursor, Read};
 use std::path::Path;
-use xsort_extsort::Reservation;
 use xsort_extsort::lines::{Content, LinesInput, Recognised, recognise, unreadable};
+use xsort_extsort::{LinesOptions, Observer};
 use xsort_table::{KeyedRows, RowFormat, TableOptions, keyed_rows};
 
 /// The delimiter isn't used: the code that builds keys decides where a record ends.
@@ -72,9 +72,9 @@ impl Tables {
 
     /// Opens the rows of an input. Fails if it lacks a column to sort by.
     fn rows_of(&self, path: &Path, means: &Means<'_>) -> Result<KeyedRows, Error> {
-        let input = LinesInput::on(&means.disk, path)?;
+        let input = LinesInput::on(&means.job.disk, path)?;
         let Recognised { inputs, reservation, .. } =
-            recognise(vec![input], false, || means.budget_bytes)
+            recognise(vec![input], false, || means.job.budget_bytes())
                 .map_err(|(path, error)| unreadable(path, error))?;
         let engine = means.engine(NO_DELIMITER, reservation, path);
         Ok(keyed_rows(&self.options, &engine, inputs, false, means.observer)?)
@@ -85,8 +85,8 @@ impl Tables {
         &self,
         job: &Job,
         inputs: Vec<LinesInput>,
-        (reservation, output): (Reservation, &Path),
-        means: &Means<'_>,
+        engine: &LinesOptions,
+        observer: &dyn Observer,
     ) -> Result<KeyedRows, Error> {
         let Hex(header) = job.header.clone().unwrap_or_default();
         let head = LinesInput {
@@ -95,8 +95,7 @@ impl Tables {
             content: Content::Stream(Box::new(Cursor::new(header))),
         };
         let inputs = std::iter::once(head).chain(inputs).collect();
-        let engine = means.engine(NO_DELIMITER, reservation, output);
-        Ok(keyed_rows(&self.options, &engine, inputs, true, means.observer)?)
+        Ok(keyed_rows(&self.options, engine, inputs, true, observer)?)
     }
 }
 

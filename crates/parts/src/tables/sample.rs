@@ -3,7 +3,7 @@
 //! A line is treated as a row. If it isn't one, because a field contains line ends or a file is
 //! only partly compressed, its key is missing or wrong. Then parts only become uneven.
 
-use super::Tables;
+use super::{NO_DELIMITER, Tables};
 use crate::error::Error;
 use crate::hex::Hex;
 use crate::job::{Job, SliceInput};
@@ -14,7 +14,7 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 use xsort_extsort::keyed::{RECORD_END, key_and_end};
 use xsort_extsort::lines::{Content, LinesInput};
-use xsort_extsort::{Reservation, Unobserved};
+use xsort_extsort::{LinesOptions, Reservation, Unobserved};
 
 impl Tables {
     pub(super) fn sample_slice(
@@ -30,16 +30,11 @@ impl Tables {
             false => Ok(true),
         };
         let lines = sample_lines(slice, keys, b'\n', means, is_plain)?;
-        let quiet = Means {
-            disk: means.disk.clone(),
-            scratch: Vec::new(),
-            threads: 1,
-            observer: &Unobserved,
-            ..*means
-        };
+        let engine = means.engine(NO_DELIMITER, Reservation::default(), Path::new("."));
+        let engine = LinesOptions { threads: 1, ..engine };
         let mut keys = Vec::with_capacity(lines.len());
         for (offset, line) in lines {
-            if let Some(key) = self.key_of(job, line, &quiet) {
+            if let Some(key) = self.key_of(job, line, &engine) {
                 keys.push(SampledKey { key: Hex(key), offset });
             }
         }
@@ -47,7 +42,7 @@ impl Tables {
     }
 
     /// Returns the key of a row, if it is a valid row.
-    fn key_of(&self, job: &Job, row: Vec<u8>, means: &Means<'_>) -> Option<Vec<u8>> {
+    fn key_of(&self, job: &Job, row: Vec<u8>, engine: &LinesOptions) -> Option<Vec<u8>> {
         let Hex(header) = job.header.clone().unwrap_or_default();
         // A file that consists of this row, after the header if there is one.
         let text =
@@ -57,8 +52,7 @@ impl Tables {
             bytes: Some(text.len() as u64),
             content: Content::Stream(Box::new(Cursor::new(text))),
         };
-        let keyed =
-            self.keyed(job, vec![row], (Reservation::default(), Path::new(".")), means).ok()?;
+        let keyed = self.keyed(job, vec![row], engine, &Unobserved).ok()?;
         let mut bytes = Vec::new();
         for input in keyed.inputs {
             input.into_bytes().read_to_end(&mut bytes).ok()?;

@@ -1,6 +1,6 @@
 //! Slices and parts of rows, with the engine of keyed records.
 
-use super::Tables;
+use super::{NO_DELIMITER, Tables};
 use crate::delimited::{Reading, is_compressed, line_begin, slice_inputs, verify_records};
 use crate::error::Error;
 use crate::hex::Hex;
@@ -70,8 +70,9 @@ impl Steps for Tables {
     ) -> Result<SortedSlice, Error> {
         let slice = &job.0.slices[slice];
         let (inputs, reservation) = slice_inputs(slice, means)?;
+        let engine = means.engine(NO_DELIMITER, reservation, &files.data);
         let KeyedRows { inputs, engine, bad_rows, .. } =
-            self.keyed(job.0, inputs, (reservation, &files.data), means)?;
+            self.keyed(job.0, inputs, &engine, means.observer)?;
         let parts = map_keyed((job, slice), (inputs, &engine), of_rows, &files.data, means)?;
         Ok(SortedSlice { parts, bad_rows: bad_rows.count() })
     }
@@ -99,8 +100,8 @@ impl Steps for Tables {
             end: RECORD_END,
             compare: |a: &[u8], b: &[u8]| ByKey.compare(a, b, &mut ()),
             records_of: |inputs, reservation| {
-                let place = (reservation, Path::new("."));
-                Ok(self.keyed(job, inputs, place, means)?.inputs)
+                let engine = means.engine(NO_DELIMITER, reservation, Path::new("."));
+                Ok(self.keyed(job, inputs, &engine, means.observer)?.inputs)
             },
         };
         verify_records(reading, job, summaries, validated, means)

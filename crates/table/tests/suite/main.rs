@@ -10,7 +10,7 @@ use std::sync::Arc;
 use xsort_disk::{Disk, SimDisk, SimOptions};
 use xsort_extsort::keyed::KeyedReport;
 use xsort_extsort::lines::{Content, LinesInput, OutputCodec, recognise};
-use xsort_extsort::{Caches, Error, LinesOptions, Reservation, Unobserved};
+use xsort_extsort::{Error, LinesOptions, Unobserved};
 use xsort_table::Keep;
 use xsort_table::{
     Collator, Dialect, OnBad, Place, RowFormat, TableOptions, TableOutput, check_table, sort_table,
@@ -74,15 +74,8 @@ fn options(keys: &str) -> TableOptions {
 fn engine(budget_bytes: u64, threads: usize) -> LinesOptions {
     LinesOptions {
         delimiter: 0,
-        is_unique: false,
-        budget_bytes,
-        reservation: Reservation::default(),
-        threads,
-        caches: Caches::default(),
         scratch: vec!["/scratch".into()],
-        codec: None,
-        output_file: None,
-        checkpoint: None,
+        ..LinesOptions::new(budget_bytes, threads)
     }
 }
 

@@ -31,14 +31,14 @@ pub(super) fn run(args: &MergeArgs, stop: &Stop) -> Result<(), Failure> {
     let means = Means { scratch, sync, ..Means::new(&session.job, &session.console) };
     let merge = || -> Result<Summary, Error> {
         let source = |from| {
-            let entries = entries_of(&means.disk, from, args.part)?;
+            let entries = entries_of(&means.job.disk, from, args.part)?;
             Ok(PartSource { origin: from.to_string_lossy().into_owned(), entries })
         };
         let sources = from.iter().map(PathBuf::as_path).map(source);
         let sources = sources.collect::<Result<Vec<_>, Error>>()?;
         let summary = merge_part(&*steps, &job, args.part, &sources, &args.output, &means)?;
         if let Some(path) = &args.summary {
-            write_document(&means.disk, path, &summary, sync)?;
+            write_document(&means.job.disk, path, &summary, sync)?;
         }
         Ok(summary)
     };

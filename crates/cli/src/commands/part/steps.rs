@@ -55,7 +55,7 @@ pub(super) fn plan(args: &PlanArgs, stop: &Stop) -> Result<(), Failure> {
     let words = (words.spelled_out(&args.command, &files), locale);
     let means = Means::new(&session.job, &session.console);
     let job = plan_job(&*steps, words, &files, sizes, &means)?;
-    write_document(&means.disk, &args.output, &job, true)?;
+    write_document(&means.job.disk, &args.output, &job, true)?;
     let printer = session.end_step();
 
     #[derive(Serialize)]
@@ -92,7 +92,7 @@ pub(super) fn sample(args: &SampleArgs, stop: &Stop) -> Result<(), Failure> {
     };
     let samples = args.slice.0.iter().map(sample).collect::<Result<Vec<_>, Failure>>()?;
     let keys = samples.iter().map(|sample| sample.keys.len()).sum();
-    write_document(&means.disk, &args.output, &Sample::new(&job, samples), true)?;
+    write_document(&means.job.disk, &args.output, &Sample::new(&job, samples), true)?;
 
     #[derive(Serialize)]
     struct Sampled<'a> {
@@ -201,7 +201,7 @@ pub(super) fn validate(args: &ValidateArgs, stop: &Stop) -> Result<(), Failure> 
     let judged = xsort_parts::validate(&job, &manifests, &summaries, compare, count);
     let judged = judged.and_then(|found| {
         if args.outputs {
-            check_outputs(&*means.disk, &summaries)?;
+            check_outputs(&*means.job.disk, &summaries)?;
         }
         if args.read {
             steps.verify(&job, &summaries, found.checksum, &means)?;
