@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `region`, `free_list`, `lease`, `block_pool` | memory: ranges of a mapping, block pools |
 //! | `store`, `request`, `alignment`, `error` | the interface of a disk |
-//! | `os`, `lazy`, `options` | the operating system's disk; one that starts with its first file |
+//! | `os`, `options` | the operating system's disk, which may start with its first file |
 //! | `place` | what is at a path, and which paths are URLs |
 //! | `ranges` | a disk on which names stand for ranges of files |
 //! | `file`, `file_table`, `snapshot`, `drive` | open files (O_DIRECT) and the table of them |
@@ -48,7 +48,6 @@ mod free_list;
 mod gate;
 mod hidden_name;
 mod inherited;
-mod lazy;
 mod lease;
 mod nameless;
 mod new_file;
@@ -86,7 +85,6 @@ pub use error::{Error, Operation};
 pub use gate::Gate;
 pub use hidden_name::{abandon_outputs, hidden_name, try_to_abandon_outputs};
 pub use inherited::{Inherited, inherited};
-pub use lazy::LazyDisk;
 pub use lease::Lease;
 pub use new_file::{Creation, NewFile, Obstacle, open_in_place};
 pub use notices::Notices;
@@ -102,6 +100,6 @@ pub use sigpipe::{block_sigpipe, without_sigpipe};
 pub use sim::{
     Corruption, Damage, Fault, FaultSite, FileRole, SimDisk, SimDrive, SimOptions, Throttle,
 };
-pub use store::{Disk, Drive, FileIdentity, StoredPart};
+pub use store::{Disk, Drive, FileIdentity, InputFiles, OutputFiles, ScratchFiles, StoredPart};
 pub use stream::{STANDARD_OUTPUT, is_standard_output};
 pub use url::{is_url, public_bytes, public_path, public_text};

@@ -7,7 +7,7 @@ use crate::resources::Resources;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use xsort_disk::{Disk, DiskOptions, Found, LazyDisk, RateLimit, is_standard_output, is_url};
+use xsort_disk::{Disk, DiskOptions, Found, OsDisk, RateLimit, is_standard_output, is_url};
 use xsort_extsort::lines::{
     LinesCheckpoint, LinesInput, OutputCodec, Recognised, recognise, unreadable,
 };
@@ -72,7 +72,7 @@ impl Resources {
             cached_outputs: self.read_soon_bytes.is_some_and(|bytes| bytes <= room),
             ..DiskOptions::default()
         };
-        let disk = objects.on(Arc::new(LazyDisk::new(options)), rate.clone());
+        let disk = objects.on(Arc::new(OsDisk::lazy(options)), rate.clone());
         Ok(Job {
             budget_bytes: budget.bytes - objects.taken_bytes(),
             threads,

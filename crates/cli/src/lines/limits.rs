@@ -6,7 +6,7 @@ use crate::args::{connections, part_size};
 use std::ffi::OsStr;
 use std::sync::Arc;
 use xsort::{limited_input, size};
-use xsort_disk::{DiskOptions, Gate, LazyDisk, RateLimit};
+use xsort_disk::{DiskOptions, Gate, OsDisk, RateLimit};
 use xsort_extsort::lines::LinesInput;
 use xsort_gnu::sort::{Command, Extras};
 use xsort_objects::GivenLimits;
@@ -43,10 +43,10 @@ impl Limits {
     }
 
     /// A disk whose transfers keep the limits.
-    pub(super) fn disk(&self, options: DiskOptions) -> LazyDisk {
+    pub(super) fn disk(&self, options: DiskOptions) -> OsDisk {
         let gate = self.temperature.as_ref().map(|(_, gate)| Arc::clone(gate));
         let (rate, no_clobber) = (self.rate.clone(), self.objects.no_clobber);
-        LazyDisk::new(DiskOptions { gate, rate, no_clobber, ..options })
+        OsDisk::lazy(DiskOptions { gate, rate, no_clobber, ..options })
     }
 
     /// Limits the rate of an input that isn't read through the disk.

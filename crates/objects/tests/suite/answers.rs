@@ -11,7 +11,7 @@ use std::net::TcpListener;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use xsort_disk::{Disk, ListedFile};
+use xsort_disk::{InputFiles, ListedFile, OutputFiles};
 use xsort_objects::{Bucket, Environment, Location, ObjectDisk, Reason, Stop, connect};
 use xsort_testing::Random;
 

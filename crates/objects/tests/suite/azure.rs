@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use xsort_disk::{Disk, Found, ListedFile};
+use xsort_disk::{Disk, Found, InputFiles, ListedFile, OutputFiles};
 use xsort_objects::{
     Bucket, Client, Environment, Location, ObjectDisk, Payload, Reason, Stop, connect,
     uploads_under_way,

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::Path;
-use xsort_disk::{Disk, Found, ListedFile};
+use xsort_disk::{Disk, Found, InputFiles, ListedFile};
 use xsort_objects::{Environment, Location, ObjectDisk, Payload, Reason, Stop, connect};
 use xsort_testing::Random;
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use xsort_disk::{Disk, Error, Found, ListedFile, SimDisk, SimOptions};
+use xsort_disk::{Disk, Error, Found, InputFiles, ListedFile, OutputFiles, SimDisk, SimOptions};
 use xsort_extsort::{Caches, SortOptions, Unobserved, records::Method, sort};
 use xsort_objects::{
     Environment, Location, ObjectDisk, ObjectSettings, Payload, Reason, RetryPolicy, SimStore,
