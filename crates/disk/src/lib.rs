@@ -24,7 +24,7 @@
 //! | `uring`, `ring`, `threads` | the two engines |
 //! | `transfer`, `progress` | a request under way: one state machine for all engines and `sim` |
 //! | `cache` | reads of what the page cache already holds |
-//! | `allocator` | less address space for the allocator, if that is limited |
+//! | `allocator` | less address space for the allocator, if that is limited; failed allocations |
 //! | `gate`, `rate` | what holds transfers back: hot drives, a limit on bytes a second |
 //! | `sim` | a simulated disk on which everything can fail |
 //! | `notices`, `display_path`, `url` | messages, paths and URLs in them |
@@ -61,7 +61,6 @@ mod place;
 mod progress;
 mod ranges;
 mod rate;
-mod refusals;
 mod region;
 mod request;
 mod ring;
@@ -76,7 +75,7 @@ mod uring;
 mod url;
 
 pub use alignment::{ALIGNMENT, align_down, align_up};
-pub use allocator::share_one_arena_if_limited;
+pub use allocator::{is_refusal_an_error, refusals_as_errors, share_one_arena_if_limited};
 pub use block_pool::BlockPool;
 pub use cache::is_cached;
 pub use display_path::DisplayPath;
@@ -93,7 +92,6 @@ pub use os::OsDisk;
 pub use place::{Found, ListedFile};
 pub use ranges::{FileRange, RangeDisk};
 pub use rate::RateLimit;
-pub use refusals::{is_refusal_an_error, refusals_as_errors};
 pub use region::Prefault;
 pub use request::{Completion, Direction, FileId, Request};
 pub use sigpipe::{block_sigpipe, without_sigpipe};
