@@ -177,7 +177,11 @@ impl ScratchFiles for RangeDisk {
 impl OutputFiles for RangeDisk {
     pass_to_below! {
         fn create_output(&self, path: &Path) -> Result<FileId, Error>;
-        fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<(FileId, String), Error>;
+        fn create_persistent_output(
+            &self,
+            path: &Path,
+            tag: &str,
+        ) -> Result<(FileId, String), Error>;
         fn open_persistent_output(
             &self,
             path: &Path,

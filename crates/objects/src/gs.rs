@@ -1,7 +1,8 @@
 //! Google's Cloud Storage, by its XML API, which is S3's with other headers: its address, and the
 //! authorisation of requests. With HMAC keys it can be used as an S3, at the same address.
 //!
-//! Credentials and endpoint are from the same sources as Google's tools, in this order: a token, application default credentials (a file that a variable names, or that
+//! Credentials and endpoint are from the same sources as Google's tools, in this order: a token,
+//! application default credentials (a file that a variable names, or that
 //! `gcloud auth application-default login` has left), the machine. If an emulator is named, no
 //! credentials are sent, as in the client libraries.
 
