@@ -22,7 +22,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
 use xsort_disk::{
-    BlockPool, Completion, Direction, Disk, DiskOptions, FileId, IoChoice, Lease, OsDisk, Request,
+    BlockPool, Completion, Direction, Disk, DiskOptions, FileId, InputFiles, IoChoice, Lease,
+    OsDisk, Request, ScratchFiles,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,11 +1,17 @@
-//! One heap arena for all threads where the address space is limited (`ulimit -v`).
+//! What the allocator of a program needs: one heap arena for all threads where the address space is
+//! limited (`ulimit -v`), and whether the running thread handles failed allocations.
 //!
 //! The GNU C library gives each thread its own arena and reserves 64 MiB of address space for it,
 //! even if the thread allocates little. Under a limit these reservations would use up the address
 //! space that the sort needs.
+//!
+//! An allocator that ends the process if the system refuses memory first asks whether the thread
+//! handles that itself. (`xsort` has such an allocator; a library can't have one.)
 
 // `mallopt` is a C function that rustix doesn't have.
 #![allow(unsafe_code)]
+
+use std::cell::Cell;
 
 /// Makes all threads allocate from one arena if the address space is limited. Call it first in
 /// `main`: it doesn't remove existing arenas.
@@ -19,4 +25,21 @@ pub fn share_one_arena_if_limited() {
             unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
         }
     }
+}
+
+thread_local! {
+    static IS_ERROR: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls `work`, which handles failed allocations itself, as after `try_reserve`.
+pub fn refusals_as_errors<T>(work: impl FnOnce() -> T) -> T {
+    let before = IS_ERROR.replace(true);
+    let result = work();
+    IS_ERROR.set(before);
+    result
+}
+
+/// Returns whether this thread is inside [`refusals_as_errors`].
+pub fn is_refusal_an_error() -> bool {
+    IS_ERROR.get()
 }

@@ -56,7 +56,7 @@ pub(crate) fn of_path(path: &Path) -> Result<Drive, Error> {
         Err(Errno::NOENT) => inspect(&parent_directory(path)),
         found => found,
     }
-    .map_err(|errno| Error::new(Operation::Inspect, path, errno))
+    .map_err(Operation::Inspect.failed_on(path))
 }
 
 /// Returns a path's directory in a form that can be opened: `.` for a bare name.

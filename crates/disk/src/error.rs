@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,6 +46,14 @@ pub enum Operation {
     Map,
     /// Setting up the I/O engine.
     Start,
+}
+
+impl Operation {
+    /// Returns a function for `map_err`, which wraps the system's reason in an error about all of a
+    /// file, a directory or an engine.
+    pub fn failed_on<E: Into<io::Error>>(self, path: impl AsRef<Path>) -> impl FnOnce(E) -> Error {
+        move |source| Error::new(self, path.as_ref(), source)
+    }
 }
 
 impl fmt::Display for Operation {

@@ -165,8 +165,7 @@ mod tests {
         let path = |name: usize| directory.path().join(name.to_string());
         let notices = Arc::new(Notices::default());
         let open = |path: &Path| {
-            let file = std::fs::File::open(path)
-                .map_err(|error| Error::new(Operation::Open, path, error))?;
+            let file = std::fs::File::open(path).map_err(Operation::Open.failed_on(path))?;
             let snapshot = Snapshot::from(&rustix::fs::fstat(&file).unwrap());
             let mut file = OpenFile::buffered(file.into(), path, &notices);
             file.snapshot = Some(snapshot);

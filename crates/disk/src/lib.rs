@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `region`, `free_list`, `lease`, `block_pool` | memory: ranges of a mapping, block pools |
 //! | `store`, `request`, `alignment`, `error` | the interface of a disk |
-//! | `os`, `lazy`, `options` | the operating system's disk; one that starts with its first file |
+//! | `os`, `options` | the operating system's disk, which may start with its first file |
 //! | `place` | what is at a path, and which paths are URLs |
 //! | `ranges` | a disk on which names stand for ranges of files |
 //! | `file`, `file_table`, `snapshot`, `drive` | open files (O_DIRECT) and the table of them |
@@ -24,7 +24,7 @@
 //! | `uring`, `ring`, `threads` | the two engines |
 //! | `transfer`, `progress` | a request under way: one state machine for all engines and `sim` |
 //! | `cache` | reads of what the page cache already holds |
-//! | `allocator` | less address space for the allocator, if that is limited |
+//! | `allocator` | less address space for the allocator, if that is limited; failed allocations |
 //! | `gate`, `rate` | what holds transfers back: hot drives, a limit on bytes a second |
 //! | `sim` | a simulated disk on which everything can fail |
 //! | `notices`, `display_path`, `url` | messages, paths and URLs in them |
@@ -48,7 +48,6 @@ mod free_list;
 mod gate;
 mod hidden_name;
 mod inherited;
-mod lazy;
 mod lease;
 mod nameless;
 mod new_file;
@@ -62,7 +61,6 @@ mod place;
 mod progress;
 mod ranges;
 mod rate;
-mod refusals;
 mod region;
 mod request;
 mod ring;
@@ -77,7 +75,7 @@ mod uring;
 mod url;
 
 pub use alignment::{ALIGNMENT, align_down, align_up};
-pub use allocator::share_one_arena_if_limited;
+pub use allocator::{is_refusal_an_error, refusals_as_errors, share_one_arena_if_limited};
 pub use block_pool::BlockPool;
 pub use cache::is_cached;
 pub use display_path::DisplayPath;
@@ -86,7 +84,6 @@ pub use error::{Error, Operation};
 pub use gate::Gate;
 pub use hidden_name::{abandon_outputs, hidden_name, try_to_abandon_outputs};
 pub use inherited::{Inherited, inherited};
-pub use lazy::LazyDisk;
 pub use lease::Lease;
 pub use new_file::{Creation, NewFile, Obstacle, open_in_place};
 pub use notices::Notices;
@@ -95,13 +92,12 @@ pub use os::OsDisk;
 pub use place::{Found, ListedFile};
 pub use ranges::{FileRange, RangeDisk};
 pub use rate::RateLimit;
-pub use refusals::{is_refusal_an_error, refusals_as_errors};
 pub use region::Prefault;
 pub use request::{Completion, Direction, FileId, Request};
 pub use sigpipe::{block_sigpipe, without_sigpipe};
 pub use sim::{
     Corruption, Damage, Fault, FaultSite, FileRole, SimDisk, SimDrive, SimOptions, Throttle,
 };
-pub use store::{Disk, Drive, FileIdentity, StoredPart};
+pub use store::{Disk, Drive, FileIdentity, InputFiles, OutputFiles, ScratchFiles, StoredPart};
 pub use stream::{STANDARD_OUTPUT, is_standard_output};
 pub use url::{is_url, public_bytes, public_path, public_text};

@@ -86,8 +86,8 @@ impl NewFile {
     pub fn create(path: &Path, no_clobber: bool) -> Result<Creation, Error> {
         refuse_url(Operation::Create, path)?;
         let followed = Followed::new(path)?;
-        let obstacle = known_obstacle(&followed, no_clobber)
-            .map_err(|source| Error::new(Operation::Create, path, source))?;
+        let obstacle =
+            known_obstacle(&followed, no_clobber).map_err(Operation::Create.failed_on(path))?;
         if let Some(obstacle) = obstacle {
             return Ok(Creation::Obstructed(obstacle));
         }
@@ -117,12 +117,11 @@ impl NewFile {
     /// # Errors
     /// If the file can't appear there, or couldn't be removed.
     pub fn create_private(path: &Path) -> Result<NewFile, Error> {
-        refuse_unremovable(path).map_err(|source| Error::new(Operation::Create, path, source))?;
+        refuse_unremovable(path).map_err(Operation::Create.failed_on(path))?;
         let mut place = OutputPlace::find(path, true)?;
         place.refuse_old()?;
         place.mode = Mode::RUSR | Mode::WUSR;
-        let (fd, hidden) =
-            create_at(&place).map_err(|errno| Error::new(Operation::Create, path, errno))?;
+        let (fd, hidden) = create_at(&place).map_err(Operation::Create.failed_on(path))?;
         let (fd, pending) = PendingOutput::begin(place, fd, hidden, false)?;
         Ok(NewFile { pending, file: File::from(fd) })
     }

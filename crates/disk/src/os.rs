@@ -16,9 +16,11 @@ use crate::threads::{ThreadPool, carry_out};
 use crate::transfer::Transfer;
 use crate::uring::UringEngine;
 use crate::{
-    Disk, Drive, Error, FileId, FileIdentity, Found, Gate, ListedFile, Operation, RateLimit,
-    Request, StoredPart, drive, nameless, output, output_place, persistent, place,
+    Disk, Drive, Error, FileId, FileIdentity, Found, InputFiles, ListedFile, Operation,
+    OutputFiles, Request, ScratchFiles, StoredPart, drive, nameless, output, output_place,
+    persistent, place,
 };
+use parking_lot::Mutex;
 use rustix::fs::{
     CWD, FallocateFlags, FileType, MemfdFlags, Mode, OFlags, Stat, fallocate, fdatasync, fstat,
     ftruncate, memfd_create, open, stat, unlink,
@@ -41,8 +43,10 @@ const INPUTS_OPEN_MAX: u64 = 8192;
 /// Dropping it with transfers in flight waits for them; their completions are sent as usual.
 #[derive(Debug)]
 pub struct OsDisk {
-    files: FileTable,
-    engine: Engine,
+    options: DiskOptions,
+    /// What moves the bytes, once it is started.
+    mover: OnceLock<Mover>,
+    starting: Mutex<()>,
     /// Threads for FUSE files if the engine is io_uring. Started by the first transfer of a FUSE
     /// file; `None` if no thread could be started.
     fuse: OnceLock<Option<ThreadPool>>,
@@ -51,17 +55,20 @@ pub struct OsDisk {
     cached: OnceLock<Option<ThreadPool>>,
     /// Standard output, once it is opened as an output.
     stream: OnceLock<StreamOutput>,
-    /// Number of threads in a pool of I/O threads.
-    threads: usize,
-    cache: CacheReader,
     notices: Arc<Notices>,
-    gate: Option<Arc<Gate>>,
-    rate: Option<Arc<RateLimit>>,
-    no_clobber: bool,
-    cached_outputs: bool,
     /// Numbers of direct and buffered files opened so far, for `describe`.
     direct_files: AtomicUsize,
     buffered_files: AtomicUsize,
+}
+
+/// What the first file starts.
+#[derive(Debug)]
+struct Mover {
+    files: FileTable,
+    engine: Engine,
+    cache: CacheReader,
+    /// Number of threads in a pool of I/O threads.
+    threads: usize,
 }
 
 #[derive(Debug)]
@@ -91,23 +98,18 @@ impl Engine {
     }
 }
 
-impl OsDisk {
-    /// Starts the engine.
-    ///
-    /// # Errors
-    /// [`Operation::Start`] if io_uring was demanded and is unavailable (the text names the likely
-    /// cause and the remedy), or if no thread could be started.
-    pub fn new(options: DiskOptions) -> Result<OsDisk, Error> {
-        let notices = Arc::new(Notices::default());
-        let count = options.depth() * options.rings();
+impl Mover {
+    fn start(options: &DiskOptions, notices: &Notices) -> Result<Mover, Error> {
+        let (depth, rings) = (options.depth(), options.rings());
+        let count = depth * rings;
         let threads = || ThreadPool::new(count, carry_out).map(Engine::Threads);
         let engine = match options.io {
             _ if options.is_cached => Engine::Caller,
             IoChoice::Sync => threads()?,
-            IoChoice::Uring => UringEngine::new(options.rings(), options.depth())
+            IoChoice::Uring => UringEngine::new(rings, depth)
                 .map(Engine::Uring)
                 .map_err(|refusal| Error::new(Operation::Start, "io_uring", refusal.required()))?,
-            IoChoice::Auto => match UringEngine::new(options.rings(), options.depth()) {
+            IoChoice::Auto => match UringEngine::new(rings, depth) {
                 Ok(engine) => Engine::Uring(engine),
                 Err(refusal) => {
                     notices.add(refusal.preferred());
@@ -118,22 +120,52 @@ impl OsDisk {
         // The table doesn't count suspended inputs that a transfer still holds. The rest of the
         // limit is for them, and for outputs, scratch and rings.
         let quarter = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 4;
-        Ok(OsDisk {
-            files: FileTable::new(quarter.min(INPUTS_OPEN_MAX) as usize),
-            engine,
+        let files = FileTable::new(quarter.min(INPUTS_OPEN_MAX) as usize);
+        Ok(Mover { files, engine, cache: CacheReader::new(rings), threads: count })
+    }
+}
+
+impl OsDisk {
+    /// Creates a disk whose engine starts with the first file. Starting rings and threads takes
+    /// longer than sorting a thousand lines, and a sort that never leaves memory needs none. An
+    /// engine that can't be started is an error of the call that opens the first file.
+    pub fn lazy(options: DiskOptions) -> OsDisk {
+        OsDisk {
+            options,
+            mover: OnceLock::new(),
+            starting: Mutex::new(()),
             fuse: OnceLock::new(),
             cached: OnceLock::new(),
             stream: OnceLock::new(),
-            threads: count,
-            cache: CacheReader::new(options.rings()),
-            notices,
-            gate: options.gate,
-            rate: options.rate,
-            no_clobber: options.no_clobber,
-            cached_outputs: options.cached_outputs,
+            notices: Arc::default(),
             direct_files: AtomicUsize::new(0),
             buffered_files: AtomicUsize::new(0),
-        })
+        }
+    }
+
+    /// Creates a disk and starts its engine.
+    ///
+    /// # Errors
+    /// [`Operation::Start`] if io_uring was demanded and is unavailable (the text names the likely
+    /// cause and the remedy), or if no thread could be started.
+    pub fn new(options: DiskOptions) -> Result<OsDisk, Error> {
+        let disk = OsDisk::lazy(options);
+        disk.ensure_started()?;
+        Ok(disk)
+    }
+
+    /// Starts the engine, unless it is started. Every call that opens a file begins with this.
+    fn ensure_started(&self) -> Result<(), Error> {
+        let _one_at_a_time = self.starting.lock();
+        if self.mover.get().is_none() {
+            let mover = Mover::start(&self.options, &self.notices)?;
+            self.mover.set(mover).expect("one thread at a time starts it");
+        }
+        Ok(())
+    }
+
+    fn mover(&self) -> &Mover {
+        self.mover.get().expect("opening the file has started the disk")
     }
 
     /// Opens an input without adding it to the table.
@@ -153,22 +185,22 @@ impl OsDisk {
 
     /// Wraps a file, direct if possible, unless all files go through the page cache.
     fn open_file(&self, fd: OwnedFd, path: &Path) -> OpenFile {
-        match self.engine {
-            Engine::Caller => OpenFile::buffered(fd, path, &self.notices),
-            Engine::Uring(_) | Engine::Threads(_) => OpenFile::new(fd, path, &self.notices),
+        match self.options.is_cached {
+            true => OpenFile::buffered(fd, path, &self.notices),
+            false => OpenFile::new(fd, path, &self.notices),
         }
     }
 
     /// Returns an open file; reopens a suspended input.
     fn get(&self, file: FileId) -> Result<Arc<OpenFile>, Error> {
-        self.files.get(file, |path| self.open_input_file(path))
+        self.mover().files.get(file, |path| self.open_input_file(path))
     }
 
     fn insert_output(&self, path: &Path, (fd, pending): (OwnedFd, PendingOutput)) -> FileId {
         if let Some(lost) = pending.lost_owner() {
             self.notices.add(lost.notice(path));
         }
-        let mut file = match self.cached_outputs {
+        let mut file = match self.options.cached_outputs {
             true => OpenFile::cached(fd, path, &self.notices),
             false => self.open_file(fd, path),
         };
@@ -183,8 +215,9 @@ impl OsDisk {
     /// offset and reports success (Linux 6.18, 2026-11-21: of an 8 KiB read whose first answer had
     /// 4 KiB, the other 4 KiB were not the file's). pread reports the short count.
     fn start(&self, transfer: Transfer) {
-        let (pool, threads) = match &self.engine {
-            Engine::Uring(_) if transfer.file.is_fuse => (&self.fuse, self.threads),
+        let Mover { engine, threads, .. } = self.mover();
+        let (pool, threads) = match engine {
+            Engine::Uring(_) if transfer.file.is_fuse => (&self.fuse, *threads),
             Engine::Uring(_) if transfer.file.is_cached => (&self.cached, 1),
             engine => return engine.start(transfer),
         };
@@ -202,7 +235,7 @@ impl OsDisk {
         }
         let mut file = OpenFile::buffered(fd, path, &self.notices);
         (file.is_stream, file.is_memory) = (true, !is_on_drive);
-        Ok(self.files.insert(file))
+        Ok(self.mover().files.insert(file))
     }
 
     fn stream(&self) -> &StreamOutput {
@@ -212,17 +245,16 @@ impl OsDisk {
     fn insert(&self, file: OpenFile) -> FileId {
         let count = if file.is_direct() { &self.direct_files } else { &self.buffered_files };
         count.fetch_add(1, Ordering::Relaxed);
-        self.files.insert(file)
+        self.mover().files.insert(file)
     }
 }
 
 /// Refuses a persistent file that could not be removed.
 fn refuse_unremovable(path: &Path) -> Result<(), Error> {
-    output_place::refuse_unremovable(path)
-        .map_err(|source| Error::new(Operation::Persist, path, source))
+    output_place::refuse_unremovable(path).map_err(Operation::Persist.failed_on(path))
 }
 
-impl Disk for OsDisk {
+impl InputFiles for OsDisk {
     fn find(&self, path: &Path) -> Result<Found, Error> {
         place::find(path)
     }
@@ -236,165 +268,14 @@ impl Disk for OsDisk {
     }
 
     fn open_input(&self, path: &Path) -> Result<FileId, Error> {
+        self.ensure_started()?;
         Ok(self.insert(self.open_input_file(path)?))
-    }
-
-    fn file_bytes(&self, file: FileId) -> Result<u64, Error> {
-        let file = self.get(file)?;
-        let stat = fstat(file.as_fd())
-            .map_err(|errno| Error::new(Operation::Inspect, file.path(), errno))?;
-        Ok(stat.st_size as u64)
-    }
-
-    fn create_output(&self, path: &Path) -> Result<FileId, Error> {
-        if is_standard_output(path) {
-            return self.open_stream(path);
-        }
-        Ok(self.insert_output(path, output::create(path, self.no_clobber)?))
-    }
-
-    fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<(FileId, String), Error> {
-        let file = self.insert_output(path, output::create_persistent(path, tag, self.no_clobber)?);
-        Ok((file, tag.to_owned()))
-    }
-
-    fn open_persistent_output(
-        &self,
-        path: &Path,
-        tag: &str,
-        _parts: &[StoredPart],
-    ) -> Result<FileId, Error> {
-        let output = output::open_persistent(path, tag, self.no_clobber)?;
-        Ok(self.insert_output(path, output))
-    }
-
-    fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {
-        let file =
-            self.files.remove(output).unwrap_or_else(|| panic!("output {} is not open", output.0));
-        let mut file = Arc::into_inner(file)
-            .expect("an output is published only after all its transfers have completed");
-        if file.is_stream {
-            return self.stream().finish(file.as_fd(), bytes, sync);
-        }
-        let pending = file.pending.take().expect("only an output can be published");
-        pending.publish(file.as_fd(), bytes, sync)
-    }
-
-    fn sync_name(&self, output: &Path) -> Result<(), Error> {
-        output::sync_name(output)
-    }
-
-    fn open_in_place(&self, path: &Path) -> Result<FileId, Error> {
-        let (fd, _) = open_regular(path, OFlags::WRONLY)?;
-        Ok(self.insert(self.open_file(fd, path)))
-    }
-
-    fn set_bytes(&self, file: FileId, bytes: u64) -> Result<(), Error> {
-        let file = self.get(file)?;
-        if file.is_stream {
-            self.stream().set_end(bytes);
-            return Ok(());
-        }
-        ftruncate(file.as_fd(), bytes)
-            .map_err(|errno| Error::new(Operation::Write, file.path(), errno))
-    }
-
-    fn create_scratch(&self, directory: &Path) -> Result<FileId, Error> {
-        place::refuse_scratch_at_url(directory)?;
-        let fd = nameless::create_scratch(directory).map_err(|errno| {
-            Error::new(Operation::Create, directory.join("(scratch file)"), errno)
-        })?;
-        Ok(self.insert(self.open_file(fd, directory)))
-    }
-
-    fn create_persistent(&self, path: &Path) -> Result<FileId, Error> {
-        refuse_unremovable(path)?;
-        let fd = persistent::create(path)
-            .map_err(|errno| Error::new(Operation::Persist, path, errno))?;
-        Ok(self.insert(self.open_file(fd, path)))
-    }
-
-    fn open_persistent(&self, path: &Path) -> Result<FileId, Error> {
-        let fd = persistent::open_existing(path)
-            .map_err(|errno| Error::new(Operation::Persist, path, errno))?;
-        Ok(self.insert(self.open_file(fd, path)))
-    }
-
-    fn open_or_create_persistent(&self, path: &Path) -> Result<(FileId, bool), Error> {
-        refuse_unremovable(path)?;
-        let (fd, is_new) = persistent::open_or_create(path)
-            .map_err(|errno| Error::new(Operation::Persist, path, errno))?;
-        Ok((self.insert(self.open_file(fd, path)), is_new))
-    }
-
-    fn remove_persistent(&self, file: FileId) -> Result<(), Error> {
-        let file = self.get(file)?;
-        let removed = match &file.pending {
-            Some(pending) => pending.remove_hidden(file.as_fd()),
-            None => persistent::remove(CWD, file.path(), file.as_fd()),
-        };
-        removed.map_err(|errno| Error::new(Operation::Remove, file.path(), errno))
-    }
-
-    fn sync(&self, file: FileId) -> Result<(), Error> {
-        let file = self.get(file)?;
-        retry(|| fdatasync(file.as_fd()))
-            .map_err(|errno| Error::new(Operation::Sync, file.path(), errno))
-    }
-
-    fn create_memory(&self) -> Result<FileId, Error> {
-        let name = Path::new("(memory)");
-        let fd = memfd_create(c"xsort", MemfdFlags::CLOEXEC)
-            .map_err(|errno| Error::new(Operation::Create, name, errno))?;
-        // Doesn't use `insert`: reports and notices are about files on drives.
-        let mut file = OpenFile::buffered(fd, name, &self.notices);
-        file.is_memory = true;
-        Ok(self.files.insert(file))
-    }
-
-    fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error> {
-        let file = self.get(file)?;
-        if file.is_stream {
-            return Ok(());
-        }
-        reserve(&file, bytes).map_err(|errno| Error::new(Operation::Reserve, file.path(), errno))
-    }
-
-    fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error> {
-        let file = self.get(file)?;
-        let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        match retry(|| fallocate(file.as_fd(), punch, offset, bytes)) {
-            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-            Err(errno) => Err(Error::at(Operation::Discard, file.path(), offset, errno)),
-        }
-    }
-
-    fn close(&self, file: FileId) {
-        self.files.remove(file);
-    }
-
-    #[allow(
-        clippy::useless_conversion,
-        reason = "the number of links has 32 bits on some machines"
-    )]
-    fn identity(&self, file: FileId) -> Result<FileIdentity, Error> {
-        let file = self.get(file)?;
-        let stat = fstat(file.as_fd())
-            .map_err(|errno| Error::new(Operation::Inspect, file.path(), errno))?;
-        Ok(FileIdentity {
-            drive: stat.st_dev,
-            number: stat.st_ino,
-            links: u64::from(stat.st_nlink),
-            modified: modified(&stat),
-            content: 0,
-        })
     }
 
     fn check_unchanged(&self, input: FileId) -> Result<(), Error> {
         let file = self.get(input)?;
         let opened = file.snapshot.expect("only an input is checked");
-        let stat = fstat(file.as_fd())
-            .map_err(|errno| Error::new(Operation::Inspect, file.path(), errno))?;
+        let stat = fstat(file.as_fd()).map_err(Operation::Inspect.failed_on(file.path()))?;
         match opened.changed_to(&Snapshot::from(&stat)) {
             None => Ok(()),
             Some(how) => Err(Error::new(Operation::Read, file.path(), io::Error::other(how))),
@@ -421,7 +302,140 @@ impl Disk for OsDisk {
             Err(errno) => Err(fail(errno.into())),
         }
     }
+}
 
+impl ScratchFiles for OsDisk {
+    fn create_scratch(&self, directory: &Path) -> Result<FileId, Error> {
+        self.ensure_started()?;
+        place::refuse_scratch_at_url(directory)?;
+        let fd = nameless::create_scratch(directory).map_err(|errno| {
+            Error::new(Operation::Create, directory.join("(scratch file)"), errno)
+        })?;
+        Ok(self.insert(self.open_file(fd, directory)))
+    }
+
+    fn create_memory(&self) -> Result<FileId, Error> {
+        self.ensure_started()?;
+        let name = Path::new("(memory)");
+        let fd = memfd_create(c"xsort", MemfdFlags::CLOEXEC)
+            .map_err(Operation::Create.failed_on(name))?;
+        // Doesn't use `insert`: reports and notices are about files on drives.
+        let mut file = OpenFile::buffered(fd, name, &self.notices);
+        file.is_memory = true;
+        Ok(self.mover().files.insert(file))
+    }
+
+    fn create_persistent(&self, path: &Path) -> Result<FileId, Error> {
+        self.ensure_started()?;
+        refuse_unremovable(path)?;
+        let fd = persistent::create(path).map_err(Operation::Persist.failed_on(path))?;
+        Ok(self.insert(self.open_file(fd, path)))
+    }
+
+    fn open_persistent(&self, path: &Path) -> Result<FileId, Error> {
+        self.ensure_started()?;
+        let fd = persistent::open_existing(path).map_err(Operation::Persist.failed_on(path))?;
+        Ok(self.insert(self.open_file(fd, path)))
+    }
+
+    fn open_or_create_persistent(&self, path: &Path) -> Result<(FileId, bool), Error> {
+        self.ensure_started()?;
+        refuse_unremovable(path)?;
+        let (fd, is_new) =
+            persistent::open_or_create(path).map_err(Operation::Persist.failed_on(path))?;
+        Ok((self.insert(self.open_file(fd, path)), is_new))
+    }
+
+    fn remove_persistent(&self, file: FileId) -> Result<(), Error> {
+        let file = self.get(file)?;
+        let removed = match &file.pending {
+            Some(pending) => pending.remove_hidden(file.as_fd()),
+            None => persistent::remove(CWD, file.path(), file.as_fd()),
+        };
+        removed.map_err(Operation::Remove.failed_on(file.path()))
+    }
+
+    fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error> {
+        let file = self.get(file)?;
+        if file.is_stream {
+            return Ok(());
+        }
+        reserve(&file, bytes).map_err(Operation::Reserve.failed_on(file.path()))
+    }
+
+    fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error> {
+        let file = self.get(file)?;
+        let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match retry(|| fallocate(file.as_fd(), punch, offset, bytes)) {
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            Err(errno) => Err(Error::at(Operation::Discard, file.path(), offset, errno)),
+        }
+    }
+}
+
+impl OutputFiles for OsDisk {
+    fn create_output(&self, path: &Path) -> Result<FileId, Error> {
+        self.ensure_started()?;
+        if is_standard_output(path) {
+            return self.open_stream(path);
+        }
+        Ok(self.insert_output(path, output::create(path, self.options.no_clobber)?))
+    }
+
+    fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<(FileId, String), Error> {
+        self.ensure_started()?;
+        let file = self
+            .insert_output(path, output::create_persistent(path, tag, self.options.no_clobber)?);
+        Ok((file, tag.to_owned()))
+    }
+
+    fn open_persistent_output(
+        &self,
+        path: &Path,
+        tag: &str,
+        _parts: &[StoredPart],
+    ) -> Result<FileId, Error> {
+        self.ensure_started()?;
+        let output = output::open_persistent(path, tag, self.options.no_clobber)?;
+        Ok(self.insert_output(path, output))
+    }
+
+    fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {
+        let file = self
+            .mover()
+            .files
+            .remove(output)
+            .unwrap_or_else(|| panic!("output {} is not open", output.0));
+        let mut file = Arc::into_inner(file)
+            .expect("an output is published only after all its transfers have completed");
+        if file.is_stream {
+            return self.stream().finish(file.as_fd(), bytes, sync);
+        }
+        let pending = file.pending.take().expect("only an output can be published");
+        pending.publish(file.as_fd(), bytes, sync)
+    }
+
+    fn sync_name(&self, output: &Path) -> Result<(), Error> {
+        output::sync_name(output)
+    }
+
+    fn open_in_place(&self, path: &Path) -> Result<FileId, Error> {
+        self.ensure_started()?;
+        let (fd, _) = open_regular(path, OFlags::WRONLY)?;
+        Ok(self.insert(self.open_file(fd, path)))
+    }
+
+    fn set_bytes(&self, file: FileId, bytes: u64) -> Result<(), Error> {
+        let file = self.get(file)?;
+        if file.is_stream {
+            self.stream().set_end(bytes);
+            return Ok(());
+        }
+        ftruncate(file.as_fd(), bytes).map_err(Operation::Write.failed_on(file.path()))
+    }
+}
+
+impl Disk for OsDisk {
     fn submit(&self, request: Request) {
         let file = match self.get(request.file) {
             Ok(file) => file,
@@ -431,10 +445,10 @@ impl Disk for OsDisk {
             drop(file);
             return request.complete(Ok(()));
         }
-        if let Some(gate) = &self.gate {
+        if let Some(gate) = &self.options.gate {
             gate.pass();
         }
-        if let Some(rate) = self.rate.as_ref().filter(|_| !file.is_memory) {
+        if let Some(rate) = self.options.rate.as_ref().filter(|_| !file.is_memory) {
             rate.pass(request.bytes as u64);
         }
         let is_stream = file.is_stream;
@@ -442,25 +456,60 @@ impl Disk for OsDisk {
         if is_stream {
             return self.stream().submit(transfer);
         }
-        if let Engine::Caller = self.engine {
+        if self.options.is_cached {
             return carry_out(transfer);
         }
-        if let Some(transfer) = self.cache.take_over(transfer, self.engine.load()) {
+        let Mover { cache, engine, .. } = self.mover();
+        if let Some(transfer) = cache.take_over(transfer, engine.load()) {
             self.start(transfer);
         }
     }
 
+    fn file_bytes(&self, file: FileId) -> Result<u64, Error> {
+        let file = self.get(file)?;
+        let stat = fstat(file.as_fd()).map_err(Operation::Inspect.failed_on(file.path()))?;
+        Ok(stat.st_size as u64)
+    }
+
+    #[allow(
+        clippy::useless_conversion,
+        reason = "the number of links has 32 bits on some machines"
+    )]
+    fn identity(&self, file: FileId) -> Result<FileIdentity, Error> {
+        let file = self.get(file)?;
+        let stat = fstat(file.as_fd()).map_err(Operation::Inspect.failed_on(file.path()))?;
+        Ok(FileIdentity {
+            drive: stat.st_dev,
+            number: stat.st_ino,
+            links: u64::from(stat.st_nlink),
+            modified: modified(&stat),
+            content: 0,
+        })
+    }
+
+    fn sync(&self, file: FileId) -> Result<(), Error> {
+        let file = self.get(file)?;
+        retry(|| fdatasync(file.as_fd())).map_err(Operation::Sync.failed_on(file.path()))
+    }
+
+    fn close(&self, file: FileId) {
+        self.mover().files.remove(file);
+    }
+
     fn drive(&self, path: &Path) -> Result<Drive, Error> {
-        let limit_bytes_per_second = self.rate.as_ref().map(|rate| rate.bytes_per_second());
+        let limit_bytes_per_second = self.options.rate.as_ref().map(|rate| rate.bytes_per_second());
         Ok(Drive { limit_bytes_per_second, ..drive::of_path(path)? })
     }
 
     fn path(&self, file: FileId) -> PathBuf {
-        self.files.path(file)
+        self.mover().files.path(file)
     }
 
     fn describe(&self) -> String {
-        let engine = match &self.engine {
+        let Some(Mover { engine, cache, .. }) = self.mover.get() else {
+            return "not used".to_owned();
+        };
+        let engine = match engine {
             Engine::Uring(engine) if self.fuse.get().is_some() => {
                 format!("{}, threads for fuse", engine.describe())
             }
@@ -475,10 +524,10 @@ impl Disk for OsDisk {
             (true, true) => "direct and buffered",
         };
         let mut text = format!("{engine}, {files}");
-        if let bytes @ 1.. = self.cache.bytes() {
+        if let bytes @ 1.. = cache.bytes() {
             text += &format!(", {:.2} GB from the page cache", bytes as f64 / 1e9);
         }
-        if let Some(rate) = &self.rate {
+        if let Some(rate) = &self.options.rate {
             let megabytes = rate.bytes_per_second() as f64 / 1e6;
             text += &format!(", at most {megabytes:.1} MB/s");
         }

@@ -65,8 +65,7 @@ pub(crate) struct PendingOutput {
 pub(crate) fn create(path: &Path, no_clobber: bool) -> Result<(OwnedFd, PendingOutput), Error> {
     let place = OutputPlace::find(path, no_clobber)?;
     place.refuse_old()?;
-    let (fd, hidden) =
-        create_at(&place).map_err(|errno| Error::new(Operation::Create, path, errno))?;
+    let (fd, hidden) = create_at(&place).map_err(Operation::Create.failed_on(path))?;
     PendingOutput::begin(place, fd, hidden, false)
 }
 
@@ -92,7 +91,7 @@ pub(crate) fn create_persistent(
     place.refuse_old()?;
     // Its hidden name could neither be renamed nor removed.
     refuse_append_only_directory(&place.directory, &place.followed)
-        .map_err(|source| Error::new(Operation::Create, path, source))?;
+        .map_err(Operation::Create.failed_on(path))?;
     let hidden = hidden_name(&place.name, tag);
     let fd = persistent::replace_in(place.directory.as_fd(), &hidden, place.mode)
         .map_err(|errno| Error::new(Operation::Persist, place.sibling(&hidden), errno))?;
@@ -118,7 +117,7 @@ pub(crate) fn sync_name(path: &Path) -> Result<(), Error> {
     let fail = |Error { source, .. }| Error::new(Operation::SyncName, path, source);
     let Followed { directory, .. } = Followed::new(path).map_err(fail)?;
     persistent::sync_directory(directory.as_fd(), Path::new("."))
-        .map_err(|errno| Error::new(Operation::SyncName, path, errno))
+        .map_err(Operation::SyncName.failed_on(path))
 }
 
 impl PendingOutput {
@@ -143,8 +142,8 @@ impl PendingOutput {
             lost_owner: None,
         };
         if let Some(old) = &old {
-            pending.lost_owner = take_over(&fd, &followed, old)
-                .map_err(|source| Error::new(Operation::Create, path, source))?;
+            pending.lost_owner =
+                take_over(&fd, &followed, old).map_err(Operation::Create.failed_on(path))?;
         }
         Ok((fd, pending))
     }
@@ -182,8 +181,7 @@ impl PendingOutput {
         // Opened before the rename: if opening fails, the old output is still there.
         let directory = if sync { self.open_directory() } else { Ok(None) };
         let directory = directory.map_err(|errno| fail(Operation::Sync)(&self.path, errno))?;
-        self.link_or_rename(fd)
-            .map_err(|source| Error::new(Operation::Rename, &self.path, source))?;
+        self.link_or_rename(fd).map_err(Operation::Rename.failed_on(&self.path))?;
         match directory.map_or(Ok(()), |directory| retry_on_intr(|| fsync(&directory))) {
             // Some file systems can't sync a directory.
             Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::ROFS) => Ok(()),

@@ -54,7 +54,7 @@ impl Followed {
     /// Follows a path. Fails if its directory can't be reached, or if the path leads through
     /// another user's link in a directory shared by all users.
     pub(crate) fn new(path: &Path) -> Result<Followed, Error> {
-        follow_links(path).map_err(|source| Error::new(Operation::Create, path, source))
+        follow_links(path).map_err(Operation::Create.failed_on(path))
     }
 
     /// Fails if another user put the file into a directory shared by all users.
@@ -155,7 +155,7 @@ impl<'p> OutputPlace<'p> {
         no_clobber: bool,
     ) -> Result<OutputPlace<'p>, Error> {
         let inspected = refuse_irreplaceable(&followed);
-        inspected.map_err(|source| Error::new(Operation::Create, path, source))?;
+        inspected.map_err(Operation::Create.failed_on(path))?;
         let Followed { path: followed, directory, name, found: old, .. } = followed;
         let mode = Mode::from_raw_mode(old.as_ref().map_or(0o666, |old| old.st_mode & 0o777));
         Ok(OutputPlace { path, followed, directory, name, old, no_clobber, mode })

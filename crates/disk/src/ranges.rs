@@ -5,8 +5,8 @@
 //! thread on the way back. Everything except these inputs is passed to the disk below.
 
 use crate::{
-    ALIGNMENT, Completion, Direction, Disk, Drive, Error, FileId, FileIdentity, Found, ListedFile,
-    Operation, Request, StoredPart,
+    ALIGNMENT, Completion, Direction, Disk, Drive, Error, FileId, FileIdentity, Found, InputFiles,
+    ListedFile, Operation, OutputFiles, Request, ScratchFiles, StoredPart,
 };
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use parking_lot::Mutex;
@@ -79,7 +79,7 @@ impl RangeDisk {
         let passing_on = thread::Builder::new()
             .name("ranges".into())
             .spawn(move || pass_on(&completions, &shared))
-            .map_err(|error| Error::new(Operation::Start, "a thread for ranges", error))?;
+            .map_err(Operation::Start.failed_on("a thread for ranges"))?;
         let (reply, passing_on) = (Some(reply), Some(passing_on));
         Ok(RangeDisk { below, ranges, open: Mutex::default(), pending, reply, passing_on })
     }
@@ -105,20 +105,21 @@ fn pass_on(completions: &Receiver<Completion>, pending: &Mutex<Pending>) {
     }
 }
 
-impl Disk for RangeDisk {
+/// Implements functions of a trait by passing them to the disk below.
+macro_rules! pass_to_below {
+    ($(fn $name:ident(&self $(, $argument:ident: $type:ty)* $(,)?) $(-> $result:ty)?;)*) => {
+        $(fn $name(&self $(, $argument: $type)*) $(-> $result)? {
+            self.below.$name($($argument),*)
+        })*
+    };
+}
+
+impl InputFiles for RangeDisk {
     fn find(&self, path: &Path) -> Result<Found, Error> {
         match self.ranges.get(path) {
             Some(range) => Ok(Found::File { bytes: range.bytes }),
             None => self.below.find(path),
         }
-    }
-
-    fn list(
-        &self,
-        prefix: &Path,
-        found: &mut dyn FnMut(ListedFile) -> ControlFlow<()>,
-    ) -> Result<(), Error> {
-        self.below.list(prefix, found)
     }
 
     fn announce(&self, paths: &mut dyn Iterator<Item = &Path>) {
@@ -146,20 +147,57 @@ impl Disk for RangeDisk {
         }
     }
 
-    fn file_bytes(&self, file: FileId) -> Result<u64, Error> {
-        let range = self.open.lock().get(&file).copied();
-        range.map_or_else(|| self.below.file_bytes(file), |(_, bytes)| Ok(bytes))
+    pass_to_below! {
+        fn list(
+            &self,
+            prefix: &Path,
+            found: &mut dyn FnMut(ListedFile) -> ControlFlow<()>,
+        ) -> Result<(), Error>;
+        fn read_bytes(&self, file: FileId) -> u64;
+        fn check_unchanged(&self, input: FileId) -> Result<(), Error>;
+        fn check_all_unchanged(&self, inputs: &[FileId]) -> Result<(), Error>;
+        fn is_of_one_version(&self, input: FileId) -> bool;
+        fn remove_input(&self, input: FileId) -> Result<(), Error>;
     }
+}
 
-    fn read_bytes(&self, file: FileId) -> u64 {
-        self.below.read_bytes(file)
+impl ScratchFiles for RangeDisk {
+    pass_to_below! {
+        fn create_scratch(&self, directory: &Path) -> Result<FileId, Error>;
+        fn create_memory(&self) -> Result<FileId, Error>;
+        fn create_persistent(&self, path: &Path) -> Result<FileId, Error>;
+        fn open_persistent(&self, path: &Path) -> Result<FileId, Error>;
+        fn open_or_create_persistent(&self, path: &Path) -> Result<(FileId, bool), Error>;
+        fn remove_persistent(&self, file: FileId) -> Result<(), Error>;
+        fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error>;
+        fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error>;
     }
+}
 
-    fn close(&self, file: FileId) {
-        self.open.lock().remove(&file);
-        self.below.close(file);
+impl OutputFiles for RangeDisk {
+    pass_to_below! {
+        fn create_output(&self, path: &Path) -> Result<FileId, Error>;
+        fn create_persistent_output(
+            &self,
+            path: &Path,
+            tag: &str,
+        ) -> Result<(FileId, String), Error>;
+        fn open_persistent_output(
+            &self,
+            path: &Path,
+            tag: &str,
+            parts: &[StoredPart],
+        ) -> Result<FileId, Error>;
+        fn stored_parts(&self, output: FileId, known: usize) -> Option<Vec<StoredPart>>;
+        fn begins_with(&self, output: FileId, bytes: u64, crc: u32) -> Option<bool>;
+        fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error>;
+        fn sync_name(&self, output: &Path) -> Result<(), Error>;
+        fn open_in_place(&self, path: &Path) -> Result<FileId, Error>;
+        fn set_bytes(&self, file: FileId, bytes: u64) -> Result<(), Error>;
     }
+}
 
+impl Disk for RangeDisk {
     fn submit(&self, mut request: Request) {
         let range = self.open.lock().get(&request.file).copied();
         if let Some((begin, _)) = range {
@@ -177,101 +215,14 @@ impl Disk for RangeDisk {
         self.below.submit(request);
     }
 
-    fn create_output(&self, path: &Path) -> Result<FileId, Error> {
-        self.below.create_output(path)
+    fn file_bytes(&self, file: FileId) -> Result<u64, Error> {
+        let range = self.open.lock().get(&file).copied();
+        range.map_or_else(|| self.below.file_bytes(file), |(_, bytes)| Ok(bytes))
     }
 
-    fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<(FileId, String), Error> {
-        self.below.create_persistent_output(path, tag)
-    }
-
-    fn open_persistent_output(
-        &self,
-        path: &Path,
-        tag: &str,
-        parts: &[StoredPart],
-    ) -> Result<FileId, Error> {
-        self.below.open_persistent_output(path, tag, parts)
-    }
-
-    fn stored_parts(&self, output: FileId, known: usize) -> Option<Vec<StoredPart>> {
-        self.below.stored_parts(output, known)
-    }
-
-    fn begins_with(&self, output: FileId, bytes: u64, crc: u32) -> Option<bool> {
-        self.below.begins_with(output, bytes, crc)
-    }
-
-    fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {
-        self.below.publish(output, bytes, sync)
-    }
-
-    fn sync_name(&self, output: &Path) -> Result<(), Error> {
-        self.below.sync_name(output)
-    }
-
-    fn open_in_place(&self, path: &Path) -> Result<FileId, Error> {
-        self.below.open_in_place(path)
-    }
-
-    fn set_bytes(&self, file: FileId, bytes: u64) -> Result<(), Error> {
-        self.below.set_bytes(file, bytes)
-    }
-
-    fn create_scratch(&self, directory: &Path) -> Result<FileId, Error> {
-        self.below.create_scratch(directory)
-    }
-
-    fn create_memory(&self) -> Result<FileId, Error> {
-        self.below.create_memory()
-    }
-
-    fn create_persistent(&self, path: &Path) -> Result<FileId, Error> {
-        self.below.create_persistent(path)
-    }
-
-    fn open_persistent(&self, path: &Path) -> Result<FileId, Error> {
-        self.below.open_persistent(path)
-    }
-
-    fn open_or_create_persistent(&self, path: &Path) -> Result<(FileId, bool), Error> {
-        self.below.open_or_create_persistent(path)
-    }
-
-    fn remove_persistent(&self, file: FileId) -> Result<(), Error> {
-        self.below.remove_persistent(file)
-    }
-
-    fn sync(&self, file: FileId) -> Result<(), Error> {
-        self.below.sync(file)
-    }
-
-    fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error> {
-        self.below.reserve(file, bytes)
-    }
-
-    fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error> {
-        self.below.discard(file, offset, bytes)
-    }
-
-    fn identity(&self, file: FileId) -> Result<FileIdentity, Error> {
-        self.below.identity(file)
-    }
-
-    fn check_unchanged(&self, input: FileId) -> Result<(), Error> {
-        self.below.check_unchanged(input)
-    }
-
-    fn is_of_one_version(&self, input: FileId) -> bool {
-        self.below.is_of_one_version(input)
-    }
-
-    fn check_all_unchanged(&self, inputs: &[FileId]) -> Result<(), Error> {
-        self.below.check_all_unchanged(inputs)
-    }
-
-    fn remove_input(&self, input: FileId) -> Result<(), Error> {
-        self.below.remove_input(input)
+    fn close(&self, file: FileId) {
+        self.open.lock().remove(&file);
+        self.below.close(file);
     }
 
     fn drive(&self, path: &Path) -> Result<Drive, Error> {
@@ -279,16 +230,12 @@ impl Disk for RangeDisk {
         self.below.drive(path)
     }
 
-    fn path(&self, file: FileId) -> PathBuf {
-        self.below.path(file)
-    }
-
-    fn describe(&self) -> String {
-        self.below.describe()
-    }
-
-    fn notices(&self) -> Vec<String> {
-        self.below.notices()
+    pass_to_below! {
+        fn identity(&self, file: FileId) -> Result<FileIdentity, Error>;
+        fn sync(&self, file: FileId) -> Result<(), Error>;
+        fn path(&self, file: FileId) -> PathBuf;
+        fn describe(&self) -> String;
+        fn notices(&self) -> Vec<String>;
     }
 }
 

@@ -340,7 +340,7 @@ impl MappedRange {
             .checked_next_multiple_of(ALIGNMENT)
             .ok_or_else(|| io::ErrorKind::OutOfMemory.into())
             .and_then(|bytes| Region::map(bytes, backing))
-            .map_err(|source| Error::new(Operation::Map, "", source))?;
+            .map_err(Operation::Map.failed_on(""))?;
         Ok(MappedRange { start: region.start, bytes: region.bytes, region: Some(Arc::new(region)) })
     }
 

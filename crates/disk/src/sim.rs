@@ -20,7 +20,8 @@ pub use faults::{Corruption, Damage, Fault, FaultSite, FileRole, SimOptions};
 
 use crate::hidden_name::hidden_name;
 use crate::{
-    Disk, Drive, Error, FileId, FileIdentity, Found, ListedFile, Operation, Request, StoredPart,
+    Disk, Drive, Error, FileId, FileIdentity, Found, InputFiles, ListedFile, Operation,
+    OutputFiles, Request, ScratchFiles, StoredPart,
 };
 use file_system::{FileSystem, Handle};
 use parking_lot::{Mutex, MutexGuard};
@@ -154,15 +155,16 @@ impl SimDisk {
             .map_or(Ok(()), |errno| Err(fail(errno)))
     }
 
-    /// Executes one step for a file that has no handle yet: counts it, and fails if the options say
-    /// so.
-    fn first_step(
+    /// Executes a call about a file that has no handle yet: counts it, and fails if the options say
+    /// so, else as `call` does.
+    fn at_path<T>(
         &self,
-        file_system: &mut FileSystem,
         operation: Operation,
         role: FileRole,
         path: &Path,
-    ) -> Result<(), Error> {
+        call: impl FnOnce(&mut FileSystem) -> Result<T, Errno>,
+    ) -> Result<T, Error> {
+        let mut file_system = self.file_system();
         let handle = Handle {
             inode: 0,
             role,
@@ -171,13 +173,27 @@ impl SimDisk {
             version: 0,
             is_locked: false,
         };
-        self.step(file_system, operation, &handle, 0)
+        self.step(&mut file_system, operation, &handle, 0)?;
+        call(&mut file_system).map_err(operation.failed_on(path))
+    }
+
+    /// Executes a call about an open file, like `at_path`. `step` distinguishes calls of one
+    /// operation.
+    fn on_file<T>(
+        &self,
+        operation: Operation,
+        file: FileId,
+        step: u32,
+        call: impl FnOnce(&mut FileSystem, &Handle) -> Result<T, Errno>,
+    ) -> Result<T, Error> {
+        let mut file_system = self.file_system();
+        let handle = file_system.handle(file);
+        self.step(&mut file_system, operation, &handle, step)?;
+        call(&mut file_system, &handle).map_err(operation.failed_on(&handle.path))
     }
 
     fn create(&self, role: FileRole, path: &Path) -> Result<FileId, Error> {
-        let mut file_system = self.file_system();
-        self.first_step(&mut file_system, Operation::Create, role, path)?;
-        Ok(file_system.create(role, path))
+        self.at_path(Operation::Create, role, path, |files| Ok(files.create(role, path)))
     }
 
     fn publish_steps(
@@ -203,11 +219,9 @@ impl SimDisk {
     }
 }
 
-impl Disk for SimDisk {
+impl InputFiles for SimDisk {
     fn find(&self, path: &Path) -> Result<Found, Error> {
-        let mut file_system = self.file_system();
-        self.first_step(&mut file_system, Operation::Inspect, FileRole::Input, path)?;
-        Ok(file_system.find(path))
+        self.at_path(Operation::Inspect, FileRole::Input, path, |files| Ok(files.find(path)))
     }
 
     fn list(
@@ -215,40 +229,96 @@ impl Disk for SimDisk {
         prefix: &Path,
         found: &mut dyn FnMut(ListedFile) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        let mut file_system = self.file_system();
-        self.first_step(&mut file_system, Operation::Inspect, FileRole::Input, prefix)?;
-        let files = file_system.list(prefix);
-        drop(file_system);
-        let _ = files.into_iter().try_for_each(found);
+        let list = |files: &mut FileSystem| Ok(files.list(prefix));
+        let listed = self.at_path(Operation::Inspect, FileRole::Input, prefix, list)?;
+        let _ = listed.into_iter().try_for_each(found);
         Ok(())
     }
 
     fn open_input(&self, path: &Path) -> Result<FileId, Error> {
-        let mut file_system = self.file_system();
-        self.first_step(&mut file_system, Operation::Open, FileRole::Input, path)?;
-        file_system
-            .open(path, FileRole::Input)
-            .map_err(|errno| Error::new(Operation::Open, path, errno))
+        let role = FileRole::Input;
+        self.at_path(Operation::Open, role, path, |files| files.open(path, role))
     }
 
-    fn file_bytes(&self, file: FileId) -> Result<u64, Error> {
-        let mut file_system = self.file_system();
-        let handle = file_system.handle(file);
-        self.step(&mut file_system, Operation::Inspect, &handle, 0)?;
-        Ok(file_system.bytes(handle.inode))
+    fn check_unchanged(&self, input: FileId) -> Result<(), Error> {
+        let is_same = |files: &mut FileSystem, handle: &Handle| {
+            Ok(files.version(handle.inode) == handle.version)
+        };
+        if self.on_file(Operation::Inspect, input, 2, is_same)? {
+            return Ok(());
+        }
+        let changed = io::Error::other("it was written to since it was opened");
+        Err(Error::new(Operation::Read, self.path(input), changed))
     }
 
+    fn remove_input(&self, input: FileId) -> Result<(), Error> {
+        self.on_file(Operation::Remove, input, 0, |files, handle| files.remove(&handle.path))
+    }
+}
+
+impl ScratchFiles for SimDisk {
+    fn create_scratch(&self, directory: &Path) -> Result<FileId, Error> {
+        self.create(FileRole::Scratch, directory)
+    }
+
+    /// An ordinary scratch file: here all files are in memory.
+    fn create_memory(&self) -> Result<FileId, Error> {
+        self.create(FileRole::Scratch, "memory".as_ref())
+    }
+
+    fn create_persistent(&self, path: &Path) -> Result<FileId, Error> {
+        let create = |files: &mut FileSystem| files.create_persistent(path);
+        self.at_path(Operation::Persist, FileRole::Scratch, path, create)
+    }
+
+    fn open_persistent(&self, path: &Path) -> Result<FileId, Error> {
+        let role = FileRole::Scratch;
+        let open = |files: &mut FileSystem| files.open_persistent(path, path, role);
+        self.at_path(Operation::Persist, role, path, open)
+    }
+
+    fn open_or_create_persistent(&self, path: &Path) -> Result<(FileId, bool), Error> {
+        let role = FileRole::Scratch;
+        self.at_path(Operation::Persist, role, path, |files| {
+            match files.open_persistent(path, path, role) {
+                Err(Errno::NOENT) => files.create_persistent(path).map(|file| (file, true)),
+                opened => opened.map(|file| (file, false)),
+            }
+        })
+    }
+
+    fn remove_persistent(&self, file: FileId) -> Result<(), Error> {
+        self.on_file(Operation::Remove, file, 0, |files, handle| {
+            files.remove_persistent(handle.inode);
+            Ok(())
+        })
+    }
+
+    fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error> {
+        let capacity = self.shared.options.capacity_bytes;
+        self.on_file(Operation::Reserve, file, 0, |files, handle| {
+            files.reserve(handle.inode, 0, bytes, capacity)
+        })
+    }
+
+    fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error> {
+        self.on_file(Operation::Discard, file, 0, |files, handle| {
+            files.discard(handle.inode, offset, bytes);
+            Ok(())
+        })
+    }
+}
+
+impl OutputFiles for SimDisk {
     fn create_output(&self, path: &Path) -> Result<FileId, Error> {
         self.create(FileRole::Output, path)
     }
 
     fn create_persistent_output(&self, path: &Path, tag: &str) -> Result<(FileId, String), Error> {
-        let mut file_system = self.file_system();
-        self.first_step(&mut file_system, Operation::Persist, FileRole::Output, path)?;
-        file_system
-            .create_persistent_output(path, &persistent_name(path, tag))
-            .map(|file| (file, tag.to_owned()))
-            .map_err(|errno| Error::new(Operation::Persist, path, errno))
+        let hidden = persistent_name(path, tag);
+        let create = |files: &mut FileSystem| files.create_persistent_output(path, &hidden);
+        let file = self.at_path(Operation::Persist, FileRole::Output, path, create)?;
+        Ok((file, tag.to_owned()))
     }
 
     fn open_persistent_output(
@@ -257,11 +327,10 @@ impl Disk for SimDisk {
         tag: &str,
         _parts: &[StoredPart],
     ) -> Result<FileId, Error> {
-        let mut file_system = self.file_system();
-        self.first_step(&mut file_system, Operation::Persist, FileRole::Output, path)?;
-        let hidden = persistent_name(path, tag);
-        let opened = file_system.open_persistent(&hidden, path, FileRole::Output);
-        opened.map_err(|errno| Error::new(Operation::Persist, hidden, errno))
+        let (role, hidden) = (FileRole::Output, persistent_name(path, tag));
+        let open = |files: &mut FileSystem| Ok(files.open_persistent(&hidden, path, role));
+        let opened = self.at_path(Operation::Persist, role, path, open)?;
+        opened.map_err(Operation::Persist.failed_on(hidden))
     }
 
     fn publish(&self, output: FileId, bytes: u64, sync: bool) -> Result<(), Error> {
@@ -283,130 +352,26 @@ impl Disk for SimDisk {
     }
 
     fn sync_name(&self, output: &Path) -> Result<(), Error> {
-        let mut file_system = self.file_system();
-        self.first_step(&mut file_system, Operation::SyncName, FileRole::Output, output)?;
-        file_system.sync_name(output);
-        Ok(())
+        self.at_path(Operation::SyncName, FileRole::Output, output, |files| {
+            files.sync_name(output);
+            Ok(())
+        })
     }
 
     fn open_in_place(&self, path: &Path) -> Result<FileId, Error> {
-        let mut file_system = self.file_system();
-        self.first_step(&mut file_system, Operation::Open, FileRole::Output, path)?;
-        file_system
-            .open(path, FileRole::Output)
-            .map_err(|errno| Error::new(Operation::Open, path, errno))
+        let role = FileRole::Output;
+        self.at_path(Operation::Open, role, path, |files| files.open(path, role))
     }
 
     fn set_bytes(&self, file: FileId, bytes: u64) -> Result<(), Error> {
-        let mut file_system = self.file_system();
-        let handle = file_system.handle(file);
-        self.step(&mut file_system, Operation::Write, &handle, 1)?;
-        file_system.truncate(handle.inode, bytes);
-        Ok(())
+        self.on_file(Operation::Write, file, 1, |files, handle| {
+            files.truncate(handle.inode, bytes);
+            Ok(())
+        })
     }
+}
 
-    fn create_scratch(&self, directory: &Path) -> Result<FileId, Error> {
-        self.create(FileRole::Scratch, directory)
-    }
-
-    fn create_persistent(&self, path: &Path) -> Result<FileId, Error> {
-        let mut file_system = self.file_system();
-        self.first_step(&mut file_system, Operation::Persist, FileRole::Scratch, path)?;
-        file_system
-            .create_persistent(path)
-            .map_err(|errno| Error::new(Operation::Persist, path, errno))
-    }
-
-    fn open_persistent(&self, path: &Path) -> Result<FileId, Error> {
-        let mut file_system = self.file_system();
-        self.first_step(&mut file_system, Operation::Persist, FileRole::Scratch, path)?;
-        file_system
-            .open_persistent(path, path, FileRole::Scratch)
-            .map_err(|errno| Error::new(Operation::Persist, path, errno))
-    }
-
-    fn open_or_create_persistent(&self, path: &Path) -> Result<(FileId, bool), Error> {
-        let mut file_system = self.file_system();
-        self.first_step(&mut file_system, Operation::Persist, FileRole::Scratch, path)?;
-        let made = match file_system.open_persistent(path, path, FileRole::Scratch) {
-            Err(Errno::NOENT) => file_system.create_persistent(path).map(|file| (file, true)),
-            opened => opened.map(|file| (file, false)),
-        };
-        made.map_err(|errno| Error::new(Operation::Persist, path, errno))
-    }
-
-    fn remove_persistent(&self, file: FileId) -> Result<(), Error> {
-        let mut file_system = self.file_system();
-        let handle = file_system.handle(file);
-        self.step(&mut file_system, Operation::Remove, &handle, 0)?;
-        file_system.remove_persistent(handle.inode);
-        Ok(())
-    }
-
-    fn sync(&self, file: FileId) -> Result<(), Error> {
-        let mut file_system = self.file_system();
-        let handle = file_system.handle(file);
-        self.step(&mut file_system, Operation::Sync, &handle, 0)?;
-        file_system.sync(handle.inode);
-        Ok(())
-    }
-
-    /// An ordinary scratch file: here all files are in memory.
-    fn create_memory(&self) -> Result<FileId, Error> {
-        self.create(FileRole::Scratch, "memory".as_ref())
-    }
-
-    fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error> {
-        let mut file_system = self.file_system();
-        let handle = file_system.handle(file);
-        self.step(&mut file_system, Operation::Reserve, &handle, 0)?;
-        file_system
-            .reserve(handle.inode, 0, bytes, self.shared.options.capacity_bytes)
-            .map_err(|errno| Error::new(Operation::Reserve, &handle.path, errno))
-    }
-
-    fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error> {
-        let mut file_system = self.file_system();
-        let handle = file_system.handle(file);
-        self.step(&mut file_system, Operation::Discard, &handle, 0)?;
-        file_system.discard(handle.inode, offset, bytes);
-        Ok(())
-    }
-
-    fn close(&self, file: FileId) {
-        self.file_system().close(file);
-    }
-
-    fn identity(&self, file: FileId) -> Result<FileIdentity, Error> {
-        let mut file_system = self.file_system();
-        let handle = file_system.handle(file);
-        self.step(&mut file_system, Operation::Inspect, &handle, 1)?;
-        Ok(FileIdentity { drive: 1, number: handle.inode, links: 1, modified: (0, 0), content: 0 })
-    }
-
-    fn check_unchanged(&self, input: FileId) -> Result<(), Error> {
-        let mut file_system = self.file_system();
-        let handle = file_system.handle(input);
-        self.step(&mut file_system, Operation::Inspect, &handle, 2)?;
-        if file_system.version(handle.inode) == handle.version {
-            return Ok(());
-        }
-        Err(Error::new(
-            Operation::Read,
-            &handle.path,
-            io::Error::other("it was written to since it was opened"),
-        ))
-    }
-
-    fn remove_input(&self, input: FileId) -> Result<(), Error> {
-        let mut file_system = self.file_system();
-        let handle = file_system.handle(input);
-        self.step(&mut file_system, Operation::Remove, &handle, 0)?;
-        file_system
-            .remove(&handle.path)
-            .map_err(|errno| Error::new(Operation::Remove, &handle.path, errno))
-    }
-
+impl Disk for SimDisk {
     fn submit(&self, request: Request) {
         let progress = request.progress(true);
         if request.bytes == 0 {
@@ -415,6 +380,27 @@ impl Disk for SimDisk {
         let (handle, is_counted) = self.file_system().begin_transfer(request.file);
         let transfer = SimTransfer { request, progress, handle, is_counted, attempt: 0 };
         self.shared.queue.start(&self.shared.options, transfer);
+    }
+
+    fn file_bytes(&self, file: FileId) -> Result<u64, Error> {
+        self.on_file(Operation::Inspect, file, 0, |files, handle| Ok(files.bytes(handle.inode)))
+    }
+
+    fn identity(&self, file: FileId) -> Result<FileIdentity, Error> {
+        self.on_file(Operation::Inspect, file, 1, |_, &Handle { inode: number, .. }| {
+            Ok(FileIdentity { drive: 1, number, links: 1, modified: (0, 0), content: 0 })
+        })
+    }
+
+    fn sync(&self, file: FileId) -> Result<(), Error> {
+        self.on_file(Operation::Sync, file, 0, |files, handle| {
+            files.sync(handle.inode);
+            Ok(())
+        })
+    }
+
+    fn close(&self, file: FileId) {
+        self.file_system().close(file);
     }
 
     fn drive(&self, _path: &Path) -> Result<Drive, Error> {

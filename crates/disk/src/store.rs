@@ -49,11 +49,8 @@ pub struct StoredPart {
     pub tag: String,
 }
 
-/// A store of files: the operating system's, or a simulation. Object-safe; one virtual call per
-/// block.
-///
-/// All methods may be called from any thread.
-pub trait Disk: Send + Sync {
+/// Inputs: which files there are, and that they stay as they are while they are read.
+pub trait InputFiles {
     /// Returns what a path leads to; links are followed. A missing file is [`Found::Missing`], not
     /// an error. A URL that ends in a slash is a [`Found::Directory`].
     fn find(&self, path: &Path) -> Result<Found, Error>;
@@ -77,15 +74,82 @@ pub trait Disk: Send + Sync {
     /// Opens a regular file for reading.
     fn open_input(&self, path: &Path) -> Result<FileId, Error>;
 
-    /// Returns the length of an open file, in bytes.
-    fn file_bytes(&self, file: FileId) -> Result<u64, Error>;
-
     /// Returns the best read size in bytes for an open file that is read completely. It is a
     /// multiple of the page size, and so large that the fixed cost of a read is negligible.
     fn read_bytes(&self, _file: FileId) -> u64 {
         1 << 20
     }
 
+    /// Fails if an input was written to since it was opened, according to its size and time. The
+    /// data read may then be a mixture of old and new.
+    fn check_unchanged(&self, input: FileId) -> Result<(), Error>;
+
+    /// Fails if any of several inputs was written to since it was opened. A disk that takes long
+    /// for each checks them concurrently.
+    fn check_all_unchanged(&self, inputs: &[FileId]) -> Result<(), Error> {
+        inputs.iter().try_for_each(|&input| self.check_unchanged(input))
+    }
+
+    /// Returns whether all data read from an open file is known to be of one version, whatever has
+    /// happened to the file since.
+    fn is_of_one_version(&self, _input: FileId) -> bool {
+        false
+    }
+
+    /// Removes the name under which an input was opened, and the target if that name is a symbolic
+    /// link. Its space is freed once all processes have closed the file.
+    ///
+    /// Fails if the path names another file now, or if the file was changed since it was opened:
+    /// only the file that was read is removed.
+    fn remove_input(&self, input: FileId) -> Result<(), Error>;
+}
+
+/// Scratch files, nameless or for a later process, and the space that files take.
+pub trait ScratchFiles {
+    /// Creates a nameless scratch file in `directory`. Its space is freed once it is closed or the
+    /// process ends, however it ends.
+    fn create_scratch(&self, directory: &Path) -> Result<FileId, Error>;
+
+    /// Creates a nameless file in memory, written and read like a scratch file. It takes memory for
+    /// all bytes written and not discarded; no lease covers that memory. Fails if the system
+    /// doesn't support it.
+    fn create_memory(&self) -> Result<FileId, Error>;
+
+    /// Creates a scratch file with a name. It stays when it is closed or the process ends, however
+    /// it ends. Fails if the name is taken. The name is durable when this returns. Mode 0600.
+    fn create_persistent(&self, path: &Path) -> Result<FileId, Error>;
+
+    /// Opens a file that `create_persistent` created. Refuses a link or another user's file.
+    /// Refuses with `WouldBlock` a file that another process has open or has just renamed or
+    /// removed, and a file of an ended process whose last transfers are still under way.
+    fn open_persistent(&self, path: &Path) -> Result<FileId, Error>;
+
+    /// Opens a file that `create_persistent` created, or creates it. Returns `true` if it was
+    /// created. Of several concurrent callers only one succeeds.
+    fn open_or_create_persistent(&self, path: &Path) -> Result<(FileId, bool), Error>;
+
+    /// Durably removes the name of a persistent file, or the hidden name of a persistent output.
+    /// The file stays open. A name that leads to another file stays.
+    fn remove_persistent(&self, file: FileId) -> Result<(), Error>;
+
+    /// Reserves space so that the file is at least `bytes` bytes long without writing it. On a file
+    /// system that can't reserve space it succeeds silently.
+    ///
+    /// It pays off before writing: on ext4 a write beyond the file's end takes the file's lock
+    /// exclusively and, under io_uring, a kernel thread; within reserved space it costs a third of
+    /// the CPU. It waits for the file's direct transfers, so reserve in large steps.
+    fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error>;
+
+    /// Returns the space of a range to the file system, if that supports it. The range must not be
+    /// read again.
+    ///
+    /// It waits for the file's direct transfers, so every call interrupts them: ranges of 64 MiB
+    /// and more cost nothing measurable, single MiBs a third of the rate.
+    fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error>;
+}
+
+/// Outputs, which appear whole or not at all, and files that are overwritten in place.
+pub trait OutputFiles {
     /// Creates the file that will become `path`: without a name if the file system supports that,
     /// otherwise under a hidden name in the same directory. The file at `path` stays untouched.
     /// Fails early if the directory can't be written.
@@ -152,88 +216,34 @@ pub trait Disk: Send + Sync {
 
     /// Gives a file that is open for writing its exact length. No transfers to it may be under way.
     fn set_bytes(&self, file: FileId, bytes: u64) -> Result<(), Error>;
+}
 
-    /// Creates a nameless scratch file in `directory`. Its space is freed once it is closed or the
-    /// process ends, however it ends.
-    fn create_scratch(&self, directory: &Path) -> Result<FileId, Error>;
-
-    /// Creates a nameless file in memory, written and read like a scratch file. It takes memory for
-    /// all bytes written and not discarded; no lease covers that memory. Fails if the system
-    /// doesn't support it.
-    fn create_memory(&self) -> Result<FileId, Error>;
-
-    /// Creates a scratch file with a name. It stays when it is closed or the process ends, however
-    /// it ends. Fails if the name is taken. The name is durable when this returns. Mode 0600.
-    fn create_persistent(&self, path: &Path) -> Result<FileId, Error>;
-
-    /// Opens a file that `create_persistent` created. Refuses a link or another user's file.
-    /// Refuses with `WouldBlock` a file that another process has open or has just renamed or
-    /// removed, and a file of an ended process whose last transfers are still under way.
-    fn open_persistent(&self, path: &Path) -> Result<FileId, Error>;
-
-    /// Opens a file that `create_persistent` created, or creates it. Returns `true` if it was
-    /// created. Of several concurrent callers only one succeeds.
-    fn open_or_create_persistent(&self, path: &Path) -> Result<(FileId, bool), Error>;
-
-    /// Durably removes the name of a persistent file, or the hidden name of a persistent output.
-    /// The file stays open. A name that leads to another file stays.
-    fn remove_persistent(&self, file: FileId) -> Result<(), Error>;
-
-    /// Makes the completed writes to a file durable. If this fails, it is unknown which of them are
-    /// durable: a later call that succeeds proves nothing.
-    fn sync(&self, file: FileId) -> Result<(), Error>;
-
-    /// Reserves space so that the file is at least `bytes` bytes long without writing it. On a file
-    /// system that can't reserve space it succeeds silently.
-    ///
-    /// It pays off before writing: on ext4 a write beyond the file's end takes the file's lock
-    /// exclusively and, under io_uring, a kernel thread; within reserved space it costs a third of
-    /// the CPU. It waits for the file's direct transfers, so reserve in large steps.
-    fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error>;
-
-    /// Returns the space of a range to the file system, if that supports it. The range must not be
-    /// read again.
-    ///
-    /// It waits for the file's direct transfers, so every call interrupts them: ranges of 64 MiB
-    /// and more cost nothing measurable, single MiBs a third of the rate.
-    fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error>;
-
-    /// Closes a file. An unpublished output vanishes. Transfers in flight keep the file alive until
-    /// they end.
-    fn close(&self, file: FileId);
-
-    /// Returns the identity of an open file.
-    fn identity(&self, file: FileId) -> Result<FileIdentity, Error>;
-
-    /// Fails if an input was written to since it was opened, according to its size and time. The
-    /// data read may then be a mixture of old and new.
-    fn check_unchanged(&self, input: FileId) -> Result<(), Error>;
-
-    /// Returns whether all data read from an open file is known to be of one version, whatever has
-    /// happened to the file since.
-    fn is_of_one_version(&self, _input: FileId) -> bool {
-        false
-    }
-
-    /// Fails if any of several inputs was written to since it was opened. A disk that takes long
-    /// for each checks them concurrently.
-    fn check_all_unchanged(&self, inputs: &[FileId]) -> Result<(), Error> {
-        inputs.iter().try_for_each(|&input| self.check_unchanged(input))
-    }
-
-    /// Removes the name under which an input was opened, and the target if that name is a symbolic
-    /// link. Its space is freed once all processes have closed the file.
-    ///
-    /// Fails if the path names another file now, or if the file was changed since it was opened:
-    /// only the file that was read is removed.
-    fn remove_input(&self, input: FileId) -> Result<(), Error>;
-
+/// A store of files: the operating system's, or a simulation. Object-safe; one virtual call per
+/// block.
+///
+/// Its own methods work on open files of all kinds, and tell about drives. All methods may be called
+/// from any thread.
+pub trait Disk: InputFiles + ScratchFiles + OutputFiles + Send + Sync {
     /// Starts a transfer. Never blocks on the drive and never fails here: errors arrive with the
     /// completion.
     ///
     /// # Panics
     /// If the request breaks its contract (see [`Request`]) or its file is not open.
     fn submit(&self, request: Request);
+
+    /// Returns the length of an open file, in bytes.
+    fn file_bytes(&self, file: FileId) -> Result<u64, Error>;
+
+    /// Returns the identity of an open file.
+    fn identity(&self, file: FileId) -> Result<FileIdentity, Error>;
+
+    /// Makes the completed writes to a file durable. If this fails, it is unknown which of them are
+    /// durable: a later call that succeeds proves nothing.
+    fn sync(&self, file: FileId) -> Result<(), Error>;
+
+    /// Closes a file. An unpublished output vanishes. Transfers in flight keep the file alive until
+    /// they end.
+    fn close(&self, file: FileId);
 
     /// Returns the drive that holds `path`, or that would hold it after creation.
     fn drive(&self, path: &Path) -> Result<Drive, Error>;

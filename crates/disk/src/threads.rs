@@ -57,7 +57,7 @@ impl ThreadPool {
                 .name("xsort-io".to_owned())
                 .stack_size(128 << 10)
                 .spawn(move || work(&shared, carry_out))
-                .map_err(|source| Error::new(Operation::Start, "I/O threads", source))?;
+                .map_err(Operation::Start.failed_on("I/O threads"))?;
             pool.threads.push(thread);
         }
         Ok(pool)

@@ -174,19 +174,23 @@ pub struct ListedUpload {
     pub begun: Option<i64>,
 }
 
-/// The body of an answer, as it arrives.
+/// The bytes of an answer, as they arrive.
 pub trait Body: Send {
     /// Returns the next bytes; `None` at the end.
     ///
     /// # Errors
     /// If the connection ends before the answer does.
     fn next(&mut self, stop: &Stop) -> Result<Option<Bytes>, Failure>;
+}
 
-    /// Returns whether the answer's tag confirms that it is of the requested version.
-    fn names_version(&self) -> bool;
-
-    /// Returns the length of the whole object according to this answer, in bytes.
-    fn whole_bytes(&self) -> u64;
+/// A store's answer to a request for a range.
+pub struct RangeAnswer {
+    /// The bytes of the range.
+    pub body: Box<dyn Body>,
+    /// Whether the answer's tag confirms that it is of the requested version.
+    pub names_version: bool,
+    /// The length of the whole object according to this answer, in bytes.
+    pub whole_bytes: u64,
 }
 
 /// A store of objects. All methods may be called from any thread.
@@ -205,7 +209,7 @@ pub trait Client: Send + Sync {
         version: &Version,
         range: Range<u64>,
         stop: &Stop,
-    ) -> Result<Box<dyn Body>, Failure>;
+    ) -> Result<RangeAnswer, Failure>;
 
     /// Writes an object with these bytes and this mark. With `is_new`, only if there is none.
     fn put(

@@ -22,8 +22,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use xsort_disk::{
-    ALIGNMENT, Direction, Disk, Drive, Error, FileId, FileIdentity, Found, ListedFile, Notices,
-    Operation, RateLimit, Request, StoredPart, is_url,
+    ALIGNMENT, Direction, Disk, Drive, Error, FileId, FileIdentity, Found, InputFiles, ListedFile,
+    Notices, Operation, OutputFiles, RateLimit, Request, ScratchFiles, StoredPart, is_url,
 };
 
 /// Distinguishes the numbers of objects from those of the disk below.
@@ -193,12 +193,21 @@ impl ObjectDisk {
     fn remove(&self, file: FileId) -> Option<Object> {
         self.objects.lock().open.remove(&(file.0 & !OBJECT_BIT))
     }
+}
 
-    /// Returns the error for an operation that no object store supports.
-    fn refuse<T>(&self, operation: Operation, path: &Path, what: &str) -> Result<T, Error> {
-        let text = format!("an object store takes inputs and outputs, but {what}");
-        Err(refusal(operation, path, Failure::new(Reason::Unusable, text)))
-    }
+/// Returns the error for an operation that no object store supports.
+fn unsupported(operation: Operation, path: &Path, what: &str) -> Error {
+    let text = format!("an object store takes inputs and outputs, but {what}");
+    refusal(operation, path, Failure::new(Reason::Unusable, text))
+}
+
+/// Fails if the path is a URL: what is to be done there, no object store supports.
+fn refuse_url(operation: Operation, path: &Path, what: &str) -> Result<(), Error> {
+    if is_url(path) { Err(unsupported(operation, path, what)) } else { Ok(()) }
+}
+
+fn refuse_checkpoint(path: &Path) -> Result<(), Error> {
+    refuse_url(Operation::Persist, path, "a checkpoint needs a directory (-T)")
 }
 
 fn refusal(operation: Operation, path: &Path, failure: Failure) -> Error {
@@ -235,7 +244,7 @@ fn seconds(date: Option<&str>) -> i64 {
     parsed.map_or(0, |time| time.timestamp().as_second())
 }
 
-impl Disk for ObjectDisk {
+impl InputFiles for ObjectDisk {
     fn find(&self, path: &Path) -> Result<Found, Error> {
         if !is_url(path) {
             return self.local.find(path);
@@ -254,11 +263,8 @@ impl Disk for ObjectDisk {
         }
         let location = location(Operation::Inspect, prefix)?;
         if !location.scheme.is_store() {
-            return self.refuse(
-                Operation::Inspect,
-                prefix,
-                "a web server doesn't list what it has",
-            );
+            let what = "a web server doesn't list what it has";
+            return Err(unsupported(Operation::Inspect, prefix, what));
         }
         listing::list(&self.start()?.caller, &location, found)
     }
@@ -288,17 +294,6 @@ impl Disk for ObjectDisk {
         Ok(self.add(Object::Input(Arc::new(input))))
     }
 
-    fn file_bytes(&self, file: FileId) -> Result<u64, Error> {
-        match self.object(file) {
-            None => self.local.file_bytes(file),
-            Some(Object::Input(input)) => Ok(input.info.bytes),
-            Some(Object::Output(upload)) => {
-                let path = upload.location().url();
-                self.refuse(Operation::Inspect, &path, "an output has no length yet")
-            }
-        }
-    }
-
     fn read_bytes(&self, file: FileId) -> u64 {
         match self.object(file) {
             Some(_) => self.settings.read_bytes,
@@ -306,6 +301,94 @@ impl Disk for ObjectDisk {
         }
     }
 
+    fn check_unchanged(&self, input: FileId) -> Result<(), Error> {
+        match self.object(input) {
+            None => self.local.check_unchanged(input),
+            Some(Object::Input(input)) => input.check_unchanged(),
+            Some(Object::Output(_)) => panic!("an output is no input"),
+        }
+    }
+
+    fn check_all_unchanged(&self, inputs: &[FileId]) -> Result<(), Error> {
+        let (results_to, results) = unbounded();
+        for &file in inputs {
+            let Some(Object::Input(input)) = self.object(file) else {
+                self.check_unchanged(file)?;
+                continue;
+            };
+            let results_to = results_to.clone();
+            self.engine().workers.queue().push(move || {
+                let _ = results_to.send(input.check_unchanged());
+            });
+        }
+        drop(results_to);
+        results.iter().collect()
+    }
+
+    fn is_of_one_version(&self, input: FileId) -> bool {
+        match self.object(input) {
+            None => self.local.is_of_one_version(input),
+            Some(Object::Input(input)) => input.is_of_one_version(),
+            Some(Object::Output(_)) => panic!("an output is no input"),
+        }
+    }
+
+    fn remove_input(&self, input: FileId) -> Result<(), Error> {
+        match self.object(input) {
+            None => self.local.remove_input(input),
+            Some(Object::Input(input)) => input.remove(),
+            Some(Object::Output(_)) => panic!("an output is no input"),
+        }
+    }
+}
+
+impl ScratchFiles for ObjectDisk {
+    fn create_scratch(&self, directory: &Path) -> Result<FileId, Error> {
+        refuse_url(Operation::Create, directory, "scratch needs a directory (-T)")?;
+        self.local.create_scratch(directory)
+    }
+
+    fn create_memory(&self) -> Result<FileId, Error> {
+        self.local.create_memory()
+    }
+
+    fn create_persistent(&self, path: &Path) -> Result<FileId, Error> {
+        refuse_checkpoint(path)?;
+        self.local.create_persistent(path)
+    }
+
+    fn open_persistent(&self, path: &Path) -> Result<FileId, Error> {
+        refuse_checkpoint(path)?;
+        self.local.open_persistent(path)
+    }
+
+    fn open_or_create_persistent(&self, path: &Path) -> Result<(FileId, bool), Error> {
+        refuse_checkpoint(path)?;
+        self.local.open_or_create_persistent(path)
+    }
+
+    fn remove_persistent(&self, file: FileId) -> Result<(), Error> {
+        match self.object(file) {
+            None => self.local.remove_persistent(file),
+            Some(Object::Output(upload)) => upload.remove(),
+            Some(Object::Input(_)) => panic!("an input is no persistent file"),
+        }
+    }
+
+    fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error> {
+        match self.object(file) {
+            None => self.local.reserve(file, bytes),
+            Some(Object::Output(upload)) => upload.check_length(Operation::Reserve, bytes),
+            Some(Object::Input(_)) => panic!("an input is not open for writing"),
+        }
+    }
+
+    fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error> {
+        if self.object(file).is_some() { Ok(()) } else { self.local.discard(file, offset, bytes) }
+    }
+}
+
+impl OutputFiles for ObjectDisk {
     fn create_output(&self, path: &Path) -> Result<FileId, Error> {
         if !is_url(path) {
             return self.local.create_output(path);
@@ -378,9 +461,7 @@ impl Disk for ObjectDisk {
     }
 
     fn open_in_place(&self, path: &Path) -> Result<FileId, Error> {
-        if is_url(path) {
-            return self.refuse(Operation::Open, path, "an object can't be overwritten in place");
-        }
+        refuse_url(Operation::Open, path, "an object can't be overwritten in place")?;
         self.local.open_in_place(path)
     }
 
@@ -391,71 +472,41 @@ impl Disk for ObjectDisk {
             Some(Object::Input(_)) => panic!("an input is not open for writing"),
         }
     }
+}
 
-    fn create_scratch(&self, directory: &Path) -> Result<FileId, Error> {
-        if is_url(directory) {
-            return self.refuse(Operation::Create, directory, "scratch needs a directory (-T)");
+impl Disk for ObjectDisk {
+    fn submit(&self, mut request: Request) {
+        let Some(object) = self.object(request.file) else { return self.local.submit(request) };
+        let Request { offset, bytes, bytes_needed, .. } = request;
+        assert!(
+            offset.is_multiple_of(ALIGNMENT as u64)
+                && bytes.is_multiple_of(ALIGNMENT)
+                && bytes <= request.lease.len()
+                && bytes_needed <= bytes,
+            "a transfer of {bytes} bytes at byte {offset}, which breaks its contract"
+        );
+        match (object, request.direction) {
+            (Object::Input(input), Direction::Read) => {
+                self.engine().workers.queue().push(move || {
+                    let result = input.read(&mut request);
+                    drop(input);
+                    request.complete(result);
+                });
+            }
+            (Object::Output(upload), Direction::Write) => upload.write(request),
+            (object, direction) => {
+                panic!("{direction:?} of {}, which is open for the other", object.location())
+            }
         }
-        self.local.create_scratch(directory)
     }
 
-    fn create_memory(&self) -> Result<FileId, Error> {
-        self.local.create_memory()
-    }
-
-    fn create_persistent(&self, path: &Path) -> Result<FileId, Error> {
-        if is_url(path) {
-            return self.refuse(Operation::Persist, path, "a checkpoint needs a directory (-T)");
-        }
-        self.local.create_persistent(path)
-    }
-
-    fn open_persistent(&self, path: &Path) -> Result<FileId, Error> {
-        if is_url(path) {
-            return self.refuse(Operation::Persist, path, "a checkpoint needs a directory (-T)");
-        }
-        self.local.open_persistent(path)
-    }
-
-    fn open_or_create_persistent(&self, path: &Path) -> Result<(FileId, bool), Error> {
-        if is_url(path) {
-            return self.refuse(Operation::Persist, path, "a checkpoint needs a directory (-T)");
-        }
-        self.local.open_or_create_persistent(path)
-    }
-
-    fn remove_persistent(&self, file: FileId) -> Result<(), Error> {
+    fn file_bytes(&self, file: FileId) -> Result<u64, Error> {
         match self.object(file) {
-            None => self.local.remove_persistent(file),
-            Some(Object::Output(upload)) => upload.remove(),
-            Some(Object::Input(_)) => panic!("an input is no persistent file"),
-        }
-    }
-
-    fn sync(&self, file: FileId) -> Result<(), Error> {
-        // The parts that the store has taken are durable; the rest will be when the object is
-        // published.
-        if self.object(file).is_some() { Ok(()) } else { self.local.sync(file) }
-    }
-
-    fn reserve(&self, file: FileId, bytes: u64) -> Result<(), Error> {
-        match self.object(file) {
-            None => self.local.reserve(file, bytes),
-            Some(Object::Output(upload)) => upload.check_length(Operation::Reserve, bytes),
-            Some(Object::Input(_)) => panic!("an input is not open for writing"),
-        }
-    }
-
-    fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error> {
-        if self.object(file).is_some() { Ok(()) } else { self.local.discard(file, offset, bytes) }
-    }
-
-    fn close(&self, file: FileId) {
-        match self.object(file) {
-            None => self.local.close(file),
-            Some(object) => {
-                self.remove(file);
-                close(&object);
+            None => self.local.file_bytes(file),
+            Some(Object::Input(input)) => Ok(input.info.bytes),
+            Some(Object::Output(upload)) => {
+                let path = upload.location().url();
+                Err(unsupported(Operation::Inspect, &path, "an output has no length yet"))
             }
         }
     }
@@ -478,67 +529,18 @@ impl Disk for ObjectDisk {
         })
     }
 
-    fn check_unchanged(&self, input: FileId) -> Result<(), Error> {
-        match self.object(input) {
-            None => self.local.check_unchanged(input),
-            Some(Object::Input(input)) => input.check_unchanged(),
-            Some(Object::Output(_)) => panic!("an output is no input"),
-        }
+    fn sync(&self, file: FileId) -> Result<(), Error> {
+        // The parts that the store has taken are durable; the rest will be when the object is
+        // published.
+        if self.object(file).is_some() { Ok(()) } else { self.local.sync(file) }
     }
 
-    fn is_of_one_version(&self, input: FileId) -> bool {
-        match self.object(input) {
-            None => self.local.is_of_one_version(input),
-            Some(Object::Input(input)) => input.is_of_one_version(),
-            Some(Object::Output(_)) => panic!("an output is no input"),
-        }
-    }
-
-    fn check_all_unchanged(&self, inputs: &[FileId]) -> Result<(), Error> {
-        let (results_to, results) = unbounded();
-        for &file in inputs {
-            let Some(Object::Input(input)) = self.object(file) else {
-                self.check_unchanged(file)?;
-                continue;
-            };
-            let results_to = results_to.clone();
-            self.engine().workers.queue().push(move || {
-                let _ = results_to.send(input.check_unchanged());
-            });
-        }
-        drop(results_to);
-        results.iter().collect()
-    }
-
-    fn remove_input(&self, input: FileId) -> Result<(), Error> {
-        match self.object(input) {
-            None => self.local.remove_input(input),
-            Some(Object::Input(input)) => input.remove(),
-            Some(Object::Output(_)) => panic!("an output is no input"),
-        }
-    }
-
-    fn submit(&self, mut request: Request) {
-        let Some(object) = self.object(request.file) else { return self.local.submit(request) };
-        let Request { offset, bytes, bytes_needed, .. } = request;
-        assert!(
-            offset.is_multiple_of(ALIGNMENT as u64)
-                && bytes.is_multiple_of(ALIGNMENT)
-                && bytes <= request.lease.len()
-                && bytes_needed <= bytes,
-            "a transfer of {bytes} bytes at byte {offset}, which breaks its contract"
-        );
-        match (object, request.direction) {
-            (Object::Input(input), Direction::Read) => {
-                self.engine().workers.queue().push(move || {
-                    let result = input.read(&mut request);
-                    drop(input);
-                    request.complete(result);
-                });
-            }
-            (Object::Output(upload), Direction::Write) => upload.write(request),
-            (object, direction) => {
-                panic!("{direction:?} of {}, which is open for the other", object.location())
+    fn close(&self, file: FileId) {
+        match self.object(file) {
+            None => self.local.close(file),
+            Some(object) => {
+                self.remove(file);
+                close(&object);
             }
         }
     }

@@ -2,7 +2,7 @@
 //! into the request's memory.
 
 use crate::checksums::Coverage;
-use crate::client::{Client, ObjectInfo, Version};
+use crate::client::{Client, ObjectInfo, RangeAnswer, Version};
 use crate::failure::{Failure, GaveUp, Reason};
 use crate::location::Location;
 use crate::requests::answer::other_length;
@@ -147,11 +147,12 @@ impl Receiver<'_> {
         let Receiver { client, input, into, arrived } = self;
         let before = *arrived;
         let version = input.version();
-        let mut body = client.get_range(&input.location, version, asked, &input.stop)?;
-        if body.whole_bytes() != input.info.bytes {
-            return Err(other_length(input.info.bytes, body.whole_bytes()));
+        let answer = client.get_range(&input.location, version, asked, &input.stop)?;
+        let RangeAnswer { mut body, names_version, whole_bytes } = answer;
+        if whole_bytes != input.info.bytes {
+            return Err(other_length(input.info.bytes, whole_bytes));
         }
-        if !body.names_version() {
+        if !names_version {
             input.is_doubtful.store(true, Ordering::Relaxed);
         }
         while let Some(bytes) = body.next(&input.stop)? {

@@ -27,7 +27,7 @@
 //! | `bucket` | objects without a disk, and uploads that killed jobs left |
 //! | `upload/` | an object that is written: its parts, how they are sent and become an object |
 //! | `stores`, `requests/` | stores over HTTP: their interface; requests and answers |
-//! | `s3/`, `gs/`, `az/`, `environment` | the address of each kind of store, and credentials |
+//! | `s3/`, `gs`, `az/`, `environment` | the address of each kind of store, and credentials |
 //! | `az/blobs` | Azure's requests that no other store has |
 //! | `sim/` | a simulated store, in which everything can fail |
 //!
@@ -82,7 +82,7 @@ mod workers;
 pub use bucket::Bucket;
 pub use client::{
     Body, Checksums, Client, Listed, ListedPage, ListedPart, ListedUpload, ObjectInfo, Part,
-    Payload, Receipt, StoredChecksum, Version,
+    Payload, RangeAnswer, Receipt, StoredChecksum, Version,
 };
 pub use cost::Requests;
 pub use disk::{ObjectDisk, connect};

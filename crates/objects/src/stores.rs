@@ -4,7 +4,7 @@
 //! ```text
 //!            where           authorised by   checksum of bytes       only if there is none
 //!  s3://     s3/aws          a signature     CRC-32 (x-amz-...)      If-None-Match: *
-//!  gs://     gs/google       a token         CRC-32C (x-goog-hash)   x-goog-if-generation-match
+//!  gs://     gs              a token         CRC-32C (x-goog-hash)   x-goog-if-generation-match
 //!                                                                    (of uploads: a look before)
 //!  az://     az/azure        a signature,    Content-MD5             If-None-Match: *
 //!                            or a token
@@ -14,7 +14,7 @@
 use crate::az::{AZURE_MARK, Azure, Blobs, no_uploads};
 use crate::client::{
     Body, Checksums, Client, Listed, ListedPage, ListedPart, ListedUpload, ObjectInfo, Part,
-    Payload, Receipt, Version,
+    Payload, RangeAnswer, Receipt, Version,
 };
 use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
@@ -93,35 +93,22 @@ impl Stores {
         })
     }
 
-    fn aws(&self) -> Result<&Aws, Failure> {
+    /// Returns what `place` holds; loads it first if it is empty, one thread at a time.
+    fn loaded<'s, T>(
+        &'s self,
+        place: &'s OnceLock<T>,
+        load: fn(&Environment, &Transport) -> Result<T, Failure>,
+    ) -> Result<&'s T, Failure> {
         let _one_at_a_time = self.loading.lock();
-        if let Some(aws) = self.aws.get() {
-            return Ok(aws);
+        if let Some(there) = place.get() {
+            return Ok(there);
         }
-        let aws = Aws::load(&self.environment, &self.transport)?;
-        Ok(self.aws.get_or_init(|| aws))
-    }
-
-    fn google(&self) -> Result<&Google, Failure> {
-        let _one_at_a_time = self.loading.lock();
-        if let Some(google) = self.google.get() {
-            return Ok(google);
-        }
-        let google = Google::load(&self.environment, &self.transport)?;
-        Ok(self.google.get_or_init(|| google))
-    }
-
-    fn azure(&self) -> Result<&Azure, Failure> {
-        let _one_at_a_time = self.loading.lock();
-        if let Some(azure) = self.azure.get() {
-            return Ok(azure);
-        }
-        let azure = Azure::load(&self.environment, &self.transport)?;
-        Ok(self.azure.get_or_init(|| azure))
+        let new = load(&self.environment, &self.transport)?;
+        Ok(place.get_or_init(|| new))
     }
 
     fn send_to_google(&self, ask: &Ask<'_>) -> Result<HttpResponse, Failure> {
-        let google = self.google()?;
+        let google = self.loaded(&self.google, Google::load)?;
         let path = encode::path(&ask.object.key) + &encode::query(ask.query);
         let mut request = request(&google.url(&ask.object.bucket, &path), ask)?;
         google.authorise(&mut request, &self.transport)?;
@@ -132,7 +119,7 @@ impl Stores {
     }
 
     fn send_to_azure(&self, ask: &Ask<'_>) -> Result<HttpResponse, Failure> {
-        let azure = self.azure()?;
+        let azure = self.loaded(&self.azure, Azure::load)?;
         let path = encode::path(&ask.object.key) + &encode::query(ask.query);
         let mut request = request(&azure.url(&ask.object.bucket, &path), ask)?;
         azure.authorise(&mut request, &self.transport)?;
@@ -142,7 +129,7 @@ impl Stores {
     }
 
     fn send_to_s3(&self, ask: &Ask<'_>) -> Result<HttpResponse, Failure> {
-        let aws = self.aws()?;
+        let aws = self.loaded(&self.aws, Aws::load)?;
         let bucket = &ask.object.bucket;
         let path = encode::path(&ask.object.key) + &encode::query(ask.query);
         let known = self.regions.lock().get(bucket).cloned();
@@ -395,7 +382,7 @@ impl Client for Stores {
         asked: &Version,
         range: Range<u64>,
         stop: &Stop,
-    ) -> Result<Box<dyn Body>, Failure> {
+    ) -> Result<RangeAnswer, Failure> {
         let mut headers = conditions(asked);
         headers.push(("range", format!("bytes={}-{}", range.start, range.end - 1)));
         let answer = self.send(&Ask::new(Method::GET, object, stop).with_headers(headers))?;
@@ -410,8 +397,8 @@ impl Client for Stores {
         };
         let whole_bytes = ContentRange::check(sent, &range)?;
         let names_version = sent_version.is_surely(asked);
-        let transport = Arc::clone(&self.transport);
-        Ok(Box::new(Answer { transport, body, names_version, whole_bytes }))
+        let body = Box::new(HttpBody { transport: Arc::clone(&self.transport), body });
+        Ok(RangeAnswer { body, names_version, whole_bytes })
     }
 
     fn put(
@@ -655,23 +642,13 @@ fn listed_part(part: PartThere) -> ListedPart {
 }
 
 /// The body of an answer over HTTP.
-struct Answer {
+struct HttpBody {
     transport: SharedTransport,
     body: HttpResponseBody,
-    names_version: bool,
-    whole_bytes: u64,
 }
 
-impl Body for Answer {
+impl Body for HttpBody {
     fn next(&mut self, stop: &Stop) -> Result<Option<Bytes>, Failure> {
         self.transport.next(&mut self.body, stop)
-    }
-
-    fn names_version(&self) -> bool {
-        self.names_version
-    }
-
-    fn whole_bytes(&self) -> u64 {
-        self.whole_bytes
     }
 }

@@ -7,7 +7,7 @@ use crate::resources::Resources;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use xsort_disk::{Disk, DiskOptions, Found, LazyDisk, RateLimit, is_standard_output, is_url};
+use xsort_disk::{Disk, DiskOptions, Found, OsDisk, RateLimit, is_standard_output, is_url};
 use xsort_extsort::lines::{
     LinesCheckpoint, LinesInput, OutputCodec, Recognised, recognise, unreadable,
 };
@@ -91,7 +91,7 @@ impl Job {
             cached_outputs: asked.read_soon_bytes.is_some_and(is_in_cache),
             ..DiskOptions::default()
         };
-        let disk = objects.on(Arc::new(LazyDisk::new(options)), rate.clone());
+        let disk = objects.on(Arc::new(OsDisk::lazy(options)), rate.clone());
         Job { disk, machine, reservation: Reservation::default(), rate, objects }
     }
 

@@ -145,7 +145,7 @@ impl Objects {
 mod tests {
     use super::super::expand::{expand, expand_one};
     use super::*;
-    use xsort_disk::{Found, LazyDisk, SimDisk, SimOptions};
+    use xsort_disk::{Found, InputFiles, OsDisk, SimDisk, SimOptions};
 
     fn store(names: &[&str]) -> SimDisk {
         let disk = SimDisk::new(SimOptions::default());
@@ -245,7 +245,7 @@ mod tests {
     /// The disk refuses them even if local files exist.
     #[test]
     fn the_machines_disk_refuses_a_url() {
-        let disk = LazyDisk::new(xsort_disk::DiskOptions::default());
+        let disk = OsDisk::lazy(xsort_disk::DiskOptions::default());
         for url in ["s3://b/k", "s3://b/k/", "gs://b/*", "https://host/k"] {
             let error = files(&disk, &[url]).unwrap_err();
             assert!(error.to_string().contains("object stores: not built"), "{error}");

@@ -16,7 +16,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use xsort_disk::{DiskOptions, DisplayPath, LazyDisk};
+use xsort_disk::{DiskOptions, DisplayPath, OsDisk};
 use xsort_extsort::interrupted_sort;
 use xsort_objects::{Bucket, ListedUpload};
 use xsort_status::{FoundJob, Life};
@@ -130,7 +130,7 @@ fn recognised(
 
 /// The journal of the interrupted sort that would continue this upload.
 fn journal(url: &str, upload: &str, scratch: &[PathBuf]) -> Option<PathBuf> {
-    let disk = LazyDisk::new(DiskOptions::default());
+    let disk = OsDisk::lazy(DiskOptions::default());
     let places = match scratch {
         [] => vec![&[][..]],
         directories => directories.chunks(1).collect(),

@@ -208,6 +208,18 @@ impl Flight {
         disk.submit(Request { direction, file, offset, bytes, bytes_needed, lease, tag, reply });
     }
 
+    /// Submits a write of a whole lease.
+    pub(crate) fn write(&mut self, disk: &dyn Disk, file: FileId, offset: u64, lease: Lease) {
+        let bytes = lease.len();
+        self.submit(disk, Direction::Write, file, offset, bytes, bytes, lease);
+    }
+
+    /// Submits a read that fills a whole lease.
+    pub(crate) fn read(&mut self, disk: &dyn Disk, file: FileId, offset: u64, lease: Lease) {
+        let bytes = lease.len();
+        self.submit(disk, Direction::Read, file, offset, bytes, bytes, lease);
+    }
+
     /// Returns a lease. Waits for as many completions as that takes.
     pub(crate) fn lease(&mut self, block_pool: &Arc<BlockPool>) -> Result<Lease, Error> {
         loop {

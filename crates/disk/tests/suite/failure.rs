@@ -12,7 +12,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 use xsort_disk::{
-    Direction, Disk, DiskOptions, Error, Fault, FaultSite, IoChoice, Lease, Operation, OsDisk,
+    DiskOptions, Error, Fault, FaultSite, InputFiles, IoChoice, Lease, Operation, OsDisk,
     SimOptions,
 };
 
@@ -176,15 +176,7 @@ fn an_input_can_not_be_written() {
         fs::write(&path, pattern(8192, 1)).unwrap();
         let input = bench.disk.open_input(&path).unwrap();
         let mut flight = Flight::new();
-        flight.submit(
-            &*bench.disk,
-            Direction::Write,
-            input,
-            4096,
-            4096,
-            4096,
-            Lease::map(4096).unwrap(),
-        );
+        flight.write(&*bench.disk, input, 4096, Lease::map(4096).unwrap());
         let error = flight.one().unwrap_err();
         assert_eq!((error.operation, error.offset), (Operation::Write, Some(4096)));
         assert!(fs::read(&path).unwrap() == pattern(8192, 1));

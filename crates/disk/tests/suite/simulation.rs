@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 use xsort_disk::{
-    BlockPool, Corruption, Damage, Direction, Disk, Fault, FaultSite, FileRole, Found, Lease,
-    ListedFile, Operation, SimDisk, SimDrive, SimOptions,
+    BlockPool, Corruption, Damage, Disk, Fault, FaultSite, FileRole, Found, InputFiles, Lease,
+    ListedFile, Operation, OutputFiles, ScratchFiles, SimDisk, SimDrive, SimOptions,
 };
 
 const EIO: i32 = 5;
@@ -58,15 +58,7 @@ fn failing_offsets(seed: u64, threads: usize) -> BTreeSet<u64> {
     let block_pool = BlockPool::map(200, 8192).unwrap();
     let mut flight = Flight::new();
     for block in 0..200 {
-        flight.submit(
-            &*bench.disk,
-            Direction::Write,
-            scratch,
-            block * 8192,
-            8192,
-            8192,
-            block_pool.take().unwrap(),
-        );
+        flight.write(&*bench.disk, scratch, block * 8192, block_pool.take().unwrap());
     }
     (0..200).filter_map(|_| flight.one().err()).map(|error| error.offset.unwrap()).collect()
 }
@@ -87,15 +79,7 @@ fn completions_come_in_an_order_of_their_own() {
     let scratch = bench.disk.create_scratch(&bench.directory).unwrap();
     let mut flight = Flight::new();
     for block in 0..100 {
-        flight.submit(
-            &*bench.disk,
-            Direction::Write,
-            scratch,
-            block * 4096,
-            4096,
-            4096,
-            Lease::map(4096).unwrap(),
-        );
+        flight.write(&*bench.disk, scratch, block * 4096, Lease::map(4096).unwrap());
     }
     let order: Vec<u64> = (0..100).map(|_| flight.one().unwrap().offset).collect();
     assert!(!order.is_sorted());

@@ -4,7 +4,7 @@ use crate::bench::on_real_disks;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::str::FromStr;
-use xsort_disk::{Disk, DiskOptions, IoChoice, LazyDisk, OsDisk};
+use xsort_disk::{Disk, DiskOptions, IoChoice, OsDisk, ScratchFiles};
 
 #[test]
 fn a_drive_is_known_by_its_device_and_space() {
@@ -74,13 +74,13 @@ fn an_idle_disk_costs_no_processor_time() {
 
 #[test]
 fn a_lazy_disk_starts_with_its_first_file() {
-    let lazy = LazyDisk::new(DiskOptions { io: IoChoice::Sync, ..DiskOptions::default() });
+    let lazy = OsDisk::lazy(DiskOptions { io: IoChoice::Sync, ..DiskOptions::default() });
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
     lazy.drive(directory).unwrap();
     assert!(lazy.notices().is_empty());
-    assert_eq!((lazy.is_started(), lazy.describe().as_str()), (false, "not used"));
+    assert_eq!(lazy.describe(), "not used");
     let file = lazy.create_scratch(directory).unwrap();
-    assert!(lazy.is_started() && lazy.describe().contains("threads"));
+    assert!(lazy.describe().contains("threads"));
     lazy.reserve(file, 4096).unwrap();
     assert_eq!((lazy.file_bytes(file).unwrap(), lazy.path(file).as_path()), (4096, directory));
     lazy.close(file);

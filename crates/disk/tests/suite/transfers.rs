@@ -84,15 +84,7 @@ fn a_discarded_range_leaves_the_rest_alone() {
         bench.disk.discard(scratch, 0, 256 << 10).unwrap();
         let mut flight = Flight::new();
         let lease = Lease::map(768 << 10).unwrap();
-        flight.submit(
-            &*bench.disk,
-            Direction::Read,
-            scratch,
-            256 << 10,
-            768 << 10,
-            768 << 10,
-            lease,
-        );
+        flight.read(&*bench.disk, scratch, 256 << 10, lease);
         assert!(flight.one().unwrap().lease[..] == expected[256 << 10..]);
         if let Some(sim) = &bench.sim {
             assert_eq!(sim.scratch_bytes(), 768 << 10);
@@ -166,26 +158,10 @@ fn many_threads_submit_at_once() {
                         let place = block * BLOCK..(block + 1) * BLOCK;
                         lease.copy_from_slice(&expected[place.clone()]);
                         let file = files[block % 2];
-                        flight.submit(
-                            &*bench.disk,
-                            Direction::Write,
-                            file,
-                            place.start as u64,
-                            BLOCK,
-                            BLOCK,
-                            lease,
-                        );
+                        flight.write(&*bench.disk, file, place.start as u64, lease);
                         let mut lease = flight.one().unwrap().lease;
                         lease.fill(0);
-                        flight.submit(
-                            &*bench.disk,
-                            Direction::Read,
-                            file,
-                            place.start as u64,
-                            BLOCK,
-                            BLOCK,
-                            lease,
-                        );
+                        flight.read(&*bench.disk, file, place.start as u64, lease);
                         assert!(flight.one().unwrap().lease[..] == expected[place]);
                     }
                 });
@@ -224,15 +200,7 @@ fn dropping_the_disk_finishes_what_is_in_flight() {
         let mut flight = Flight::new();
         for block in 0..40 {
             let lease = block_pool.take().unwrap();
-            flight.submit(
-                &*disk,
-                Direction::Write,
-                scratch,
-                block * (64 << 10),
-                64 << 10,
-                64 << 10,
-                lease,
-            );
+            flight.write(&*disk, scratch, block * (64 << 10), lease);
         }
         // Closing a file during its transfers is harmless, too.
         disk.close(scratch);
@@ -252,15 +220,7 @@ fn leases_come_home_when_nobody_waits_for_the_completion() {
         let mut flight = Flight::new();
         for block in 0..20 {
             let lease = block_pool.take().unwrap();
-            flight.submit(
-                &*disk,
-                Direction::Write,
-                scratch,
-                block * (64 << 10),
-                64 << 10,
-                64 << 10,
-                lease,
-            );
+            flight.write(&*disk, scratch, block * (64 << 10), lease);
         }
         drop(flight);
         // `take` waits for the transfers; no completion is ever received.
@@ -326,7 +286,7 @@ fn publishing_under_transfers_panics() {
     let mut flight = Flight::new();
     for block in 0..8 {
         let lease = Lease::map(4096).unwrap();
-        flight.submit(&*bench.disk, Direction::Write, output, block * 4096, 4096, 4096, lease);
+        flight.write(&*bench.disk, output, block * 4096, lease);
     }
     assert!(catch_unwind(AssertUnwindSafe(|| bench.disk.publish(output, 4096, true))).is_err());
     flight.land(|_| ()).unwrap();

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Mutex;
 use std::time::Instant;
-use xsort_disk::{Disk, DiskOptions, OsDisk, SimDisk, SimOptions};
+use xsort_disk::{Disk, DiskOptions, InputFiles, OsDisk, SimDisk, SimOptions};
 use xsort_extsort::records::{Facts, Method, Plan, Shape, plan};
 use xsort_extsort::{Caches, GenerateOptions, SortOptions, Unobserved, generate};
 use xsort_records::{Format, GenerateSpec, Generator, Pattern};

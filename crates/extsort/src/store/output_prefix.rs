@@ -119,7 +119,7 @@ pub(crate) fn crc_of(
 mod tests {
     use super::*;
     use crate::Unobserved;
-    use xsort_disk::{SimDisk, SimOptions};
+    use xsort_disk::{InputFiles, SimDisk, SimOptions};
 
     #[test]
     fn a_prefix_is_known_by_all_of_its_bytes() {

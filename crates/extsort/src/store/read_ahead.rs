@@ -12,8 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use xsort_disk::{
-    BlockPool, Completion, Direction, Disk, Error, FileId, FileIdentity, Lease, Request, align_up,
-    is_url,
+    BlockPool, Completion, Direction, Disk, Error, FileId, FileIdentity, InputFiles, Lease,
+    Request, align_up, is_url,
 };
 
 /// A file, and its blocks that are in memory or being read. The disk is borrowed or shared.

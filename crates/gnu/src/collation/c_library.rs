@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use crate::c_text::{after_nul, c_text};
+use crate::c_text::{after_nul, c_text, compare_after_nuls};
 use crate::sys::Handle;
 
 /// Orders two different texts by `strcoll`; the empty one is first. `work_a` and `work_b` are for
@@ -18,15 +18,7 @@ pub(super) fn compare(
     if a.is_empty() || b.is_empty() {
         return a.len().cmp(&b.len());
     }
-    let (mut a, mut b) = (Some(a), Some(b));
-    while let (Some(text_a), Some(text_b)) = (a, b) {
-        let order = handle.collate(c_text(text_a, work_a), c_text(text_b, work_b));
-        if order != Ordering::Equal {
-            return order;
-        }
-        (a, b) = (after_nul(text_a), after_nul(text_b));
-    }
-    a.is_some().cmp(&b.is_some())
+    compare_after_nuls(a, b, |a, b| handle.collate(c_text(a, work_a), c_text(b, work_b)))
 }
 
 /// Appends the beginning of a key of `text`, and its end. The beginning is `strxfrm`'s key for the

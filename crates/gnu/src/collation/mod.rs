@@ -34,7 +34,7 @@ mod tests;
 use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
 
-use crate::c_text::after_nul;
+use crate::c_text::compare_after_nuls;
 use crate::sys::{CollationPieces, Handle};
 use levels::Places;
 use rules::{FirstWords, Rules};
@@ -87,17 +87,9 @@ impl Language {
             return c_library::compare(&self.handle, a, b, work.map(|work| &mut work.bytes));
         };
         let [work_a, work_b] = work;
-        let (mut a, mut b) = (Some(a), Some(b));
-        while let (Some(text_a), Some(text_b)) = (a, b) {
-            let order = rules
-                .compare_first(text_a, text_b)
-                .then_with(|| compare_rest(rules, text_a, text_b, work_a, work_b));
-            if order != Ordering::Equal {
-                return order;
-            }
-            (a, b) = (after_nul(text_a), after_nul(text_b));
-        }
-        a.is_some().cmp(&b.is_some())
+        compare_after_nuls(a, b, |a, b| {
+            rules.compare_first(a, b).then_with(|| compare_rest(rules, a, b, work_a, work_b))
+        })
     }
 
     /// Appends the key of `text`, with its end marked, at least its first `limit` bytes. The keys

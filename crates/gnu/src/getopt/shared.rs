@@ -1,8 +1,8 @@
 //! Options that mean the same in all commands of xsort, whether GNU's or not.
 
-use super::choose::choose;
 use super::quote::Quoting;
 use super::refusal::{Refusal, joined, no_such_word};
+use super::words::choose;
 
 /// The short options, by their long names.
 pub(crate) const LETTERS: &[(u8, &str)] = &[(b'j', "threads"), (b'q', "quiet"), (b'v', "verbose")];

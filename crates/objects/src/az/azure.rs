@@ -6,7 +6,7 @@
 use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
 use crate::requests::ask::no_endpoint;
-use crate::requests::credentials::CredentialConnector;
+use crate::requests::credentials::{CredentialConnector, CredentialSource};
 use crate::requests::transport::{Transport, chain};
 use http::HeaderValue;
 use object_store::RetryConfig;
@@ -16,7 +16,6 @@ use object_store::azure::{
 use object_store::client::HttpRequest;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The version of the interface that every request names: the one that object_store uses.
 const VERSION: &str = "2023-11-03";
@@ -27,10 +26,7 @@ pub(crate) struct Azure {
     endpoint: String,
     /// `None` for public containers.
     credentials: Option<AzureCredentialProvider>,
-    /// The source of the credentials, for messages.
-    kind: &'static str,
-    /// Whether credentials were ever obtained: then a failure is passing.
-    were_there: AtomicBool,
+    source: CredentialSource,
 }
 
 impl Azure {
@@ -61,7 +57,7 @@ impl Azure {
             }
         };
         let endpoint = endpoint.trim_end_matches('/').to_owned();
-        Ok(Azure { account, endpoint, credentials, kind, were_there: AtomicBool::new(false) })
+        Ok(Azure { account, endpoint, credentials, source: CredentialSource::new(kind) })
     }
 
     /// Adds credentials that are valid now, and the version of the interface.
@@ -72,12 +68,7 @@ impl Azure {
     ) -> Result<(), Failure> {
         request.headers_mut().insert("x-ms-version", HeaderValue::from_static(VERSION));
         let Some(credentials) = &self.credentials else { return Ok(()) };
-        let credential = transport.wait_for(credentials.get_credential()).map_err(|error| {
-            let were_there = self.were_there.load(Ordering::Relaxed);
-            let reason = if were_there { Reason::Unavailable } else { Reason::NoCredentials };
-            Failure::new(reason, format!("nothing from {}: {}", self.kind, chain(&error)))
-        })?;
-        self.were_there.store(true, Ordering::Relaxed);
+        let credential = self.source.wait_for(transport, credentials.get_credential())?;
         AzureAuthorizer::new(&credential, &self.account)
             .try_authorize(request)
             .map_err(|error| Failure::new(Reason::Unusable, chain(&error)))
@@ -94,7 +85,7 @@ impl Azure {
 
     /// Returns the source of the credentials, for messages.
     pub(crate) fn kind(&self) -> &'static str {
-        self.kind
+        self.source.kind
     }
 }
 

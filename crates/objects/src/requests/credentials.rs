@@ -1,11 +1,15 @@
-//! The HTTP client for object_store's own requests, which fetch credentials. These requests contain
-//! secrets (a role's token, a machine's) meant for the named host only, so no redirection is
-//! followed.
+//! What all stores' credentials have in common: the HTTP client for object_store's own requests,
+//! which fetch them, and what a failure of these requests means.
+//!
+//! These requests contain secrets (a role's token, a machine's) meant for the named host only, so
+//! no redirection is followed.
 
-use super::transport::{CONNECT_TIME, client_builder};
+use super::transport::{CONNECT_TIME, Transport, chain, client_builder};
+use crate::failure::{Failure, Reason};
 use object_store::client::{ClientOptions, HttpClient, HttpConnector};
 use object_store::{ClientConfigKey, Error};
 use reqwest::redirect::Policy;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Time limit of a request for credentials.
@@ -31,5 +35,34 @@ impl HttpConnector for CredentialConnector {
             .build();
         let client = client.map_err(|error| Error::Generic { store: "HTTP", source: error.into() });
         Ok(HttpClient::new(client?))
+    }
+}
+
+/// Where credentials come from.
+pub(crate) struct CredentialSource {
+    /// Its name in messages.
+    pub(crate) kind: &'static str,
+    /// Whether credentials were ever obtained: then a failure is passing.
+    were_there: AtomicBool,
+}
+
+impl CredentialSource {
+    pub(crate) fn new(kind: &'static str) -> CredentialSource {
+        CredentialSource { kind, were_there: AtomicBool::new(false) }
+    }
+
+    /// Waits for credentials that object_store has or requests.
+    pub(crate) fn wait_for<C>(
+        &self,
+        transport: &Transport,
+        credential: impl Future<Output = Result<C, Error>>,
+    ) -> Result<C, Failure> {
+        let credential = transport.wait_for(credential).map_err(|error| {
+            let were_there = self.were_there.load(Ordering::Relaxed);
+            let reason = if were_there { Reason::Unavailable } else { Reason::NoCredentials };
+            Failure::new(reason, format!("nothing from {}: {}", self.kind, chain(&error)))
+        })?;
+        self.were_there.store(true, Ordering::Relaxed);
+        Ok(credential)
     }
 }

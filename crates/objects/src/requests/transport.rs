@@ -121,7 +121,7 @@ impl Transport {
             .on_thread_start(block_sigpipe)
             .enable_all()
             .build()
-            .map_err(|source| Error::new(Operation::Start, "HTTP", source))?;
+            .map_err(Operation::Start.failed_on("HTTP"))?;
         let clients = |redirections| {
             let _entered = runtime.enter();
             Clients::new(redirections).map_err(|source| {

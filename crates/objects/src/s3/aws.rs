@@ -9,7 +9,7 @@ use super::profile::{Section, find};
 use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
 use crate::requests::ask::no_endpoint;
-use crate::requests::credentials::CredentialConnector;
+use crate::requests::credentials::{CredentialConnector, CredentialSource};
 use crate::requests::transport::{Transport, chain};
 use object_store::RetryConfig;
 use object_store::aws::AwsCredentialProvider;
@@ -17,7 +17,6 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey as Key, AwsCredential
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The region if no other is configured; the store then says which region a bucket is in.
 const DEFAULT_REGION: &str = "us-east-1";
@@ -28,10 +27,7 @@ pub(crate) struct Aws {
     /// The endpoint of another store with S3's interface.
     endpoint: Option<String>,
     credentials: Credentials,
-    /// The source of the credentials, for messages.
-    kind: &'static str,
-    /// Whether credentials were ever obtained: then a failure is passing.
-    were_there: AtomicBool,
+    source: CredentialSource,
 }
 
 enum Credentials {
@@ -59,26 +55,18 @@ impl Aws {
             return Err(no_endpoint(endpoint, "http://HOST:PORT"));
         }
         let endpoint = endpoint.map(|url| url.trim_end_matches('/').to_owned());
-        Ok(Aws { region, endpoint, credentials, kind, were_there: AtomicBool::new(false) })
+        Ok(Aws { region, endpoint, credentials, source: CredentialSource::new(kind) })
     }
 
     /// Returns credentials that are valid now.
     pub(crate) fn credential(&self, transport: &Transport) -> Result<Arc<AwsCredential>, Failure> {
-        let credential = match &self.credentials {
+        match &self.credentials {
             Credentials::Keys(keys) => Ok(Arc::clone(keys)),
             Credentials::Process(process) => process.credential(),
             Credentials::Asked(provider) => {
-                transport.wait_for(provider.get_credential()).map_err(|error| {
-                    let were_there = self.were_there.load(Ordering::Relaxed);
-                    let reason =
-                        if were_there { Reason::Unavailable } else { Reason::NoCredentials };
-                    let why = chain(&error);
-                    Failure::new(reason, format!("nothing from {}: {why}", self.kind))
-                })
+                self.source.wait_for(transport, provider.get_credential())
             }
-        };
-        self.were_there.fetch_or(credential.is_ok(), Ordering::Relaxed);
-        credential
+        }
     }
 
     /// Returns the region for a bucket whose region is unknown.
@@ -104,7 +92,7 @@ impl Aws {
 
     /// Returns the source of the credentials, for messages.
     pub(crate) fn kind(&self) -> &'static str {
-        self.kind
+        self.source.kind
     }
 }
 

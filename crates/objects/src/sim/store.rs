@@ -3,8 +3,8 @@
 use super::objects::{Objects, Style};
 use super::options::{StoreCall, StoreOptions, StoreTrouble, share};
 use crate::client::{
-    Body, Client, Listed, ListedPage, ListedPart, ListedUpload, ObjectInfo, Part, Payload, Receipt,
-    Version,
+    Body, Client, Listed, ListedPage, ListedPart, ListedUpload, ObjectInfo, Part, Payload,
+    RangeAnswer, Receipt, Version,
 };
 use crate::failure::{Failure, Reason};
 use crate::location::Location;
@@ -191,7 +191,7 @@ impl Client for SimStore {
         version: &Version,
         range: Range<u64>,
         _stop: &Stop,
-    ) -> Result<Box<dyn Body>, Failure> {
+    ) -> Result<RangeAnswer, Failure> {
         let place = self.place(object, range.start);
         self.request(StoreCall::GetRange, place, |objects, attempt| {
             let found = objects.objects.get(&object.text()).ok_or_else(no_object)?;
@@ -209,8 +209,8 @@ impl Client for SimStore {
             let is_bad = share(dice) < self.options.bad_bodies;
             let names_version = found.info().version.is_surely(version);
             let whole_bytes = all.len() as u64;
-            let body = SimBody::new(bytes, dice, is_bad);
-            Ok(Box::new(SimBody { names_version, whole_bytes, ..body }) as Box<dyn Body>)
+            let body = Box::new(SimBody::new(bytes, dice, is_bad));
+            Ok(RangeAnswer { body, names_version, whole_bytes })
         })
     }
 
@@ -367,8 +367,6 @@ fn no_object() -> Failure {
 struct SimBody {
     pieces: VecDeque<Bytes>,
     is_cut: bool,
-    names_version: bool,
-    whole_bytes: u64,
 }
 
 impl SimBody {
@@ -387,7 +385,7 @@ impl SimBody {
         while !bytes.is_empty() {
             pieces.push_back(bytes.split_to(piece.min(bytes.len())));
         }
-        SimBody { pieces, is_cut, names_version: false, whole_bytes: 0 }
+        SimBody { pieces, is_cut }
     }
 }
 
@@ -397,13 +395,5 @@ impl Body for SimBody {
             None if self.is_cut => Err(Failure::new(Reason::Cut, "simulated")),
             piece => Ok(piece),
         }
-    }
-
-    fn names_version(&self) -> bool {
-        self.names_version
-    }
-
-    fn whole_bytes(&self) -> u64 {
-        self.whole_bytes
     }
 }

@@ -83,7 +83,8 @@ impl Read {
     ) -> Result<(), Failure> {
         let asked = self.offset..end;
         let begun = (self.hasher.clone(), self.offset);
-        let mut body = client.get_range(&upload.location, &there.version, asked, &upload.stop)?;
+        let answer = client.get_range(&upload.location, &there.version, asked, &upload.stop)?;
+        let mut body = answer.body;
         while let Some(bytes) = body.next(&upload.stop)? {
             if bytes.len() as u64 > end - self.offset {
                 // The surplus bytes may as well have come first.

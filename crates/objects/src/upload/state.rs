@@ -27,9 +27,7 @@ impl OpenPart {
         }
         true
     }
-}
 
-impl OpenPart {
     /// Returns the first missing page of the first `bytes` bytes, or the page after them if none is
     /// missing.
     pub(super) fn first_missing_page(&self, bytes: usize) -> usize {
@@ -46,9 +44,10 @@ pub(super) struct WaitingWrite {
 }
 
 /// The store's identifier of the upload.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum UploadNumber {
     /// It has not begun.
+    #[default]
     None,
     /// A thread is requesting it.
     Asked,
@@ -58,6 +57,7 @@ pub(super) enum UploadNumber {
 }
 
 /// The state of an upload.
+#[derive(Default)]
 pub(super) struct State {
     pub(super) number: UploadNumber,
     /// Parts that are being filled.
@@ -101,21 +101,6 @@ pub(super) enum Place {
 }
 
 impl State {
-    pub(super) fn new() -> State {
-        State {
-            number: UploadNumber::None,
-            open: BTreeMap::new(),
-            last: None,
-            waiting: Vec::new(),
-            sending: 0,
-            is_aborting: false,
-            sent: BTreeMap::new(),
-            stored: BTreeMap::new(),
-            begun: None,
-            failure: None,
-        }
-    }
-
     /// Returns a piece that can be copied now, preferably to an open part.
     pub(super) fn place(
         &mut self,

@@ -86,7 +86,7 @@ impl Upload {
             memory: BlockPool::map(settings.part_buffers(), part_bytes as usize)?,
             output_bytes_max: settings.output_bytes_max(),
             stop: Stop::default(),
-            state: Mutex::new(State::new()),
+            state: Mutex::default(),
             changed: Condvar::new(),
             location,
         });
@@ -235,7 +235,7 @@ pub(super) fn look(
 
 /// Returns a unique random number in hexadecimal digits.
 pub(super) fn new_mark() -> String {
-    let half = || RandomState::new().build_hasher().finish();
+    let half = || RandomState::default().build_hasher().finish();
     format!("{:016x}{:016x}", half(), half())
 }
 

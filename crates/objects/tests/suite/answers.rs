@@ -3,15 +3,15 @@
 
 use crate::azure;
 use crate::google::with_token;
-use crate::http::{Variable, disk_of, disk_that, environment, store};
+use crate::http::{Variable, disk_of, disk_that, environment, listed, serving, store};
 use crate::lost_answers::makes_object;
 use crate::server::{Asked, BUCKET, PUBLIC, Server, TOKEN, Wrong};
 use crate::transfers::{PAGE, read_all, write_all};
 use std::net::TcpListener;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use xsort_disk::{Disk, ListedFile};
+use xsort_disk::{InputFiles, OutputFiles};
 use xsort_objects::{Bucket, Environment, Location, ObjectDisk, Reason, Stop, connect};
 use xsort_testing::Random;
 
@@ -211,14 +211,9 @@ fn a_page_that_does_not_say_whether_it_is_the_last_one_is_gone_on_after() {
             .collect();
         Wrong::Say(format!("<ListBucketResult>{contents}</ListBucketResult>"))
     });
-    let mut listed = Vec::new();
-    let mut add = |file: ListedFile| {
-        listed.push(file.path);
-        ControlFlow::Continue(())
-    };
-    disk(&server, &[]).list(Path::new("s3://bucket/p/"), &mut add).unwrap();
+    let listed = listed(&disk(&server, &[]), Path::new("s3://bucket/p/"));
     let expected = ["s3://bucket/p/a", "s3://bucket/p/b & c", "s3://bucket/p/d"];
-    assert_eq!(listed, expected.map(PathBuf::from));
+    assert!(listed.iter().map(|file| &*file.path).eq(expected.map(Path::new)), "{listed:?}");
     assert_eq!(server.seen().len(), 3);
 }
 
@@ -386,8 +381,7 @@ fn no_redirection_of_a_request_for_credentials_is_followed() {
 /// An output whose URL ends in a slash is refused, like the name of a directory for a file.
 #[test]
 fn an_output_is_no_prefix() {
-    let store = store();
-    let server = Server::start(&store, |_| Wrong::Nothing);
+    let (_store, server) = serving();
     for scheme in ["s3", "gs", "az"] {
         let url = format!("{scheme}://bucket/dir/");
         let disk = disk(&server, &[]);

@@ -1,15 +1,14 @@
 //! Objects of Azure's Blob Storage: blocks, signatures, and no uploads.
 
-use crate::http::{disk_of, disk_that, environment, store};
+use crate::http::{disk_of, disk_that, environment, listed, serving, store};
 use crate::server::azure::{ACCOUNT, ACCOUNT_KEY, IDENTITY, SIGNED};
 use crate::server::{Asked, BUCKET, Server, TOKEN, Wrong};
 use crate::transfers::{PAGE, go_on, leave_behind, read_all, write_all, write_pages};
 use std::io::ErrorKind;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use xsort_disk::{Disk, Found, ListedFile};
+use xsort_disk::{Disk, Found, InputFiles, OutputFiles};
 use xsort_objects::{
     Bucket, Client, Environment, Location, ObjectDisk, Payload, Reason, Stop, connect,
     uploads_under_way,
@@ -50,8 +49,7 @@ fn location(key: &str) -> Location {
 
 #[test]
 fn an_object_is_written_read_listed_and_removed() {
-    let store = store();
-    let server = Server::start(&store, |_| Wrong::Nothing);
+    let (store, server) = serving();
     let disk = disk(&server);
     let keys = [
         ("a b+c%20d/ü中//x?y=1&z#f'(~)*!", 12 * MIB + 123),
@@ -66,12 +64,8 @@ fn an_object_is_written_read_listed_and_removed() {
         assert!(store.object(&there).as_deref() == Some(&bytes[..]), "{key}");
         assert!(read_all(&disk, Path::new(&url), 300).unwrap() == bytes, "{key}");
     }
-    let mut listed = Vec::new();
-    let mut add = |file: ListedFile| {
-        listed.push(file.path.to_str().unwrap().to_owned());
-        ControlFlow::Continue(())
-    };
-    disk.list(Path::new("az://bucket/"), &mut add).unwrap();
+    let listed = listed(&disk, Path::new("az://bucket/"));
+    let listed: Vec<&str> = listed.iter().map(|file| file.path.to_str().unwrap()).collect();
     let mut expected = keys.map(|(key, _)| urls(key).0);
     expected.sort();
     assert_eq!(listed, expected);
@@ -122,8 +116,7 @@ fn a_bad_network_changes_nothing() {
 
 #[test]
 fn what_is_replaced_is_noticed_and_what_is_there_is_kept() {
-    let store = store();
-    let server = Server::start(&store, |_| Wrong::Nothing);
+    let (store, server) = serving();
     let (url, there) = urls("k");
     store.put_object(&there, "old");
     let disk = disk(&server);
@@ -148,8 +141,7 @@ fn what_is_replaced_is_noticed_and_what_is_there_is_kept() {
 /// blocks, and no object ever has blocks of both.
 #[test]
 fn two_writers_of_a_name_never_mix_their_parts() {
-    let store = store();
-    let server = Server::start(&store, |_| Wrong::Nothing);
+    let (store, server) = serving();
     let bytes: Vec<Vec<u8>> = (0..2).map(|n| Random::new(n).bytes(11 * MIB)).collect();
     let (url, there) = urls("k");
     let disks = [disk(&server), disk(&server)];
@@ -177,8 +169,7 @@ fn two_writers_of_a_name_never_mix_their_parts() {
 
 #[test]
 fn what_is_given_up_is_seen_by_nobody_and_listed_nowhere() {
-    let store = store();
-    let server = Server::start(&store, |_| Wrong::Nothing);
+    let (store, server) = serving();
     let ((url, there), bytes) = (urls("k"), Random::new(3).bytes(16 * MIB));
     let disk = disk(&server);
     let output = disk.create_output(Path::new(&url)).unwrap();
@@ -197,8 +188,7 @@ fn what_is_given_up_is_seen_by_nobody_and_listed_nowhere() {
 /// Blocks of another program, whose IDs have another length.
 #[test]
 fn blocks_of_others_that_are_in_the_way_are_named() {
-    let store = store();
-    let server = Server::start(&store, |_| Wrong::Nothing);
+    let (_store, server) = serving();
     let (url, there) = urls("k");
     server.change_blocks(&there, |name| drop(name.uncommitted.insert("YQ==".into(), vec![1])));
     let bytes = Random::new(3).bytes(11 * MIB);
@@ -210,8 +200,7 @@ fn blocks_of_others_that_are_in_the_way_are_named() {
 /// Includes an output that a process completed before it died.
 #[test]
 fn an_output_is_gone_on_with() {
-    let store = store();
-    let server = Server::start(&store, |_| Wrong::Nothing);
+    let (store, server) = serving();
     let ((url, there), bytes) = (urls("k"), Random::new(6).bytes(17 * MIB));
     let left = leave_behind(&disk(&server), Path::new(&url), &bytes, 3);
     let sent =
@@ -238,8 +227,7 @@ fn an_output_is_gone_on_with() {
 
 #[test]
 fn every_kind_of_credentials_opens_an_object() {
-    let store = store();
-    let server = Server::start(&store, |_| Wrong::Nothing);
+    let (store, server) = serving();
     store.put_object("s3://bucket/k", "here");
     store.put_object("s3://public/k", "here");
     let no_key = ("AZURE_STORAGE_KEY", "");

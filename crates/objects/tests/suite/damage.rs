@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
-use xsort_disk::{Disk, SimDisk, SimOptions};
+use xsort_disk::{InputFiles, SimDisk, SimOptions};
 use xsort_objects::{ObjectDisk, ObjectSettings, RetryPolicy, SimStore, StoreOptions};
 use xsort_testing::Random;
 

@@ -1,14 +1,13 @@
 //! Objects of Google's stores through the XML API: names and conditions that differ from S3's, and
 //! a token.
 
-use crate::http::{disk_of, environment, store};
+use crate::http::{disk_of, environment, listed, serving, store};
 use crate::server::{Asked, BUCKET, Server, TOKEN, Wrong, crc32c};
 use crate::transfers::{PAGE, go_on, leave_behind, read_all, write_all};
 use std::fs;
 use std::io::ErrorKind;
-use std::ops::ControlFlow;
 use std::path::Path;
-use xsort_disk::{Disk, Found, ListedFile};
+use xsort_disk::{Disk, Found, InputFiles};
 use xsort_objects::{Environment, Location, ObjectDisk, Payload, Reason, Stop, connect};
 use xsort_testing::Random;
 
@@ -52,12 +51,8 @@ fn an_object_is_written_read_listed_and_removed() {
         assert!(store.object(&there).as_deref() == Some(&bytes[..]), "{key}");
         assert!(read_all(&disk, Path::new(&url), 300).unwrap() == bytes, "{key}");
     }
-    let mut listed = Vec::new();
-    let mut add = |file: ListedFile| {
-        listed.push(file.path.to_str().unwrap().to_owned());
-        ControlFlow::Continue(())
-    };
-    disk.list(Path::new("gs://bucket/"), &mut add).unwrap();
+    let listed = listed(&disk, Path::new("gs://bucket/"));
+    let listed: Vec<&str> = listed.iter().map(|file| file.path.to_str().unwrap()).collect();
     assert_eq!(listed, ["gs://bucket/a b+c%20d/ü", "gs://bucket/empty", "gs://bucket/small"]);
     assert_eq!(disk.find(Path::new("gs://bucket/a b+c%20d")).unwrap(), Found::Directory);
     let input = disk.open_input(Path::new("gs://bucket/small")).unwrap();
@@ -68,8 +63,7 @@ fn an_object_is_written_read_listed_and_removed() {
 
 #[test]
 fn what_is_replaced_is_noticed_and_what_is_there_is_kept() {
-    let store = store();
-    let server = Server::start(&store, |_| Wrong::Nothing);
+    let (store, server) = serving();
     let (url, there) = urls("k");
     store.put_object(&there, "old");
     let disk = disk(&server);
@@ -92,8 +86,7 @@ fn what_is_replaced_is_noticed_and_what_is_there_is_kept() {
 
 #[test]
 fn an_upload_is_gone_on_with() {
-    let store = store();
-    let server = Server::start(&store, |_| Wrong::Nothing);
+    let (store, server) = serving();
     let ((url, there), bytes) = (urls("k"), Random::new(6).bytes(17 * MIB));
     let left = leave_behind(&disk(&server), Path::new(&url), &bytes, 3);
     go_on(&disk(&server), Path::new(&url), &left, &bytes, 11 * MIB);
@@ -102,8 +95,7 @@ fn an_upload_is_gone_on_with() {
 
 #[test]
 fn errors_say_what_googles_tools_can_do_about_them() {
-    let store = store();
-    let server = Server::start(&store, |_| Wrong::Nothing);
+    let (_store, server) = serving();
     let home = tempfile::tempdir().unwrap();
     let broken = home.path().join("credentials.json");
     fs::write(&broken, "{\"type\": \"external_account\"}").unwrap();

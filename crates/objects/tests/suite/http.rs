@@ -1,6 +1,7 @@
 //! Objects over HTTP, with a real server in this process: requests, signatures, answers, errors.
 
 use crate::server::{Asked, BUCKET, KEY_ID, PUBLIC, SECRET, Server, Wrong};
+use crate::simulation::merge_sort;
 use crate::transfers::{PAGE, go_on, leave_behind, read_all, write_all};
 use std::fs;
 use std::io::ErrorKind;
@@ -10,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use xsort_disk::{Disk, Error, Found, ListedFile, SimDisk, SimOptions};
-use xsort_extsort::{Caches, SortOptions, Unobserved, records::Method, sort};
+use xsort_disk::{Disk, Error, Found, InputFiles, ListedFile, OutputFiles, SimDisk, SimOptions};
+use xsort_extsort::{SortOptions, Unobserved, sort};
 use xsort_objects::{
     Environment, Location, ObjectDisk, ObjectSettings, Payload, Reason, RetryPolicy, SimStore,
     Stop, StoreOptions, connect,
@@ -23,6 +24,24 @@ const MIB: usize = 1 << 20;
 
 pub(crate) fn store() -> Arc<SimStore> {
     Arc::new(SimStore::new(StoreOptions::default()))
+}
+
+/// Returns a store and a server that answers for it without faults.
+pub(crate) fn serving() -> (Arc<SimStore>, Server) {
+    let store = store();
+    let server = Server::start(&store, |_| Wrong::Nothing);
+    (store, server)
+}
+
+/// Returns the objects whose URLs begin with `prefix`, in the order of the list.
+pub(crate) fn listed(disk: &ObjectDisk, prefix: &Path) -> Vec<ListedFile> {
+    let mut listed = Vec::new();
+    let mut add = |file: ListedFile| {
+        listed.push(file);
+        ControlFlow::Continue(())
+    };
+    disk.list(prefix, &mut add).unwrap();
+    listed
 }
 
 /// A name in the environment, and its value.
@@ -78,8 +97,7 @@ fn url(key: &str) -> String {
 
 #[test]
 fn an_object_comes_back_byte_for_byte_under_a_key_of_any_letters() {
-    let store = store();
-    let server = Server::start(&store, |_| Wrong::Nothing);
+    let (store, server) = serving();
     let disk = disk(&server, &[]);
     let keys = ["a b+c%20d/ü中//x?y=1&z#f'(~)*!", "/a//b"];
     for (key, length) in keys.into_iter().zip([12 * MIB + 123, 100]) {
@@ -127,8 +145,7 @@ fn refusal(server: &Server, url: &str, changed: &[Variable<'_>]) -> Error {
 
 #[test]
 fn every_error_says_what_to_do() {
-    let store = store();
-    let server = Server::start(&store, |_| Wrong::Nothing);
+    let (store, server) = serving();
     store.put_object(&url("k"), "x");
     let key = url("k");
     let no_keys =
@@ -166,8 +183,7 @@ fn every_error_says_what_to_do() {
 
 #[test]
 fn a_store_that_is_not_there_is_named_with_what_was_tried() {
-    let store = store();
-    let server = Server::start(&store, |_| Wrong::Nothing);
+    let (_store, server) = serving();
     // No program listens there after the listener is dropped.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let endpoint = format!("http://{address}");
@@ -187,8 +203,7 @@ fn a_store_that_is_not_there_is_named_with_what_was_tried() {
 /// The server has no TLS.
 #[test]
 fn without_tls_nothing_is_read_over_https() {
-    let store = store();
-    let server = Server::start(&store, |_| Wrong::Nothing);
+    let (_store, server) = serving();
     let local = Arc::new(SimDisk::new(SimOptions::default()));
     let retry = RetryPolicy { give_up_unreached_after: Duration::ZERO, ..RetryPolicy::default() };
     let settings = ObjectSettings { retry, ..ObjectSettings::default() };
@@ -257,8 +272,7 @@ fn credentials_region_and_endpoint_come_from_a_profile() {
 
 #[test]
 fn what_is_replaced_meanwhile_is_noticed_and_what_is_there_is_kept() {
-    let store = store();
-    let server = Server::start(&store, |_| Wrong::Nothing);
+    let (store, server) = serving();
     let key = url("k");
     store.put_object(&key, vec![1; 10_000]);
     let disk = disk(&server, &[]);
@@ -297,8 +311,7 @@ fn a_part_on_its_way_is_waited_for() {
 
 #[test]
 fn objects_and_uploads_are_listed_page_by_page() {
-    let store = store();
-    let server = Server::start(&store, |_| Wrong::Nothing);
+    let (store, server) = serving();
     let client = connect(environment(&server, &[])).unwrap();
     let keys = ["p/a", "p/b & <c>", "p/c+d%20", "p/d ü", "p/e"];
     for key in keys {
@@ -309,12 +322,7 @@ fn objects_and_uploads_are_listed_page_by_page() {
     let settings = ObjectSettings::default();
     let local = Arc::new(SimDisk::new(SimOptions::default()));
     let disk = ObjectDisk::with_environment(local, settings, environment(&server, &[]));
-    let mut listed = Vec::new();
-    let mut add = |file: ListedFile| {
-        listed.push(file);
-        ControlFlow::Continue(())
-    };
-    disk.list(&prefix.url(), &mut add).unwrap();
+    let listed = listed(&disk, &prefix.url());
     let expected = keys.map(|key| ListedFile { path: url(key).into(), bytes: key.len() as u64 });
     assert_eq!(listed, expected);
     for (key, expected) in [
@@ -385,8 +393,7 @@ fn an_upload_is_gone_on_with_by_its_list_of_parts() {
 /// As in AWS: the identifier in place of the content depends on the object, not only on its bytes.
 #[test]
 fn an_input_is_known_again_by_its_tag() {
-    let store = store();
-    let server = Server::start(&store, |_| Wrong::Nothing);
+    let (store, server) = serving();
     let disk = disk(&server, &[]);
     let content = |bytes: &str| {
         store.put_object(&url("k"), bytes);
@@ -411,22 +418,12 @@ fn a_whole_sort_goes_from_objects_to_an_object() {
     store.put_object(&url("in/1"), first);
     store.put_object(&url("in/2"), second);
     let disk = disk(&server, &[]);
+    let inputs = vec![url("in/1").into(), url("in/2").into()];
+    let layout = Layout::new(100, vec!["0:10".parse().unwrap()]).unwrap();
     let options = SortOptions {
-        inputs: vec![url("in/1").into(), url("in/2").into()],
-        output: url("out").into(),
-        layout: Layout::new(100, vec!["0:10".parse().unwrap()]).unwrap(),
-        format_is_assumed: false,
         budget_bytes: 6 << 20,
         threads: 2,
-        caches: Caches::default(),
-        method: Method::Merge,
-        codec: None,
-        scratch: vec!["/scratch".into()],
-        remove_input: false,
-        sync: true,
-        probe: false,
-        sample_seed: 1,
-        checkpoint: None,
+        ..merge_sort(inputs, url("out").into(), layout)
     };
     sort(&options, &disk, &Unobserved).unwrap();
     let mut expected: Vec<&[u8]> = records.chunks(100).collect();
@@ -439,8 +436,7 @@ fn a_whole_sort_goes_from_objects_to_an_object() {
 /// requested again for an object that was written since.
 #[test]
 fn announced_objects_are_opened_without_another_request() {
-    let store = store();
-    let server = Server::start(&store, |_| Wrong::Nothing);
+    let (store, server) = serving();
     let disk = disk(&server, &[]);
     let paths: Vec<PathBuf> = (0..40).map(|number| url(&number.to_string()).into()).collect();
     paths.iter().for_each(|path| store.put_object(path.to_str().unwrap(), "some bytes"));

@@ -7,7 +7,7 @@ use crate::transfers::read_all;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use xsort_disk::Disk;
+use xsort_disk::{Disk, InputFiles};
 use xsort_objects::{ObjectDisk, SimStore};
 
 /// Returns an object's URL in each scheme, with a disk that reaches it.

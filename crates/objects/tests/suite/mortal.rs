@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use xsort_objects::{
-    Body, Client, Failure, ListedPage, ListedPart, ListedUpload, Location, ObjectInfo, Part,
-    Payload, Reason, Receipt, SimStore, Stop, Version,
+    Client, Failure, ListedPage, ListedPart, ListedUpload, Location, ObjectInfo, Part, Payload,
+    RangeAnswer, Reason, Receipt, SimStore, Stop, Version,
 };
 
 /// The parts that were sent to uploads, as the sender knows them.
@@ -74,7 +74,7 @@ impl Client for Mortal {
         version: &Version,
         range: Range<u64>,
         stop: &Stop,
-    ) -> Result<Box<dyn Body>, Failure> {
+    ) -> Result<RangeAnswer, Failure> {
         self.request(|store| store.get_range(object, version, range, stop))
     }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
-use xsort_disk::{Disk, Error, FileId, SimDisk, SimOptions, StoredPart};
+use xsort_disk::{Disk, Error, FileId, OutputFiles, ScratchFiles, SimDisk, SimOptions, StoredPart};
 use xsort_objects::{
     ObjectDisk, ObjectSettings, Reason, SimStore, StoreCall, StoreFault, StoreOptions,
     abandon_uploads,

@@ -4,7 +4,7 @@ use crate::transfers::{PAGE, Transfers, disk, read_all, settings, smooth};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
-use xsort_disk::{Disk, Error, Operation};
+use xsort_disk::{Disk, Error, InputFiles, Operation, OutputFiles, ScratchFiles};
 use xsort_objects::{Reason, SimStore, StoreCall, StoreFault, StoreOptions};
 use xsort_testing::{Random, for_each_seed};
 

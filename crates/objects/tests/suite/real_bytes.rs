@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use xsort_disk::{Disk, Error, SimDisk, SimOptions};
+use xsort_disk::{Error, InputFiles, SimDisk, SimOptions};
 use xsort_objects::{Client, Location, ObjectDisk, ObjectSettings, Part, Payload, Stop, connect};
 use xsort_testing::Random;
 

@@ -20,8 +20,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use xsort_objects::{
-    Body, Client, Failure, Location, ObjectInfo, Part, Payload, Reason, Receipt, Scheme, SimStore,
-    Stop, Version,
+    Client, Failure, Location, ObjectInfo, Part, Payload, Reason, Receipt, Scheme, SimStore, Stop,
+    Version,
 };
 
 /// The credentials of the server's only user.
@@ -368,8 +368,8 @@ impl Shared {
         let mut all = Vec::new();
         if end > start {
             let stop = Stop::default();
-            let mut body = self.store.get_range(object, &version, start..end, &stop)?;
-            while let Some(piece) = Body::next(&mut *body, &stop)? {
+            let mut body = self.store.get_range(object, &version, start..end, &stop)?.body;
+            while let Some(piece) = body.next(&stop)? {
                 all.extend_from_slice(&piece);
             }
         }

@@ -69,6 +69,27 @@ pub(crate) struct Case {
     pub(crate) parts: Vec<Vec<u8>>,
 }
 
+/// A plain merge sort, without a budget and threads, which the caller sets.
+pub(crate) fn merge_sort(inputs: Vec<PathBuf>, output: PathBuf, layout: Layout) -> SortOptions {
+    SortOptions {
+        inputs,
+        output,
+        layout,
+        format_is_assumed: false,
+        budget_bytes: 0,
+        threads: 0,
+        caches: Caches::default(),
+        method: Method::Merge,
+        codec: None,
+        scratch: vec!["/scratch".into()],
+        remove_input: false,
+        sync: true,
+        probe: false,
+        sample_seed: 1,
+        checkpoint: None,
+    }
+}
+
 impl Case {
     pub(crate) fn new(seed: u64, trouble: Trouble) -> Case {
         let random = &mut Random::new(seed);
@@ -86,21 +107,9 @@ impl Case {
             false => PathBuf::from(format!("s3://in/{input}")),
         });
         let mut options = SortOptions {
-            inputs: paths.collect(),
-            output: OUTPUT.into(),
-            layout: layout.unwrap(),
-            format_is_assumed: false,
-            budget_bytes: 0,
             threads: random.between(1, 4) as usize,
-            caches: Caches::default(),
             method: random.one_of(&[Method::Merge, Method::Scatter]),
-            codec: None,
-            scratch: vec!["/scratch".into()],
-            remove_input: false,
-            sync: true,
-            probe: false,
-            sample_seed: 1,
-            checkpoint: None,
+            ..merge_sort(paths.collect(), OUTPUT.into(), layout.unwrap())
         };
         let settings = ObjectSettings {
             part_bytes: 4096 * random.between(1, 12),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use xsort_disk::{Disk, Operation, align_up};
+use xsort_disk::{Disk, Operation, OutputFiles, ScratchFiles, align_up};
 use xsort_objects::{
     ObjectSettings, Reason, SimStore, StoreCall, StoreFault, StoreOptions, StoreTrouble,
     abandon_uploads,

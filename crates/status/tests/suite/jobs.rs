@@ -21,6 +21,20 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
+/// A directory, and jobs that publish in it.
+fn home() -> (tempfile::TempDir, StatusDirectories) {
+    let home = tempfile::tempdir().unwrap();
+    let place = place(home.path());
+    (home, place)
+}
+
+/// A job that has published once.
+fn published(place: &StatusDirectories, pid: u32) -> Publisher {
+    let mut publisher = Publisher::open(place, pid).unwrap();
+    publisher.publish(&snapshot(pid)).unwrap();
+    publisher
+}
+
 /// Whether a process that is gone held a lock is asked by its descriptors: dropping the publisher
 /// closes them, as death does.
 fn die(publisher: Publisher) {
@@ -29,8 +43,7 @@ fn die(publisher: Publisher) {
 
 #[test]
 fn a_job_is_found_while_it_runs_and_gone_when_it_took_leave() {
-    let home = tempfile::tempdir().unwrap();
-    let place = place(home.path());
+    let (home, place) = home();
     assert!(find(&place).is_empty());
     let mut publisher = Publisher::open(&place, 42).unwrap();
     assert!(find(&place).is_empty(), "it has said nothing yet");
@@ -54,8 +67,7 @@ fn a_job_is_found_while_it_runs_and_gone_when_it_took_leave() {
 
 #[test]
 fn jobs_with_one_number_have_names_of_their_own() {
-    let home = tempfile::tempdir().unwrap();
-    let place = place(home.path());
+    let (home, place) = home();
     let mut jobs = [0; 3].map(|_| Publisher::open(&place, 42).unwrap());
     jobs.iter_mut().for_each(|job| job.publish(&snapshot(42)).unwrap());
     let found = find(&place);
@@ -66,13 +78,9 @@ fn jobs_with_one_number_have_names_of_their_own() {
 
 #[test]
 fn a_dead_job_is_told_from_a_living_one_and_cleared() {
-    let home = tempfile::tempdir().unwrap();
-    let place = place(home.path());
-    let mut living = Publisher::open(&place, 1).unwrap();
-    living.publish(&snapshot(1)).unwrap();
-    let mut killed = Publisher::open(&place, 2).unwrap();
-    killed.publish(&snapshot(2)).unwrap();
-    die(killed);
+    let (home, place) = home();
+    let mut living = published(&place, 1);
+    die(published(&place, 2));
     let jobs = find(&place);
     assert_eq!(jobs.iter().map(FoundJob::life).collect::<Vec<_>>(), [Life::Running, Life::Dead]);
     assert!(leftovers(&jobs[0]).status.is_empty());
@@ -86,15 +94,11 @@ fn a_dead_job_is_told_from_a_living_one_and_cleared() {
 /// The number of a process comes again, and so does the name of its status.
 #[test]
 fn a_job_that_took_a_dead_ones_name_is_left_alone() {
-    let home = tempfile::tempdir().unwrap();
-    let place = place(home.path());
-    let mut first = Publisher::open(&place, 7).unwrap();
-    first.publish(&snapshot(7)).unwrap();
-    die(first);
+    let (home, place) = home();
+    die(published(&place, 7));
     let dead = find(&place);
     assert_eq!(dead[0].life(), Life::Dead);
-    let mut second = Publisher::open(&place, 7).unwrap();
-    second.publish(&snapshot(7)).unwrap();
+    let mut second = published(&place, 7);
     let cleared = clear(&dead[0]);
     assert!(cleared.removed.status.is_empty() && cleared.failures.is_empty(), "{cleared:?}");
     assert_eq!(find(&place)[0].life(), Life::Running);
@@ -142,8 +146,7 @@ fn hidden_files_are_the_dead_jobs_only_if_nobody_else_can_own_them() {
 
 #[test]
 fn what_is_no_job_is_no_trouble() {
-    let home = tempfile::tempdir().unwrap();
-    let place = place(home.path());
+    let (home, place) = home();
     fs::write(home.path().join("notes.txt"), "x").unwrap();
     fs::write(home.path().join("12.state"), "not what a job writes").unwrap();
     fs::write(home.path().join("13.buffer-0"), "").unwrap();
@@ -189,12 +192,9 @@ fn strangers_among_the_files_are_named_and_all_else_is_cleared() {
     let (home, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let place = place(home.path());
     for pid in [1, 2, 3, 4] {
-        let mut job = Publisher::open(&place, pid).unwrap();
-        job.publish(&snapshot(pid)).unwrap();
-        die(job);
+        die(published(&place, pid));
     }
-    let mut living = Publisher::open(&place, 5).unwrap();
-    living.publish(&snapshot(5)).unwrap();
+    let mut living = published(&place, 5);
     fs::write(elsewhere.path().join("target"), "kept").unwrap();
     let at = |name: &str| home.path().join(name);
     // A link to the state of a job that lives is not a second such job.
@@ -309,15 +309,13 @@ fn a_job_whose_files_are_taken_away_appears_anew() {
     let home = tempfile::tempdir().unwrap();
     let status = home.path().join("status");
     let place = place(&status);
-    let mut job = Publisher::open(&place, 7).unwrap();
-    job.publish(&snapshot(7)).unwrap();
+    let mut job = published(&place, 7);
     fs::remove_dir_all(&status).unwrap();
     job.publish(&snapshot(7)).unwrap();
     assert_eq!(find(&place)[0].life(), Life::Running);
     // A namesake, of another container, that has the name by now keeps it.
     fs::remove_dir_all(&status).unwrap();
-    let mut namesake = Publisher::open(&place, 7).unwrap();
-    namesake.publish(&snapshot(7)).unwrap();
+    let mut namesake = published(&place, 7);
     job.publish(&snapshot(7)).unwrap();
     assert_eq!(job.prefix(), status.join("7-1"));
     job.end();
@@ -334,19 +332,15 @@ fn a_job_whose_files_are_taken_away_appears_anew() {
 /// looking.
 #[test]
 fn the_dead_are_remembered_until_somebody_takes_their_name() {
-    let home = tempfile::tempdir().unwrap();
-    let place = place(home.path());
+    let (home, place) = home();
     for pid in 0..50 {
-        let mut job = Publisher::open(&place, pid).unwrap();
-        job.publish(&snapshot(pid)).unwrap();
-        die(job);
+        die(published(&place, pid));
     }
     let open =
         || fs::read_dir("/proc/self/fd").unwrap().filter(|fd| leads_into(fd, home.path())).count();
     let jobs = find(&place);
     assert_eq!((jobs.len(), open()), (50, 0));
-    let mut again = Publisher::open(&place, 49).unwrap();
-    again.publish(&snapshot(49)).unwrap();
+    let mut again = published(&place, 49);
     let jobs = search(&place, jobs, &|| false).jobs;
     assert_eq!((jobs.len(), jobs[0].name(), jobs[0].life()), (50, "49", Life::Running));
     assert!(jobs[1..].iter().all(|job| job.life() == Life::Dead));

@@ -10,11 +10,10 @@ use super::human;
 use super::month::Months;
 use super::number::Numbers;
 use super::random::Random;
-use super::scratch::{Scratch, Work};
 use super::span::{Fields, Span};
 use super::transform::{Transform, apply};
 use super::version;
-use crate::collation::Language;
+use crate::collation::{self, Language};
 use crate::locale::{Collation, Locale};
 
 /// A text that isn't a month, as part of a normalised key.
@@ -45,6 +44,26 @@ pub(super) struct Key {
     /// True if the key's bytes are as short as possible, and not made for words: numbers as short
     /// as their digits, words of a language nearly so.
     pub(super) is_short: bool,
+}
+
+/// Memory for comparing and encoding: buffers that grow to the longest compared keys, and keep that
+/// size. The caller has one per thread. Comparing bytes, `-n` and `-M` never use them.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    pub(super) a: Work,
+    pub(super) b: Work,
+    /// A whole normalised key.
+    pub(super) key: Vec<u8>,
+}
+
+/// Memory for one of two lines.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    /// The key's text after `-d`, `-f` and `-i`.
+    pub(super) text: Vec<u8>,
+    pub(super) key: Vec<u8>,
+    pub(super) more: Vec<u8>,
+    pub(super) collation: collation::Work,
 }
 
 impl Key {

@@ -21,7 +21,6 @@ mod key;
 mod month;
 mod number;
 mod random;
-mod scratch;
 mod span;
 mod transform;
 mod version;
@@ -31,8 +30,8 @@ use std::ops::Range;
 
 pub use apart::{KeyPlace, LineKeys, Ties};
 use bytes::{load, load_marked};
+pub use key::Scratch;
 use key::{Key, Kind};
-pub use scratch::Scratch;
 use span::Fields;
 
 use super::command::{Command, Flags, KeyField};

@@ -1,13 +1,15 @@
-//! Credentials and endpoint, from the same sources as Google's tools.
+//! Google's Cloud Storage, by its XML API, which is S3's with other headers: its address, and the
+//! authorisation of requests. With HMAC keys it can be used as an S3, at the same address.
 //!
-//! In this order: a token, application default credentials (a file that a variable names, or that
+//! Credentials and endpoint are from the same sources as Google's tools, in this order: a token,
+//! application default credentials (a file that a variable names, or that
 //! `gcloud auth application-default login` has left), the machine. If an emulator is named, no
 //! credentials are sent, as in the client libraries.
 
 use crate::environment::Environment;
 use crate::failure::{Failure, Reason};
 use crate::requests::ask::no_endpoint;
-use crate::requests::credentials::CredentialConnector;
+use crate::requests::credentials::{CredentialConnector, CredentialSource};
 use crate::requests::transport::{Transport, chain};
 use http::HeaderValue;
 use http::header::AUTHORIZATION;
@@ -16,7 +18,6 @@ use object_store::client::HttpRequest;
 use object_store::gcp::{GcpCredentialProvider, GoogleCloudStorageBuilder};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The endpoint if no other is configured.
 const ENDPOINT: &str = "https://storage.googleapis.com";
@@ -27,10 +28,7 @@ const CREDENTIALS_FILE: &str = "application_default_credentials.json";
 pub(crate) struct Google {
     endpoint: String,
     credentials: Credentials,
-    /// The source of the credentials, for messages.
-    kind: &'static str,
-    /// Whether credentials were ever obtained: then a failure is passing.
-    were_there: AtomicBool,
+    source: CredentialSource,
 }
 
 enum Credentials {
@@ -51,8 +49,7 @@ impl Google {
         let made = |endpoint: &str, credentials, kind| Google {
             endpoint: endpoint.trim_end_matches('/').to_owned(),
             credentials,
-            kind,
-            were_there: AtomicBool::new(false),
+            source: CredentialSource::new(kind),
         };
         if let Some(host) = get("STORAGE_EMULATOR_HOST") {
             let host = if host.contains("://") { host } else { format!("http://{host}") };
@@ -94,14 +91,7 @@ impl Google {
             Credentials::None => return Ok(()),
             Credentials::Token(token) => token,
             Credentials::Asked(provider) => {
-                asked = transport.wait_for(provider.get_credential()).map_err(|error| {
-                    let were_there = self.were_there.load(Ordering::Relaxed);
-                    let reason =
-                        if were_there { Reason::Unavailable } else { Reason::NoCredentials };
-                    let why = chain(&error);
-                    Failure::new(reason, format!("nothing from {}: {why}", self.kind))
-                })?;
-                self.were_there.store(true, Ordering::Relaxed);
+                asked = self.source.wait_for(transport, provider.get_credential())?;
                 &asked.bearer
             }
         };
@@ -119,7 +109,7 @@ impl Google {
 
     /// Returns the source of the credentials, for messages.
     pub(crate) fn kind(&self) -> &'static str {
-        self.kind
+        self.source.kind
     }
 }
 
