@@ -28,7 +28,7 @@ pub enum Found {
     Other,
 }
 
-/// A file that [`Disk::list`](crate::Disk::list) has found.
+/// A file that [`InputFiles::list`](crate::InputFiles::list) has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedFile {
     /// Its full path, which begins with the listed prefix.

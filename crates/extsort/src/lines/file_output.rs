@@ -13,8 +13,9 @@ const BLOCKS: usize = 8;
 /// Bytes of a block.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// A file that appears whole or not at all, by [`Disk::create_output`] and [`Disk::publish`].
-/// Writes bypass the page cache.
+/// A file that appears whole or not at all, by
+/// [`create_output`](xsort_disk::OutputFiles::create_output) and
+/// [`publish`](xsort_disk::OutputFiles::publish). Writes bypass the page cache.
 pub struct FileOutput<'d> {
     behind: WriteBehind<'d>,
     disk: &'d dyn Disk,

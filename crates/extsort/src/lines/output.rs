@@ -8,8 +8,9 @@ use xsort_disk::{Disk, FileId};
 
 /// The destination of a sort's output.
 pub enum SortedOutput<'o> {
-    /// A new file, which appears whole or not at all, by [`Disk::create_output`] and
-    /// [`Disk::publish`]. It may be one of the inputs.
+    /// A new file, which appears whole or not at all, by
+    /// [`create_output`](xsort_disk::OutputFiles::create_output) and
+    /// [`publish`](xsort_disk::OutputFiles::publish). It may be one of the inputs.
     File {
         /// The path at which the file will appear.
         path: &'o Path,

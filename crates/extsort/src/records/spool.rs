@@ -20,7 +20,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use xsort_disk::{Disk, FileId, align_down, align_up};
 
-/// Space on a drive is freed in steps of this many bytes; see [`Disk::discard`].
+/// Space on a drive is freed in steps of this many bytes; see
+/// [`discard`](xsort_disk::ScratchFiles::discard).
 const GIVE_BACK_BYTES: u64 = 64 << 20;
 
 /// An input that is read from a stream.
