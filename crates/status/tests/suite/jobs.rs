@@ -67,7 +67,7 @@ fn a_job_is_found_while_it_runs_and_gone_when_it_took_leave() {
 
 #[test]
 fn jobs_with_one_number_have_names_of_their_own() {
-    let (home, place) = home();
+    let (_home, place) = home();
     let mut jobs = [0; 3].map(|_| Publisher::open(&place, 42).unwrap());
     jobs.iter_mut().for_each(|job| job.publish(&snapshot(42)).unwrap());
     let found = find(&place);
@@ -79,7 +79,7 @@ fn jobs_with_one_number_have_names_of_their_own() {
 #[test]
 fn a_dead_job_is_told_from_a_living_one_and_cleared() {
     let (home, place) = home();
-    let mut living = published(&place, 1);
+    let _living = published(&place, 1);
     die(published(&place, 2));
     let jobs = find(&place);
     assert_eq!(jobs.iter().map(FoundJob::life).collect::<Vec<_>>(), [Life::Running, Life::Dead]);
@@ -94,11 +94,11 @@ fn a_dead_job_is_told_from_a_living_one_and_cleared() {
 /// The number of a process comes again, and so does the name of its status.
 #[test]
 fn a_job_that_took_a_dead_ones_name_is_left_alone() {
-    let (home, place) = home();
+    let (_home, place) = home();
     die(published(&place, 7));
     let dead = find(&place);
     assert_eq!(dead[0].life(), Life::Dead);
-    let mut second = published(&place, 7);
+    let _second = published(&place, 7);
     let cleared = clear(&dead[0]);
     assert!(cleared.removed.status.is_empty() && cleared.failures.is_empty(), "{cleared:?}");
     assert_eq!(find(&place)[0].life(), Life::Running);
@@ -194,7 +194,7 @@ fn strangers_among_the_files_are_named_and_all_else_is_cleared() {
     for pid in [1, 2, 3, 4] {
         die(published(&place, pid));
     }
-    let mut living = published(&place, 5);
+    let _living = published(&place, 5);
     fs::write(elsewhere.path().join("target"), "kept").unwrap();
     let at = |name: &str| home.path().join(name);
     // A link to the state of a job that lives is not a second such job.
@@ -315,7 +315,7 @@ fn a_job_whose_files_are_taken_away_appears_anew() {
     assert_eq!(find(&place)[0].life(), Life::Running);
     // A namesake, of another container, that has the name by now keeps it.
     fs::remove_dir_all(&status).unwrap();
-    let mut namesake = published(&place, 7);
+    let namesake = published(&place, 7);
     job.publish(&snapshot(7)).unwrap();
     assert_eq!(job.prefix(), status.join("7-1"));
     job.end();
@@ -340,7 +340,7 @@ fn the_dead_are_remembered_until_somebody_takes_their_name() {
         || fs::read_dir("/proc/self/fd").unwrap().filter(|fd| leads_into(fd, home.path())).count();
     let jobs = find(&place);
     assert_eq!((jobs.len(), open()), (50, 0));
-    let mut again = published(&place, 49);
+    let _again = published(&place, 49);
     let jobs = search(&place, jobs, &|| false).jobs;
     assert_eq!((jobs.len(), jobs[0].name(), jobs[0].life()), (50, "49", Life::Running));
     assert!(jobs[1..].iter().all(|job| job.life() == Life::Dead));
