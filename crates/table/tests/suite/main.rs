@@ -2,6 +2,7 @@
 //! values from which the rows were built.
 
 mod in_order;
+mod merge;
 mod resume;
 
 use std::cmp::{Ordering, Reverse};
@@ -57,18 +58,7 @@ fn input(name: &str, text: Vec<u8>) -> LinesInput {
 }
 
 fn options(keys: &str) -> TableOptions {
-    TableOptions {
-        format: RowFormat::Delimited(Dialect::CSV),
-        has_header: true,
-        keys: keys.parse().unwrap(),
-        collator: Collator::default(),
-        on_bad: OnBad::Refuse,
-        unique: None,
-        counts: false,
-        shuffle: None,
-        rows_max: None,
-        compression: None,
-    }
+    TableOptions::new(RowFormat::Delimited(Dialect::CSV), keys.parse().unwrap())
 }
 
 fn engine(budget_bytes: u64, threads: usize) -> LinesOptions {
