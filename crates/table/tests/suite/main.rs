@@ -14,7 +14,7 @@ use xsort_extsort::lines::{Content, LinesInput, OutputCodec, recognise};
 use xsort_extsort::{Error, LinesOptions, Unobserved};
 use xsort_table::Keep;
 use xsort_table::{
-    Collator, Dialect, OnBad, Place, RowFormat, TableOptions, TableOutput, check_table, sort_table,
+    Dialect, OnBad, Place, RowFormat, TableOptions, TableOutput, check_table, sort_table,
 };
 use xsort_testing::{Random, for_each_seed};
 
