@@ -17,8 +17,9 @@ use xsort::{Dialect, Keep, OnBad, Place, Resources, Table};
 /// "#3:int", or a path of JSON, ".user.id:int". `format` is "csv", "tsv" or "ndjson"; without it,
 /// the first input's name says it. `delimiter` is the byte between fields. Without a `header` the
 /// first row is a row as any other, and columns have numbers only. `unique` keeps the "first" or
-/// the "last" of rows with equal keys. `top` is how many rows are written. `on_bad` says what
-/// becomes of rows whose values aren't of their type: "error", or they come "first" or "last".
+/// the "last" of rows with equal keys. `top` is how many rows are written. With `merge` each input
+/// is in order already: they are merged, and one that isn't in order is an error. `on_bad` says
+/// what becomes of rows whose values aren't of their type: "error", or they come "first" or "last".
 ///
 /// Inputs may be compressed (gzip, Zstandard, LZ4); an output whose name ends in .gz, .zst or .lz4
 /// is. `output` is a path, which appears whole or not at all and may be one of the inputs, or an
@@ -27,8 +28,8 @@ use xsort::{Dialect, Keep, OnBad, Place, Resources, Table};
 /// Raises xsort.Error; Unsuitable for keys and columns that there are not.
 #[pyfunction]
 #[pyo3(signature = (inputs, output, *, by, format=None, delimiter=None, header=true, unique=None,
-    top=None, on_bad="error", memory=None, threads=None, scratch=None, bandwidth_limit=None,
-    verify_output=false, progress=None))]
+    top=None, merge=false, on_bad="error", memory=None, threads=None, scratch=None,
+    bandwidth_limit=None, verify_output=false, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
 pub(crate) fn sort_table(
     py: Python<'_>,
@@ -40,6 +41,7 @@ pub(crate) fn sort_table(
     header: bool,
     unique: Option<&str>,
     top: Option<u64>,
+    merge: bool,
     on_bad: &str,
     memory: Option<Size>,
     threads: Option<Whole>,
@@ -61,6 +63,9 @@ pub(crate) fn sort_table(
     }
     if let Some(rows) = top {
         table = table.top(rows);
+    }
+    if merge {
+        table = table.merge();
     }
     table = table.on_bad(on_bad_value(on_bad)?);
     if scratch.is_some() {

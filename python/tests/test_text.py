@@ -117,6 +117,18 @@ def test_formats_follow_from_names(tmp_path):
     assert out.read_text() == "1;y\n2;x\n"
 
 
+def test_tables_in_order_are_merged(tmp_path):
+    one, two, out = tmp_path / "1.csv", tmp_path / "2.csv", tmp_path / "out"
+    one.write_text("n,t\n1,a\n3,a\n")
+    two.write_text("n,t\n1,b\n2,b\n")
+    report = xsort.sort_table([one, two], out, by="n:int", merge=True)
+    assert report.rows == 4
+    assert out.read_text() == "n,t\n1,a\n1,b\n2,b\n3,a\n"
+    two.write_text("n,t\n2,b\n1,b\n")
+    with pytest.raises(xsort.Error, match="2.csv: row 3 belongs before"):
+        xsort.sort_table([one, two], out, by="n:int", merge=True)
+
+
 def test_bad_values_and_keys_are_errors(tmp_path):
     data, out = tmp_path / "a.csv", tmp_path / "out"
     data.write_text("n\n2\nx\n1\n")

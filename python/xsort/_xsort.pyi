@@ -400,6 +400,7 @@ def sort_table(
     header: bool = True,
     unique: Literal["first", "last"] | None = None,
     top: int | None = None,
+    merge: bool = False,
     on_bad: Literal["error", "first", "last"] = "error",
     memory: _Size | None = None,
     threads: int | None = None,

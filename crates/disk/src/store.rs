@@ -221,8 +221,8 @@ pub trait OutputFiles {
 /// A store of files: the operating system's, or a simulation. Object-safe; one virtual call per
 /// block.
 ///
-/// Its own methods work on open files of all kinds, and tell about drives. All methods may be called
-/// from any thread.
+/// Its own methods work on open files of all kinds, and tell about drives. All methods may be
+/// called from any thread.
 pub trait Disk: InputFiles + ScratchFiles + OutputFiles + Send + Sync {
     /// Starts a transfer. Never blocks on the drive and never fails here: errors arrive with the
     /// completion.

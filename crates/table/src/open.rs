@@ -96,12 +96,14 @@ impl Table {
                 let rules = rules("\n");
                 let keys = header::paths(&options.keys)?;
                 let keying = JsonKeying::new(Arc::clone(&rules), keys);
+                let merged = options.merges.then_some(1 + inputs.len());
                 let inputs = (1..).zip(inputs).map(|(number, input)| {
                     let to_first: ToFirstRecord =
                         Arc::new(move |from| JsonKeying::to_first_row(from, number));
                     (input, to_first)
                 });
-                let inputs = keyed((Arc::new(keying), &rules), engine, first, inputs);
+                let keying = (Arc::new(keying), &rules);
+                let inputs = keyed(keying, (engine, merged), first, inputs);
                 Ok(Table { inputs, header: mark.to_vec(), rules })
             }
         }
@@ -140,6 +142,7 @@ fn fields(
     let first_rows = FirstRows::new(most_fields, others.len() as u32);
     let keying = Arc::new(FieldKeying { rules: Arc::clone(&rules), dialect, columns, first_rows });
     let names = Arc::new(header.names);
+    let merged = options.merges.then_some(1 + others.len());
     let others = (1..).zip(others).map(|(number, input)| {
         let names = has_header.then(|| Arc::clone(&names));
         let keying = Arc::clone(&keying);
@@ -147,18 +150,23 @@ fn fields(
             Arc::new(move |from| keying.to_first_row(from, number, names.as_deref()));
         (input, to_first)
     });
-    Ok(keyed((Arc::clone(&keying), &rules), engine, first, others))
+    Ok(keyed((Arc::clone(&keying), &rules), (engine, merged), first, others))
 }
 
-/// Returns the inputs as rows with their keys.
+/// Returns the inputs as rows with their keys. `merged` is the number of inputs, if all of them are
+/// read at the same time.
 fn keyed<K: Keying>(
     (keying, rules): (Arc<K>, &Arc<RowRules>),
-    engine: &LinesOptions,
+    (engine, merged): (&LinesOptions, Option<usize>),
     first: First,
     others: impl Iterator<Item = (LinesInput, ToFirstRecord)>,
 ) -> Vec<LinesInput> {
-    let threads = KeyingMemory::of_budget(engine.budget_bytes, engine.threads).threads;
-    let threads = Arc::new(KeyingThreads::new(keying, threads));
+    let LinesOptions { budget_bytes, threads, .. } = *engine;
+    let memory = match merged {
+        Some(inputs) => KeyingMemory::of_merge(budget_bytes, threads, inputs),
+        None => KeyingMemory::of_budget(budget_bytes, threads),
+    };
+    let threads = Arc::new(KeyingThreads::new(keying, memory));
     let keyed = |(number, (input, to_first)): (u32, (LinesInput, ToFirstRecord))| {
         let rules = Arc::clone(rules);
         let forget = Arc::new(move || rules.read.forget());

@@ -33,6 +33,9 @@ pub struct TableOptions {
     pub rows_max: Option<u64>,
     /// The compression of the output, if any.
     pub compression: Option<OutputCodec>,
+    /// True if each input is in the order of the keys already: they are merged, and their order is
+    /// checked.
+    pub merges: bool,
 }
 
 impl TableOptions {
@@ -50,6 +53,7 @@ impl TableOptions {
             shuffle: None,
             rows_max: None,
             compression: None,
+            merges: false,
         }
     }
 }

@@ -13,15 +13,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Disk;
 use xsort_extsort::keyed::{
-    ByKey, Counted, GroupedOutput, Keep, KeyedReport, RestoredOutput, plan_keyed, sort_keyed,
+    ByKey, Counted, GroupedOutput, Keep, KeyedReport, RECORD_END, RestoredOutput, merge_keyed,
+    of_merged, plan_keyed, sort_keyed,
 };
 use xsort_extsort::lines::{
-    CompressedOutput, CompressionThreads, LinesDryRun, LinesInput, SortedOutput,
+    CompressedOutput, CompressionThreads, LinesDryRun, LinesInput, SortedOutput, merge_formed,
 };
 use xsort_extsort::units::Count;
 use xsort_extsort::{Error, LinesOptions, LinesReport, Observer, sort_lines};
 
-/// Sorts the rows of `inputs` together. Rows with equal keys keep the order of the input. `engine`
+/// Most characters of a row in an error.
+const SHOWN_CHARS: usize = 100;
+
+/// Sorts the rows of `inputs` together, or merges inputs that are in order. Rows with equal keys
+/// keep the order of the input. `engine`
 /// sets memory, threads and scratch. If it has a checkpoint, `output` is not used.
 ///
 /// # Errors
@@ -39,8 +44,28 @@ pub fn sort_table(
     let expected_bytes = inputs.iter().filter_map(|input| input.bytes).sum();
     let table = Table::open(options, engine, inputs, false, observer)?;
     let rules = Arc::clone(&table.rules);
-    let report = sort_opened((options, engine), table, output, expected_bytes, disk, observer)?;
+    let report = sort_opened((options, engine), table, output, expected_bytes, disk, observer)
+        .map_err(|error| not_sorted(error, options.has_header))?;
     Ok(with_bad_rows(report, options, &rules.read, observer))
+}
+
+/// The error for an input of a merge that isn't in order, with its rows as they are in the file.
+fn not_sorted(error: Error, has_header: bool) -> Error {
+    let Error::NotSorted { path, number, line, before } = error else { return error };
+    let row = |keyed: &[u8]| {
+        let mut row = Vec::new();
+        // Writing to memory doesn't fail.
+        let _ = RestoredOutput::new(&mut row, 1).write_all(&[keyed, &[RECORD_END]].concat());
+        let row = String::from_utf8_lossy(&row);
+        row.trim_end().chars().take(SHOWN_CHARS).collect::<String>()
+    };
+    let number = number + u64::from(has_header);
+    let (line, before) = (row(&line), row(&before));
+    let reason = format!(
+        "row {number} belongs before the row before it, so the file is not in order: {line:?} \
+         after {before:?}: sort it first, or sort all inputs together (leave out --merge)"
+    );
+    Error::Input { path, reason }
 }
 
 /// Adds the count of bad rows to the report, if they are no errors and this process has read all
@@ -76,10 +101,10 @@ fn sort_opened(
     observer: &dyn Observer,
 ) -> Result<KeyedReport, Error> {
     let threads = CompressionThreads::of_budget(engine.budget_bytes, engine.threads);
-    let engine = LinesOptions {
-        is_unique: options.unique == Some(Keep::First) && !options.counts,
-        ..RowRoom::of(options).engine_options(engine)
-    };
+    let room = RowRoom::of(options).engine_options(engine);
+    let room = if options.merges { of_merged(&room, table.inputs.len()) } else { room };
+    let is_unique = options.unique == Some(Keep::First) && !options.counts;
+    let engine = LinesOptions { is_unique, ..room };
     let job = TableJob { options, engine: &engine, disk, observer };
     let output = match output {
         _ if engine.checkpoint.is_some() => return job.sort_resumably(table),
@@ -138,9 +163,9 @@ impl TableJob<'_> {
 
     /// Sorts header and rows to an output that the engine opens.
     fn sort_plain(&self, table: Table, output: SortedOutput<'_>) -> Result<KeyedReport, Error> {
-        let TableJob { engine, disk, observer, .. } = *self;
+        let TableJob { engine, observer, .. } = *self;
         let Table { inputs, header, rules } = table;
-        let report = sort_keyed(engine, &header, inputs, output, disk, observer);
+        let report = self.sort_or_merge(&header, inputs, output);
         let report = report.map_err(|error| of_input(error, observer))?;
         let bytes = if rules.read.rows.load(Relaxed) == report.lines {
             rules.read.bytes.load(Relaxed)
@@ -168,6 +193,36 @@ impl TableJob<'_> {
         Ok(KeyedReport { written_bytes: header_bytes + report.written_bytes, ..report })
     }
 
+    /// Sorts or merges rows with their keys, and writes `head` and the rows.
+    fn sort_or_merge(
+        &self,
+        head: &[u8],
+        inputs: Vec<LinesInput>,
+        output: SortedOutput<'_>,
+    ) -> Result<LinesReport, Error> {
+        let TableJob { options, engine, disk, observer } = *self;
+        if options.merges {
+            merge_keyed(engine, head, inputs, output, disk, observer)
+        } else {
+            sort_keyed(engine, head, inputs, output, disk, observer)
+        }
+    }
+
+    /// Sorts or merges rows with their keys, and writes both to a stream.
+    fn sort_or_merge_keyed(
+        &self,
+        inputs: Vec<LinesInput>,
+        to: &mut (dyn Write + Send),
+    ) -> Result<LinesReport, Error> {
+        let TableJob { options, engine, disk, observer } = *self;
+        if options.merges {
+            let to = SortedOutput::Stream(to);
+            merge_formed(engine, &ByKey, inputs, to, None, disk, observer)
+        } else {
+            sort_lines(engine, &ByKey, inputs, to, disk, observer)
+        }
+    }
+
     /// Sorts to the output of the checkpoint.
     fn sort_resumably(&self, table: Table) -> Result<KeyedReport, Error> {
         if !self.is_plain() {
@@ -187,7 +242,7 @@ impl TableJob<'_> {
         to: &mut (dyn Write + Send),
         part_bytes: Option<u64>,
     ) -> Result<KeyedReport, Error> {
-        let TableJob { options, engine, disk, observer } = *self;
+        let TableJob { options, observer, .. } = *self;
         let Table { inputs, rules, .. } = table;
         let rows_max = options.rows_max.unwrap_or(u64::MAX);
         let keep = self.grouped();
@@ -199,17 +254,17 @@ impl TableJob<'_> {
             let write_bytes = part_bytes.map_or(usize::MAX, |bytes| (bytes / 64) as usize);
             let mut grouped =
                 GroupedOutput::new(to, keep, rows_max, append).with_writes_of(write_bytes);
-            let report = sort_lines(engine, &ByKey, inputs, &mut grouped, disk, observer);
+            let report = self.sort_or_merge_keyed(inputs, &mut grouped);
             let taken = grouped.records_taken;
             let report = report.and_then(|report| all_taken(report, taken));
             (report, grouped.written_bytes)
         } else if options.rows_max.is_some() {
             let mut first = RestoredOutput::new(to, rows_max);
-            let report = sort_lines(engine, &ByKey, inputs, &mut first, disk, observer);
+            let report = self.sort_or_merge_keyed(inputs, &mut first);
             (report, first.written_bytes)
         } else {
             let to = SortedOutput::Stream(to);
-            let report = sort_keyed(engine, &[], inputs, to, disk, observer);
+            let report = self.sort_or_merge(&[], inputs, to);
             let written_bytes = report.as_ref().map_or(0, |report| report.written_bytes);
             (report, written_bytes)
         };

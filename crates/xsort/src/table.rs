@@ -126,6 +126,14 @@ impl Table {
         self
     }
 
+    /// Merges inputs, each of which is in the order of the keys already, instead of sorting them.
+    /// Their order is checked: a file that isn't in order is an error, with its row.
+    #[must_use]
+    pub fn merge(mut self) -> Table {
+        self.options.merges = true;
+        self
+    }
+
     /// Writes only the first `rows` rows.
     #[must_use]
     pub fn top(mut self, rows: u64) -> Table {

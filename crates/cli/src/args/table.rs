@@ -82,6 +82,13 @@ pub(crate) struct TableArgs {
     #[arg(long, requires = "unique", conflicts_with = "check")]
     pub(crate) count: bool,
 
+    /// The inputs are in order already: merge them, and check their order
+    ///
+    /// A file that isn't in order is an error, with the row and the one before it. Hundreds of files
+    /// are merged at once, and nothing goes to scratch.
+    #[arg(long, conflicts_with_all = ["shuffle", "check", "checkpoint", "resume", "restart"])]
+    pub(crate) merge: bool,
+
     /// Put the rows in a random order instead
     #[arg(long, conflicts_with_all = ["by", "unique", "check", "on_bad"])]
     pub(crate) shuffle: bool,

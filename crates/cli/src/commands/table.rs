@@ -73,6 +73,7 @@ fn options(args: &TableArgs, files: &[PathBuf]) -> Result<TableOptions, Failure>
         counts: args.count,
         shuffle,
         rows_max: args.top,
+        merges: args.merge,
         ..TableOptions::new(format(args, files)?, keys(args))
     })
 }

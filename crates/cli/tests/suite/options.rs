@@ -144,6 +144,7 @@ const ALL: &[Cases] = &[
                 ("no-header --by #1", FLAG, &[]),
                 ("unique", &["", "=first", "=last"], &["=x", "="]),
                 ("count", &[" --unique"], &["", "=x"]),
+                ("merge", FLAG, &["=x"]),
                 ("shuffle", FLAG, &["=x"]),
                 ("seed", &["1 --shuffle"], &["1", "x --shuffle"]),
                 ("top", &["0", "1"], NUMBERS),

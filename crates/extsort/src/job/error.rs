@@ -68,6 +68,19 @@ pub enum Error {
     #[error("the input isn't in the order that a part of it is in")]
     NotInOrder,
 
+    /// A line of a sorted input belongs before the line before it.
+    #[error("{}: line {number} belongs before the line before it", DisplayPath(path))]
+    NotSorted {
+        /// Path of the input.
+        path: PathBuf,
+        /// Number of the line, from 1.
+        number: u64,
+        /// The line, in the form in which it is merged.
+        line: Vec<u8>,
+        /// The line before it.
+        before: Vec<u8>,
+    },
+
     /// All scratch drives are full.
     #[error(
         "{}: no free space is left after {} of scratch in {place}{}: free some, or add a \

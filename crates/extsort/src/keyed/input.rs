@@ -1,15 +1,15 @@
 //! Reads one input: cuts it into pieces of whole records and turns each piece into keyed records.
 
 use super::keying::{Cut, Keying, Piece};
-use super::keying_threads::{Keyed, KeyingThreads, PIECE_BYTES, PIECE_RECORDS, Task};
+use super::keying_threads::{Keyed, KeyingThreads, Task};
 use crate::lines::{InputBytes, MapAgain, MapInput};
 use crossbeam_channel::{Receiver, bounded};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
 
-/// Most capacity for keyed records that is kept from piece to piece.
-const KEPT_BYTES_MAX: usize = 4 * PIECE_BYTES;
+/// Most capacity for keyed records that is kept from piece to piece, in pieces.
+const KEPT_PIECES_MAX: usize = 4;
 
 /// The rest of an input, from its first record on.
 pub struct InputRest<'d> {
@@ -42,7 +42,7 @@ pub fn to_keyed_again<K: Keying>(
     forget: Arc<dyn Fn() + Send + Sync>,
 ) -> MapAgain {
     let keying = Arc::clone(&threads.keying);
-    let own = move || Arc::new(KeyingThreads::new(Arc::clone(&keying), 0));
+    let own = move || Arc::new(KeyingThreads::none(Arc::clone(&keying)));
     MapAgain {
         whole: Arc::new(move || to_keyed(Arc::clone(&to_first), Arc::clone(&threads))),
         delimiter,
@@ -104,8 +104,11 @@ impl<'d, K: Keying> KeyedInput<'d, K> {
         }
         let done = std::mem::take(&mut self.current);
         self.taken = 0;
+        let piece_bytes = self.threads.piece_bytes();
         // Memory for a long record is freed before the next one is read.
-        if done.keyed.capacity() <= KEPT_BYTES_MAX && done.bytes.capacity() <= 2 * PIECE_BYTES {
+        if done.keyed.capacity() <= KEPT_PIECES_MAX * piece_bytes
+            && done.bytes.capacity() <= 2 * piece_bytes
+        {
             self.free.push(done);
         } else {
             drop(done);
@@ -120,7 +123,7 @@ impl<'d, K: Keying> KeyedInput<'d, K> {
         let Some(oldest) = self.pending.pop_front() else { return Ok(false) };
         let gone = |_| io::Error::other("a thread that makes keys is gone");
         self.current = oldest.recv().map_err(gone)??;
-        if self.current.bytes.capacity() > 2 * PIECE_BYTES {
+        if self.current.bytes.capacity() > 2 * piece_bytes {
             self.current.bytes = Vec::new();
         }
         Ok(true)
@@ -157,7 +160,9 @@ impl<'d, K: Keying> KeyedInput<'d, K> {
         bytes[..filled].copy_from_slice(&self.uncut);
         self.uncut.clear();
         *at = self.at;
-        let (mut wanted, mut empty) = (PIECE_BYTES, io::empty());
+        let piece_bytes = self.threads.piece_bytes();
+        let records_max = self.threads.piece_records();
+        let (mut wanted, mut empty) = (piece_bytes, io::empty());
         loop {
             self.read_up_to(bytes, filled, wanted)?;
             filled = bytes.len();
@@ -165,11 +170,11 @@ impl<'d, K: Keying> KeyedInput<'d, K> {
                 return Ok(false);
             }
             let is_last = self.from.is_none();
-            match self.threads.keying.cut(bytes, is_last, PIECE_RECORDS, *at, index)? {
+            match self.threads.keying.cut(bytes, is_last, records_max, *at, index)? {
                 Cut::Records { bytes: own, records } => {
                     self.uncut.extend_from_slice(&bytes[own..]);
                     bytes.truncate(own);
-                    self.is_long = bytes.capacity() > 2 * PIECE_BYTES;
+                    self.is_long = bytes.capacity() > 2 * piece_bytes;
                     self.at.record += records;
                     self.at.offset += own as u64;
                     return Ok(true);
@@ -183,7 +188,7 @@ impl<'d, K: Keying> KeyedInput<'d, K> {
                 }
                 // Memory for a long record is scarce, so the buffer grows by a quarter.
                 Cut::Part { bytes_max } => {
-                    wanted = (bytes.len().max(PIECE_BYTES) * 5 / 4).min(bytes_max + 1);
+                    wanted = (bytes.len().max(piece_bytes) * 5 / 4).min(bytes_max + 1);
                 }
             }
         }

@@ -19,6 +19,15 @@ const PIECES_PER_THREAD: usize = 2;
 const BUDGET_SHARE: u64 = 8;
 /// Pieces needed without threads: that of the input opened first, and that of the input being read.
 const OWN_PIECES: u64 = 2;
+/// Least bytes of a piece, where many inputs are read at the same time.
+const PIECE_BYTES_MIN: u64 = 4 << 10;
+/// Pieces of each input of a merge: one that is merged, one whose keys are built, and the rest of
+/// the bytes that were read.
+const MERGED_PIECES: u64 = 3;
+/// Share of the budget for the pieces of a merge, as a divisor.
+const MERGED_BUDGET_SHARE: u64 = 4;
+/// Least bytes of a record, on average, for the number of records in a piece.
+const RECORD_BYTES: usize = PIECE_BYTES / PIECE_RECORDS;
 /// Bytes of a thread's stack.
 const STACK_BYTES: usize = 512 << 10;
 
@@ -29,6 +38,10 @@ pub struct KeyingMemory {
     pub threads: usize,
     /// Bytes of the budget for all pieces.
     pub taken_bytes: u64,
+    /// Bytes that are read for a piece. Its last record may extend it.
+    piece_bytes: usize,
+    /// Most pieces of an input in flight at once.
+    pieces_each: usize,
 }
 
 impl KeyingMemory {
@@ -45,7 +58,29 @@ impl KeyingMemory {
         let threads = threads.min(pieces_max as usize / PIECES_PER_THREAD);
         let threads = if threads > 1 { threads } else { 0 };
         let pieces = OWN_PIECES + (threads * PIECES_PER_THREAD) as u64;
-        KeyingMemory { threads, taken_bytes: pieces * PIECE_MEMORY }
+        KeyingMemory {
+            threads,
+            taken_bytes: pieces * PIECE_MEMORY,
+            piece_bytes: PIECE_BYTES,
+            pieces_each: (threads * PIECES_PER_THREAD).max(1),
+        }
+    }
+
+    /// Plans for `inputs` inputs that are read at the same time. Their pieces are smaller the more
+    /// inputs there are.
+    #[must_use]
+    pub fn of_merge(budget_bytes: u64, threads: usize, inputs: usize) -> KeyingMemory {
+        let threads = if threads > 1 { threads } else { 0 };
+        let pieces = MERGED_PIECES * inputs as u64 + threads as u64;
+        let piece_memory = budget_bytes / MERGED_BUDGET_SHARE / pieces.max(1);
+        let times = PIECE_MEMORY / PIECE_BYTES as u64;
+        let piece_bytes = (piece_memory / times).clamp(PIECE_BYTES_MIN, PIECE_BYTES as u64);
+        KeyingMemory {
+            threads,
+            taken_bytes: pieces * times * piece_bytes,
+            piece_bytes: piece_bytes as usize,
+            pieces_each: if threads > 0 { 2 } else { 1 },
+        }
     }
 }
 
@@ -70,7 +105,7 @@ pub(super) type Keyed<I> = io::Result<Task<I>>;
 /// Builds the keys of pieces. The first piece for the threads starts them.
 pub struct KeyingThreads<K: Keying> {
     pub(super) keying: Arc<K>,
-    wanted: usize,
+    memory: KeyingMemory,
     started: Mutex<Option<Started<K::Index>>>,
 }
 
@@ -80,15 +115,31 @@ struct Started<I> {
 }
 
 impl<K: Keying> KeyingThreads<K> {
-    /// Plans up to `threads` threads. With 0, the reading thread builds the keys.
+    /// Plans as many threads and pieces as `memory` is for.
     #[must_use]
-    pub fn new(keying: Arc<K>, threads: usize) -> Self {
-        KeyingThreads { keying, wanted: threads, started: Mutex::new(None) }
+    pub fn new(keying: Arc<K>, memory: KeyingMemory) -> Self {
+        KeyingThreads { keying, memory, started: Mutex::new(None) }
     }
 
-    /// Most pieces in flight at once.
+    /// No threads: the reading thread builds the keys.
+    #[must_use]
+    pub fn none(keying: Arc<K>) -> Self {
+        KeyingThreads::new(keying, KeyingMemory::of_budget(0, 0))
+    }
+
+    /// Most pieces of an input in flight at once.
     pub(super) fn pieces_max(&self) -> usize {
-        (self.wanted * PIECES_PER_THREAD).max(1)
+        self.memory.pieces_each
+    }
+
+    /// Bytes that are read for a piece.
+    pub(super) fn piece_bytes(&self) -> usize {
+        self.memory.piece_bytes
+    }
+
+    /// Most records of a piece.
+    pub(super) fn piece_records(&self) -> usize {
+        self.memory.piece_bytes / RECORD_BYTES
     }
 
     /// Builds the keys of a piece on the calling thread.
@@ -104,7 +155,7 @@ impl<K: Keying> KeyingThreads<K> {
     pub(super) fn start(&self, task: Task<K::Index>, is_only: bool) -> Receiver<Keyed<K::Index>> {
         let (done, result) = bounded(1);
         let mut started = self.started.lock();
-        if started.is_none() && self.wanted > 0 && !is_only {
+        if started.is_none() && self.memory.threads > 0 && !is_only {
             *started = self.spawn();
         }
         match &*started {
@@ -125,7 +176,7 @@ impl<K: Keying> KeyingThreads<K> {
     fn spawn(&self) -> Option<Started<K::Index>> {
         let (tasks, tasks_from) = unbounded::<(Task<K::Index>, Sender<Keyed<K::Index>>)>();
         let mut threads = Vec::new();
-        for number in 0..self.wanted {
+        for number in 0..self.memory.threads {
             let (keying, tasks_from) = (Arc::clone(&self.keying), tasks_from.clone());
             let work = move || {
                 while let Ok((task, done)) = tasks_from.recv() {

@@ -67,5 +67,5 @@ pub use record_room::{MoreMemory, RecordRoom, copies_bytes, record_bytes_max};
 pub use report::{Counted, KeyedReport};
 pub use restored_output::RestoredOutput;
 pub use single::{Decoded, KeyedPieces, decode_keyed, keyed_bytes_max, push_keyed};
-pub use sort::{of_keyed, plan_keyed, sort_keyed};
+pub use sort::{merge_keyed, of_keyed, of_merged, plan_keyed, sort_keyed};
 pub use sort_lines::{can_begin_again, refused_with_room_for_keys, sort_lines_by_keys};

@@ -6,10 +6,13 @@ use super::order::ByKey;
 use super::restore::Restore;
 use crate::lines::{
     FileOutput, LinesDryRun, LinesInput, LinesOptions, LinesReport, OutputForm, SegmentForm,
-    SortedOutput, dry_run_lines, sort_formed,
+    SortedOutput, dry_run_lines, merge_formed, sort_formed,
 };
 use crate::{Error, Observer};
 use xsort_disk::Disk;
+
+/// The share of the memory for building keys.
+const PIECES: &str = "pieces whose keys are built";
 
 /// The engine's settings for keyed records: the byte that ends them, and the memory for building
 /// keys and writing records.
@@ -20,7 +23,7 @@ pub fn of_keyed(engine: &LinesOptions) -> LinesOptions {
     let reservation = engine
         .reservation
         .clone()
-        .with_share("pieces whose keys are built", keying)
+        .with_share(PIECES, keying)
         .with("output blocks", FileOutput::MEMORY_BYTES);
     LinesOptions { delimiter: RECORD_END, reservation, ..engine.clone() }
 }
@@ -35,6 +38,37 @@ pub fn of_keyed(engine: &LinesOptions) -> LinesOptions {
 pub fn plan_keyed(options: &LinesOptions, bytes: Option<u64>) -> Result<LinesDryRun, Error> {
     let plan = dry_run_lines(options, &ByKey, bytes, None)?;
     Ok(LinesDryRun { scratch_bytes: plan.scratch_bytes.filter(|&bytes| bytes == 0), ..plan })
+}
+
+/// The engine's settings for a merge of `inputs` inputs of keyed records, made of those of
+/// [`of_keyed`].
+#[must_use]
+pub fn of_merged(engine: &LinesOptions, inputs: usize) -> LinesOptions {
+    let threads = engine.threads;
+    let keying = move |budget| KeyingMemory::of_merge(budget, threads, inputs).taken_bytes;
+    let reservation = engine.reservation.clone().without(PIECES).with_share(PIECES, keying);
+    LinesOptions { reservation, ..engine.clone() }
+}
+
+/// Merges the keyed records of `inputs`, each of which is in order, and writes `head` and the
+/// records without their keys to `output`. Checks the order while it merges. `options` must come
+/// from [`of_merged`]. The report's bytes are those of keyed records, except the written ones.
+///
+/// # Errors
+///
+/// [`Error::NotSorted`] if an input isn't in order; otherwise the errors of
+/// [`sort_lines`](crate::sort_lines).
+pub fn merge_keyed(
+    options: &LinesOptions,
+    head: &[u8],
+    inputs: Vec<LinesInput>,
+    output: SortedOutput<'_>,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<LinesReport, Error> {
+    let segment = || -> Box<dyn SegmentForm> { Box::new(Restore::default()) };
+    let form = OutputForm { head, segment: &segment, sums: None };
+    merge_formed(options, &ByKey, inputs, output, Some(form), disk, observer)
 }
 
 /// Sorts the keyed records of `inputs`, and writes `head` and the records without their keys to

@@ -168,7 +168,7 @@ fn keyed<K: LineKeys>(
         map: {
             let keying = Arc::new(keying.of_parts());
             // The thread that reads a part also builds its keys.
-            let own = move || Arc::new(KeyingThreads::new(Arc::clone(&keying), 0));
+            let own = move || Arc::new(KeyingThreads::none(Arc::clone(&keying)));
             Arc::new(move || to_keyed(from_beginning(0), own()))
         },
         forget: {
@@ -176,7 +176,7 @@ fn keyed<K: LineKeys>(
             Arc::new(move || keyed.forget())
         },
     };
-    let threads = Arc::new(KeyingThreads::new(Arc::clone(keying), memory.threads));
+    let threads = Arc::new(KeyingThreads::new(Arc::clone(keying), memory));
     let keyed = |(input, number): (LinesInput, u32)| {
         let is_copied = keying.keys.place() == KeyPlace::Before;
         let key_share = if is_copied { KEY_SHARE } else { END_SHARE };

@@ -74,6 +74,9 @@ pub(super) struct LinesJob<'a> {
     pub(super) sorted_bytes: AtomicU64,
     /// Bytes of all sorted inputs, if known.
     pub(super) merged_bytes: Option<u64>,
+    /// True if sorted inputs are checked while they are merged: their order, and the sum of their
+    /// lines' hashes.
+    pub(super) checks_inputs: bool,
     /// The journal of finished steps, with a checkpoint.
     pub(super) journal: JournalHandle<'a>,
     /// The form of an output that isn't just sorted lines.
@@ -115,6 +118,7 @@ impl<'a> LinesJob<'a> {
             sorted_lines: AtomicU64::new(0),
             sorted_bytes: AtomicU64::new(0),
             merged_bytes: None,
+            checks_inputs: false,
             journal: JournalHandle(None),
             form: None,
         }

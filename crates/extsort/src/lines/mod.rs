@@ -82,7 +82,7 @@ pub use sequential::{
     PassError, TemporaryFiles, merge_passes, merge_sequential, sequential_inputs_max,
 };
 pub use shuffle::{Shuffle, WithoutKeys};
-pub use sort::{merge_lines, sort_formed, sort_lines, sort_lines_to};
+pub use sort::{merge_formed, merge_lines, sort_formed, sort_lines, sort_lines_to};
 pub use xsort_kernels::lines::{
     ByBytes, ByBytesReversed, LineComparer, LineKernels, LineOrder, PutLine, Words,
 };

@@ -83,13 +83,22 @@ fn sort_to(
         return resumable::sort(options, checkpoint, order, inputs, form, disk, observer);
     }
     let sort = Sort { options, order, form, disk, observer };
+    write_to(output, disk, |to| sort.run(inputs, to))
+}
+
+/// Opens an output for `work`, which writes it and returns its report and memory. Publishes a file.
+fn write_to(
+    output: SortedOutput<'_>,
+    disk: &dyn Disk,
+    work: impl FnOnce(LinesOutput<'_>) -> Result<(LinesReport, Lease), Error>,
+) -> Result<LinesReport, Error> {
     match output {
-        SortedOutput::Stream(stream) => Ok(sort.run(inputs, LinesOutput::Stream(stream))?.0),
+        SortedOutput::Stream(stream) => Ok(work(LinesOutput::Stream(stream))?.0),
         SortedOutput::File { path, sync } => {
             let file = disk.create_output(path)?;
             let mut guard = OpenFiles::one(disk, file);
-            let sorted = sort.run(inputs, LinesOutput::Unpublished(file));
-            let (report, memory) = sorted.map_err(|error| error.of_output(path))?;
+            let (report, memory) =
+                work(LinesOutput::Unpublished(file)).map_err(|error| error.of_output(path))?;
             guard.release(file);
             let publish = || disk.publish(file, report.written_bytes, sync);
             while_given_back(memory, publish)?;
@@ -191,6 +200,38 @@ impl Sort<'_> {
     }
 }
 
+impl Sort<'_> {
+    /// Merges `inputs`, whose lines are each in order, which it checks with `checks_inputs`. Also
+    /// returns an empty lease, which keeps the memory mapped while it lives.
+    fn merge(
+        self,
+        inputs: Vec<LinesInput>,
+        output: LinesOutput<'_>,
+        checks_inputs: bool,
+    ) -> Result<(LinesReport, Lease), Error> {
+        let Sort { options, order, form, disk, observer } = self;
+        let begun = Instant::now();
+        let input_bytes = total_bytes(&inputs);
+        let known_bytes: u64 = inputs.iter().map(LinesInput::known_bytes).sum();
+        let expected_bytes = input_bytes.unwrap_or(known_bytes);
+        let plan = Plan::for_merge(options, inputs.len(), input_bytes);
+        let is_large = input_bytes.is_none_or(|bytes| bytes >= MERGED_BYTES_LARGE);
+        let mut memory = plan.map_memory(is_large)?;
+        let mapping = memory.write_buffers[0].split_off_front(0);
+        let mut job = LinesJob::new(order, options, plan, disk, observer).with_form(form);
+        (job.merged_bytes, job.checks_inputs) = (input_bytes, checks_inputs);
+        let sorted = |input| SortedInput::new(input, options.delimiter);
+        let run = |input| Run::Sorted(Box::new(Mutex::new(sorted(input))));
+        let runs = inputs.into_iter().map(run).collect();
+        let (lines, bytes, is_replayed) = (0, 0, false);
+        let formed =
+            FormedRuns { runs, memory, lines, bytes, expected_bytes, is_replayed, output: None };
+        let mut output = output;
+        let (report, _) = merge_all(&job, begun, formed, Some(output.reborrow()))?;
+        Ok((report, mapping))
+    }
+}
+
 /// Merges `inputs`, whose lines are each in order, and writes them to `output`. Lines that compare
 /// equal keep the order of the inputs. If an input is not in order, all of its lines are still
 /// written, in some order.
@@ -206,20 +247,26 @@ pub fn merge_lines(
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
-    let begun = Instant::now();
-    let input_bytes = total_bytes(&inputs);
-    let expected_bytes = input_bytes.unwrap_or(0);
-    let plan = Plan::for_merge(options, inputs.len(), input_bytes);
-    let is_large = input_bytes.is_none_or(|bytes| bytes >= MERGED_BYTES_LARGE);
-    let memory = plan.map_memory(is_large)?;
-    let mut job = LinesJob::new(order, options, plan, disk, observer);
-    job.merged_bytes = input_bytes;
-    let sorted = |input| SortedInput::new(input, options.delimiter);
-    let runs =
-        inputs.into_iter().map(|input| Run::Sorted(Box::new(Mutex::new(sorted(input))))).collect();
-    let (lines, bytes, is_replayed) = (0, 0, false);
-    let formed =
-        FormedRuns { runs, memory, lines, bytes, expected_bytes, is_replayed, output: None };
-    let (report, _) = merge_all(&job, begun, formed, Some(LinesOutput::Stream(output)))?;
-    Ok(report)
+    let sort = Sort { options, order, form: None, disk, observer };
+    Ok(sort.merge(inputs, LinesOutput::Stream(output), false)?.0)
+}
+
+/// Merges `inputs`, whose lines are each in order, like [`merge_lines`], and writes them to `output`
+/// in `form`. Checks their order while they are merged.
+///
+/// # Errors
+///
+/// [`Error::NotSorted`] if an input isn't in order; otherwise the errors of [`sort_lines`]. An
+/// earlier file at the output's path then remains.
+pub fn merge_formed(
+    options: &LinesOptions,
+    order: &dyn LineKernels,
+    inputs: Vec<LinesInput>,
+    output: SortedOutput<'_>,
+    form: Option<OutputForm<'_>>,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<LinesReport, Error> {
+    let merge = Sort { options, order, form, disk, observer };
+    write_to(output, disk, |to| merge.merge(inputs, to, true))
 }

@@ -58,14 +58,14 @@ pub fn keyed_records(
     engine: &LinesOptions,
     inputs: Vec<LinesInput>,
 ) -> Result<KeyedRecords, Error> {
-    let threads = KeyingMemory::of_budget(engine.budget_bytes, engine.threads).threads;
+    let memory = KeyingMemory::of_budget(engine.budget_bytes, engine.threads);
     let (fields, given) = (options.fields.clone(), engine.clone());
     let room = RecordRoom::new(engine.budget_bytes, move |budget_bytes| {
         of_records(&fields, &LinesOptions { budget_bytes, ..given.clone() })
     });
     let engine = of_records(&options.fields, engine);
     let keying = Arc::new(PrefixedKeying::new(options.prefix, &options.fields, room)?);
-    let threads = Arc::new(KeyingThreads::new(Arc::clone(&keying), threads));
+    let threads = Arc::new(KeyingThreads::new(Arc::clone(&keying), memory));
     let inputs = inputs.into_iter().map(|input| keyed(input, &threads)).collect();
     Ok(KeyedRecords { inputs, engine, keying })
 }

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! A few dozen places of the inputs say whether a copy is worth a try. The copy checks all records.
-//! A chunk that isn't in order is sorted on its way, so records that are a little out of place don't
-//! matter. If a chunk has a record that belongs into an earlier chunk, the guess was wrong: the
-//! output is dropped, and the sort goes on as planned.
+//! A chunk that isn't in order is sorted on its way, so records that are a little out of place
+//! don't matter. If a chunk has a record that belongs into an earlier chunk, the guess was wrong:
+//! the output is dropped, and the sort goes on as planned.
 
 use super::chunks::{Extent, SLACK_BYTES, chunk_count, chunks};
 use super::filler::{Chunk, Filler, compact};

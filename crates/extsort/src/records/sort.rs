@@ -156,12 +156,7 @@ fn run(
     let mut work = || -> Result<(), Error> {
         let output = match copy(&job, options, &prepared, &mut state)? {
             Some(copied) => copied,
-            None => {
-                let formed = form(&job, &mut state)?;
-                end_input(&job, options, &formed, &mut state, &mut prepared, context)?;
-                context.is_streamed = job.writes_in_order;
-                merge_or_gather(&job, formed, &mut state)?
-            }
+            None => sort_in_phases(&job, options, &mut state, &mut prepared, context)?,
         };
         Error::check_balance(state.io.read, output.checksum)?;
         if let Some(files) = &checkpoint {
@@ -223,6 +218,20 @@ fn open_scratch<'a>(
         None => return Ok(None),
     };
     scratch.map(Some)
+}
+
+/// Both phases: the output is then complete but not published.
+fn sort_in_phases(
+    job: &SortJob<'_>,
+    options: &SortOptions,
+    state: &mut SortState<'_>,
+    prepared: &mut Prepared<'_>,
+    context: &mut FailureContext,
+) -> Result<CompleteOutput, Error> {
+    let formed = form(job, state)?;
+    end_input(job, options, &formed, state, prepared, context)?;
+    context.is_streamed = job.writes_in_order;
+    merge_or_gather(job, formed, state)
 }
 
 /// Copies the inputs to the output if they would be spilled and are in order already. Returns

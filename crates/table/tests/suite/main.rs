@@ -2,6 +2,7 @@
 //! values from which the rows were built.
 
 mod in_order;
+mod merge;
 mod resume;
 
 use std::cmp::{Ordering, Reverse};
@@ -13,7 +14,7 @@ use xsort_extsort::lines::{Content, LinesInput, OutputCodec, recognise};
 use xsort_extsort::{Error, LinesOptions, Unobserved};
 use xsort_table::Keep;
 use xsort_table::{
-    Collator, Dialect, OnBad, Place, RowFormat, TableOptions, TableOutput, check_table, sort_table,
+    Dialect, OnBad, Place, RowFormat, TableOptions, TableOutput, check_table, sort_table,
 };
 use xsort_testing::{Random, for_each_seed};
 
@@ -57,18 +58,7 @@ fn input(name: &str, text: Vec<u8>) -> LinesInput {
 }
 
 fn options(keys: &str) -> TableOptions {
-    TableOptions {
-        format: RowFormat::Delimited(Dialect::CSV),
-        has_header: true,
-        keys: keys.parse().unwrap(),
-        collator: Collator::default(),
-        on_bad: OnBad::Refuse,
-        unique: None,
-        counts: false,
-        shuffle: None,
-        rows_max: None,
-        compression: None,
-    }
+    TableOptions::new(RowFormat::Delimited(Dialect::CSV), keys.parse().unwrap())
 }
 
 fn engine(budget_bytes: u64, threads: usize) -> LinesOptions {

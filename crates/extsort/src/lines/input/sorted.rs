@@ -4,13 +4,18 @@ use super::super::block::LoadedBlock;
 use super::{InputReader, LinesInput};
 use crate::Error;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 use xsort_disk::Lease;
+use xsort_kernels::lines::{LineComparer, for_each_line, line_end, line_hash};
 
 /// A sorted input, and the bytes read after the last whole line.
 pub(crate) struct SortedInput {
     reader: InputReader<'static>,
+    path: PathBuf,
     delimiter: u8,
+    /// The last line that was checked, if any was.
+    last: Option<Vec<u8>>,
     /// The beginning of the next line, in the block that it was read into.
     partial_line: Option<(Arc<LoadedBlock>, Range<usize>)>,
     lines: u64,
@@ -29,8 +34,52 @@ pub(crate) enum SortedRead {
 
 impl SortedInput {
     pub(crate) fn new(input: LinesInput, delimiter: u8) -> SortedInput {
+        let path = input.path.clone();
         let reader = InputReader::new(vec![input], delimiter, None);
-        SortedInput { reader, delimiter, partial_line: None, lines: 0, is_over: false }
+        let (last, partial_line, lines, is_over) = (None, None, 0, false);
+        SortedInput { reader, path, delimiter, last, partial_line, lines, is_over }
+    }
+
+    /// Checks that the lines just read are in order, and not before the lines read earlier. Returns
+    /// the sum of their hashes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotSorted`] with the first line that isn't in order.
+    pub(crate) fn check(
+        &mut self,
+        read: &LoadedBlock,
+        lines: u64,
+        comparer: &mut dyn LineComparer,
+    ) -> Result<u64, Error> {
+        let text = read.text();
+        let first = &text[..line_end(text, self.delimiter)];
+        let lines_before = self.lines - lines;
+        if let Some(last) = &self.last
+            && comparer.compare(last, first).is_gt()
+        {
+            return Err(self.not_sorted(lines_before + 1, first, last));
+        }
+        let checked = comparer.check(text, self.delimiter, false);
+        if let Some(line) = checked.disorder {
+            let before = &text[..line.start - 1];
+            let from = memchr::memrchr(self.delimiter, before).map_or(0, |end| end + 1);
+            let number = lines_before + checked.lines;
+            return Err(self.not_sorted(number, &text[line], &before[from..]));
+        }
+        let last = self.last.get_or_insert_default();
+        last.clear();
+        last.extend_from_slice(read.last_line());
+        let mut sum = 0u64;
+        for_each_line(text, self.delimiter, |from, end| {
+            sum = sum.wrapping_add(line_hash(&text[from..], end - from));
+        });
+        Ok(sum)
+    }
+
+    fn not_sorted(&self, number: u64, line: &[u8], before: &[u8]) -> Error {
+        let (path, line, before) = (self.path.clone(), line.to_vec(), before.to_vec());
+        Error::NotSorted { path, number, line, before }
     }
 
     /// True if all lines were read.

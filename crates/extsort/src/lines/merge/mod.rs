@@ -84,8 +84,8 @@ pub(super) fn merge_all<'j>(
 ) -> Result<(LinesReport, OutputPrefix), Error> {
     let FormedRuns { runs, mut memory, lines, bytes, expected_bytes, output: early, .. } = formed;
     let totals = FormTotals { lines, bytes, runs: runs.len() };
-    // Lines of sorted inputs are only counted.
-    let is_checked = !runs.iter().any(Run::is_sorted_input);
+    // Lines of sorted inputs are only counted, unless they are checked.
+    let is_checked = job.checks_inputs || !runs.iter().any(Run::is_sorted_input);
     let (runs, areas) =
         passes::reduce(job, runs, Areas::new(memory.areas), &mut memory.write_buffers)?;
     job.observer.phase("merge", expected_bytes);

@@ -24,6 +24,7 @@ use crate::store::seal::check_seal;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Completion;
+use xsort_kernels::lines::LineComparer;
 
 /// Most bytes of reads in flight.
 const FLIGHT_BYTES: usize = 32 << 20;
@@ -39,6 +40,8 @@ pub(crate) struct Reader<'a, 'j> {
     in_flight: usize,
     done_to: Sender<Completion>,
     pub(crate) done_from: Receiver<Completion>,
+    /// Checks sorted inputs, if they are checked.
+    comparer: Option<Box<dyn LineComparer + 'j>>,
 }
 
 impl<'a, 'j> Reader<'a, 'j> {
@@ -52,7 +55,9 @@ impl<'a, 'j> Reader<'a, 'j> {
         };
         forecast.sort_unstable_by_key(key);
         let (done_to, done_from) = unbounded();
-        Reader { job, memory, forecast, forecast_at: 0, in_flight: 0, done_to, done_from }
+        let comparer = job.checks_inputs.then(|| job.order.comparer());
+        let (forecast_at, in_flight) = (0, 0);
+        Reader { job, memory, forecast, forecast_at, in_flight, done_to, done_from, comparer }
     }
 
     /// True if no block is being read or decompressed.
@@ -157,6 +162,9 @@ impl<'a, 'j> Reader<'a, 'j> {
         let Some(lease) = self.memory.of(size).try_take() else { return Ok(false) };
         match input.read(lease, self.job.plan.block_bytes)? {
             SortedRead::Lines(loaded, lines) => {
+                if let Some(comparer) = &mut self.comparer {
+                    self.job.balance.read(input.check(&loaded, lines, &mut **comparer)?);
+                }
                 self.job.sorted_lines.fetch_add(lines, Relaxed);
                 self.job.sorted_bytes.fetch_add(loaded.text().len() as u64, Relaxed);
                 cursor.push_loaded(loaded, size);
