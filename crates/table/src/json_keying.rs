@@ -12,8 +12,7 @@ use crate::value::{FieldWork, Pushed, push_json_value, refuse_long};
 use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
-use xsort_extsort::keyed::{Cut, InputRest, KeyWriter, Keying, Piece};
-use xsort_extsort::lines::InputBytes;
+use xsort_extsort::keyed::{Cut, KeyWriter, Keying, Piece, ToFirstRecord};
 
 /// Cuts rows of JSON and builds their keys, for all inputs of a sort.
 #[derive(Debug)]
@@ -40,11 +39,13 @@ impl JsonKeying {
         JsonKeying { rules, paths, keys: keys.into_iter().map(named).collect() }
     }
 
-    /// Moves an input to its first row, after a byte order mark.
-    pub(crate) fn to_first_row(from: InputBytes<'_>, input: u32) -> io::Result<InputRest<'_>> {
-        let mut rows = Rows::new(from);
-        rows.take_mark()?;
-        Ok(rows.into_rest(input))
+    /// Returns what moves an input, given its number, to its first row, after a byte order mark.
+    pub(crate) fn to_first(input: u32) -> ToFirstRecord {
+        Arc::new(move |from| {
+            let mut rows = Rows::new(from);
+            rows.take_mark()?;
+            Ok(rows.into_rest(input))
+        })
     }
 
     /// Appends the key of a row. `number` is the row's number. Offsets in errors count from the

@@ -97,11 +97,8 @@ impl Table {
                 let keys = header::paths(&options.keys)?;
                 let keying = JsonKeying::new(Arc::clone(&rules), keys);
                 let merged = options.merges.then_some(1 + inputs.len());
-                let inputs = (1..).zip(inputs).map(|(number, input)| {
-                    let to_first: ToFirstRecord =
-                        Arc::new(move |from| JsonKeying::to_first_row(from, number));
-                    (input, to_first)
-                });
+                let inputs = (1..).zip(inputs);
+                let inputs = inputs.map(|(number, input)| (input, JsonKeying::to_first(number)));
                 let keying = (Arc::new(keying), &rules);
                 let inputs = keyed(keying, (engine, merged), first, inputs);
                 Ok(Table { inputs, header: mark.to_vec(), rules })

@@ -84,8 +84,8 @@ pub(crate) struct TableArgs {
 
     /// The inputs are in order already: merge them, and check their order
     ///
-    /// A file that isn't in order is an error, with the row and the one before it. Hundreds of files
-    /// are merged at once, and nothing goes to scratch.
+    /// A file that isn't in order is an error, with the row and the one before it. Hundreds of
+    /// files are merged at once, and nothing goes to scratch.
     #[arg(long, conflicts_with_all = ["shuffle", "check", "checkpoint", "resume", "restart"])]
     pub(crate) merge: bool,
 

@@ -251,8 +251,8 @@ pub fn merge_lines(
     Ok(sort.merge(inputs, LinesOutput::Stream(output), false)?.0)
 }
 
-/// Merges `inputs`, whose lines are each in order, like [`merge_lines`], and writes them to `output`
-/// in `form`. Checks their order while they are merged.
+/// Merges `inputs`, whose lines are each in order, like [`merge_lines`], and writes them to
+/// `output` in `form`. Checks their order while they are merged.
 ///
 /// # Errors
 ///
