@@ -72,6 +72,15 @@ fn what_is_in_order_never_goes_to_scratch() {
 }
 
 #[test]
+fn what_was_appended_to_sorted_lines_is_all_that_goes_to_scratch() {
+    let mut lines = sorted_lines(1);
+    // A tenth of the file: 800 KB, so that not all of it is in memory at once.
+    lines[LINES - LINES / 10..].reverse();
+    let report = check(&[&lines], &ByBytes, false, (2 * MIB, 2));
+    assert!((1..2_500_000).contains(&report.spilled_bytes), "{}", report.spilled_bytes);
+}
+
+#[test]
 fn a_wrong_guess_is_noticed_wherever_it_is_wrong() {
     let mut wrong = 0;
     let tried = for_each_seed("nearly in order", 10, |seed| {

@@ -72,7 +72,9 @@ fn a_merge_is_what_a_stable_sort_makes() {
         let (merged, report) = merge(&options, 8 << 20, &texts).unwrap();
         let expected: String = expected.into_iter().map(|(_, text)| text).collect();
         assert!(merged == ["n,text\n", &expected].concat(), "{seed}");
-        assert_eq!((report.counted.count(), report.spilled_bytes), (rows, 0), "{seed}");
+        assert_eq!(report.counted.count(), rows, "{seed}");
+        // More files than the memory has blocks for are merged in several passes.
+        assert!(count > 7 || report.spilled_bytes == 0, "{seed}: {}", report.spilled_bytes);
         Ok(())
     });
 }

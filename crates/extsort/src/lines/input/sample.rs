@@ -6,8 +6,9 @@
 //!            lines of each place are in order, and not before those of the place before
 //! ```
 //!
-//! The first place of random lines has disorder, so the answer for them takes one small read. The
-//! answer "sorted" is a guess: the sort must check all lines.
+//! The first place of random lines has disorder, so the answer for them takes one small read. What
+//! was appended to sorted lines may be in any order, if it belongs behind them. The answer "sorted"
+//! is a guess: the sort must check all lines.
 
 use super::{Content, LinesInput, MapInput};
 use std::fs::File;
@@ -22,6 +23,8 @@ const PLACES: u64 = 64;
 const PLACE_BYTES: usize = 64 << 10;
 /// Most files that are sampled.
 const FILES_MAX: usize = 1024;
+/// At most this share of the places may be in disorder, as a divisor: those at the end.
+const APPENDED_SHARE: usize = 4;
 
 /// A file that is sampled.
 struct SampledFile<'i> {
@@ -82,7 +85,8 @@ pub(crate) fn look_sorted(inputs: &[LinesInput], order: &dyn LineKernels, delimi
     matches!(found, Some(Ok(true)))
 }
 
-/// Compares the lines of all places. Returns true if they are in order, and there are any.
+/// Compares the lines of all places. Returns true if they are in order, or all but some at the end,
+/// which belong behind the others; and if there are any.
 fn are_places_sorted(
     files: &[SampledFile<'_>],
     order: &dyn LineKernels,
@@ -90,26 +94,37 @@ fn are_places_sorted(
 ) -> io::Result<bool> {
     let mut comparer = order.comparer();
     let mut last: Option<Vec<u8>> = None;
-    for (file, offset) in places(files) {
+    let (count, mut is_sorted) = (places(files).count(), true);
+    for (number, (file, offset)) in places(files).enumerate() {
         let Some(text) = file.lines_at(offset)? else { continue };
-        let is_sorted = comparer.check(&text, delimiter, false).disorder.is_none();
-        if !is_sorted || !follows(&mut *comparer, last.as_deref(), &text, delimiter) {
+        is_sorted &= comparer.check(&text, delimiter, false).disorder.is_none();
+        let is_too_early = number < count - count / APPENDED_SHARE;
+        if !is_sorted && is_too_early
+            || !follow(&mut *comparer, last.as_deref(), &text, delimiter, is_sorted)
+        {
             return Ok(false);
         }
-        last = Some(last_line(&text, delimiter).to_vec());
+        if is_sorted {
+            last = Some(last_line(&text, delimiter).to_vec());
+        }
     }
     Ok(last.is_some())
 }
 
-/// True if the first line of `text` isn't before the line `last`.
-fn follows(
+/// True if no line of `text` is before the line `last`. With `is_sorted` the first one tells.
+fn follow(
     comparer: &mut dyn LineComparer,
     last: Option<&[u8]>,
     text: &[u8],
     delimiter: u8,
+    is_sorted: bool,
 ) -> bool {
-    let first = &text[..line_end(text, delimiter)];
-    last.is_none_or(|last| comparer.compare(last, first).is_le())
+    let Some(last) = last else { return true };
+    let lines_max = if is_sorted { 1 } else { usize::MAX };
+    let mut lines = text.split(|&byte| byte == delimiter);
+    // After the last delimiter there is no line.
+    let _ = lines.next_back();
+    lines.take(lines_max).all(|line| comparer.compare(last, line).is_le())
 }
 
 /// The last of some whole lines, without its delimiter.
