@@ -47,7 +47,8 @@ fn tables_in_order_never_go_to_scratch() {
         assert!(sorted == ["n,text\n", &rows.concat()].concat());
         assert_eq!((report.spilled_bytes, report.counted.count()), (0, ROWS));
     }
-    let rows: Vec<String> = (0..ROWS).map(|n| format!("{{\"n\":{n},\"t\":\"some\"}}\n")).collect();
+    let rows: Vec<String> =
+        (0..ROWS).map(|n| format!("{{\"n\":{n},\"t\":\"a text of some length\"}}\n")).collect();
     let options = TableOptions { format: RowFormat::Ndjson, ..options(".n:int") };
     let (sorted, report) = sort(&options, "", std::slice::from_ref(&rows));
     assert!(sorted == rows.concat());
