@@ -17,7 +17,8 @@ use xsort_extsort::keyed::{
     of_merged, plan_keyed, sort_keyed,
 };
 use xsort_extsort::lines::{
-    CompressedOutput, CompressionThreads, LinesDryRun, LinesInput, SortedOutput, merge_formed,
+    CompressedOutput, CompressionThreads, LinesDryRun, LinesInput, SortedOutput, dry_run_lines,
+    merge_formed,
 };
 use xsort_extsort::units::Count;
 use xsort_extsort::{Error, LinesOptions, LinesReport, Observer, sort_lines};
@@ -127,7 +128,8 @@ fn sort_opened(
     }
 }
 
-/// Plans a sort of `bytes` bytes of tables, without compression of the output.
+/// Plans a sort or a merge of `inputs` tables, `bytes` bytes in all, without compression of the
+/// output.
 ///
 /// # Errors
 ///
@@ -135,9 +137,14 @@ fn sort_opened(
 pub fn plan_table(
     options: &TableOptions,
     engine: &LinesOptions,
+    inputs: usize,
     bytes: Option<u64>,
 ) -> Result<LinesDryRun, Error> {
-    plan_keyed(&RowRoom::of(options).uncompressed().engine_options(engine), bytes)
+    let engine = RowRoom::of(options).uncompressed().engine_options(engine);
+    match options.merges {
+        true => dry_run_lines(&of_merged(&engine, inputs), &ByKey, bytes, Some(inputs)),
+        false => plan_keyed(&engine, bytes),
+    }
 }
 
 /// A running sort of tables.

@@ -221,7 +221,7 @@ impl Table {
     /// [`Error::Memory`] if the memory is not enough.
     pub fn plan_in(&self, job: &Job, output: &Path) -> Result<LinesDryRun, Error> {
         let bytes = job.known_bytes(&self.inputs);
-        plan_table(&self.options(output)?, &self.engine(job, output), bytes)
+        plan_table(&self.options(output)?, &self.engine(job, output), self.inputs.len(), bytes)
             .map_err(|error| job.total_from_budget(error))
     }
 
