@@ -41,6 +41,7 @@ fn sorted(case: &Case, format: RowFormat, by: &str, texts: &[Vec<u8>]) -> Result
         shuffle: None,
         rows_max: None,
         compression: None,
+        merges: false,
     };
     let engine = LinesOptions {
         delimiter: 0,
