@@ -37,9 +37,14 @@ pub fn check_table(
     let found = first_disorder(&ByKey, observed, RECORD_END, options.unique.is_some(), || 1);
     let found = found.map_err(|error| of_read(&path, error, observer))?;
     let Some((number, keyed)) = found else { return Ok(None) };
-    let mut bytes = Vec::new();
-    RestoredOutput::new(&mut bytes, 1).write_all(&keyed).map_err(Error::Output)?;
-    Ok(Some(Disorder { row: number + u64::from(options.has_header), bytes }))
+    Ok(Some(Disorder { row: number + u64::from(options.has_header), bytes: row_of(&keyed) }))
+}
+
+/// The bytes of a row, of which `keyed` is the row with its key.
+pub(crate) fn row_of(keyed: &[u8]) -> Vec<u8> {
+    let mut row = Vec::new();
+    RestoredOutput::new(&mut row, 1).write_all(keyed).expect("memory takes all writes");
+    row
 }
 
 /// Keyed rows. Reading them reports progress and can be cancelled.

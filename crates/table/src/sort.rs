@@ -1,5 +1,6 @@
 //! The outline of a sort of tables.
 
+use crate::check::row_of;
 use crate::input_error::of_input;
 use crate::on_bad::OnBad;
 use crate::open::Table;
@@ -13,8 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Disk;
 use xsort_extsort::keyed::{
-    ByKey, Counted, GroupedOutput, Keep, KeyedReport, RECORD_END, RestoredOutput, merge_keyed,
-    of_merged, plan_keyed, sort_keyed,
+    ByKey, Counted, GroupedOutput, Keep, KeyedReport, RestoredOutput, merge_keyed, of_merged,
+    plan_keyed, sort_keyed,
 };
 use xsort_extsort::lines::{
     CompressedOutput, CompressionThreads, LinesDryRun, LinesInput, SortedOutput, dry_run_lines,
@@ -54,9 +55,7 @@ pub fn sort_table(
 fn not_sorted(error: Error, has_header: bool) -> Error {
     let Error::NotSorted { path, number, line, before } = error else { return error };
     let row = |keyed: &[u8]| {
-        let mut row = Vec::new();
-        // Writing to memory doesn't fail.
-        let _ = RestoredOutput::new(&mut row, 1).write_all(&[keyed, &[RECORD_END]].concat());
+        let row = row_of(keyed);
         let row = String::from_utf8_lossy(&row);
         row.trim_end().chars().take(SHOWN_CHARS).collect::<String>()
     };
@@ -103,7 +102,7 @@ fn sort_opened(
 ) -> Result<KeyedReport, Error> {
     let threads = CompressionThreads::of_budget(engine.budget_bytes, engine.threads);
     let room = RowRoom::of(options).engine_options(engine);
-    let room = if options.merges { of_merged(&room, table.inputs.len()) } else { room };
+    let room = if options.merges { of_merged(&room, table.inputs.len())? } else { room };
     let is_unique = options.unique == Some(Keep::First) && !options.counts;
     let engine = LinesOptions { is_unique, ..room };
     let job = TableJob { options, engine: &engine, disk, observer };
@@ -142,7 +141,7 @@ pub fn plan_table(
 ) -> Result<LinesDryRun, Error> {
     let engine = RowRoom::of(options).uncompressed().engine_options(engine);
     match options.merges {
-        true => dry_run_lines(&of_merged(&engine, inputs), &ByKey, bytes, Some(inputs)),
+        true => dry_run_lines(&of_merged(&engine, inputs)?, &ByKey, bytes, Some(inputs)),
         false => plan_keyed(&engine, bytes),
     }
 }

@@ -85,7 +85,7 @@ pub(crate) struct TableArgs {
     /// The inputs are in order already: merge them, and check their order
     ///
     /// A file that isn't in order is an error, with the row and the one before it. Hundreds of
-    /// files are merged at once, and nothing goes to scratch.
+    /// files are merged at once. More than the memory has blocks for take several passes.
     #[arg(long, conflicts_with_all = ["shuffle", "check", "checkpoint", "resume", "restart"])]
     pub(crate) merge: bool,
 

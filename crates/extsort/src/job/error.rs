@@ -63,8 +63,8 @@ pub enum Error {
         needed_bytes: u64,
     },
 
-    /// Lines that looked sorted are not. The sort that assumed so begins again, so no caller gets
-    /// this error unless its input can be read only once.
+    /// Lines or records that looked sorted are not. The sort that assumed so begins again, so no
+    /// caller gets this error.
     #[error("the input isn't in the order that a part of it is in")]
     NotInOrder,
 

@@ -4,6 +4,7 @@ use super::encode::RECORD_END;
 use super::keying_threads::KeyingMemory;
 use super::order::ByKey;
 use super::restore::Restore;
+use crate::job::least_budget::least_budget;
 use crate::lines::{
     FileOutput, LinesDryRun, LinesInput, LinesOptions, LinesReport, OutputForm, SegmentForm,
     SortedOutput, dry_run_lines, merge_formed, sort_formed,
@@ -42,12 +43,20 @@ pub fn plan_keyed(options: &LinesOptions, bytes: Option<u64>) -> Result<LinesDry
 
 /// The engine's settings for a merge of `inputs` inputs of keyed records, made of those of
 /// [`of_keyed`].
-#[must_use]
-pub fn of_merged(engine: &LinesOptions, inputs: usize) -> LinesOptions {
-    let threads = engine.threads;
+///
+/// # Errors
+///
+/// [`Error::Memory`] if the pieces of so many inputs take more than half of the budget.
+pub fn of_merged(engine: &LinesOptions, inputs: usize) -> Result<LinesOptions, Error> {
+    let LinesOptions { budget_bytes, threads, .. } = *engine;
     let keying = move |budget| KeyingMemory::of_merge(budget, threads, inputs).taken_bytes;
+    let is_enough = |budget| keying(budget) <= budget / 2;
+    if !is_enough(budget_bytes) {
+        let needed_bytes = least_budget(budget_bytes, 1 << 20, is_enough).unwrap_or(u64::MAX);
+        return Err(Error::Memory { budget_bytes, needed_bytes });
+    }
     let reservation = engine.reservation.clone().without(PIECES).with_share(PIECES, keying);
-    LinesOptions { reservation, ..engine.clone() }
+    Ok(LinesOptions { reservation, ..engine.clone() })
 }
 
 /// Merges the keyed records of `inputs`, each of which is in order, and writes `head` and the
@@ -66,9 +75,7 @@ pub fn merge_keyed(
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
-    let segment = || -> Box<dyn SegmentForm> { Box::new(Restore::default()) };
-    let form = OutputForm { head, segment: &segment, sums: None };
-    merge_formed(options, &ByKey, inputs, output, Some(form), disk, observer)
+    merge_formed(options, &ByKey, inputs, output, Some(restored(head)), disk, observer)
 }
 
 /// Sorts the keyed records of `inputs`, and writes `head` and the records without their keys to
@@ -86,7 +93,13 @@ pub fn sort_keyed(
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
-    let segment = || -> Box<dyn SegmentForm> { Box::new(Restore::default()) };
-    let form = OutputForm { head, segment: &segment, sums: None };
-    sort_formed(options, &ByKey, inputs, output, form, disk, observer)
+    sort_formed(options, &ByKey, inputs, output, restored(head), disk, observer)
+}
+
+/// The form of an output of `head` and the records without their keys.
+fn restored(head: &[u8]) -> OutputForm<'_> {
+    fn segment() -> Box<dyn SegmentForm> {
+        Box::new(Restore::default())
+    }
+    OutputForm { head, segment: &segment, sums: None }
 }

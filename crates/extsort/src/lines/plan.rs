@@ -437,21 +437,10 @@ mod tests {
     use super::*;
     use crate::store::compression::Measure;
     use std::path::PathBuf;
-    use xsort_kernels::Caches;
 
     fn options(budget_bytes: u64, threads: usize, codec: Option<Codec>) -> LinesOptions {
-        LinesOptions {
-            delimiter: b'\n',
-            is_unique: false,
-            budget_bytes,
-            reservation: Reservation::default(),
-            threads,
-            caches: Caches::default(),
-            scratch: vec![PathBuf::from("/scratch")],
-            codec,
-            output_file: None,
-            checkpoint: None,
-        }
+        let scratch = vec![PathBuf::from("/scratch")];
+        LinesOptions { scratch, codec, ..LinesOptions::new(budget_bytes, threads) }
     }
 
     /// A drive that answers in batches needs many blocks at once, as long as they needn't be

@@ -140,18 +140,18 @@ impl Sort<'_> {
             None
         };
         let sorted = self.once(inputs, output.reborrow(), again.is_some());
-        match (sorted, again) {
-            (Err(Error::NotInOrder), Some(inputs)) => {
-                inputs.iter().for_each(LinesInput::forget);
-                self.empty_output_file()?;
-                self.once(inputs, output, false)
-            }
-            (sorted, _) => sorted,
+        let Some(inputs) = again.filter(|_| sorted.is_err()) else { return sorted };
+        // A caller that sorts the inputs in another way then needs an output without lines.
+        self.empty_output_file()?;
+        if !matches!(sorted, Err(Error::NotInOrder)) {
+            return sorted;
         }
+        inputs.iter().for_each(LinesInput::forget);
+        self.once(inputs, output, false)
     }
 
     /// True if the inputs are larger than the memory and look sorted, and lines may be written
-    /// before all are read: to a file, which nobody sees until it is whole.
+    /// before all are read: to a file that was empty, and is emptied again after an error.
     fn may_be_sorted(&self, inputs: &[LinesInput], output: &LinesOutput<'_>) -> bool {
         let LinesOptions { delimiter, is_unique, budget_bytes, output_file, .. } = self.options;
         let is_file = matches!(output, LinesOutput::Unpublished(_)) || output_file.is_some();
@@ -198,15 +198,13 @@ impl Sort<'_> {
         let (report, _) = merge_all(&job, begun, formed, output)?;
         Ok((report, mapping))
     }
-}
 
-impl Sort<'_> {
     /// Merges `inputs`, whose lines are each in order, which it checks with `checks_inputs`. Also
     /// returns an empty lease, which keeps the memory mapped while it lives.
     fn merge(
         self,
         inputs: Vec<LinesInput>,
-        output: LinesOutput<'_>,
+        mut output: LinesOutput<'_>,
         checks_inputs: bool,
     ) -> Result<(LinesReport, Lease), Error> {
         let Sort { options, order, form, disk, observer } = self;
@@ -226,7 +224,6 @@ impl Sort<'_> {
         let (lines, bytes, is_replayed) = (0, 0, false);
         let formed =
             FormedRuns { runs, memory, lines, bytes, expected_bytes, is_replayed, output: None };
-        let mut output = output;
         let (report, _) = merge_all(&job, begun, formed, Some(output.reborrow()))?;
         Ok((report, mapping))
     }

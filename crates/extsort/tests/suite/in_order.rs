@@ -4,11 +4,12 @@
 use crate::lines::options;
 use crate::sort::{generated, options as sort_options, oracle};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::lines::{LinesInput, SortedOutput, sort_lines_to};
 use xsort_extsort::records::Method;
-use xsort_extsort::{LinesReport, SortOptions, Unobserved, sort};
+use xsort_extsort::{Error, LinesOptions, LinesReport, SortOptions, Unobserved, sort};
 use xsort_kernels::lines::{ByBytes, ByBytesReversed, LineKernels};
 use xsort_records::{Format, Pattern};
 use xsort_testing::{Random, for_each_seed};
@@ -78,6 +79,42 @@ fn what_was_appended_to_sorted_lines_is_all_that_goes_to_scratch() {
     lines[LINES - LINES / 10..].reverse();
     let report = check(&[&lines], &ByBytes, false, (2 * MIB, 2));
     assert!((1..2_500_000).contains(&report.spilled_bytes), "{}", report.spilled_bytes);
+}
+
+/// Some threads wait for their turn to write when another one fails. They once waited for ever.
+#[test]
+fn a_drive_that_is_full_ends_the_output_of_phase_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let lines = sorted_lines(1);
+    for threads in [1, 2, 5] {
+        let input = write(directory.path(), "in", &lines, true);
+        let settings = SimOptions { capacity_bytes: Some(1 << 20), ..SimOptions::default() };
+        let disk = SimDisk::new(settings);
+        let output = SortedOutput::File { path: Path::new("/out/sorted"), sync: false };
+        let options = options(2 * MIB, threads, false);
+        let sorted = sort_lines_to(&options, &ByBytes, vec![input], output, &disk, &Unobserved);
+        let said = sorted.unwrap_err().to_string();
+        assert!(said.contains("/out/sorted") && said.contains("No space left"), "{said}");
+        assert_eq!((disk.open_files(), disk.paths().len()), (0, 0));
+    }
+}
+
+/// An input that fails late leaves the file that the output writes to as it was: empty.
+#[test]
+fn what_was_written_before_an_error_is_taken_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut lines = sorted_lines(1);
+    lines.push("x".repeat(3 << 20));
+    let input = write(directory.path(), "in", &lines, true);
+    let disk = SimDisk::new(SimOptions::default());
+    disk.put(Path::new("/out"), b"");
+    let output_file = Some(PathBuf::from("/out"));
+    let options = LinesOptions { output_file, ..options(2 * MIB, 2, false) };
+    let mut nothing = io::sink();
+    let output = SortedOutput::Stream(&mut nothing);
+    let error = sort_lines_to(&options, &ByBytes, vec![input], output, &disk, &Unobserved);
+    assert!(matches!(error, Err(Error::LongLine { .. })), "{error:?}");
+    assert_eq!(disk.get(Path::new("/out")).unwrap(), b"");
 }
 
 #[test]

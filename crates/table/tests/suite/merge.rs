@@ -102,6 +102,11 @@ fn hundreds_of_files_are_merged_in_little_memory() {
         .map(|n| (n, row(n, (n % 400) as usize)))
         .collect();
     expected.sort();
+    let Err(Error::Memory { needed_bytes, .. }) = merge(&options("n:int"), 8 << 20, &files) else {
+        panic!("pieces of 400 files take three times this memory");
+    };
+    assert!(needed_bytes <= 64 << 20, "{needed_bytes}");
+    merge(&options("n:int"), needed_bytes, &files).unwrap();
     let (merged, _) = merge(&options("n:int"), 64 << 20, &files).unwrap();
     let expected: String = expected.into_iter().map(|(_, text)| text).collect();
     assert!(merged == ["n,text\n", &expected].concat());

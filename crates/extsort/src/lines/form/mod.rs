@@ -124,14 +124,24 @@ fn form_on_threads<'a, 'j>(
             )?;
         }
         let workers = FormWorkers { worker, tasks, outcomes };
-        let mut former = Former::new(job, workers, reader, areas);
-        let is_replayed = former.replay()?;
-        if !is_replayed {
-            former.read_all()?;
+        let formed = form_all(job, Former::new(job, workers, reader, areas));
+        if formed.is_err() {
+            // Threads that wait for their turn to write wait until the job has failed.
+            job.failure.set(Error::Cancelled);
         }
-        if job.journal.is_recording() {
-            former.spill_all()?;
-        }
-        Ok((former.end(), is_replayed))
+        formed
     })
+}
+
+/// Returns the formed runs, and true if an earlier process had read all inputs. Drops the tasks'
+/// senders in any case.
+fn form_all(job: &LinesJob<'_>, mut former: Former<'_, '_, '_>) -> Result<(Formed, bool), Error> {
+    let is_replayed = former.replay()?;
+    if !is_replayed {
+        former.read_all()?;
+    }
+    if job.journal.is_recording() {
+        former.spill_all()?;
+    }
+    Ok((former.end(), is_replayed))
 }

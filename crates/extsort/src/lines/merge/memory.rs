@@ -222,11 +222,8 @@ fn choose_need(areas: &Areas, runs: &[Run], plan: &Plan) -> Need {
 #[cfg(test)]
 mod tests {
     use super::super::super::options::LinesOptions;
-    use super::super::super::reservation::Reservation;
     use super::*;
     use crate::store::scratch::BlockAddress;
-    use std::path::PathBuf;
-    use xsort_kernels::Caches;
 
     fn run_on_scratch(bytes: u64) -> Run {
         Run::OnScratch(vec![SpilledBlock {
@@ -245,18 +242,7 @@ mod tests {
     /// one needs, and passes read a sixth of the runs that there was memory for.
     #[test]
     fn a_merge_reads_as_many_runs_as_there_are_blocks() {
-        let options = LinesOptions {
-            delimiter: b'\n',
-            is_unique: false,
-            budget_bytes: 2 << 20,
-            reservation: Reservation::default(),
-            threads: 2,
-            caches: Caches::default(),
-            scratch: vec![PathBuf::from("/")],
-            codec: None,
-            output_file: None,
-            checkpoint: None,
-        };
+        let options = LinesOptions::new(2 << 20, 2);
         let plan = Plan::new(&options, None, 24, false);
         let memory = Areas::new(vec![Lease::map(100 * plan.block_bytes).unwrap()]);
         let runs: Vec<Run> = (0..300).map(|_| run_on_scratch(1000)).collect();

@@ -113,8 +113,8 @@ fn check_lines(read: u64, written: u64, runs: &[Run]) -> Result<(), Error> {
     Err(Error::Lost { what })
 }
 
-/// Opens the output for lines that come in order, before phase one. `None` if it can be written
-/// only once, or only through the page cache.
+/// Opens the output for lines that come in order, before phase one. It stays for
+/// [later](EarlyOutput::Later) if it can be written only through the page cache.
 pub(super) fn open_early<'j>(
     job: &'j LinesJob<'_>,
     output: LinesOutput<'j>,
@@ -122,26 +122,35 @@ pub(super) fn open_early<'j>(
     expected_bytes: u64,
 ) -> Result<EarlyOutput<'j>, Error> {
     let nothing = OutputPrefix::default();
-    let target = match output {
-        LinesOutput::Unpublished(file) => OutputTarget::File(WriteBehind::resume(
-            job.disk,
-            file,
-            blocks,
-            expected_bytes,
-            &nothing,
-        )?),
-        LinesOutput::Stream(stream) => {
-            match OutputTarget::open(job, stream, blocks, expected_bytes)? {
-                OutputTarget::Stream(stream) => {
-                    return Ok(EarlyOutput::Later(LinesOutput::Stream(stream)));
-                }
-                file @ OutputTarget::File(_) => file,
-            }
-        }
+    let target = match target_of(job, output, Some(blocks), expected_bytes, &nothing)? {
+        OutputTarget::Stream(stream) => return Ok(EarlyOutput::Later(LinesOutput::Stream(stream))),
+        file @ OutputTarget::File(_) => file,
     };
     let mut output = MergedOutput::new(target, nothing, MergedLines::default(), job.journal);
     output.write(job.form.map_or(&[][..], |form| form.head), None, 0)?;
     Ok(EarlyOutput::Open(Box::new(output)))
+}
+
+/// Opens the writer of an output of which `written` is there already. Without `blocks`, a stream is
+/// written through the page cache.
+fn target_of<'j>(
+    job: &'j LinesJob<'_>,
+    output: LinesOutput<'j>,
+    blocks: Option<Arc<BlockPool>>,
+    expected_bytes: u64,
+    written: &OutputPrefix,
+) -> Result<OutputTarget<'j>, Error> {
+    Ok(match (output, blocks) {
+        (LinesOutput::Unpublished(file), blocks) => {
+            let blocks = blocks.expect("the plan has blocks for such an output");
+            let write = WriteBehind::resume(job.disk, file, blocks, expected_bytes, written)?;
+            OutputTarget::File(write)
+        }
+        (LinesOutput::Stream(stream), Some(blocks)) => {
+            OutputTarget::open(job, stream, blocks, expected_bytes)?
+        }
+        (LinesOutput::Stream(stream), None) => OutputTarget::Stream(stream),
+    })
 }
 
 /// The output before phase one.
@@ -165,17 +174,10 @@ fn open<'j>(
     let OutputProgress { prefix, positions, merged } = progress;
     let head = job.form.map_or(&[][..], |form| form.head);
     let missing_head = if prefix.bytes == 0 { head } else { &[] };
-    let target = match (output, bypass) {
-        (LinesOutput::Unpublished(file), blocks) => {
-            let blocks = blocks.expect("the plan has blocks for such an output");
-            let write = WriteBehind::resume(job.disk, file, blocks, expected_bytes, &prefix)?;
-            OutputTarget::File(write)
-        }
-        (LinesOutput::Stream(stream), Some(blocks)) if !runs.iter().all(Run::is_in_memory) => {
-            OutputTarget::open(job, stream, blocks, expected_bytes)?
-        }
-        (LinesOutput::Stream(stream), _) => OutputTarget::Stream(stream),
-    };
+    // What is in memory goes through the page cache, unless the output must not.
+    let needs_blocks = output.needs_bypass() || !runs.iter().all(Run::is_in_memory);
+    let blocks = bypass.filter(|_| needs_blocks);
+    let target = target_of(job, output, blocks, expected_bytes, &prefix)?;
     job.balance.written(merged.hash_sum);
     job.observer.advance(prefix.bytes);
     let start = MergeStart { positions, lines: merged.lines };
