@@ -265,7 +265,7 @@ fn lines_are_sorted_within_any_address_space() {
 #[test]
 fn sorting_lines_stays_within_its_budget() {
     let sandbox = Sandbox::new();
-    let megabytes = quick_or_long(80, 200);
+    let megabytes = quick_or_long(70, 200);
     sandbox.ok(&format!("gen -q -f gensort-ascii {megabytes}MB in"));
     for (options, budget) in
         [("--parallel=2", 64), ("-k1,1f --parallel=4", 16), ("-r --parallel=1", 8)]
@@ -290,11 +290,11 @@ fn sorting_lines_stays_within_its_budget() {
 #[test]
 fn sorting_odd_lines_stays_within_its_budget() {
     let sandbox = Sandbox::new();
-    sandbox.write("empty", "\n".repeat(quick_or_long(1_500_000, 6_000_000)));
-    sandbox.write("equal", "the same line of text\n".repeat(quick_or_long(600_000, 2_000_000)));
+    sandbox.write("empty", "\n".repeat(quick_or_long(1_000_000, 6_000_000)));
+    sandbox.write("equal", "the same line of text\n".repeat(quick_or_long(400_000, 2_000_000)));
     sandbox.write(
         "short",
-        (0..quick_or_long(900_000, 3_000_000u64))
+        (0..quick_or_long(600_000, 3_000_000u64))
             .map(|n| format!("{}\n", n * 7_919 % 999_983))
             .collect::<String>(),
     );

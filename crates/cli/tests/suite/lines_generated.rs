@@ -12,7 +12,7 @@ use xsort_testing::{Random, gnu, seeds};
 /// The number of scripts by default, and of scripts whose inputs go to scratch. The whole takes
 /// some seconds.
 const SCRIPTS: u64 = 70;
-const LARGE_SCRIPTS: u64 = 4;
+const LARGE_SCRIPTS: u64 = 2;
 
 /// Options, of which a few are combined. If some exclude each other, both programs must refuse
 /// alike.

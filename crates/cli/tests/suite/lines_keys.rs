@@ -23,15 +23,15 @@ const SCRIPTS: [&str; 19] = [
     "tr '\\n' '\\0' <text | sort -z -t, -k2,2 | cksum",
     "tr 'x' '\\001' <text | sort -t, -k2,2 | cksum",
     "tr 'x' '\\0' <text | sort -t, -k2,2 -k5,5r | cksum",
-    "for i in 1 2 3 4 5 6 7 8 9 10; do cat text; done | sort -S 16M -t, -k2,2 -k1,1nr | cksum",
-    "for i in 1 2 3 4 5 6 7 8 9 10; do cat text; done | sort -S 16M -t, -k2,2 -u | cksum",
+    "for i in 1 2 3 4 5 6 7 8 9 10; do cat text; done | sort -S 8M -t, -k2,2 -k1,1nr | cksum",
+    "for i in 1 2 3 4 5 6 7 8 9 10; do cat text; done | sort -S 8M -t, -k2,2 -u | cksum",
 ];
 
 /// Rows of few values, whose keys agree in more bytes than the engine keeps next to a line.
 fn rows() -> Vec<u8> {
     let random = &mut Random::new(7);
     let mut text = String::new();
-    while text.len() < 2 << 20 {
+    while text.len() < 1 << 20 {
         let place = ["north of the river", "north of the rivers", "south of it", "x", ""];
         let number = random.one_of(&["-", "", "00", "1e", "."]);
         text += &format!(

@@ -417,7 +417,7 @@ fn a_sort_to_an_object_that_is_killed_goes_on() {
         (KILLED[2], Signal::KILL),
         (KILLED[2], stopped),
     ];
-    for (line, signal) in all.into_iter().step_by(quick_or_long(2, 1)) {
+    for (line, signal) in all.into_iter().step_by(quick_or_long(3, 1)) {
         let store = store();
         let (server, hold) = holding_server(&store, 6);
         let sandbox = sandbox(&server);

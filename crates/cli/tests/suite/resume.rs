@@ -84,7 +84,7 @@ fn kill_until_done(sandbox: &Sandbox, line: &str, random: &mut Random, kills_max
 }
 
 fn kills_wanted() -> u32 {
-    number("XSORT_KILLS").unwrap_or(30) as u32
+    number("XSORT_KILLS").unwrap_or(quick_or_long(15, 30)) as u32
 }
 
 #[test]

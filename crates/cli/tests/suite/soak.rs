@@ -33,7 +33,7 @@ use xsort_testing::{Random, gnu, number};
 
 const CLIENTS: usize = 4;
 /// Seconds of a run by default.
-const SECONDS: u64 = 5;
+const SECONDS: u64 = 3;
 /// The maximum number of interruptions of a sort before it may end.
 const INTERRUPTIONS_MAX: usize = 4;
 /// A job of this size ends within seconds: one that takes longer than this hangs.

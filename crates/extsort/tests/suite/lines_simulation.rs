@@ -301,7 +301,7 @@ fn is_clear(error: &Error, trouble: Trouble) -> bool {
 }
 
 fn check_seeds(trouble: Trouble) {
-    for_each_seed(&format!("lines, {trouble:?}"), 25, |seed| simulate(seed, trouble));
+    for_each_seed(&format!("lines, {trouble:?}"), 12, |seed| simulate(seed, trouble));
 }
 
 #[test]

@@ -87,5 +87,5 @@ fn simulate(seed: u64) -> Result<(), String> {
 
 #[test]
 fn whatever_is_planned_is_enough() {
-    for_each_seed("little memory", 75, simulate);
+    for_each_seed("little memory", 30, simulate);
 }

@@ -136,12 +136,12 @@ fn interrupted_at_any_time(name: &str, few: u64, simulate: impl Fn(u64) -> Resul
 
 #[test]
 fn a_sort_that_is_interrupted_at_any_time_goes_on() {
-    interrupted_at_any_time("resumed sort", 60, simulate);
+    interrupted_at_any_time("resumed sort", 40, simulate);
 }
 
 #[test]
 fn a_sort_by_long_keys_that_is_interrupted_at_any_time_goes_on() {
-    interrupted_at_any_time("resumed sort by long keys", 20, simulate_long_keys);
+    interrupted_at_any_time("resumed sort by long keys", 10, simulate_long_keys);
 }
 
 /// Returns a sort of 100-byte records that spills nearly all of them, in several passes if
@@ -357,5 +357,5 @@ fn simulate_lines(seed: u64) -> Result<u64, String> {
 
 #[test]
 fn a_sort_of_lines_that_is_interrupted_at_any_time_goes_on() {
-    interrupted_at_any_time("resumed sort of lines", 25, simulate_lines);
+    interrupted_at_any_time("resumed sort of lines", 10, simulate_lines);
 }

@@ -85,7 +85,7 @@ fn rounds() {
     let text = generated(Format::GensortAscii, Pattern::Uniform, 40_000);
     let mut before = None;
     // The allocator's memory becomes stable within the first rounds.
-    let [first, all] = quick_or_long([10, 22], [15, 40]);
+    let [first, all] = quick_or_long([7, 14], [15, 40]);
     for round in 0..all {
         if round == first {
             before = Some((open_files(), resident_bytes()));

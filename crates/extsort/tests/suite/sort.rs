@@ -161,7 +161,9 @@ fn compressed_runs_are_merged_as_plain_ones() {
     let ways = [(Codec::Lz4, 3, [4, 8]), (Codec::Zstd, 2, [6, 8]), (NOW_AND_THEN, 1, [14, 15])];
     for (codec, threads, budgets_mib) in ways {
         for (bytes, shrinks) in [(&alike, true), (&noise, false)] {
-            for budget_bytes in budgets_mib.map(|mib| mib << 20) {
+            for budget_bytes in
+                budgets_mib.map(|mib| mib << 20).into_iter().take(quick_or_long(1, 2))
+            {
                 let layout = Format::Gensort.layout();
                 let directory = directory();
                 fs::write(directory.path().join("in"), bytes).unwrap();
@@ -258,7 +260,8 @@ fn records_of_several_files_are_moved_to_their_order() {
 fn more_runs_than_the_budget_can_buffer_mean_another_pass() {
     let layout = Format::Gensort.layout();
     for pattern in ["uniform", "equal", "reversed"] {
-        let bytes = generated(Format::Gensort, pattern.parse().unwrap(), 60_000);
+        let bytes =
+            generated(Format::Gensort, pattern.parse().unwrap(), quick_or_long(30_000, 60_000));
         let plan = check(&layout, &bytes, 256 << 10, 2);
         assert!(passes(&plan) > 1, "{plan}");
     }
@@ -314,7 +317,7 @@ fn a_bin_that_is_too_large_is_split_again() {
 #[test]
 fn odd_record_sizes_and_counts() {
     for (record_bytes, key, counts) in [
-        (1, "0:1", vec![0, 1, 2, 4095, 4096, 4097, 100_000]),
+        (1, "0:1", vec![0, 1, 2, 4095, 4096, 4097, quick_or_long(30_000, 100_000)]),
         (3, "1:2", vec![1, 10_000]),
         (7, "0:4:u32le", vec![999, 50_001]),
         (13, "5:8:f64be:desc", vec![10_007]),

@@ -20,7 +20,7 @@ use xsort_extsort::{
 use xsort_testing::{Random, for_each_seed};
 
 /// Seeds of an ordinary run.
-const FEW: u64 = 50;
+const FEW: u64 = 25;
 
 /// A sort that can be run repeatedly.
 struct Trial {
@@ -344,7 +344,7 @@ fn a_sort_whose_files_are_tampered_with_is_right_or_says_so() {
 
 #[test]
 fn a_sort_of_lines_whose_files_are_tampered_with_is_right_or_says_so() {
-    tampering_is_noticed("tampered sort of lines", FEW / 4, Trial::of_lines);
+    tampering_is_noticed("tampered sort of lines", FEW / 3, Trial::of_lines);
 }
 
 /// Changes a byte of a frame of the journal, and makes this frame and all later ones valid again.
@@ -422,7 +422,7 @@ fn a_sort_with_a_forged_journal_is_in_order_or_says_so() {
 
 #[test]
 fn a_sort_of_lines_with_a_forged_journal_is_in_order_or_says_so() {
-    forged_journals_do_no_harm("forged journal of lines", FEW / 2, Trial::of_lines);
+    forged_journals_do_no_harm("forged journal of lines", FEW / 3, Trial::of_lines);
 }
 
 /// Two or three sorts of different inputs to one output. Only one at a time has the output, and a

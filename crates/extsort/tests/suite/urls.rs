@@ -151,7 +151,7 @@ fn simulate_lines(seed: u64) -> Result<(), String> {
 
 #[test]
 fn lines_come_from_urls_and_go_to_one() {
-    for_each_seed("lines at URLs", 30, simulate_lines);
+    for_each_seed("lines at URLs", 15, simulate_lines);
 }
 
 /// Simulates interrupted sorts to a local file or to a URL.
@@ -190,7 +190,7 @@ fn simulate_resumed(seed: u64) -> Result<u64, String> {
 #[test]
 fn an_interrupted_sort_of_urls_goes_on() {
     let mut interruptions = 0;
-    let tried = for_each_seed("resumed sort of URLs", 12, |seed| {
+    let tried = for_each_seed("resumed sort of URLs", 8, |seed| {
         interruptions += simulate_resumed(seed)?;
         Ok(())
     });

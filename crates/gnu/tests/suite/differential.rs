@@ -215,7 +215,7 @@ fn random_source() -> tempfile::NamedTempFile {
 #[test]
 fn sorts_and_checks_are_gnus() {
     let source = random_source();
-    for_seeds(1500, |seed| compare_one(seed, &Locale::c(), "C", source.path()));
+    for_seeds(800, |seed| compare_one(seed, &Locale::c(), "C", source.path()));
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn marks_and_warnings_are_gnus() {
 
 #[test]
 fn refusals_are_gnus() {
-    for_seeds(1000, |seed| {
+    for_seeds(600, |seed| {
         let random = &mut Random::new(seed);
         let words = cases::odd_words(random);
         let locale = Locale::c();
@@ -266,7 +266,7 @@ fn by_language() {
     let source = random_source();
     for name in std::env::var("XSORT_LOCALES").unwrap().split_whitespace() {
         let locale = Locale::named(name).unwrap();
-        for_seeds(150, |seed| {
+        for_seeds(60, |seed| {
             compare_one(seed, &locale, name, source.path());
             debug_one(seed, &locale, name, source.path());
         });

@@ -71,7 +71,7 @@ fn sorts_enough_records_for_a_partition() {
         // All of both, but only a long run has all pairs.
         let patterns = Pattern::all().iter().skip(quick_or_long(row % 3, 0));
         for &pattern in patterns.step_by(quick_or_long(3, 1)) {
-            for count in [(1 << 14) - 1, 1 << 14, (1 << 14) + 1, 100_000] {
+            for count in [(1 << 14) - 1, 1 << 14, (1 << 14) + 1, quick_or_long(50_000, 100_000)] {
                 check(key, pattern, count, record_bytes, 1);
             }
         }
@@ -80,7 +80,8 @@ fn sorts_enough_records_for_a_partition() {
 
 #[test]
 fn long_keys_with_long_prefixes() {
-    let (count, record_bytes) = if cfg!(miri) { (10, 100) } else { (2000, 4096) };
+    let (count, record_bytes) =
+        if cfg!(miri) { (10, 100) } else { (quick_or_long(700, 2000), 4096) };
     for &pattern in Pattern::all() {
         check(Fields::plain(0, record_bytes), pattern, count, record_bytes, 5);
     }
@@ -113,7 +114,7 @@ fn ties_that_nest_as_deep_as_the_key_is_long() {
 #[cfg_attr(miri, ignore = "too many records")]
 fn a_sample_that_misses_the_strangers() {
     let (count, record_bytes) = (40_000, 24);
-    for strangers in 1..20 {
+    for strangers in (1..20).step_by(quick_or_long(3, 1)) {
         for at in [0, 3, 8, 12, 23] {
             let mut random = Random::new(strangers as u64);
             let mut records = vec![9; count * record_bytes];

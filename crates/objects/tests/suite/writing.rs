@@ -28,7 +28,7 @@ fn nearly_in_order(random: &mut Random, pages: usize) -> Vec<usize> {
 
 #[test]
 fn outputs_of_any_length_are_in_the_store_to_the_byte_whatever_it_answers() {
-    for_each_seed("writing", 60, |seed| {
+    for_each_seed("writing", 30, |seed| {
         let random = &mut Random::new(seed);
         let store = Arc::new(SimStore::new(StoreOptions::rough(seed)));
         let part_pages = random.between(1, 8) as usize;
@@ -58,7 +58,7 @@ fn outputs_of_any_length_are_in_the_store_to_the_byte_whatever_it_answers() {
 /// offsets. A page that two ranges share comes last. All share the memory of their writes.
 #[test]
 fn no_writer_waits_for_ever() {
-    for_each_seed("writers", 60, |seed| {
+    for_each_seed("writers", 30, |seed| {
         let random = &mut Random::new(seed);
         let writers = random.between(1, 5) as usize;
         let store = Arc::new(SimStore::new(StoreOptions {
