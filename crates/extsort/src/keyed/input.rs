@@ -2,7 +2,7 @@
 
 use super::keying::{Cut, Keying, Piece};
 use super::keying_threads::{Keyed, KeyingThreads, Task};
-use crate::lines::{InputBytes, MapAgain, MapInput};
+use crate::lines::{InputBytes, MapAgain, MapInput, MapPart};
 use crossbeam_channel::{Receiver, bounded};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read};
@@ -43,10 +43,20 @@ pub fn to_keyed_again<K: Keying>(
 ) -> MapAgain {
     let keying = Arc::clone(&threads.keying);
     let own = move || Arc::new(KeyingThreads::none(Arc::clone(&keying)));
+    let (first, all) = (Arc::clone(&to_first), Arc::clone(&threads));
+    let parts = move |parts| {
+        let (first, shared) = (Arc::clone(&first), Arc::new(all.shared_by(parts)?));
+        let part = move |is_first: bool| {
+            let to_first = if is_first { Arc::clone(&first) } else { from_beginning(number) };
+            to_keyed(to_first, Arc::clone(&shared))
+        };
+        Some(Box::new(part) as MapPart)
+    };
     MapAgain {
         whole: Arc::new(move || to_keyed(Arc::clone(&to_first), Arc::clone(&threads))),
         delimiter,
         sample: Arc::new(move || to_keyed(from_beginning(number), own())),
+        parts: Arc::new(parts),
         forget,
     }
 }

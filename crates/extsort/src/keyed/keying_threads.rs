@@ -71,10 +71,22 @@ impl KeyingMemory {
     #[must_use]
     pub fn of_merge(budget_bytes: u64, threads: usize, inputs: usize) -> KeyingMemory {
         let threads = if threads > 1 { threads } else { 0 };
+        KeyingMemory::of_inputs(budget_bytes / MERGED_BUDGET_SHARE, threads, inputs)
+    }
+
+    /// Divides this memory among `inputs` inputs that are read at the same time; `None` if it is
+    /// too little.
+    fn shared_by(&self, inputs: usize) -> Option<KeyingMemory> {
+        let shared = KeyingMemory::of_inputs(self.taken_bytes, self.threads, inputs);
+        (shared.taken_bytes <= self.taken_bytes).then_some(shared)
+    }
+
+    /// Divides `bytes` bytes, or more if these are too few.
+    fn of_inputs(bytes: u64, threads: usize, inputs: usize) -> KeyingMemory {
         let pieces = MERGED_PIECES * inputs as u64 + threads as u64;
-        let piece_memory = budget_bytes / MERGED_BUDGET_SHARE / pieces.max(1);
         let times = PIECE_MEMORY / PIECE_BYTES as u64;
-        let piece_bytes = (piece_memory / times).clamp(PIECE_BYTES_MIN, PIECE_BYTES as u64);
+        let piece_bytes =
+            (bytes / pieces.max(1) / times).clamp(PIECE_BYTES_MIN, PIECE_BYTES as u64);
         KeyingMemory {
             threads,
             taken_bytes: pieces * times * piece_bytes,
@@ -125,6 +137,13 @@ impl<K: Keying> KeyingThreads<K> {
     #[must_use]
     pub fn none(keying: Arc<K>) -> Self {
         KeyingThreads::new(keying, KeyingMemory::of_budget(0, 0))
+    }
+
+    /// The same threads for `inputs` inputs that are read at the same time, in the same memory.
+    /// `None` if it is too little.
+    pub(super) fn shared_by(&self, inputs: usize) -> Option<KeyingThreads<K>> {
+        let memory = self.memory.shared_by(inputs)?;
+        Some(KeyingThreads::new(Arc::clone(&self.keying), memory))
     }
 
     /// Most pieces of an input in flight at once.

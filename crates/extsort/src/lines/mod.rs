@@ -67,9 +67,9 @@ pub use dry_run::{LinesDryRun, dry_run_lines};
 pub use file_output::{FileOutput, FinishedOutput};
 pub(crate) use input::rest_of_line;
 pub use input::{
-    Content, Decoders, Header, InputBytes, LinesInput, MapAgain, MapInput, MapLines, OpenInput,
-    PackingError, RangeRead, Recognised, UrlFile, recognise, take_header, total_bytes, unreadable,
-    urls_at_once,
+    Content, Decoders, Header, InputBytes, LinesInput, MapAgain, MapInput, MapLines, MapPart,
+    MapParts, OpenInput, PackingError, RangeRead, Recognised, UrlFile, recognise, take_header,
+    total_bytes, unreadable, urls_at_once,
 };
 pub use job::{LineSums, OutputForm, PIECE_ROOM, SegmentForm, SegmentForms};
 pub use line_limits::stream_line_bytes_max;

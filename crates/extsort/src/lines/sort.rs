@@ -1,7 +1,7 @@
 //! The outline of a sort of lines, and of a merge of sorted inputs.
 
 use super::form::form_runs;
-use super::input::{LinesInput, SortedInput, look_sorted, total_bytes};
+use super::input::{LinesInput, Looks, SortedInput, Stretches, look, total_bytes};
 use super::job::{LinesJob, OutputForm};
 use super::merge::{EarlyOutput, FormedRuns, merge_all, open_early};
 use super::options::LinesOptions;
@@ -127,37 +127,46 @@ struct Sort<'a> {
 }
 
 impl Sort<'_> {
-    /// Sorts `inputs`. Begins again if they looked sorted and aren't. Also returns an empty lease,
-    /// which keeps the memory mapped while it lives.
+    /// Sorts `inputs`. Begins again if they aren't what they looked like. Also returns an empty
+    /// lease, which keeps the memory mapped while it lives.
     fn run(
         self,
         inputs: Vec<LinesInput>,
         mut output: LinesOutput<'_>,
     ) -> Result<(LinesReport, Lease), Error> {
-        let again = if self.may_be_sorted(&inputs, &output) {
-            inputs.iter().map(LinesInput::again).collect::<Option<Vec<_>>>()
-        } else {
-            None
+        let looks = self.look(&inputs, &output);
+        if matches!(looks, Looks::Unsorted) {
+            return self.once(inputs, output, false);
+        }
+        let again = inputs.iter().map(LinesInput::again).collect::<Option<Vec<_>>>();
+        let Some(again) = again else { return self.once(inputs, output, false) };
+        let (sorted, in_parts) = match looks {
+            Looks::InStretches(parts) => (self.merge(parts, output.reborrow(), true), &*again),
+            Looks::Sorted | Looks::Unsorted => {
+                (self.once(inputs, output.reborrow(), true), &[][..])
+            }
         };
-        let sorted = self.once(inputs, output.reborrow(), again.is_some());
-        let Some(inputs) = again.filter(|_| sorted.is_err()) else { return sorted };
+        let Err(error) = sorted else { return sorted };
         // A caller that sorts the inputs in another way then needs an output without lines.
         self.empty_output_file()?;
-        if !matches!(sorted, Err(Error::NotInOrder)) {
-            return sorted;
+        if !is_of_guess(&error, in_parts) {
+            return Err(error);
         }
-        inputs.iter().for_each(LinesInput::forget);
-        self.once(inputs, output, false)
+        again.iter().for_each(LinesInput::forget);
+        self.once(again, output, false)
     }
 
-    /// True if the inputs are larger than the memory and look sorted, and lines may be written
-    /// before all are read: to a file that was empty, and is emptied again after an error.
-    fn may_be_sorted(&self, inputs: &[LinesInput], output: &LinesOutput<'_>) -> bool {
+    /// Says what the inputs look like, if they are larger than the memory and lines may be written
+    /// to the output before all are checked: to a file that was empty, and is emptied again after
+    /// an error.
+    fn look(&self, inputs: &[LinesInput], output: &LinesOutput<'_>) -> Looks {
         let LinesOptions { delimiter, is_unique, budget_bytes, output_file, .. } = self.options;
         let is_file = matches!(output, LinesOutput::Unpublished(_)) || output_file.is_some();
         let bytes: u64 = inputs.iter().map(LinesInput::known_bytes).sum();
-        let may_be = is_file && !is_unique && bytes > *budget_bytes;
-        may_be && look_sorted(inputs, self.order, *delimiter)
+        match is_file && !is_unique && bytes > *budget_bytes {
+            true => look(inputs, self.order, *delimiter),
+            false => Looks::Unsorted,
+        }
     }
 
     /// Empties the output's file, of which a part was written.
@@ -199,20 +208,25 @@ impl Sort<'_> {
         Ok((report, mapping))
     }
 
-    /// Merges `inputs`, whose lines are each in order, which it checks with `checks_inputs`. Also
-    /// returns an empty lease, which keeps the memory mapped while it lives.
+    /// Sorts the rest of `parts`, and merges it with the sorted parts, whose order it checks with
+    /// `checks_inputs`. Also returns an empty lease, which keeps the memory mapped while it lives.
     fn merge(
         self,
-        inputs: Vec<LinesInput>,
+        parts: Stretches,
         mut output: LinesOutput<'_>,
         checks_inputs: bool,
     ) -> Result<(LinesReport, Lease), Error> {
         let Sort { options, order, form, disk, observer } = self;
         let begun = Instant::now();
+        let Stretches { sorted: inputs, rest } = parts;
         let input_bytes = total_bytes(&inputs);
         let known_bytes: u64 = inputs.iter().map(LinesInput::known_bytes).sum();
-        let expected_bytes = input_bytes.unwrap_or(known_bytes);
-        let plan = Plan::for_merge(options, inputs.len(), input_bytes);
+        let plan = match rest.is_empty() {
+            true => Plan::for_merge(options, inputs.len(), input_bytes),
+            // Blocks of the sorted parts need memory, too.
+            false => Plan::new(options, None, order.entry_bytes(), output.needs_bypass()),
+        };
+        plan.refuse_index(options, total_bytes(&rest))?;
         let is_large = input_bytes.is_none_or(|bytes| bytes >= MERGED_BYTES_LARGE);
         let mut memory = plan.map_memory(is_large)?;
         let mapping = memory.write_buffers[0].split_off_front(0);
@@ -220,12 +234,29 @@ impl Sort<'_> {
         (job.merged_bytes, job.checks_inputs) = (input_bytes, checks_inputs);
         let sorted = |input| SortedInput::new(input, options.delimiter);
         let run = |input| Run::Sorted(Box::new(Mutex::new(sorted(input))));
-        let runs = inputs.into_iter().map(run).collect();
-        let (lines, bytes, is_replayed) = (0, 0, false);
-        let formed =
-            FormedRuns { runs, memory, lines, bytes, expected_bytes, is_replayed, output: None };
+        let runs: Vec<Run> = inputs.into_iter().map(run).collect();
+        let formed = match rest.is_empty() {
+            true => FormedRuns::nothing(memory),
+            false => form_runs(&job, rest, memory, None)?,
+        };
+        let formed = FormedRuns {
+            runs: runs.into_iter().chain(formed.runs).collect(),
+            expected_bytes: input_bytes.unwrap_or(known_bytes) + formed.expected_bytes,
+            ..formed
+        };
         let (report, _) = merge_all(&job, begun, formed, Some(output.reborrow()))?;
         Ok((report, mapping))
+    }
+}
+
+/// True if the guess what inputs look like may have caused this error: they aren't in order, or a
+/// part of one can't be read on its own, if `in_parts` were read in parts.
+fn is_of_guess(error: &Error, in_parts: &[LinesInput]) -> bool {
+    match error {
+        Error::NotInOrder | Error::NotSorted { .. } => true,
+        Error::LongLine { .. } => !in_parts.is_empty(),
+        Error::Disk(error) => in_parts.iter().any(|input| input.path == error.path),
+        _ => false,
     }
 }
 
@@ -245,7 +276,8 @@ pub fn merge_lines(
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
     let sort = Sort { options, order, form: None, disk, observer };
-    Ok(sort.merge(inputs, LinesOutput::Stream(output), false)?.0)
+    let all = Stretches { sorted: inputs, rest: Vec::new() };
+    Ok(sort.merge(all, LinesOutput::Stream(output), false)?.0)
 }
 
 /// Merges `inputs`, whose lines are each in order, like [`merge_lines`], and writes them to
@@ -265,5 +297,6 @@ pub fn merge_formed(
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
     let merge = Sort { options, order, form, disk, observer };
-    write_to(output, disk, |to| merge.merge(inputs, to, true))
+    let all = Stretches { sorted: inputs, rest: Vec::new() };
+    write_to(output, disk, |to| merge.merge(all, to, true))
 }

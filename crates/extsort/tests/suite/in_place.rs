@@ -10,7 +10,7 @@ use xsort_disk::{
 use xsort_extsort::records::{Method, Shape, first_sampled};
 use xsort_extsort::{Error, Plan, SortOptions, SortReport, Unobserved, dry_run, sort};
 use xsort_records::Layout;
-use xsort_testing::{Random, for_each_seed};
+use xsort_testing::{Random, for_each_seed, quick_or_long};
 
 const RECORD_BYTES: usize = 100;
 const RECORDS: usize = 400_000;

@@ -55,6 +55,26 @@ fn tables_in_order_never_go_to_scratch() {
     assert_eq!(report.spilled_bytes, 0);
 }
 
+/// Stretches of rows, and rows in any order at the end.
+#[test]
+fn sorted_stretches_of_rows_are_merged_where_they_are() {
+    for (stretches, has_rest) in [(1, true), (2, false), (7, false), (5, true)] {
+        let (mut rest, numbers): (Vec<u64>, Vec<u64>) =
+            (0..ROWS).partition(|number| has_rest && number % 80 == 0);
+        rest.sort_by_key(|number| number * 7_919 % 10_007);
+        let dealt = |first| numbers.iter().skip(first).step_by(stretches).copied();
+        let mut numbers: Vec<u64> = (0..stretches).flat_map(dealt).collect();
+        numbers.extend(rest);
+        let rows: Vec<String> = numbers.iter().copied().map(row).collect();
+        let (sorted, report) = sort(&options("n:int"), "n,text\n", std::slice::from_ref(&rows));
+        numbers.sort_by_key(|number| number / 3);
+        let expected: String = numbers.into_iter().map(row).collect();
+        assert!(sorted == ["n,text\n", &expected].concat(), "{stretches} {has_rest}");
+        assert_eq!((report.counted.count(), report.bytes), (ROWS, rows.concat().len() as u64));
+        assert!(report.spilled_bytes < 600_000, "{stretches}: {}", report.spilled_bytes);
+    }
+}
+
 #[test]
 fn rows_that_only_look_sorted_are_sorted() {
     let mut wrong = 0;

@@ -6,6 +6,9 @@
 //! | `morsels` | parts of files that threads read in parallel |
 //! | `range` | a part of a file |
 //! | `sample` | whether inputs look sorted already |
+//! | `sampled_file` | lines of a file that are read here and there |
+//! | `stretches` | sorted stretches of inputs, each as an input of its own |
+//! | `file_part` | a part of a file, read beside other parts |
 //! | `url` | files that only the disk can read |
 //! | `sorted` | one input whose lines are in order, a block at a time |
 //! | `recognise` | finds compressed inputs, before anything is planned |
@@ -15,6 +18,7 @@
 //! | `long_line` | the error for a line that doesn't fit the budget |
 
 mod decompress;
+mod file_part;
 mod header;
 mod long_line;
 mod morsels;
@@ -23,7 +27,9 @@ mod range;
 mod reader;
 mod recognise;
 mod sample;
+mod sampled_file;
 mod sorted;
+mod stretches;
 mod url;
 
 pub use decompress::Decoders;
@@ -35,8 +41,9 @@ pub use packing_error::{PackingError, unreadable};
 pub use range::RangeRead;
 pub(super) use reader::{Bypass, InputReader};
 pub use recognise::{Recognised, recognise};
-pub(super) use sample::look_sorted;
+pub(super) use sample::{Looks, look};
 pub(super) use sorted::{SortedInput, SortedRead};
+pub(super) use stretches::Stretches;
 pub use url::UrlFile;
 
 use std::fmt;
@@ -104,6 +111,14 @@ pub struct MapLines {
     pub forget: Arc<dyn Fn() + Send + Sync>,
 }
 
+/// Returns the transformation of this number of parts of an input, which begin with a line and are
+/// read at the same time, in the memory of one. `None` if that is too little. The transformation of
+/// a part is told whether it is the input's first one.
+pub type MapParts = Arc<dyn Fn(usize) -> Option<MapPart> + Send + Sync>;
+
+/// Creates the transformation of a part of an input.
+pub type MapPart = Box<dyn Fn(bool) -> MapInput + Send + Sync>;
+
 /// Creates the transformation of an input any number of times, so that the input can be read more
 /// than once.
 #[derive(Clone)]
@@ -114,6 +129,8 @@ pub struct MapAgain {
     pub delimiter: u8,
     /// Transforms some whole lines of the input, for a sample.
     pub sample: Arc<dyn Fn() -> MapInput + Send + Sync>,
+    /// Transforms parts of the input that are read at the same time.
+    pub parts: MapParts,
     /// Called if what was transformed doesn't count, because it is read once more.
     pub forget: Arc<dyn Fn() + Send + Sync>,
 }

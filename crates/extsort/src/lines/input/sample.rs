@@ -7,108 +7,98 @@
 //! ```
 //!
 //! The first place of random lines has disorder, so the answer for them takes one small read. What
-//! was appended to sorted lines may be in any order, if it belongs behind them. The answer "sorted"
-//! is a guess: the sort must check all lines.
+//! was appended to sorted lines may be in any order, if it belongs behind them. Inputs may also be
+//! some sorted stretches one after the other, with a rest in any order at the end. All answers are
+//! guesses: the sort must check all lines.
 
-use super::{Content, LinesInput, MapInput};
-use std::fs::File;
-use std::io::{self, Cursor, Read};
-use std::os::unix::fs::FileExt;
-use std::sync::Arc;
-use xsort_kernels::lines::{LineComparer, LineKernels, line_end, whole_lines_bytes};
+use super::LinesInput;
+use super::sampled_file::{PLACE_BYTES, SampledFile, last_line};
+use super::stretches::{Break, Place, STRETCHES_MAX, Stretches, cut};
+use std::io;
+use xsort_kernels::lines::{LineComparer, LineKernels};
 
 /// Number of places, besides the end of the last file.
 const PLACES: u64 = 64;
-/// Bytes that are read at each place.
-const PLACE_BYTES: usize = 64 << 10;
 /// Most files that are sampled.
 const FILES_MAX: usize = 1024;
 /// At most this share of the places may be in disorder, as a divisor: those at the end.
 const APPENDED_SHARE: usize = 4;
 
-/// A file that is sampled.
-struct SampledFile<'i> {
-    input: &'i LinesInput,
-    bytes: u64,
-    /// The byte that ends a line of the file.
-    delimiter: u8,
-    map: Option<&'i Arc<dyn Fn() -> MapInput + Send + Sync>>,
+/// What inputs look like.
+pub(crate) enum Looks {
+    /// In order, but perhaps for what was appended and follows.
+    Sorted,
+    /// Sorted stretches, and perhaps a rest in any order.
+    InStretches(Stretches),
+    /// In any order; or they can't be read at any place, or only once.
+    Unsorted,
 }
 
-impl<'i> SampledFile<'i> {
-    /// The file of an input; `None` if it can't be read at any place.
-    fn of(input: &'i LinesInput, delimiter: u8) -> Option<SampledFile<'i>> {
-        let (open, bytes, delimiter, map) = match &input.content {
-            Content::File(open) => (open, input.bytes?, delimiter, None),
-            Content::Mapped { open, file_bytes, again, .. } => {
-                let again = again.as_ref()?;
-                (open, *file_bytes, again.delimiter, Some(&again.sample))
-            }
-            Content::Url(_) | Content::Stream(_) => return None,
-        };
-        open.is_plain.then_some(SampledFile { input, bytes, delimiter, map })
-    }
-
-    /// The whole lines within the bytes at `offset`, transformed as the input is. `None` if there
-    /// are none, or if they can't be transformed on their own.
-    fn lines_at(&self, offset: u64) -> io::Result<Option<Vec<u8>>> {
-        let mut read = vec![0; PLACE_BYTES];
-        let bytes = File::open(&self.input.path)?.read_at(&mut read, offset)?;
-        read.truncate(bytes);
-        let begin = match offset {
-            // The first lines of a file may be a header.
-            0 if self.map.is_none() => 0,
-            _ => line_end(&read, self.delimiter) + 1,
-        };
-        let end = whole_lines_bytes(&read, self.delimiter);
-        if begin >= end {
-            return Ok(None);
-        }
-        let lines = read[begin..end].to_vec();
-        let Some(map) = self.map else { return Ok(Some(lines)) };
-        let mut mapped = Vec::new();
-        let is_mapped = map()(Box::new(Cursor::new(lines))).read_to_end(&mut mapped).is_ok();
-        Ok((is_mapped && !mapped.is_empty()).then_some(mapped))
-    }
-}
-
-/// Returns true if the lines of `inputs`, one input after the other, look sorted. Their lines end
-/// with `delimiter`. Returns false if an input can't be read at any place, or more than once.
-pub(crate) fn look_sorted(inputs: &[LinesInput], order: &dyn LineKernels, delimiter: u8) -> bool {
+/// Says what the lines of `inputs`, one input after the other, look like. They end with
+/// `delimiter`.
+pub(crate) fn look(inputs: &[LinesInput], order: &dyn LineKernels, delimiter: u8) -> Looks {
     if inputs.len() > FILES_MAX {
-        return false;
+        return Looks::Unsorted;
     }
     let files: Option<Vec<SampledFile<'_>>> =
         inputs.iter().map(|input| SampledFile::of(input, delimiter)).collect();
-    let found = files.map(|files| are_places_sorted(&files, order, delimiter));
+    let looks = files.map(|files| judge(&files, order, delimiter));
     inputs.iter().for_each(LinesInput::forget);
-    matches!(found, Some(Ok(true)))
+    looks.and_then(Result::ok).unwrap_or(Looks::Unsorted)
 }
 
-/// Compares the lines of all places. Returns true if they are in order, or all but some at the end,
-/// which belong behind the others; and if there are any.
-fn are_places_sorted(
-    files: &[SampledFile<'_>],
-    order: &dyn LineKernels,
-    delimiter: u8,
-) -> io::Result<bool> {
+/// Compares the lines of all places.
+fn judge(files: &[SampledFile<'_>], order: &dyn LineKernels, delimiter: u8) -> io::Result<Looks> {
     let mut comparer = order.comparer();
-    let mut last: Option<Vec<u8>> = None;
-    let (count, mut is_sorted) = (places(files).count(), true);
-    for (number, (file, offset)) in places(files).enumerate() {
-        let Some(text) = file.lines_at(offset)? else { continue };
-        is_sorted &= comparer.check(&text, delimiter, false).disorder.is_none();
+    let (count, mut is_sorted, mut has_rest) = (places(files).count(), true, false);
+    // The last place in order, and its last line.
+    let mut last: Option<(Place, Vec<u8>)> = None;
+    let mut breaks: Vec<Break> = Vec::new();
+    for (number, place) in places(files).enumerate() {
+        let Some(text) = files[place.file].lines_at(place.offset)? else { continue };
+        let in_order = lines_in_order(&mut *comparer, &text, delimiter);
+        let (text, is_in_order) = (in_order.unwrap_or(&text), in_order.is_some());
         let is_too_early = number < count - count / APPENDED_SHARE;
-        if !is_sorted && is_too_early
-            || !follow(&mut *comparer, last.as_deref(), &text, delimiter, is_sorted)
-        {
-            return Ok(false);
+        if !is_in_order && is_too_early {
+            return Ok(Looks::Unsorted);
         }
-        if is_sorted {
-            last = Some(last_line(&text, delimiter).to_vec());
+        let line = last.as_ref().map(|(_, line)| &**line);
+        let follows = follow(&mut *comparer, line, text, delimiter, is_in_order && !has_rest);
+        is_sorted &= follows;
+        if let Some((before, line)) = &last
+            && !has_rest
+            && !(follows && is_in_order)
+        {
+            breaks.push(Break { before: *before, line: line.clone(), at: place });
+        }
+        has_rest |= !is_in_order;
+        if breaks.len() >= STRETCHES_MAX {
+            return Ok(Looks::Unsorted);
+        }
+        if has_rest && !is_sorted {
+            break;
+        }
+        if !has_rest {
+            last = Some((place, last_line(text, delimiter).to_vec()));
         }
     }
-    Ok(last.is_some())
+    if is_sorted {
+        return Ok(if last.is_some() { Looks::Sorted } else { Looks::Unsorted });
+    }
+    let stretches = cut(files, &breaks, has_rest, &mut *comparer, delimiter)?;
+    Ok(stretches.map_or(Looks::Unsorted, Looks::InStretches))
+}
+
+/// The lines of a place, or those before the only one that is not in order: a stretch may end
+/// there. `None` if there are more of these.
+fn lines_in_order<'t>(
+    comparer: &mut dyn LineComparer,
+    text: &'t [u8],
+    delimiter: u8,
+) -> Option<&'t [u8]> {
+    let Some(line) = comparer.check(text, delimiter, false).disorder else { return Some(text) };
+    let (before, rest) = text.split_at(line.start);
+    comparer.check(rest, delimiter, false).disorder.is_none().then_some(before)
 }
 
 /// True if no line of `text` is before the line `last`. With `is_sorted` the first one tells.
@@ -127,17 +117,9 @@ fn follow(
     lines.take(lines_max).all(|line| comparer.compare(last, line).is_le())
 }
 
-/// The last of some whole lines, without its delimiter.
-fn last_line(text: &[u8], delimiter: u8) -> &[u8] {
-    let text = &text[..text.len() - 1];
-    &text[memchr::memrchr(delimiter, text).map_or(0, |end| end + 1)..]
-}
-
 /// The places that are read: at equal distances in all files, at least one in each, and the end of
 /// the last file. They don't overlap.
-fn places<'f, 'i>(
-    files: &'f [SampledFile<'i>],
-) -> impl Iterator<Item = (&'f SampledFile<'i>, u64)> {
+fn places(files: &[SampledFile<'_>]) -> impl Iterator<Item = Place> {
     let place_bytes = PLACE_BYTES as u64;
     let step = (files.iter().map(|file| file.bytes).sum::<u64>() / PLACES).max(place_bytes);
     let last = files.len() - usize::from(!files.is_empty());
@@ -146,6 +128,6 @@ fn places<'f, 'i>(
         let at_end = (number == last && end >= place_bytes).then_some(end);
         // Nothing of these is in the place at the end.
         let before = (0..end.saturating_sub(place_bytes).max(1)).step_by(step as usize);
-        before.chain(at_end).map(move |offset| (file, offset))
+        before.chain(at_end).map(move |offset| Place { file: number, offset })
     })
 }

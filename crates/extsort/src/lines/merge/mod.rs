@@ -74,6 +74,14 @@ pub(super) struct FormedRuns<'j> {
     pub(super) output: Option<MergedOutput<'j>>,
 }
 
+impl FormedRuns<'_> {
+    /// The result for no lines.
+    pub(super) fn nothing(memory: LinesMemory) -> Self {
+        let (runs, lines, bytes, expected_bytes) = (Vec::new(), 0, 0, 0);
+        FormedRuns { runs, memory, lines, bytes, expected_bytes, is_replayed: false, output: None }
+    }
+}
+
 /// Merges all runs into the output. Returns the report, and the length and checksum of the output.
 /// `output` is used unless phase one has begun it.
 pub(super) fn merge_all<'j>(
