@@ -112,11 +112,10 @@ pub struct MapLines {
 }
 
 /// Returns the transformation of this number of parts of an input, which begin with a line and are
-/// read at the same time, in the memory of one. `None` if that is too little. The transformation of
-/// a part is told whether it is the input's first one.
+/// read at the same time, in the memory of one. `None` if that is too little.
 pub type MapParts = Arc<dyn Fn(usize) -> Option<MapPart> + Send + Sync>;
 
-/// Creates the transformation of a part of an input.
+/// Creates the transformation of a part of an input: of the first one, or of another.
 pub type MapPart = Box<dyn Fn(bool) -> MapInput + Send + Sync>;
 
 /// Creates the transformation of an input any number of times, so that the input can be read more
