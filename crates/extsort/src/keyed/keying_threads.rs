@@ -24,6 +24,8 @@ const PIECE_BYTES_MIN: u64 = 4 << 10;
 /// Pieces of each input of a merge: one that is merged, one whose keys are built, and the rest of
 /// the bytes that were read.
 const MERGED_PIECES: u64 = 3;
+/// Of up to this number of inputs, the keys of as many pieces are built at once as of a single one.
+const FEW_INPUTS: usize = 4;
 /// Share of the budget for the pieces of a merge, as a divisor.
 const MERGED_BUDGET_SHARE: u64 = 4;
 /// Least bytes of a record, on average, for the number of records in a piece.
@@ -83,7 +85,16 @@ impl KeyingMemory {
 
     /// Divides `bytes` bytes, or more if these are too few.
     fn of_inputs(bytes: u64, threads: usize, inputs: usize) -> KeyingMemory {
-        let pieces = MERGED_PIECES * inputs as u64 + threads as u64;
+        let (pieces_each, pieces_of_input) = match threads {
+            0 => (1, MERGED_PIECES),
+            // One of them may have nearly all records.
+            _ if inputs <= FEW_INPUTS => {
+                let pieces = threads * PIECES_PER_THREAD;
+                (pieces, OWN_PIECES + pieces as u64)
+            }
+            _ => (2, MERGED_PIECES),
+        };
+        let pieces = inputs as u64 * pieces_of_input + threads as u64;
         let times = PIECE_MEMORY / PIECE_BYTES as u64;
         let piece_bytes =
             (bytes / pieces.max(1) / times).clamp(PIECE_BYTES_MIN, PIECE_BYTES as u64);
@@ -91,7 +102,7 @@ impl KeyingMemory {
             threads,
             taken_bytes: pieces * times * piece_bytes,
             piece_bytes: piece_bytes as usize,
-            pieces_each: if threads > 0 { 2 } else { 1 },
+            pieces_each,
         }
     }
 }
