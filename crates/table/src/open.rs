@@ -78,13 +78,7 @@ impl Table {
                 let count = [&b"count"[..], &[dialect.delimiter]].concat();
                 let is_counted = options.counts && !header.bytes.is_empty();
                 let count = if is_counted { &count } else { &[][..] };
-                let before = |count: &[u8]| {
-                    let mut before = [mark, &header.comments, count, &header.bytes].concat();
-                    if before.len() > mark.len() && !before.ends_with(b"\n") {
-                        before.extend(line_end.bytes());
-                    }
-                    before
-                };
+                let before = |count: &[u8]| before_rows(mark, count, &header, line_end);
                 let (plain_header, before) = (before(&[]), before(count));
                 let keyed = (Arc::clone(&rules), dialect);
                 let keys = (inputs.len() == 0).then_some(&options.keys);
@@ -107,11 +101,19 @@ impl Table {
                 let inputs = inputs.map(|(number, input)| (input, JsonKeying::to_first(number)));
                 let keying = (Arc::new(keying), &rules);
                 let inputs = keyed(keying, memory, first, inputs);
-                let header = mark.to_vec();
-                Ok(Table { inputs, plain_header: header.clone(), header, rules })
+                Ok(Table { inputs, plain_header: mark.to_vec(), header: mark.to_vec(), rules })
             }
         }
     }
+}
+
+/// What comes before all rows: a byte order mark, comments, and the header after `count`.
+fn before_rows(mark: &[u8], count: &[u8], header: &Header, line_end: &str) -> Vec<u8> {
+    let mut before = [mark, &header.comments, count, &header.bytes].concat();
+    if before.len() > mark.len() && !before.ends_with(b"\n") {
+        before.extend(line_end.bytes());
+    }
+    before
 }
 
 /// The header of the first input; empty if there is none.

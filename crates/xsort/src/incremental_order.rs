@@ -2,6 +2,7 @@
 
 use crate::gnu_order::kernels_for;
 use crate::keyed_order::sort_in_order;
+use crate::late_output::LateOutput;
 use std::io::Write;
 use xsort_disk::Disk;
 use xsort_extsort::lines::{
@@ -37,11 +38,10 @@ impl IncrementalOrder<'_> {
         options: &LinesOptions,
         inputs: Vec<LinesInput>,
         output: &mut (dyn Write + Send),
-        late: Option<&mut (dyn Write + Send)>,
+        mut late: Option<&mut LateOutput<'_>>,
         (disk, observer): (&dyn Disk, &dyn Observer),
     ) -> Result<LinesReport, Error> {
         let IncrementalOrder { command, locale, order } = self;
-        let late = late.map(|late| late as &mut (dyn Write + Send));
         let within = within(command)?;
         let first_keys =
             Command { keys: command.extras.sorted_by.clone(), stable: true, ..Command::default() };
@@ -72,8 +72,14 @@ impl IncrementalOrder<'_> {
         // The groups of `--count` stay open: a later line may belong to the last one.
         let is_prompt = !(command.extras.counts && matches!(within, Some(Within::Lines(_))));
         let order = &*kernels;
-        let sort = Incremental { presorted, order, sort: &sort, output, late, is_prompt };
-        sort_incrementally(options, inputs, sort, observer).map_err(not_sorted)
+        let late_lines = late.as_mut().map(|late| &mut **late as &mut (dyn Write + Send));
+        let sort =
+            Incremental { presorted, order, sort: &sort, output, late: late_lines, is_prompt };
+        let sorted = sort_incrementally(options, inputs, sort, observer);
+        sorted.map_err(|error| match late {
+            Some(late) => error.of_late_output(late.path()),
+            None => not_sorted(error),
+        })
     }
 }
 

@@ -249,12 +249,9 @@ fn sort_as_they_come(
     observer: &dyn Observer,
 ) -> Result<LinesReport, Error> {
     let bytes = total_bytes(&inputs).unwrap_or(0);
-    let sorted = output.write(bytes, disk, |to| {
-        let late = late.as_mut().map(|late| late as &mut (dyn Write + Send));
-        order.sort(options, inputs, to, late, (disk, observer))
-    });
-    let path = late.as_ref().map(|late| late.path().to_owned()).unwrap_or_default();
-    let report = sorted.map_err(|error| error.of_late_output(&path))?;
+    let report = output.write(bytes, disk, |to| {
+        order.sort(options, inputs, to, late.as_mut(), (disk, observer))
+    })?;
     late.map_or(Ok(()), |late| late.publish(true))?;
     Ok(report)
 }

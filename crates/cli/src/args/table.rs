@@ -94,7 +94,7 @@ pub(crate) struct TableArgs {
     #[arg(
         long,
         value_name = "KEYS",
-        help = "The rows are in the order of the first keys of --by already, written in the same way",
+        help = "The rows are in the order of the first keys of --by already, written as there",
         long_help = SORTED_BY_HELP
     )]
     #[arg(conflicts_with_all = ["within", "merge", "shuffle", "check", "checkpoint", "resume"])]
@@ -205,7 +205,7 @@ Values of JSON without a type are in the order of jq: null, false, true, numbers
 objects.";
 
 const SORTED_BY_HELP: &str = "\
-The rows are in the order of the first keys of --by already, written in the same way
+The rows are in the order of the first keys of --by already, written as there
 
 This is checked. Rows whose first keys are equal are sorted on their own, and written as soon as a \
 row with the next key comes: in the memory of the largest such group, and without scratch unless \

@@ -17,12 +17,12 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
 use xsort::{IncrementalOrder, LateOutput, sort_in_order};
-use xsort_disk::STANDARD_OUTPUT;
+use xsort_disk::{Disk, STANDARD_OUTPUT};
 use xsort_extsort::lines::{
     LineKernels, LinesInput, PassError, Shuffle, SortedOutput, TemporaryFiles, merge_passes,
     merge_sequential, sequential_inputs_max, total_bytes,
 };
-use xsort_extsort::{LinesOptions, Observer, merge_lines, sort_lines};
+use xsort_extsort::{Error, LinesOptions, LinesReport, Observer, merge_lines, sort_lines};
 use xsort_gnu::sort::{Command, Order};
 
 /// Inputs of at least this size are merged by all threads, which assumes that they are in order.
@@ -79,25 +79,10 @@ pub(super) fn sort_or_merge(
             .map_err(|error| pass_failed(error, &options.scratch[0], &target))?;
     }
     let mut out = outgoing.to(&mut target, lines, by, order, &session.job);
-    let result = match (command.merge, is_sequential) {
-        (false, _) if command.extras.shuffles => {
-            sort_lines(&options, by, inputs, &mut out, disk, &*observer)
-        }
-        (false, _) if is_incremental => {
-            let late = late.as_mut().map(|late| late as &mut (dyn Write + Send));
-            let order = IncrementalOrder { command, locale: &lines.locale, order };
-            order.sort(&options, inputs, &mut out, late, (disk, &*observer))
-        }
-        (false, _) => {
-            let out = SortedOutput::Stream(&mut out);
-            sort_in_order(&options, order, inputs, out, disk, &*observer)
-        }
-        (true, false) => merge_lines(&options, by, inputs, &mut out, disk, &*observer),
-        (true, true) => merge_sequential(&options, by, inputs, &mut out, &*observer),
-    };
+    let engine = Engine { lines, by, order, options: &options, disk, observer: &*observer };
+    let result = engine.run(inputs, is_sequential, &mut out, late.as_mut());
     drop(out);
-    let late_path = late.as_ref().map(|late| late.path().to_owned()).unwrap_or_default();
-    let report = result.map_err(|error| of_job(&error.of_late_output(&late_path), &target))?;
+    let report = result.map_err(|error| of_job(&error, &target))?;
     if has_path {
         target.go_to_end().map_err(|error| target.failed(&error))?;
     }
@@ -108,6 +93,45 @@ pub(super) fn sort_or_merge(
     let report = if shuffle.is_some() { Shuffle::report(report) } else { report };
     let written_bytes = (!has_path).then(|| target.written_bytes());
     print_report(command, &report, OtherFigures { written_bytes, ..figures })
+}
+
+/// The engine of a command, with what it needs.
+struct Engine<'a> {
+    lines: &'a LinesCommand<'a>,
+    by: &'a dyn LineKernels,
+    order: &'a Order,
+    options: &'a LinesOptions,
+    disk: &'a dyn Disk,
+    observer: &'a dyn Observer,
+}
+
+impl Engine<'_> {
+    /// Sorts or merges `inputs`, and writes them to `out`; lines that come too late go to `late`.
+    fn run(
+        self,
+        inputs: Vec<LinesInput>,
+        is_sequential: bool,
+        out: &mut (dyn Write + Send),
+        late: Option<&mut LateOutput<'_>>,
+    ) -> Result<LinesReport, Error> {
+        let Engine { lines, by, order, options, disk, observer } = self;
+        let command = &lines.command;
+        match (command.merge, is_sequential) {
+            (false, _) if command.extras.shuffles => {
+                sort_lines(options, by, inputs, out, disk, observer)
+            }
+            (false, _) if command.extras.is_incremental() => {
+                let order = IncrementalOrder { command, locale: &lines.locale, order };
+                order.sort(options, inputs, out, late, (disk, observer))
+            }
+            (false, _) => {
+                let out = SortedOutput::Stream(out);
+                sort_in_order(options, order, inputs, out, disk, observer)
+            }
+            (true, false) => merge_lines(options, by, inputs, out, disk, observer),
+            (true, true) => merge_sequential(options, by, inputs, out, observer),
+        }
+    }
 }
 
 /// Opens the output, which may be one of the inputs.

@@ -13,7 +13,7 @@
 //! |---|---|
 //! | `presorted`, `within` | what is known of the order |
 //! | `groups` | lines that are in the order of the first keys |
-//! | `window`, `rule`, `late` | lines that are nearly in order; which may leave, and which are late |
+//! | `window`, `rule`, `late` | lines that are nearly in order; which leave, and which are late |
 //! | `waiting` | lines that were read and haven't left |
 //! | `arrivals` | the reading thread, and pauses of the input |
 //! | `pace` | when lines leave although there is room for more |

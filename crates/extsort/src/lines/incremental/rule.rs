@@ -3,10 +3,10 @@
 //! Both follow from the lines that were read, and not from when they came or how many there were at
 //! once. So the same input gives the same bytes, however it is read and with any budget.
 //!
-//! | lines come late by | a line is too late if | a line may leave once |
-//! |---|---|---|
-//! | `n` lines | it belongs before one that came more than `n` lines earlier | it isn't greater than one that came `n` lines ago |
-//! | a span | its number is less than the greatest one less the span | its number is |
+//! Lines may come late by `n` lines: then one is too late that belongs before a line which came more
+//! than `n` lines earlier, and one may leave that isn't greater than a line which came `n` lines
+//! before the next one. Or they may come late by a span: then both is so of a line whose number is
+//! less than the greatest one so far, less the span.
 
 use super::presorted::LineNumber;
 use std::cmp::Ordering;

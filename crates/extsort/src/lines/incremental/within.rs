@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_and_durations_are_told_apart() {
+    fn counts_and_durations_have_different_units() {
         let time = |seconds| Ok::<_, BadWithin>(Within::Time(Duration::from_secs(seconds)));
         for (text, expected) in [
             ("0", Ok(Within::Lines(0))),
