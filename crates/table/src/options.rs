@@ -74,6 +74,11 @@ impl TableOptions {
         self.within.is_some() || !self.sorted_by.0.is_empty()
     }
 
+    /// Rows of a file before its first row: its header, if it has one.
+    pub(crate) fn header_rows(&self) -> u64 {
+        u64::from(self.has_header && self.format != RowFormat::Ndjson)
+    }
+
     /// Refuses options that contradict each other.
     ///
     /// # Errors

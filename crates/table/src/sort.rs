@@ -1,7 +1,6 @@
 //! The outline of a sort of tables.
 
 use crate::check::row_of;
-use crate::format::RowFormat;
 use crate::incremental::{RowForm, RowsAsTheyCome};
 use crate::input_error::of_input;
 use crate::on_bad::OnBad;
@@ -84,7 +83,7 @@ fn not_in_order(error: Error, options: &TableOptions) -> Error {
         let row = String::from_utf8_lossy(&row);
         row.trim_end().chars().take(SHOWN_CHARS).collect::<String>()
     };
-    let header_rows = u64::from(options.has_header && options.format != RowFormat::Ndjson);
+    let header_rows = options.header_rows();
     let (path, reason) = match error {
         Error::NotSorted { path, number, line, before } => {
             let (number, line, before) = (number + header_rows, row(&line), row(&before));

@@ -4,6 +4,7 @@ use crate::gnu_order::kernels_for;
 use crate::keyed_order::sort_in_order;
 use crate::late_output::LateOutput;
 use std::io::Write;
+use std::path::Path;
 use xsort_disk::Disk;
 use xsort_extsort::lines::{
     Incremental, LinesInput, Presorted, SortedOutput, Within, sort_incrementally,
@@ -24,6 +25,8 @@ pub struct IncrementalOrder<'a> {
     pub locale: &'a Locale,
     /// Its order.
     pub order: &'a Order,
+    /// Lines of the first input that were taken from its beginning. Errors count them.
+    pub header_lines: u64,
 }
 
 impl IncrementalOrder<'_> {
@@ -41,7 +44,8 @@ impl IncrementalOrder<'_> {
         mut late: Option<&mut LateOutput<'_>>,
         (disk, observer): (&dyn Disk, &dyn Observer),
     ) -> Result<LinesReport, Error> {
-        let IncrementalOrder { command, locale, order } = self;
+        let IncrementalOrder { command, locale, order, header_lines } = self;
+        let first = inputs.first().map(|input| input.path.clone()).unwrap_or_default();
         let within = within(command)?;
         let first_keys =
             Command { keys: command.extras.sorted_by.clone(), stable: true, ..Command::default() };
@@ -78,14 +82,23 @@ impl IncrementalOrder<'_> {
         let sorted = sort_incrementally(options, inputs, sort, observer);
         sorted.map_err(|error| match late {
             Some(late) => error.of_late_output(late.path()),
-            None => not_sorted(error),
+            None => not_in_order(error, (&first, header_lines)),
         })
     }
 }
 
-/// The error for lines that aren't in the order of their first keys, with the lines.
-fn not_sorted(error: Error) -> Error {
-    let Error::NotSorted { path, number, line, before } = error else { return error };
+/// The error for lines that aren't as far in order as they should be. `header_lines` more precede
+/// those of the input `first`.
+fn not_in_order(error: Error, (first, header_lines): (&Path, u64)) -> Error {
+    let in_file = |path: &Path, number| number + if path == first { header_lines } else { 0 };
+    let (path, number, line, before) = match error {
+        Error::NotSorted { path, number, line, before } => (path, number, line, before),
+        Error::Late { path, number, line, lag } => {
+            return Error::Late { number: in_file(&path, number), path, line, lag };
+        }
+        other => return other,
+    };
+    let number = in_file(&path, number);
     let shown =
         |line: &[u8]| String::from_utf8_lossy(line).chars().take(SHOWN_CHARS).collect::<String>();
     let (line, before) = (shown(&line), shown(&before));

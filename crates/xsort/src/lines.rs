@@ -188,7 +188,12 @@ impl Lines {
         let inputs = job.inputs(&self.inputs, LinesInput::at)?;
         let disk = &*job.disk;
         let sorted = if command.extras.is_incremental() {
-            let order = IncrementalOrder { command: &command, locale: &locale, order: &order };
+            let order = IncrementalOrder {
+                command: &command,
+                locale: &locale,
+                order: &order,
+                header_lines: 0,
+            };
             let late = self.late.as_deref().map(|late| LateOutput::open(disk, late, path));
             sort_as_they_come(order, &options, inputs, (output, late.transpose()?), disk, &observer)
         } else {

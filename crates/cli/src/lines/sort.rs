@@ -79,7 +79,8 @@ pub(super) fn sort_or_merge(
             .map_err(|error| pass_failed(error, &options.scratch[0], &target))?;
     }
     let mut out = outgoing.to(&mut target, lines, by, order, &session.job);
-    let engine = Engine { lines, by, order, options: &options, disk, observer: &*observer };
+    let (options, observer, header_lines) = (&options, &*observer, figures.header_lines);
+    let engine = Engine { lines, by, order, options, disk, observer, header_lines };
     let result = engine.run(inputs, is_sequential, &mut out, late.as_mut());
     drop(out);
     let report = result.map_err(|error| of_job(&error, &target))?;
@@ -103,6 +104,8 @@ struct Engine<'a> {
     options: &'a LinesOptions,
     disk: &'a dyn Disk,
     observer: &'a dyn Observer,
+    /// Lines of the first input that were taken from its beginning.
+    header_lines: u64,
 }
 
 impl Engine<'_> {
@@ -114,14 +117,15 @@ impl Engine<'_> {
         out: &mut (dyn Write + Send),
         late: Option<&mut LateOutput<'_>>,
     ) -> Result<LinesReport, Error> {
-        let Engine { lines, by, order, options, disk, observer } = self;
+        let Engine { lines, by, order, options, disk, observer, header_lines } = self;
         let command = &lines.command;
         match (command.merge, is_sequential) {
             (false, _) if command.extras.shuffles => {
                 sort_lines(options, by, inputs, out, disk, observer)
             }
             (false, _) if command.extras.is_incremental() => {
-                let order = IncrementalOrder { command, locale: &lines.locale, order };
+                let order =
+                    IncrementalOrder { command, locale: &lines.locale, order, header_lines };
                 order.sort(options, inputs, out, late, (disk, observer))
             }
             (false, _) => {

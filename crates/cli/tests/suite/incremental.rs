@@ -3,6 +3,7 @@
 use crate::sandbox::{Sandbox, clean, program};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fmt::Write as _;
+use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Output, Stdio};
@@ -97,8 +98,16 @@ fn late_lines_are_errors_or_go_to_a_file() {
         "{error}"
     );
     assert!(error.contains("13 s further back"), "{error}");
-    let error = fails(&sandbox, "$xsort lines -k1,1n --within 0 log -o out", 2);
-    assert!(error.contains("log: line 3 comes too late"), "{error}");
+    for how in ["log", "--header=1 log", "/dev/null log"] {
+        let error = fails(&sandbox, &format!("$xsort lines -k1,1n --within 0 {how} -o out"), 2);
+        assert!(error.contains("log: line 3 comes too late"), "{how}: {error}");
+    }
+    // A file that is read twice is counted twice from its first line.
+    let error = fails(&sandbox, "head -n 2 log >two; $xsort lines -k1,1n --within 0 two two", 2);
+    assert!(error.contains("two: line 1 comes too late"), "{error}");
+    fs::remove_file(sandbox.path().join("two")).unwrap();
+    let error = fails(&sandbox, "$xsort lines -k1,1n --within 0 - log <<<99 -o out", 2);
+    assert!(error.contains("log: line 1 comes too late"), "{error}");
     assert_eq!(sandbox.names(), ["log"]);
     let script = "$xsort lines -k1,1n --within 5s --late late --json log -o out 2>report";
     ok(&sandbox, script);

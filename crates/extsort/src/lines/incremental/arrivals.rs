@@ -133,16 +133,13 @@ fn read_all(
     block_bytes: usize,
     to: &Sender<Result<Option<Block>, Error>>,
 ) {
-    let mut path = PathBuf::new();
+    let mut opened = 0;
     let mut buffer = vec![0; block_bytes];
     loop {
         let read = reader.read(&mut buffer).map(|bytes| {
-            let of = reader.path();
-            let is_new = path.as_os_str().is_empty() || of != path;
-            if is_new {
-                of.clone_into(&mut path);
-            }
-            let path = is_new.then(|| of.to_owned());
+            let is_new = opened < reader.opened();
+            opened = reader.opened();
+            let path = is_new.then(|| reader.path().to_owned());
             (bytes > 0).then(|| Block { path, bytes: buffer[..bytes].to_vec() })
         });
         let is_last = !matches!(read, Ok(Some(_)));

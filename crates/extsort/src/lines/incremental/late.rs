@@ -30,7 +30,7 @@ impl<'a> Late<'a> {
 
     /// Passes on everything that was written.
     pub(super) fn flush(&mut self) -> Result<(), Error> {
-        self.to.as_mut().map_or(Ok(()), |to| to.flush()).map_err(Error::LateOutput)
+        self.to.as_mut().map_or(Ok(()), Write::flush).map_err(Error::LateOutput)
     }
 
     /// The number of these lines, if they are no errors.

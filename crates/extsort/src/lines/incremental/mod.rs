@@ -92,7 +92,7 @@ pub fn sort_incrementally(
             Pending::Groups(Groups::new(options, memory, keys, observer))
         }
         Presorted::WithinLines(lines) => {
-            let rule = ByLines::new(lines, order.comparer(), options.is_unique);
+            let rule = ByLines::new(lines, order, options.is_unique);
             let (rule, late) = (Rule::Lines(rule), Late::new(late));
             Pending::Window(Window::new(options, memory, rule, late, observer))
         }

@@ -10,57 +10,84 @@
 
 use super::presorted::LineNumber;
 use std::cmp::Ordering;
-use xsort_kernels::lines::LineComparer;
+use xsort_kernels::lines::{LineComparer, LineKernels};
+
+/// What is known of a line that waits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Mark {
+    /// The number of lines read before; or the bits of the line's number, if lines may come late by
+    /// a span.
+    number: u64,
+    /// The line's first key word, if words are cheaper than comparisons.
+    word: u64,
+}
+
+impl Mark {
+    /// The line's number, if lines may come late by a span.
+    pub(super) fn of_span(self) -> f64 {
+        f64::from_bits(self.number)
+    }
+}
 
 /// What becomes of a line that was read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
     /// It waits, with this mark.
-    Waits(u64),
+    Waits(Mark),
     /// It equals a line that has left, of which only the first is wanted.
     Duplicate,
     TooLate,
 }
 
-/// Lines may come late by a number of lines. A mark is the number of lines read before.
+/// Lines may come late by a number of lines.
 pub(super) struct ByLines<'a> {
     most: u64,
     comparer: Box<dyn LineComparer + 'a>,
+    /// True if the first word of a line is cheaper than a comparison.
+    has_words: bool,
     /// Lines that were read.
     lines: u64,
-    /// The greatest line of those that the next one must not belong before.
-    limit: Option<Vec<u8>>,
+    /// The greatest line of those that the next one must not belong before, and its first word.
+    limit: Option<(u64, Vec<u8>)>,
     /// The lines that wait and are considered in the limit: their number and bytes.
     limited: (usize, usize),
     /// The limit when lines last left, if duplicates are dropped.
-    left: Option<Vec<u8>>,
+    left: Option<(u64, Vec<u8>)>,
     is_unique: bool,
 }
 
 impl<'a> ByLines<'a> {
-    pub(super) fn new(
-        most: u64,
-        comparer: Box<dyn LineComparer + 'a>,
-        is_unique: bool,
-    ) -> ByLines<'a> {
-        ByLines { most, comparer, lines: 0, limit: None, limited: (0, 0), left: None, is_unique }
+    pub(super) fn new(most: u64, order: &'a dyn LineKernels, is_unique: bool) -> ByLines<'a> {
+        ByLines {
+            most,
+            comparer: order.comparer(),
+            has_words: order.has_cheap_words(),
+            lines: 0,
+            limit: None,
+            limited: (0, 0),
+            left: None,
+            is_unique,
+        }
+    }
+
+    /// Compares a line with the limit, if there is one.
+    fn compare_limit(&mut self, line: &[u8], word: u64) -> Option<Ordering> {
+        let (limit_word, limit) = self.limit.as_ref()?;
+        Some(word.cmp(limit_word).then_with(|| self.comparer.compare(line, limit)))
     }
 
     /// Moves the limit to the lines that came `most` lines before the next one. `text` are the
     /// lines that wait, and `marks` their marks.
-    fn advance(&mut self, text: &[u8], delimiter: u8, marks: &[u64]) {
+    fn advance(&mut self, text: &[u8], delimiter: u8, marks: &[Mark]) {
         let (mut at, mut from) = self.limited;
         while let Some(mark) = marks.get(at)
-            && mark.saturating_add(self.most) < self.lines
+            && mark.number.saturating_add(self.most) < self.lines
             && let Some(bytes) = memchr::memchr(delimiter, &text[from..])
         {
             let line = &text[from..from + bytes];
-            let is_greater = match &self.limit {
-                Some(limit) => self.comparer.compare(limit, line) == Ordering::Less,
-                None => true,
-            };
-            if is_greater {
-                let limit = self.limit.get_or_insert_default();
+            if self.compare_limit(line, mark.word).is_none_or(Ordering::is_gt) {
+                let (word, limit) = self.limit.get_or_insert_default();
+                *word = mark.word;
                 limit.clear();
                 limit.extend_from_slice(line);
             }
@@ -75,17 +102,20 @@ impl<'a> ByLines<'a> {
         line: &[u8],
         text: &[u8],
         delimiter: u8,
-        marks: &[u64],
+        marks: &[Mark],
     ) -> Verdict {
         self.advance(text, delimiter, marks);
-        let mark = self.lines;
+        let word = if self.has_words { self.comparer.word(line, line.len(), 0) } else { 0 };
+        let mark = Mark { number: self.lines, word };
         self.lines += 1;
-        match &self.limit {
-            Some(limit) if self.comparer.compare(line, limit) == Ordering::Less => Verdict::TooLate,
-            _ => match &self.left {
-                Some(left) if self.comparer.same(left, line) => Verdict::Duplicate,
-                _ => Verdict::Waits(mark),
-            },
+        if self.compare_limit(line, word).is_some_and(Ordering::is_lt) {
+            return Verdict::TooLate;
+        }
+        match &self.left {
+            Some((left_word, left)) if word == *left_word && self.comparer.same(left, line) => {
+                Verdict::Duplicate
+            }
+            _ => Verdict::Waits(mark),
         }
     }
 
@@ -95,26 +125,24 @@ impl<'a> ByLines<'a> {
         &mut self,
         text: &[u8],
         delimiter: u8,
-        marks: &[u64],
+        marks: &[Mark],
     ) -> Option<(usize, usize)> {
         self.advance(text, delimiter, marks);
-        let limit = self.limit.as_ref()?;
+        self.limit.as_ref()?;
         if self.is_unique {
             self.left.clone_from(&self.limit);
         }
-        debug_assert!(!limit.contains(&delimiter));
         Some(std::mem::take(&mut self.limited))
     }
 
-    /// True if a line may leave.
-    pub(super) fn may_leave(&mut self, line: &[u8]) -> bool {
-        let limit = self.limit.as_ref();
-        limit.is_some_and(|limit| self.comparer.compare(line, limit) != Ordering::Greater)
+    /// True if a line with this mark may leave.
+    pub(super) fn may_leave(&mut self, line: &[u8], mark: Mark) -> bool {
+        self.compare_limit(line, mark.word).is_some_and(Ordering::is_le)
     }
 
     /// True if the first line that waits may leave once the next one has come.
-    pub(super) fn is_over(&self, first: u64) -> bool {
-        first.saturating_add(self.most) < self.lines
+    pub(super) fn is_over(&self, first: Mark) -> bool {
+        first.number.saturating_add(self.most) < self.lines
     }
 
     /// Counts a line that is only read.
@@ -123,7 +151,7 @@ impl<'a> ByLines<'a> {
     }
 }
 
-/// Lines may come late by a span. A mark is the bits of a line's number.
+/// Lines may come late by a span.
 pub(super) struct BySpan<'a> {
     pub(super) span: f64,
     number: &'a LineNumber<'a>,
@@ -155,11 +183,11 @@ impl<'a> BySpan<'a> {
         if number.is_finite() {
             self.most = self.most.max(number);
         }
-        Verdict::Waits(number.to_bits())
+        Verdict::Waits(Mark { number: number.to_bits(), word: 0 })
     }
 
     /// True if the line with this mark may leave.
-    pub(super) fn may_leave(&self, mark: u64) -> bool {
-        f64::from_bits(mark) < self.limit()
+    pub(super) fn may_leave(&self, mark: Mark) -> bool {
+        mark.of_span() < self.limit()
     }
 }

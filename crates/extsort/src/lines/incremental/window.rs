@@ -14,12 +14,12 @@ use super::arrivals::{Arrival, Arrivals, Block};
 use super::batches::Batches;
 use super::late::Late;
 use super::memory::IncrementalMemory;
-use super::rule::{ByLines, BySpan, Verdict};
+use super::rule::{ByLines, BySpan, Mark, Verdict};
 use super::waiting::{Counts, Waiting};
 use crate::{Error, Observer};
 
 /// Bytes of a mark.
-const MARK_BYTES: usize = size_of::<u64>();
+const MARK_BYTES: usize = size_of::<Mark>();
 
 /// The rule by which lines leave.
 pub(super) enum Rule<'a> {
@@ -36,7 +36,7 @@ pub(super) struct Window<'a> {
     late: Late<'a>,
     pub(super) waiting: Waiting,
     /// A mark for each whole line.
-    marks: Vec<u64>,
+    marks: Vec<Mark>,
     /// Bytes that are collected before lines leave, with the marks.
     collected_bytes: usize,
     /// Lines that were dropped because they equal one that has left.
@@ -191,7 +191,7 @@ impl<'a> Window<'a> {
         {
             let (line, mark) = (from..from + bytes + 1, self.marks[at]);
             let may_leave = match &mut self.rule {
-                Rule::Lines(rule) => rule.may_leave(&text[from..from + bytes]),
+                Rule::Lines(rule) => rule.may_leave(&text[from..from + bytes], mark),
                 Rule::Span(rule) => rule.may_leave(mark),
             };
             (at, from) = (at + 1, line.end);
@@ -214,11 +214,10 @@ impl<'a> Window<'a> {
     fn too_many(&mut self, arrivals: &mut Arrivals) -> Error {
         let budget_bytes = self.options.budget_bytes;
         let mut bytes = self.bytes() as u64;
-        let mut least =
-            self.marks.iter().map(|mark| f64::from_bits(*mark)).fold(f64::MAX, f64::min);
-        if let Rule::Lines(_) = self.rule {
-            least = f64::MAX;
-        }
+        let least = match self.rule {
+            Rule::Lines(_) => f64::MAX,
+            Rule::Span(_) => self.marks.iter().map(|mark| mark.of_span()).fold(f64::MAX, f64::min),
+        };
         let mut begun = self.waiting.text.split_off(self.waiting.whole);
         loop {
             match arrivals.next(None, self.observer) {
