@@ -3,10 +3,10 @@
 //! Both follow from the lines that were read, and not from when they came or how many there were at
 //! once. So the same input gives the same bytes, however it is read and with any budget.
 //!
-//! Lines may come late by `n` lines: then one is too late that belongs before a line which came more
-//! than `n` lines earlier, and one may leave that isn't greater than a line which came `n` lines
-//! before the next one. Or they may come late by a span: then both is so of a line whose number is
-//! less than the greatest one so far, less the span.
+//! - If lines may come late by `n` lines, a line is too late if it belongs before one that came
+//!   more than `n` lines earlier. It may leave once `n` lines have come after one that isn't less.
+//! - If they may come late by a span, a line is too late if its number is less than the greatest
+//!   one so far, less the span. It may leave once this is true of it.
 
 use super::presorted::LineNumber;
 use std::cmp::Ordering;
