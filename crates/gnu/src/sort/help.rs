@@ -159,9 +159,9 @@ What GNU sort doesn't have:
       --seed=N                  the same N gives the same order; needs --shuffle
       --shuffle                 put all lines in a random order, equal ones too
       --sorted-by=KEY           the lines are in the order of KEY, which is also
-                                the first -k (repeat for further ones): check
-                                that, and sort and print lines with equal KEYs
-                                as soon as the next KEY comes
+                                the first -k (repeat for others): check that,
+                                and print lines with equal KEYs, sorted, as soon
+                                as the next KEY comes
       --temperature-limit=C     pause scratch I/O while a drive is hotter than
                                 C degrees Celsius
   -j, --threads=N               use at most N threads, or as many as processors
@@ -172,11 +172,11 @@ What GNU sort doesn't have:
                                 sort)
       --verify-output           read an object that was written, and compare it
                                 with what was sent
-      --within=N                the lines are nearly in order: print each as soon
-                                as no other can come before it. N is by how many
-                                lines one may come late (5000, 100k, 2M), or a
-                                time (90s, 10m, 12h, 2d) by which the first key
-                                may be late, a number (-n) of seconds
+      --within=N                the lines are nearly in order: print each when
+                                no other can come before it. N is by how many
+                                lines one may come late (5000, 100k, 2M), or by
+                                which time its first key may (90s, 10m, 12h),
+                                a number (-n) of seconds
 
 Help:
       --help                    print this help
