@@ -37,6 +37,7 @@ pub(super) struct Batches<'a> {
     spilled_bytes: u64,
     scratch_bytes: u64,
     compressed: Compressed,
+    /// The plan that takes the most memory.
     plan: Option<Plan>,
 }
 
@@ -93,7 +94,10 @@ impl<'a> Batches<'a> {
         self.scratch_bytes += report.scratch_bytes;
         self.compressed.lz4_bytes += report.compressed.lz4_bytes;
         self.compressed.zstd_bytes += report.compressed.zstd_bytes;
-        self.plan = Some(report.plan);
+        let is_larger = |plan: &Plan| plan.memory_bytes() < report.plan.memory_bytes();
+        if self.plan.as_ref().is_none_or(is_larger) {
+            self.plan = Some(report.plan);
+        }
         Ok(())
     }
 
