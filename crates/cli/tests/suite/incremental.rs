@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Output, Stdio};
+use std::time::Duration;
 use xsort_testing::Random;
 
 /// Runs a script in the sandbox. Its status is that of the last program in a pipe that fails.
@@ -236,10 +237,11 @@ fn a_program_that_is_stopped_leaves_nothing() {
     ] {
         for signal in [Signal::TERM, Signal::INT] {
             let mut run = Running::start(&sandbox, line);
-            run.write("t\n1\n2\n");
+            run.write(if line.starts_with("table") { "t\n1\n2\n" } else { "1\n2\n" });
             let pid = Pid::from_child(&run.child);
             while !Path::new(&format!("/proc/{}/fd/3", pid.as_raw_nonzero())).exists() {
-                std::thread::yield_now();
+                assert!(run.child.try_wait().unwrap().is_none(), "{line}: it has ended");
+                std::thread::sleep(Duration::from_millis(1));
             }
             kill_process(pid, signal).unwrap();
             assert!(!run.child.wait().unwrap().success());
