@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyString};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
-use xsort::{Format, KeyField, KeyKind, Layout};
+use xsort::{Format, KeyField, KeyKind, Layout, Within};
 
 /// A path from text, bytes or an `os.PathLike`. For a file object, the path of its descriptor.
 pub(crate) fn path(value: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
@@ -55,6 +55,12 @@ pub(crate) fn paths(value: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
 /// Paths; empty for `None`.
 pub(crate) fn optional_paths(value: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PathBuf>> {
     value.map_or_else(|| Ok(Vec::new()), paths)
+}
+
+/// How late a line or row may come: a number, or a text with a unit.
+pub(crate) fn within_of(value: &Bound<'_, PyAny>) -> PyResult<Within> {
+    let within = value.str()?.to_string_lossy().parse::<Within>();
+    Ok(within.map_err(|error| Failure::of_argument(format!("within: {error}")))?)
 }
 
 /// One text, or the texts of an iterable.

@@ -111,6 +111,8 @@ report! {
         written_bytes: u64,
         /// The sum of the hashes of all lines, in hexadecimal.
         checksum: Option<String>,
+        /// Lines that came too late and went to the file of `late`; None without `late`.
+        late_lines: Option<u64>,
         /// From the first read to the last write.
         seconds: f64,
         /// Sorted runs that were formed.
@@ -131,6 +133,7 @@ impl LinesReport {
             bytes: report.bytes,
             written_bytes: report.written_bytes,
             checksum: report.checksum.map(|sum| format!("{sum:016x}")),
+            late_lines: report.late_lines,
             seconds: report.seconds,
             runs: report.runs,
             spilled_bytes: report.spilled_bytes,
@@ -153,6 +156,8 @@ report! {
         checksum: Option<String>,
         /// Rows with a value that isn't of its column's type; None if these are an error.
         bad_rows: Option<u64>,
+        /// Rows that came too late and went to the file of `late`; None without `late`.
+        late_rows: Option<u64>,
         /// From the first read to the last write.
         seconds: f64,
         /// Bytes a second.
@@ -180,6 +185,7 @@ impl TableReport {
             written_bytes: report.written_bytes,
             checksum: report.checksum,
             bad_rows: report.bad_rows,
+            late_rows: report.late_rows,
             seconds: report.seconds,
             bytes_per_second: report.bytes_per_second,
             threads: report.threads,

@@ -1,7 +1,7 @@
 //! `xsort.sort_table`.
 
 use crate::amounts::{Size, Whole};
-use crate::arguments::{optional_paths, paths, texts};
+use crate::arguments::{optional_paths, path, paths, texts, within_of};
 use crate::errors::Failure;
 use crate::job::Job;
 use crate::output::Output;
@@ -21,6 +21,12 @@ use xsort::{Dialect, Keep, OnBad, Place, Resources, Table};
 /// is in order already: they are merged, and one that isn't in order is an error. `on_bad` says
 /// what becomes of rows whose values aren't of their type: "error", or they come "first" or "last".
 ///
+/// `sorted_by` says that the rows are in the order of the first keys, which it repeats. `within`
+/// says that they are nearly in order: by how many rows one may come late (1000, "100k"), or by
+/// which time its first key may be late: a time, a date or a number of seconds ("10m"). Rows then
+/// leave as soon as no other can come before them. `late` is a path for rows that come later;
+/// without it they are errors.
+///
 /// Inputs may be compressed (gzip, Zstandard, LZ4); an output whose name ends in .gz, .zst or .lz4
 /// is. `output` is a path, which appears whole or not at all and may be one of the inputs, or an
 /// object with `write` that takes bytes. The other arguments are those of `sort`.
@@ -28,8 +34,9 @@ use xsort::{Dialect, Keep, OnBad, Place, Resources, Table};
 /// Raises xsort.Error; Unsuitable for keys and columns that there are not.
 #[pyfunction]
 #[pyo3(signature = (inputs, output, *, by, format=None, delimiter=None, header=true, unique=None,
-    top=None, merge=false, on_bad="error", memory=None, threads=None, scratch=None,
-    bandwidth_limit=None, verify_output=false, progress=None))]
+    top=None, merge=false, on_bad="error", sorted_by=None, within=None, late=None,
+    memory=None, threads=None, scratch=None, bandwidth_limit=None, verify_output=false,
+    progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
 pub(crate) fn sort_table(
     py: Python<'_>,
@@ -43,6 +50,9 @@ pub(crate) fn sort_table(
     top: Option<u64>,
     merge: bool,
     on_bad: &str,
+    sorted_by: Option<&Bound<'_, PyAny>>,
+    within: Option<&Bound<'_, PyAny>>,
+    late: Option<&Bound<'_, PyAny>>,
     memory: Option<Size>,
     threads: Option<Whole>,
     scratch: Option<&Bound<'_, PyAny>>,
@@ -67,7 +77,7 @@ pub(crate) fn sort_table(
     if merge {
         table = table.merge();
     }
-    table = table.on_bad(on_bad_value(on_bad)?);
+    table = as_it_comes(table.on_bad(on_bad_value(on_bad)?), sorted_by, within, late)?;
     if scratch.is_some() {
         table = table.scratch(optional_paths(scratch)?);
     }
@@ -82,6 +92,25 @@ pub(crate) fn sort_table(
         Output::Object(mut object) => job.run(py, move || table.write_to(&mut object))?,
     };
     Ok(TableReport::new(report, notices))
+}
+
+/// The table, with what is known of its order.
+fn as_it_comes(
+    mut table: Table,
+    sorted_by: Option<&Bound<'_, PyAny>>,
+    within: Option<&Bound<'_, PyAny>>,
+    late: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Table> {
+    for keys in sorted_by.map_or_else(|| Ok(Vec::new()), texts)? {
+        table = table.sorted_by(&keys).map_err(Failure::of_argument)?;
+    }
+    if let Some(within) = within {
+        table = table.within(within_of(within)?);
+    }
+    Ok(match late {
+        Some(file) => table.late(path(file)?),
+        None => table,
+    })
 }
 
 /// A table in this format, or in the format that the first input's name shows.

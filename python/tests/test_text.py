@@ -26,6 +26,34 @@ def test_lines_are_sorted_by_gnu_sorts_options(tmp_path):
         xsort.sort_lines(a, out, key="-o other")
 
 
+def test_lines_that_are_nearly_in_order(tmp_path):
+    log, late = tmp_path / "log", tmp_path / "late"
+    log.write_text("10 a\n30 b\n28 c\n11 d\n")
+    sorted_lines = io.BytesIO()
+    report = xsort.sort_lines(log, sorted_lines, key="-k1,1n", within="5s", late=late)
+    assert sorted_lines.getvalue() == b"10 a\n28 c\n30 b\n"
+    assert late.read_text() == "11 d\n" and report.late_lines == 1
+    assert xsort.sort_lines(log, io.BytesIO(), key="-k1,1n", within=3).late_lines is None
+    with pytest.raises(xsort.Error, match="line 4 comes too late"):
+        xsort.sort_lines(log, io.BytesIO(), key="-k1,1n", within=1)
+    with pytest.raises(xsort.Error, match="line 3 belongs before the line before it"):
+        xsort.sort_lines(log, io.BytesIO(), key="-k1,1n", sorted_by="1,1n")
+    with pytest.raises(xsort.Unsuitable, match="100k"):
+        xsort.sort_lines(log, io.BytesIO(), within="soon")
+
+
+def test_rows_that_are_nearly_in_order(tmp_path):
+    table, out, late = tmp_path / "a.csv", tmp_path / "out.csv", tmp_path / "late.csv"
+    table.write_text("day,n\n2026-01-02,b\n2026-01-02,a\n2026-01-05,c\n2026-01-01,d\n")
+    report = xsort.sort_table(table, out, by="day:date,n", within="2d", late=late)
+    assert out.read_text() == "day,n\n2026-01-02,a\n2026-01-02,b\n2026-01-05,c\n"
+    assert late.read_text() == "day,n\n2026-01-01,d\n" and report.late_rows == 1
+    xsort.sort_table(out, table, by="day:date,n", sorted_by="day:date")
+    assert table.read_text() == out.read_text()
+    with pytest.raises(xsort.Unsuitable, match="first keys"):
+        xsort.sort_table(out, table, by="day:date,n", sorted_by="n")
+
+
 def test_many_lines_beyond_memory(tmp_path):
     data, out = tmp_path / "data", tmp_path / "out"
     lines = [f"{index * 7919 % 100_003:06} some text\n" for index in range(200_000)]

@@ -116,6 +116,8 @@ class LinesReport:
     @property
     def checksum(self) -> str | None: ...
     @property
+    def late_lines(self) -> int | None: ...
+    @property
     def seconds(self) -> float: ...
     @property
     def runs(self) -> int: ...
@@ -139,6 +141,8 @@ class TableReport:
     def checksum(self) -> str | None: ...
     @property
     def bad_rows(self) -> int | None: ...
+    @property
+    def late_rows(self) -> int | None: ...
     @property
     def seconds(self) -> float: ...
     @property
@@ -383,6 +387,9 @@ def sort_lines(
     *,
     key: _Words | None = None,
     locale: bool = False,
+    sorted_by: _Words | None = None,
+    within: str | int | None = None,
+    late: _Path | None = None,
     memory: _Size | None = None,
     threads: int | None = None,
     scratch: _Scratch | None = None,
@@ -402,6 +409,9 @@ def sort_table(
     top: int | None = None,
     merge: bool = False,
     on_bad: Literal["error", "first", "last"] = "error",
+    sorted_by: _Words | None = None,
+    within: str | int | None = None,
+    late: _Path | None = None,
     memory: _Size | None = None,
     threads: int | None = None,
     scratch: _Scratch | None = None,

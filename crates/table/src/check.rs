@@ -37,7 +37,7 @@ pub fn check_table(
     let found = first_disorder(&ByKey, observed, RECORD_END, options.unique.is_some(), || 1);
     let found = found.map_err(|error| of_read(&path, error, observer))?;
     let Some((number, keyed)) = found else { return Ok(None) };
-    Ok(Some(Disorder { row: number + u64::from(options.has_header), bytes: row_of(&keyed) }))
+    Ok(Some(Disorder { row: number + options.header_rows(), bytes: row_of(&keyed) }))
 }
 
 /// The bytes of a row, of which `keyed` is the row with its key.

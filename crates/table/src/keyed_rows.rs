@@ -53,7 +53,7 @@ pub fn keyed_rows(
     has_columns: bool,
     observer: &dyn Observer,
 ) -> Result<KeyedRows, Error> {
-    let Table { inputs, header, rules } =
+    let Table { inputs, header, rules, .. } =
         Table::open(options, engine, inputs, has_columns, observer)?;
     let engine = RowRoom::of(options).engine_options(engine);
     let bad_rows = BadRowCounter { rules: (options.on_bad != OnBad::Refuse).then_some(rules) };

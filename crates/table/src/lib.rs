@@ -21,6 +21,8 @@
 //! | `key`, `value` | the sort keys; values as bytes that compare as the values do |
 //! | `number`, `time`, `natural` | the bytes of values of these kinds |
 //! | `time_format` | formats of points in time |
+//! | `first_keys` | the first fields of keyed rows: their order, and their numbers |
+//! | `incremental` | rows that are nearly in order, sorted as they come |
 //! | `on_bad`, `rows_read` | the treatment of values of another type; their number |
 //! | `encoding` | texts whose rows can't be found: UTF-16 and UTF-32 |
 //! | `row_room`, `row_end` | the memory of long rows; where a row ends that is too long |
@@ -33,8 +35,10 @@ mod bad_row;
 mod check;
 mod encoding;
 mod field_keying;
+mod first_keys;
 mod format;
 mod header;
+mod incremental;
 mod index;
 mod input_error;
 mod json;
@@ -68,8 +72,9 @@ pub use language::collator;
 pub use on_bad::OnBad;
 pub use options::{TableOptions, TableOutput};
 pub use parts::PartNames;
-pub use sort::{plan_table, sort_table};
+pub use sort::{plan_table, sort_table, sort_table_and_late};
 pub use split::Dialect;
 pub use time_format::TimeFormat;
 pub use xsort_extsort::keyed::Keep;
+pub use xsort_extsort::lines::{BadWithin, Within};
 pub use xsort_gnu::Collator;

@@ -10,6 +10,11 @@
 //!  negative   the same, inverted
 //! ```
 
+use xsort_gnu::sort::nearest;
+
+/// Pairs of digits that count for the nearest floating-point number.
+const NEAREST_PAIRS: u32 = 8;
+
 /// The exponents that the first byte can represent.
 const SHORT: std::ops::RangeInclusive<i64> = -30..=30;
 
@@ -65,6 +70,31 @@ pub(crate) fn push_decimal(out: &mut Vec<u8>, text: &[u8]) -> Option<()> {
         out[start..].iter_mut().for_each(|byte| *byte = !*byte);
     }
     Some(())
+}
+
+/// Reads the bytes of a decimal number, and returns the nearest floating-point number.
+pub(crate) fn nearest_decimal(bytes: &mut impl Iterator<Item = u8>) -> f64 {
+    let Some(first) = bytes.next().filter(|&first| first != 0x80) else { return 0.0 };
+    let is_negative = first < 0x80;
+    let turn = if is_negative { 0xff } else { 0 };
+    let mut bytes = bytes.map(|byte| byte ^ turn);
+    let exponent = match first ^ turn {
+        0x9f | 0xdd => {
+            let bits = bytes.by_ref().take(8).fold(0, |bits, byte| bits << 8 | u64::from(byte));
+            (bits ^ 1 << 63).cast_signed()
+        }
+        short => i64::from(short) - 0xa0 + SHORT.start(),
+    };
+    let (mut digits, mut count) = (0, 0);
+    // Further digits hardly change the number, but they belong to it.
+    for pair in bytes.take_while(|&byte| byte != 0x0f).map(|byte| u64::from(byte) - 0x10) {
+        if count < NEAREST_PAIRS {
+            digits = 100 * digits + pair;
+            count += 1;
+        }
+    }
+    let number = nearest(digits * 100u64.pow(NEAREST_PAIRS - count), exponent);
+    if is_negative { -number } else { number }
 }
 
 /// Appends a short number without sign and exponent, as most are, in one pass. `None` for any other

@@ -29,6 +29,8 @@ pub(crate) struct Table {
     pub(crate) inputs: Vec<LinesInput>,
     /// The bytes before all rows: a byte order mark and the header, if present.
     pub(crate) header: Vec<u8>,
+    /// The header as it is in the first input: without the column of `--count`.
+    pub(crate) plain_header: Vec<u8>,
     /// Counts the rows that were read.
     pub(crate) rules: Arc<RowRules>,
 }
@@ -76,10 +78,8 @@ impl Table {
                 let count = [&b"count"[..], &[dialect.delimiter]].concat();
                 let is_counted = options.counts && !header.bytes.is_empty();
                 let count = if is_counted { &count } else { &[][..] };
-                let mut before = [mark, &header.comments, count, &header.bytes].concat();
-                if before.len() > mark.len() && !before.ends_with(b"\n") {
-                    before.extend(line_end.bytes());
-                }
+                let before = |count: &[u8]| before_rows(mark, count, &header, line_end);
+                let (plain_header, before) = (before(&[]), before(count));
                 let keyed = (Arc::clone(&rules), dialect);
                 let keys = (inputs.len() == 0).then_some(&options.keys);
                 let most_fields = match has_columns || options.has_header {
@@ -90,21 +90,30 @@ impl Table {
                 };
                 let header = (header, most_fields);
                 let inputs = fields(options, engine, header, keyed, first, inputs)?;
-                Ok(Table { inputs, header: before, rules })
+                Ok(Table { inputs, header: before, plain_header, rules })
             }
             RowFormat::Ndjson => {
                 let rules = rules("\n");
                 let keys = header::paths(&options.keys)?;
                 let keying = JsonKeying::new(Arc::clone(&rules), keys);
-                let merged = options.merges.then_some(1 + inputs.len());
+                let memory = keying_memory(options, engine, 1 + inputs.len());
                 let inputs = (1..).zip(inputs);
                 let inputs = inputs.map(|(number, input)| (input, JsonKeying::to_first(number)));
                 let keying = (Arc::new(keying), &rules);
-                let inputs = keyed(keying, (engine, merged), first, inputs);
-                Ok(Table { inputs, header: mark.to_vec(), rules })
+                let inputs = keyed(keying, memory, first, inputs);
+                Ok(Table { inputs, plain_header: mark.to_vec(), header: mark.to_vec(), rules })
             }
         }
     }
+}
+
+/// What comes before all rows: a byte order mark, comments, and the header after `count`.
+fn before_rows(mark: &[u8], count: &[u8], header: &Header, line_end: &str) -> Vec<u8> {
+    let mut before = [mark, &header.comments, count, &header.bytes].concat();
+    if before.len() > mark.len() && !before.ends_with(b"\n") {
+        before.extend(line_end.bytes());
+    }
+    before
 }
 
 /// The header of the first input; empty if there is none.
@@ -139,7 +148,7 @@ fn fields(
     let first_rows = FirstRows::new(most_fields, others.len() as u32);
     let keying = Arc::new(FieldKeying { rules: Arc::clone(&rules), dialect, columns, first_rows });
     let names = Arc::new(header.names);
-    let merged = options.merges.then_some(1 + others.len());
+    let memory = keying_memory(options, engine, 1 + others.len());
     let others = (1..).zip(others).map(|(number, input)| {
         let names = has_header.then(|| Arc::clone(&names));
         let keying = Arc::clone(&keying);
@@ -147,22 +156,26 @@ fn fields(
             Arc::new(move |from| keying.to_first_row(from, number, names.as_deref()));
         (input, to_first)
     });
-    Ok(keyed((Arc::clone(&keying), &rules), (engine, merged), first, others))
+    Ok(keyed((Arc::clone(&keying), &rules), memory, first, others))
 }
 
-/// Returns the inputs as rows with their keys. `merged` is the number of inputs, if all of them are
-/// read at the same time.
+/// The memory in which keys are built, for `inputs` inputs.
+fn keying_memory(options: &TableOptions, engine: &LinesOptions, inputs: usize) -> KeyingMemory {
+    let LinesOptions { budget_bytes, threads, .. } = *engine;
+    match options.merges {
+        _ if options.is_incremental() => KeyingMemory::prompt(),
+        true => KeyingMemory::of_merge(budget_bytes, threads, inputs),
+        false => KeyingMemory::of_budget(budget_bytes, threads),
+    }
+}
+
+/// Returns the inputs as rows with their keys.
 fn keyed<K: Keying>(
     (keying, rules): (Arc<K>, &Arc<RowRules>),
-    (engine, merged): (&LinesOptions, Option<usize>),
+    memory: KeyingMemory,
     first: First,
     others: impl Iterator<Item = (LinesInput, ToFirstRecord)>,
 ) -> Vec<LinesInput> {
-    let LinesOptions { budget_bytes, threads, .. } = *engine;
-    let memory = match merged {
-        Some(inputs) => KeyingMemory::of_merge(budget_bytes, threads, inputs),
-        None => KeyingMemory::of_budget(budget_bytes, threads),
-    };
     let threads = Arc::new(KeyingThreads::new(keying, memory));
     let keyed = |(number, (input, to_first)): (u32, (LinesInput, ToFirstRecord))| {
         let rules = Arc::clone(rules);

@@ -5,8 +5,9 @@ use crate::key::Keys;
 use crate::on_bad::OnBad;
 use std::io::Write;
 use std::path::Path;
+use xsort_extsort::Error;
 use xsort_extsort::keyed::Keep;
-use xsort_extsort::lines::OutputCodec;
+use xsort_extsort::lines::{OutputCodec, Within};
 use xsort_gnu::Collator;
 
 /// The options of a sort of tables.
@@ -36,6 +37,12 @@ pub struct TableOptions {
     /// True if each input is in the order of the keys already: they are merged, and their order is
     /// checked.
     pub merges: bool,
+    /// The keys in whose order the inputs, read one after the other, are already; empty if that
+    /// isn't known. They are the first of `keys`. Rows are then sorted as they come.
+    pub sorted_by: Keys,
+    /// How late a row may come, if the inputs are nearly in order. Rows are then sorted as they
+    /// come.
+    pub within: Option<Within>,
 }
 
 impl TableOptions {
@@ -54,7 +61,52 @@ impl TableOptions {
             rows_max: None,
             compression: None,
             merges: false,
+            sorted_by: Keys(Vec::new()),
+            within: None,
         }
+    }
+}
+
+impl TableOptions {
+    /// True if rows are sorted as they come.
+    #[must_use]
+    pub fn is_incremental(&self) -> bool {
+        self.within.is_some() || !self.sorted_by.0.is_empty()
+    }
+
+    /// Rows of a file before its first row: its header, if it has one.
+    pub(crate) fn header_rows(&self) -> u64 {
+        u64::from(self.has_header && self.format != RowFormat::Ndjson)
+    }
+
+    /// Refuses options that contradict each other.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Settings`] with what to do.
+    pub fn check(&self) -> Result<(), Error> {
+        let refuse = |what: &str| Err(Error::Settings(what.into()));
+        if !self.is_incremental() {
+            return Ok(());
+        }
+        if self.within.is_some() && !self.sorted_by.0.is_empty() {
+            return refuse(
+                "sorted-by and within both say how far rows are in order: leave one out",
+            );
+        }
+        if !self.keys.0.starts_with(&self.sorted_by.0) {
+            return refuse(
+                "sorted-by names the first keys of the sort: give the same keys first, with their \
+                 types, to sort by",
+            );
+        }
+        if self.merges || self.shuffle.is_some() {
+            return refuse(
+                "rows that are sorted as they come (sorted-by, within) are neither merged nor \
+                 shuffled: leave one of both out",
+            );
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The outline of a sort of tables.
 
 use crate::check::row_of;
+use crate::incremental::{RowForm, RowsAsTheyCome};
 use crate::input_error::of_input;
 use crate::on_bad::OnBad;
 use crate::open::Table;
@@ -10,8 +11,8 @@ use crate::row_room::RowRoom;
 use crate::row_rules::push_counted;
 use crate::rows_read::RowsRead;
 use std::io::{self, Write};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
 use xsort_disk::Disk;
 use xsort_extsort::keyed::{
     ByKey, Counted, GroupedOutput, Keep, KeyedReport, RestoredOutput, merge_keyed, of_merged,
@@ -43,28 +44,72 @@ pub fn sort_table(
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<KeyedReport, Error> {
+    sort_table_and_late(options, engine, inputs, output, None, disk, observer)
+}
+
+/// Sorts the rows of `inputs` like [`sort_table`]. Rows that come too late for
+/// [`within`](TableOptions::within) go to `late`, after the header.
+///
+/// # Errors
+///
+/// The errors of [`sort_table`]. [`Error::LateOutput`] if `late` can't be written.
+pub fn sort_table_and_late(
+    options: &TableOptions,
+    engine: &LinesOptions,
+    inputs: Vec<LinesInput>,
+    output: TableOutput<'_>,
+    mut late: Option<&mut (dyn Write + Send)>,
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<KeyedReport, Error> {
+    options.check()?;
     let expected_bytes = inputs.iter().filter_map(|input| input.bytes).sum();
     let table = Table::open(options, engine, inputs, false, observer)?;
+    if let Some(late) = &mut late {
+        late.write_all(&table.plain_header).map_err(Error::LateOutput)?;
+    }
     let rules = Arc::clone(&table.rules);
+    let output = (output, late);
     let report = sort_opened((options, engine), table, output, expected_bytes, disk, observer)
-        .map_err(|error| not_sorted(error, options.has_header))?;
+        .map_err(|error| not_in_order(error, options))?;
     Ok(with_bad_rows(report, options, &rules.read, observer))
 }
 
-/// The error for an input of a merge that isn't in order, with its rows as they are in the file.
-fn not_sorted(error: Error, has_header: bool) -> Error {
-    let Error::NotSorted { path, number, line, before } = error else { return error };
+/// The error for inputs that aren't as far in order as they should be, with their rows as they are
+/// in the file.
+fn not_in_order(error: Error, options: &TableOptions) -> Error {
     let row = |keyed: &[u8]| {
         let row = row_of(keyed);
         let row = String::from_utf8_lossy(&row);
         row.trim_end().chars().take(SHOWN_CHARS).collect::<String>()
     };
-    let number = number + u64::from(has_header);
-    let (line, before) = (row(&line), row(&before));
-    let reason = format!(
-        "row {number} belongs before the row before it, so the file is not in order: {line:?} \
-         after {before:?}: sort it first, or sort all inputs together (leave out --merge)"
-    );
+    let header_rows = options.header_rows();
+    let (path, reason) = match error {
+        Error::NotSorted { path, number, line, before } => {
+            let (number, line, before) = (number + header_rows, row(&line), row(&before));
+            let way_out = match options.is_incremental() {
+                true => {
+                    "leave out --sorted-by to sort it, or name only the keys that it is in the \
+                     order of"
+                }
+                false => "sort it first, or sort all inputs together (leave out --merge)",
+            };
+            let reason = format!(
+                "row {number} belongs before the row before it, so the file is not in order: \
+                 {line:?} after {before:?}: {way_out}"
+            );
+            (path, reason)
+        }
+        Error::Late { path, number, line, lag } => {
+            let (number, line) = (number + header_rows, row(&line));
+            let reason = format!(
+                "row {number} comes too late: {lag}: {line:?}: raise it, or write such rows to a \
+                 file (--late FILE)"
+            );
+            (path, reason)
+        }
+        other => return other,
+    };
     Error::Input { path, reason }
 }
 
@@ -95,17 +140,18 @@ fn with_bad_rows(
 fn sort_opened(
     (options, engine): (&TableOptions, &LinesOptions),
     table: Table,
-    output: TableOutput<'_>,
+    (output, late): (TableOutput<'_>, Option<&mut (dyn Write + Send)>),
     expected_bytes: u64,
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<KeyedReport, Error> {
+    let late = late.map(|late| late as &mut (dyn Write + Send));
     let threads = CompressionThreads::of_budget(engine.budget_bytes, engine.threads);
     let room = RowRoom::of(options).engine_options(engine);
     let room = if options.merges { of_merged(&room, table.inputs.len())? } else { room };
     let is_unique = options.unique == Some(Keep::First) && !options.counts;
     let engine = LinesOptions { is_unique, ..room };
-    let job = TableJob { options, engine: &engine, disk, observer };
+    let job = TableJob { options, engine: &engine, late: Mutex::new(late), disk, observer };
     let output = match output {
         _ if engine.checkpoint.is_some() => return job.sort_resumably(table),
         TableOutput::Stream(to) => SortedOutput::Stream(to),
@@ -150,6 +196,8 @@ pub fn plan_table(
 struct TableJob<'a> {
     options: &'a TableOptions,
     engine: &'a LinesOptions,
+    /// Takes rows that come too late, in a sort of rows as they come.
+    late: Mutex<Option<&'a mut (dyn Write + Send)>>,
     disk: &'a dyn Disk,
     observer: &'a dyn Observer,
 }
@@ -170,7 +218,7 @@ impl TableJob<'_> {
     /// Sorts header and rows to an output that the engine opens.
     fn sort_plain(&self, table: Table, output: SortedOutput<'_>) -> Result<KeyedReport, Error> {
         let TableJob { engine, observer, .. } = *self;
-        let Table { inputs, header, rules } = table;
+        let Table { inputs, header, rules, .. } = table;
         let report = self.sort_or_merge(&header, inputs, output);
         let report = report.map_err(|error| of_input(error, observer))?;
         let bytes = if rules.read.rows.load(Relaxed) == report.lines {
@@ -206,8 +254,15 @@ impl TableJob<'_> {
         inputs: Vec<LinesInput>,
         output: SortedOutput<'_>,
     ) -> Result<LinesReport, Error> {
-        let TableJob { options, engine, disk, observer } = *self;
-        if options.merges {
+        let &TableJob { options, engine, disk, observer, .. } = self;
+        if options.is_incremental() {
+            output.write(0, disk, |to| {
+                to.write_all(head).map_err(Error::Output)?;
+                let report = self.sort_as_they_come(inputs, RowForm::Plain, to)?;
+                let written_bytes = head.len() as u64 + report.written_bytes;
+                Ok(LinesReport { written_bytes, ..report })
+            })
+        } else if options.merges {
             merge_keyed(engine, head, inputs, output, disk, observer)
         } else {
             sort_keyed(engine, head, inputs, output, disk, observer)
@@ -220,13 +275,29 @@ impl TableJob<'_> {
         inputs: Vec<LinesInput>,
         to: &mut (dyn Write + Send),
     ) -> Result<LinesReport, Error> {
-        let TableJob { options, engine, disk, observer } = *self;
-        if options.merges {
+        let &TableJob { options, engine, disk, observer, .. } = self;
+        if options.is_incremental() {
+            self.sort_as_they_come(inputs, RowForm::Keyed, to)
+        } else if options.merges {
             let to = SortedOutput::Stream(to);
             merge_formed(engine, &ByKey, inputs, to, None, disk, observer)
         } else {
             sort_lines(engine, &ByKey, inputs, to, disk, observer)
         }
+    }
+
+    /// Sorts rows as they come.
+    fn sort_as_they_come(
+        &self,
+        inputs: Vec<LinesInput>,
+        form: RowForm,
+        to: &mut (dyn Write + Send),
+    ) -> Result<LinesReport, Error> {
+        let &TableJob { options, engine, disk, observer, .. } = self;
+        let rows = RowsAsTheyCome { options, engine, disk, observer };
+        let mut late = self.late.lock().expect("no other thread has it");
+        let late = late.as_mut().map(|late| &mut **late as &mut (dyn Write + Send));
+        rows.sort(inputs, form, to, late)
     }
 
     /// Sorts to the output of the checkpoint.
@@ -285,7 +356,8 @@ impl TableJob<'_> {
 
 /// Checks that every row is in a group.
 fn all_taken(report: LinesReport, taken: u64) -> Result<LinesReport, Error> {
-    match report.lines == taken {
+    let in_order = report.lines - report.late_lines.unwrap_or(0);
+    match in_order == taken {
         true => Ok(report),
         false => Err(Error::Lost { what: format!("{} rows read, {taken} written", report.lines) }),
     }

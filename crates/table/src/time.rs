@@ -124,12 +124,29 @@ fn seconds_ahead(zone: &[u8]) -> Option<i64> {
     }
 }
 
-/// Days since 1970-01-01, for a year after 0. Years begin in March, so that February is the last
+/// Reads the bytes of a date. Returns the seconds from 1970 to its beginning.
+pub(crate) fn date_seconds(bytes: &mut impl Iterator<Item = u8>) -> f64 {
+    let mut next = || bytes.next().unwrap_or_default();
+    let year = u16::from_be_bytes([next(), next()]) ^ 1 << 15;
+    let (month, day) = (next(), next());
+    (days(year.cast_signed(), month, day) * 86_400) as f64
+}
+
+/// Reads the bytes of a point in time. Returns the seconds since 1970.
+pub(crate) fn time_seconds(bytes: &mut impl Iterator<Item = u8>) -> f64 {
+    let mut number = |count| {
+        bytes.take(count).fold(0u64, |number, byte| number << 8 | u64::from(byte)).cast_signed()
+    };
+    let (seconds, nanoseconds) = (number(5) - (1 << 39), number(4));
+    seconds as f64 + nanoseconds as f64 / f64::from(NANOSECONDS)
+}
+
+/// Days since 1970-01-01. Years begin in March, so that February is the last
 /// month (Reingold and Dershowitz, Calendrical Calculations).
 fn days(year: i16, month: u8, day: u8) -> i64 {
     let (year, month, day) = (i64::from(year), i64::from(month), i64::from(day));
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let leaps = year / 4 - year / 100 + year / 400;
+    let leaps = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
     365 * year + leaps + (153 * month + 2) / 5 + day - 1 - 719_468
 }
 

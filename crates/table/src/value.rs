@@ -17,10 +17,16 @@ use xsort_gnu::{Collator, CollatorScratch};
 const BAD_FIRST: u8 = 0x08;
 const MISSING_FIRST: u8 = 0x0c;
 const NULL_FIRST: u8 = 0x10;
-const VALUE: u8 = 0x20;
+/// Precedes a value of the column's type.
+pub(crate) const VALUE: u8 = 0x20;
 const MISSING_LAST: u8 = 0x2c;
 const NULL_LAST: u8 = 0x30;
 const BAD_LAST: u8 = 0x38;
+
+/// True for the marks of values of another type, which a text follows.
+pub(crate) fn is_bad_mark(mark: u8) -> bool {
+    mark == BAD_FIRST || mark == BAD_LAST
+}
 
 /// Most bytes of an array or object that is a key, because each value in it takes memory.
 const NESTED_BYTES_MAX: usize = 256 << 10;
@@ -105,7 +111,7 @@ pub(crate) fn push_value(
 }
 
 /// True if every value is of the type, even an empty one.
-fn is_text(kind: &KeyKind) -> bool {
+pub(crate) fn is_text(kind: &KeyKind) -> bool {
     use KeyKind::{Length, Locale, Natural, NoCase, Text};
     matches!(kind, Text | NoCase | Locale | Natural | Length)
 }

@@ -1,15 +1,17 @@
 //! Sorts lines of text.
 
+use crate::incremental_order::IncrementalOrder;
 use crate::keyed_order::sort_in_order;
+use crate::late_output::LateOutput;
 use crate::setup::{Setup, output_setters, resource_setters};
 use std::ffi::OsString;
 use std::io::Write;
 use std::iter;
 use std::path::{Path, PathBuf};
-use xsort_disk::STANDARD_OUTPUT;
-use xsort_extsort::lines::{LinesInput, SortedOutput};
-use xsort_extsort::{Error, LinesOptions, LinesReport};
-use xsort_gnu::sort::{Command, Environment, Order, Request, parse};
+use xsort_disk::{Disk, STANDARD_OUTPUT};
+use xsort_extsort::lines::{LinesInput, SortedOutput, Within, total_bytes};
+use xsort_extsort::{Error, LinesOptions, LinesReport, Observer};
+use xsort_gnu::sort::{Command, Environment, Extras, Order, Request, parse};
 use xsort_gnu::{Locale, Refusal};
 
 /// Sorts lines of text in GNU sort's orders.
@@ -31,6 +33,7 @@ pub struct Lines {
     inputs: Vec<PathBuf>,
     /// Options of GNU sort.
     arguments: Vec<OsString>,
+    late: Option<PathBuf>,
     scratch: Vec<PathBuf>,
     has_locale: bool,
     setup: Setup,
@@ -42,6 +45,7 @@ impl Lines {
         Lines {
             inputs: inputs.into_iter().map(Into::into).collect(),
             arguments: Vec::new(),
+            late: None,
             scratch: Vec::new(),
             has_locale: false,
             setup: Setup::default(),
@@ -80,6 +84,45 @@ impl Lines {
     #[must_use]
     pub fn stable(self) -> Lines {
         self.argument("--stable")
+    }
+
+    /// Says that the lines are in the order of the first key, or with several calls of the first
+    /// keys, each in the words of [`key`](Lines::key). This is checked. Lines with equal first keys
+    /// are sorted on their own and leave at once, in the memory of the largest such group.
+    #[must_use]
+    pub fn sorted_by(self, key: &str) -> Lines {
+        self.argument(format!("--sorted-by={key}"))
+    }
+
+    /// Says that the lines are nearly in order. A line leaves as soon as no other can come before
+    /// it. `within` is by how many lines one may come late, or by which time its first key may be
+    /// late, which is a number of seconds. The first line that is later is an error, unless
+    /// [`late`](Lines::late) takes it.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let log = folder.path().join("log");
+    /// # std::fs::write(&log, "10 a\n8 b\n20 c\n3 d\n")?;
+    /// let (mut sorted, late) = (Vec::new(), folder.path().join("late"));
+    /// let lines = xsort::Lines::files([&log]).key("1,1n").within("5s".parse()?).late(&late);
+    /// let report = lines.write_to(&mut sorted)?;
+    /// assert_eq!(sorted, b"8 b\n10 a\n20 c\n");
+    /// assert_eq!((std::fs::read(&late)?, report.late_lines), (b"3 d\n".to_vec(), Some(1)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn within(self, within: Within) -> Lines {
+        self.argument(format!("--within={within}"))
+    }
+
+    /// Writes lines that come too late for [`within`](Lines::within) to this file, in the order of
+    /// the input. It appears complete or not at all, after the output.
+    #[must_use]
+    pub fn late(mut self, file: impl Into<PathBuf>) -> Lines {
+        self.late = Some(file.into());
+        self
     }
 
     /// Adds any option of GNU sort that affects the order or selects lines: `"-n"`,
@@ -132,16 +175,31 @@ impl Lines {
         };
         let command = self.command(&locale)?;
         let (job, observer) = self.setup.begin(&self.inputs, Some(path))?;
+        let engine = job.engine(&self.scratch, path);
+        let late_bytes = if self.late.is_some() { LateOutput::MEMORY_BYTES } else { 0 };
         let options = LinesOptions {
             delimiter: command.terminator(),
             is_unique: command.unique,
-            ..job.engine(&self.scratch, path)
+            reservation: engine.reservation.clone().with("late lines", late_bytes),
+            ..engine
         };
         // Random orders, which need a seed, were refused.
         let order = Order::new(&command, &locale, [0; 16]);
         let inputs = job.inputs(&self.inputs, LinesInput::at)?;
-        sort_in_order(&options, &order, inputs, output, &*job.disk, &observer)
-            .map_err(|error| job.total_from_budget(error))
+        let disk = &*job.disk;
+        let sorted = if command.extras.is_incremental() {
+            let order = IncrementalOrder {
+                command: &command,
+                locale: &locale,
+                order: &order,
+                header_lines: 0,
+            };
+            let late = self.late.as_deref().map(|late| LateOutput::open(disk, late, path));
+            sort_as_they_come(order, &options, inputs, (output, late.transpose()?), disk, &observer)
+        } else {
+            sort_in_order(&options, &order, inputs, output, disk, &observer)
+        };
+        sorted.map_err(|error| job.total_from_budget(error))
     }
 
     /// Parses the options. Refuses those for inputs, output and resources, which the builder sets.
@@ -157,7 +215,16 @@ impl Lines {
         }
         let no_options = parse(iter::empty::<OsString>(), &environment);
         let Ok(Request::Run(nothing)) = no_options else { unreachable!("no options, no refusal") };
+        if self.late.is_some() && command.extras.within.is_none() {
+            return Err(Error::Settings("late takes the lines that within lets come late".into()));
+        }
+        let extras = Extras {
+            sorted_by: command.extras.sorted_by.clone(),
+            within: command.extras.within.clone(),
+            ..Extras::default()
+        };
         let of_order = Command {
+            extras,
             unique: command.unique,
             stable: command.stable,
             reverse: command.reverse,
@@ -175,6 +242,23 @@ impl Lines {
         }
         Ok(command)
     }
+}
+
+/// Sorts lines as they come, and publishes the output and the file of late lines.
+fn sort_as_they_come(
+    order: IncrementalOrder<'_>,
+    options: &LinesOptions,
+    inputs: Vec<LinesInput>,
+    (output, mut late): (SortedOutput<'_>, Option<LateOutput<'_>>),
+    disk: &dyn Disk,
+    observer: &dyn Observer,
+) -> Result<LinesReport, Error> {
+    let bytes = total_bytes(&inputs).unwrap_or(0);
+    let report = output.write(bytes, disk, |to| {
+        order.sort(options, inputs, to, late.as_mut(), (disk, observer))
+    })?;
+    late.map_or(Ok(()), |late| late.publish(true))?;
+    Ok(report)
 }
 
 /// Returns the reason why GNU sort would refuse the options, without the program's name.

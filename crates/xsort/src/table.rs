@@ -1,16 +1,17 @@
 //! Sorts the rows of tables.
 
 use crate::job::Job;
+use crate::late_output::LateOutput;
 use crate::setup::{Setup, output_setters, resource_setters, sort_setters};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use xsort_disk::STANDARD_OUTPUT;
+use xsort_disk::{Disk, STANDARD_OUTPUT};
 use xsort_extsort::keyed::KeyedReport;
 use xsort_extsort::lines::{LinesDryRun, LinesInput, OutputCodec};
 use xsort_extsort::{Checkpoint, Codec, Error, LinesOptions, Observer};
 use xsort_table::{
-    BadKeys, Dialect, Disorder, Keep, Keys, OnBad, RowFormat, TableOptions, TableOutput,
-    check_table, collator, plan_table, sort_table,
+    BadKeys, Dialect, Disorder, Keep, Keys, OnBad, RowFormat, TableOptions, TableOutput, Within,
+    check_table, collator, plan_table, sort_table, sort_table_and_late,
 };
 
 /// Sorts the rows of CSV, TSV and NDJSON files by typed columns.
@@ -35,6 +36,7 @@ use xsort_table::{
 pub struct Table {
     inputs: Vec<PathBuf>,
     options: TableOptions,
+    late: Option<PathBuf>,
     sync: bool,
     codec: Option<Codec>,
     checkpoint: Option<Checkpoint>,
@@ -73,6 +75,7 @@ impl Table {
         Table {
             inputs: inputs.into_iter().map(Into::into).collect(),
             options,
+            late: None,
             sync: true,
             codec: None,
             checkpoint: None,
@@ -134,6 +137,35 @@ impl Table {
         self
     }
 
+    /// Says that the rows are in the order of these keys already, which are the first ones of
+    /// [`by`](Table::by). This is checked. Rows whose first keys are equal are sorted on their own
+    /// and leave at once, in the memory of the largest such group.
+    ///
+    /// # Errors
+    /// If the text is not a list of keys.
+    pub fn sorted_by(mut self, keys: &str) -> Result<Table, BadKeys> {
+        self.options.sorted_by.0.extend(keys.parse::<Keys>()?.0);
+        Ok(self)
+    }
+
+    /// Says that the rows are nearly in order. A row leaves as soon as no other can come before it.
+    /// `within` is by how many rows one may come late, or by which time its first key may be late:
+    /// a time, a date, or a number of seconds. The first row that is later is an error, unless
+    /// [`late`](Table::late) takes it.
+    #[must_use]
+    pub fn within(mut self, within: Within) -> Table {
+        self.options.within = Some(within);
+        self
+    }
+
+    /// Writes rows that come too late for [`within`](Table::within) to this file, after the header
+    /// and in the order of the input. It appears complete or not at all, after the output.
+    #[must_use]
+    pub fn late(mut self, file: impl Into<PathBuf>) -> Table {
+        self.late = Some(file.into());
+        self
+    }
+
     /// Writes only the first `rows` rows.
     #[must_use]
     pub fn top(mut self, rows: u64) -> Table {
@@ -191,8 +223,40 @@ impl Table {
         let checkpoint = job.checkpoint(self.checkpoint, &self.inputs, path, meaning)?;
         let inputs = job.decompressed(inputs, observer)?;
         let engine = LinesOptions { checkpoint, ..self.engine(job, path) };
-        sort_table(&options, &engine, inputs, output, &*job.disk, observer)
-            .map_err(|error| job.total_from_budget(error))
+        let disk = &*job.disk;
+        let sorted = match &self.late {
+            Some(late) => self.sort_and_late(
+                (&options, &engine),
+                inputs,
+                (output, late, path),
+                disk,
+                observer,
+            ),
+            None => sort_table(&options, &engine, inputs, output, disk, observer),
+        };
+        sorted.map_err(|error| job.total_from_budget(error))
+    }
+
+    /// Sorts, and writes rows that come too late to `late`.
+    fn sort_and_late(
+        &self,
+        (options, engine): (&TableOptions, &LinesOptions),
+        inputs: Vec<LinesInput>,
+        (output, late, path): (TableOutput<'_>, &Path, &Path),
+        disk: &dyn Disk,
+        observer: &dyn Observer,
+    ) -> Result<KeyedReport, Error> {
+        if options.within.is_none() {
+            return Err(Error::Settings("late takes the rows that within lets come late".into()));
+        }
+        let reservation = engine.reservation.clone().with("late rows", LateOutput::MEMORY_BYTES);
+        let engine = LinesOptions { reservation, ..engine.clone() };
+        let mut to = LateOutput::open(disk, late, path)?;
+        let late = Some(&mut to as &mut (dyn Write + Send));
+        let report = sort_table_and_late(options, &engine, inputs, output, late, disk, observer)
+            .map_err(|error| error.of_late_output(to.path()))?;
+        to.publish(self.sync)?;
+        Ok(report)
     }
 
     /// Returns the first row of `input` that belongs before the preceding row. With
@@ -230,6 +294,11 @@ impl Table {
         let options = self.options.clone();
         if options.keys.0.is_empty() && options.shuffle.is_none() {
             return Err(Error::Settings("there is no key to sort by".into()));
+        }
+        if options.is_incremental() && self.checkpoint.is_some() {
+            let what = "rows that are sorted as they come (sorted-by, within) can't be resumed: \
+                        leave one of both out";
+            return Err(Error::Settings(what.into()));
         }
         let collator = collator(&options.keys)?;
         Ok(TableOptions { compression: OutputCodec::of_name(output), collator, ..options })

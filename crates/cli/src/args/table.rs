@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use xsort::size;
 use xsort_disk::STANDARD_OUTPUT;
-use xsort_table::{Keep, Keys, OnBad, Place, RowFormat};
+use xsort_table::{BadWithin, Keep, Keys, OnBad, Place, RowFormat, Within};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -16,6 +16,7 @@ Examples:
   xsort table -m 1G big.csv.zst --by id:int --unique -o ids.csv.zst
   cat big.tsv | xsort table --format tsv --by '#3:int' > sorted.tsv
   xsort table events.ndjson --by .user.id:int --by .time -o sorted.ndjson
+  tail -f log | xsort table -f ndjson --by .time:datetime --within 10s
   xsort table big.csv --check --by id:int             status 1 if it is out of order
 ";
 
@@ -88,6 +89,33 @@ pub(crate) struct TableArgs {
     /// files are merged at once. More than the memory has blocks for take several passes.
     #[arg(long, conflicts_with_all = ["shuffle", "check", "checkpoint", "resume", "restart"])]
     pub(crate) merge: bool,
+
+    // Not a doc comment: its brackets would be links to rustdoc.
+    #[arg(
+        long,
+        value_name = "KEYS",
+        help = "The rows are in the order of the first keys of --by already, written as there",
+        long_help = SORTED_BY_HELP
+    )]
+    #[arg(conflicts_with_all = ["within", "merge", "shuffle", "check", "checkpoint", "resume"])]
+    #[arg(conflicts_with_all = ["restart", "dry_run"])]
+    pub(crate) sorted_by: Vec<Keys>,
+
+    /// The rows are nearly in order, and one comes late by at most N rows (5000, 100k, 2M) or by a
+    /// time (90s, 10m, 12h, 2d)
+    ///
+    /// Each row is written as soon as no other can come before it, in the memory of N rows, or of
+    /// the rows of such a time. A time is measured by the first key, which must be a datetime, a
+    /// date, or a number of seconds. A row that comes later is an error, unless --late is given.
+    /// When the input pauses, as a pipe may, all rows are written that can be.
+    #[arg(long, value_name = "N", value_parser = within)]
+    #[arg(conflicts_with_all = ["merge", "shuffle", "check", "checkpoint", "resume", "restart"])]
+    #[arg(conflicts_with = "dry_run")]
+    pub(crate) within: Option<Within>,
+
+    /// With --within: write rows that come too late to FILE, after the header
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "within")]
+    pub(crate) late: Option<PathBuf>,
 
     /// Put the rows in a random order instead
     #[arg(long, conflicts_with_all = ["by", "unique", "check", "on_bad"])]
@@ -175,6 +203,17 @@ Nothing is guessed. An empty or missing value is the least text for str, nocase,
 and length; those of other types come last, whatever the direction, unless nulls-first is given. \
 Values of JSON without a type are in the order of jq: null, false, true, numbers, strings, arrays, \
 objects.";
+
+const SORTED_BY_HELP: &str = "\
+The rows are in the order of the first keys of --by already, written as there
+
+This is checked. Rows whose first keys are equal are sorted on their own, and written as soon as a \
+row with the next key comes: in the memory of the largest such group, and without scratch unless \
+that doesn't fit. When the input pauses, as a pipe may, all rows are written that can be.";
+
+fn within(text: &str) -> Result<Within, String> {
+    text.parse().map_err(|error: BadWithin| error.to_string())
+}
 
 fn byte(text: &str) -> Result<u8, String> {
     match text.as_bytes() {

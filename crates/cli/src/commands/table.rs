@@ -32,10 +32,16 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         refuse_parts(&args.output, &*session.job.disk)?;
     }
     let files = tables_in(args, &args.inputs, args.empty.allow_empty, &mut session)?;
-    let table = Table::with_options(options(args, &files)?, &files)
+    let options = options(args, &files)?;
+    options.check().map_err(|error| Failure::Usage(error.to_string()))?;
+    let table = Table::with_options(options, &files)
         .compress(args.compress)
         .scratch(&args.scratch)
         .checkpoint_as(args.checkpoints.checkpoint());
+    let table = match &args.late {
+        Some(late) => table.late(late),
+        None => table,
+    };
     let path = &args.output;
     if args.dry_run {
         let plan = table.plan_in(&session.job, path)?;
@@ -74,6 +80,8 @@ fn options(args: &TableArgs, files: &[PathBuf]) -> Result<TableOptions, Failure>
         shuffle,
         rows_max: args.top,
         merges: args.merge,
+        sorted_by: Keys(args.sorted_by.iter().flat_map(|keys| keys.0.clone()).collect()),
+        within: args.within,
         ..TableOptions::new(format(args, files)?, keys(args))
     })
 }

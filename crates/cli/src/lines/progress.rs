@@ -90,6 +90,9 @@ struct LinesResult {
     written_bytes: u64,
     /// The checksum in hexadecimal; `None` for a merge.
     checksum: Option<String>,
+    /// `None` unless lines are sorted as they come, and late ones go to a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    late_lines: Option<u64>,
     seconds: f64,
     bytes_per_second: f64,
     threads: usize,
@@ -117,6 +120,7 @@ pub(super) fn print_report(
         bytes,
         written_bytes: other.written_bytes.unwrap_or(report.written_bytes),
         checksum: report.checksum.map(|sum| format!("{sum:x}")),
+        late_lines: report.late_lines,
         seconds: report.seconds,
         bytes_per_second: bytes as f64 / report.seconds.max(1e-9),
         threads: report.plan.threads,
@@ -149,6 +153,10 @@ impl fmt::Display for LinesResult {
             },
             checksum: self.checksum.as_deref(),
         };
-        summary.fmt(f)
+        summary.fmt(f)?;
+        match self.late_lines {
+            Some(late) => write!(f, "\nlate     {}", Count(late, "line")),
+            None => Ok(()),
+        }
     }
 }

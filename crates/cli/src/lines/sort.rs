@@ -12,13 +12,17 @@ use super::session::LinesSession;
 use super::short_stream::read_if_short;
 use super::target::{Target, present};
 use crate::gnu_commands::is_called_as_gnu;
+use crate::signals::clean_up_when_killed;
+use std::ffi::OsStr;
+use std::io::Write;
 use std::path::Path;
-use xsort::sort_in_order;
+use xsort::{IncrementalOrder, LateOutput, sort_in_order};
+use xsort_disk::{Disk, STANDARD_OUTPUT};
 use xsort_extsort::lines::{
     LineKernels, LinesInput, PassError, Shuffle, SortedOutput, TemporaryFiles, merge_passes,
     merge_sequential, sequential_inputs_max, total_bytes,
 };
-use xsort_extsort::{LinesOptions, Observer, merge_lines, sort_lines};
+use xsort_extsort::{Error, LinesOptions, LinesReport, Observer, merge_lines, sort_lines};
 use xsort_gnu::sort::{Command, Order};
 
 /// Inputs of at least this size are merged by all threads, which assumes that they are in order.
@@ -34,10 +38,12 @@ pub(super) fn sort_or_merge(
 ) -> Result<(), Failure> {
     let command = &lines.command;
     let mut target = open_target(lines, &inputs, session)?;
+    let mut late = open_late(lines, session)?;
     let (bytes, can_all_be_open) = (inputs.bytes(), inputs.can_all_be_open());
     let names_bytes = inputs.names.budget_bytes();
     let mut opened = open(command, inputs, bytes, &target)?;
-    if !command.merge && !is_watching_asked_for(command, session) {
+    let is_incremental = command.extras.is_incremental();
+    if !command.merge && !is_incremental && !is_watching_asked_for(command, session) {
         read_if_short(&mut opened);
     }
     // Before any other read: a read may wait for a pipe, and the status shows that.
@@ -50,7 +56,8 @@ pub(super) fn sort_or_merge(
     let bytes = prepared.bytes();
     let options = resources::options(command, &session.job, bytes);
     let outgoing = Outgoing::new(lines, &options, header, &mut target);
-    let output_file = target.path().filter(|_| outgoing.is_unchanged(lines));
+    let is_all = outgoing.is_unchanged(lines) && !is_incremental;
+    let output_file = target.path().filter(|_| is_all);
     let has_path = output_file.is_some();
     if command.merge {
         // GNU sort also empties the output before it reads.
@@ -59,7 +66,8 @@ pub(super) fn sort_or_merge(
     let reservation = outgoing
         .reserve(prepared.reservation.clone(), options.threads)
         .with("output blocks", target.block_bytes())
-        .with("objects", session.object_bytes());
+        .with("objects", session.object_bytes())
+        .with("late lines", late.as_ref().map_or(0, |_| LateOutput::MEMORY_BYTES));
     let options = LinesOptions { output_file, reservation, ..options };
     let disk = &*session.job.disk;
     let mut inputs = prepared.inputs;
@@ -71,27 +79,63 @@ pub(super) fn sort_or_merge(
             .map_err(|error| pass_failed(error, &options.scratch[0], &target))?;
     }
     let mut out = outgoing.to(&mut target, lines, by, order, &session.job);
-    let result = match (command.merge, is_sequential) {
-        (false, _) if command.extras.shuffles => {
-            sort_lines(&options, by, inputs, &mut out, disk, &*observer)
-        }
-        (false, _) => {
-            let out = SortedOutput::Stream(&mut out);
-            sort_in_order(&options, order, inputs, out, disk, &*observer)
-        }
-        (true, false) => merge_lines(&options, by, inputs, &mut out, disk, &*observer),
-        (true, true) => merge_sequential(&options, by, inputs, &mut out, &*observer),
-    };
+    let (options, observer, header_lines) = (&options, &*observer, figures.header_lines);
+    let engine = Engine { lines, by, order, options, disk, observer, header_lines };
+    let result = engine.run(inputs, is_sequential, &mut out, late.as_mut());
     drop(out);
     let report = result.map_err(|error| of_job(&error, &target))?;
     if has_path {
         target.go_to_end().map_err(|error| target.failed(&error))?;
     }
     target.publish()?;
+    late.map_or(Ok(()), |late| late.publish(!command.extras.no_sync))
+        .map_err(|error| failure::of_engine(&error))?;
     prepared.torn_rows.say(lines);
     let report = if shuffle.is_some() { Shuffle::report(report) } else { report };
     let written_bytes = (!has_path).then(|| target.written_bytes());
     print_report(command, &report, OtherFigures { written_bytes, ..figures })
+}
+
+/// The engine of a command, with what it needs.
+struct Engine<'a> {
+    lines: &'a LinesCommand<'a>,
+    by: &'a dyn LineKernels,
+    order: &'a Order,
+    options: &'a LinesOptions,
+    disk: &'a dyn Disk,
+    observer: &'a dyn Observer,
+    /// Lines of the first input that were taken from its beginning.
+    header_lines: u64,
+}
+
+impl Engine<'_> {
+    /// Sorts or merges `inputs`, and writes them to `out`; lines that come too late go to `late`.
+    fn run(
+        self,
+        inputs: Vec<LinesInput>,
+        is_sequential: bool,
+        out: &mut (dyn Write + Send),
+        late: Option<&mut LateOutput<'_>>,
+    ) -> Result<LinesReport, Error> {
+        let Engine { lines, by, order, options, disk, observer, header_lines } = self;
+        let command = &lines.command;
+        match (command.merge, is_sequential) {
+            (false, _) if command.extras.shuffles => {
+                sort_lines(options, by, inputs, out, disk, observer)
+            }
+            (false, _) if command.extras.is_incremental() => {
+                let order =
+                    IncrementalOrder { command, locale: &lines.locale, order, header_lines };
+                order.sort(options, inputs, out, late, (disk, observer))
+            }
+            (false, _) => {
+                let out = SortedOutput::Stream(out);
+                sort_in_order(options, order, inputs, out, disk, observer)
+            }
+            (true, false) => merge_lines(options, by, inputs, out, disk, observer),
+            (true, true) => merge_sequential(options, by, inputs, out, observer),
+        }
+    }
 }
 
 /// Opens the output, which may be one of the inputs.
@@ -107,7 +151,26 @@ fn open_target<'d>(
     {
         target.will_be_read();
     }
+    let is_input =
+        || present(lines.command.output.as_deref()).is_some_and(|file| inputs.include(file));
+    if lines.command.extras.is_incremental() && !target.is_new() && is_input() {
+        let what = "the output is an input, too, and would be written while it is read: name \
+                    another file with -o, without --in-place";
+        return Err(Failure::Message(what.into()));
+    }
     Ok(target)
+}
+
+/// Opens the file of `--late`.
+fn open_late<'d>(
+    lines: &LinesCommand<'_>,
+    session: &'d LinesSession,
+) -> Result<Option<LateOutput<'d>>, Failure> {
+    let Some(late) = &lines.command.extras.late else { return Ok(None) };
+    clean_up_when_killed().map_err(|error| Failure::said("signals", &error))?;
+    let output = lines.command.output.as_deref().unwrap_or(OsStr::new(STANDARD_OUTPUT));
+    let late = LateOutput::open(&*session.job.disk, Path::new(late), Path::new(output));
+    late.map(Some).map_err(|error| failure::of_engine(&error))
 }
 
 /// The inputs as they are read: one after the other, or by a merge all at once.

@@ -145,6 +145,11 @@ impl<'d> Target<'d> {
         (is_regular && is_own && has_no_header).then(|| path_of(file))
     }
 
+    /// True if the output appears once it is whole.
+    pub(super) fn is_new(&self) -> bool {
+        matches!(self.sink, Sink::New(_) | Sink::Object(_))
+    }
+
     /// True if `path` is the one that [`path`](Target::path) returned.
     pub(super) fn is_at(&self, path: &Path) -> bool {
         self.sink.descriptor(&io::stdout()).is_some_and(|file| path == path_of(file))

@@ -58,6 +58,31 @@ fn a_sort_stays_within_its_budget() {
 }
 
 #[test]
+fn what_is_nearly_in_order_is_sorted_within_its_budget() {
+    let sandbox = Sandbox::new();
+    let lines: String = (0..quick_or_long(700_000, 2_000_000))
+        .map(|at: u64| format!("{:07},{:04},{:020}\n", at - at % 9, at * 7919 % 9973, at))
+        .collect();
+    sandbox.write("in.csv", lines);
+    for line in [
+        "lines -t, -k1,1n --within 50 in.csv",
+        "lines -t, -k1,1n --within 9s in.csv",
+        "lines -t, -k1,1 -k2,2n --sorted-by 1,1 in.csv",
+        // One group, which is larger than the memory.
+        "lines -t, -k4,4 -k2,2n --sorted-by 4,4 in.csv",
+        "table -q --no-header --by #1:int --within 50 in.csv",
+        "table -q --no-header --by #1:int,#2 --sorted-by #1:int in.csv",
+    ] {
+        for (budget, threads) in [(8, 2), (32, 16)] {
+            let memory = if line.starts_with("lines") { "--memory" } else { "-m" };
+            let line = format!("{line} {memory} {budget}M --threads {threads} -o out");
+            let peak = peak_bytes(xsort(&sandbox, &line));
+            assert!(peak <= budget * MIB + OVERHEAD_BYTES, "{line}: {} MiB", peak / MIB);
+        }
+    }
+}
+
+#[test]
 fn generating_and_verifying_stay_within_their_budgets() {
     let sandbox = Sandbox::new();
     for (budget, threads) in [("4K", 8), ("1M", 64), ("4G", 64)] {

@@ -255,6 +255,35 @@ fn generated_large_inputs_come_out_as_gnu_sorts() {
     }
 }
 
+/// Lines that may all be late, and lines in the order of the first key, in all orders.
+#[test]
+fn generated_lines_that_come_nearly_in_order_come_out_as_gnu_sorts() {
+    if !gnu::has("sort") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let locales = locales(folder.path());
+    let folder = folder.path().to_str().unwrap();
+    for seed in seeds(SCRIPTS) {
+        let mut random = Random::new(seed);
+        let files = [("1", text(&mut random)), ("2", text(&mut random))];
+        let key = random.one_of(&["1", "1,1", "2,2n", "2,2h", "1,1V", "1.2,1.3f", "2b,2", "1M"]);
+        let more = random.one_of(&["", "-k2", "-k2,2r", "-k1,1f -k3"]);
+        let ways = random.one_of(&["", "-u", "-s", "-r", "-z", "-t:", "-d", "-fr"]);
+        let options = format!("{ways} -k{key} {more}");
+        let locale = random.one_of(&locales);
+        for (before, how) in
+            [("cat 1 2".to_owned(), "--within=99"), (format!("sort -s {ways} -k{key} 1 2"), "")]
+        {
+            let how = if how.is_empty() { format!("--sorted-by={key}") } else { how.to_owned() };
+            let script = |how: &str| format!("{before} | sort {how} {options}");
+            let run = |script: &str, is_ours| in_locale(script, &files, locale, folder, is_ours);
+            let (ours, theirs) = (run(&script(&how), true), run(&script(""), false));
+            assert_eq!(ours, theirs, "seed {seed}, {locale}: {}", script(&how));
+        }
+    }
+}
+
 /// GNU sort's order of NaNs depends on the memory next to them: another `-S` leads to another
 /// order.
 fn leave_out_nans(text: &mut [u8]) {

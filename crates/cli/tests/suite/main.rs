@@ -12,6 +12,7 @@ mod flaky_drive;
 mod generate;
 mod help;
 mod hostile;
+mod incremental;
 mod json;
 mod limits;
 mod lines;

@@ -81,6 +81,27 @@ pub enum Error {
         before: Vec<u8>,
     },
 
+    /// A line of an incremental sort belongs before lines that have left.
+    #[error(
+        "{}: line {number} comes too late: {lag}: raise it, or write such lines to a file \
+         (--late FILE)",
+        DisplayPath(path)
+    )]
+    Late {
+        /// Path of the input.
+        path: PathBuf,
+        /// Number of the line, from 1.
+        number: u64,
+        /// The line, in the form in which it is sorted.
+        line: Vec<u8>,
+        /// By how much it is too late.
+        lag: String,
+    },
+
+    /// The output of late lines could not be written.
+    #[error("write failed: late lines: {0}")]
+    LateOutput(std::io::Error),
+
     /// All scratch drives are full.
     #[error(
         "{}: no free space is left after {} of scratch in {place}{}: free some, or add a \
@@ -287,6 +308,15 @@ impl Error {
     pub fn of_output(self, path: &Path) -> Error {
         match self {
             Error::Output(source) => xsort_disk::Error::new(Operation::Write, path, source).into(),
+            error => error,
+        }
+    }
+
+    /// Adds the path to an error of writing late lines.
+    #[must_use]
+    pub fn of_late_output(self, path: &Path) -> Error {
+        match self {
+            Error::LateOutput(source) => Error::Output(source).of_output(path),
             error => error,
         }
     }

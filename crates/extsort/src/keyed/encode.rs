@@ -35,7 +35,7 @@ pub(super) const KEY_END: u8 = 1;
 /// Length of the code that ends a key, in bytes.
 pub(super) const END_BYTES: usize = 2;
 /// The second byte of the code that ends an ascending text, after [`CODE`].
-const TEXT_END: u8 = 2;
+pub(super) const TEXT_END: u8 = 2;
 /// The second byte of the code for the byte 0, after [`CODE`]. The code for the byte 1 is one more.
 pub(super) const ZERO: u8 = 3;
 /// Follows a key whose record is stored as it is.

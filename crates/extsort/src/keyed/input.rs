@@ -173,9 +173,15 @@ impl<'d, K: Keying> KeyedInput<'d, K> {
         let piece_bytes = self.threads.piece_bytes();
         let records_max = self.threads.piece_records();
         let (mut wanted, mut empty) = (piece_bytes, io::empty());
+        // What an earlier read left may have whole records.
+        let mut reads = filled == 0 || !self.threads.is_prompt();
         loop {
-            self.read_up_to(bytes, filled, wanted)?;
-            filled = bytes.len();
+            if reads {
+                self.read_up_to(bytes, filled, wanted)?;
+            } else {
+                bytes.truncate(filled);
+            }
+            (reads, filled) = (true, bytes.len());
             if bytes.is_empty() {
                 return Ok(false);
             }
@@ -204,7 +210,8 @@ impl<'d, K: Keying> KeyedInput<'d, K> {
         }
     }
 
-    /// Reads until `bytes` has `wanted` bytes or the input ends. `filled` bytes are valid already.
+    /// Reads until `bytes` has `wanted` bytes or the input ends; or once, if pieces end where reads
+    /// do. `filled` bytes are valid already.
     fn read_up_to(
         &mut self,
         bytes: &mut Vec<u8>,
@@ -220,7 +227,12 @@ impl<'d, K: Keying> KeyedInput<'d, K> {
         {
             match from.read(&mut bytes[filled..wanted]) {
                 Ok(0) => self.from = None,
-                Ok(read) => filled += read,
+                Ok(read) => {
+                    filled += read;
+                    if self.threads.is_prompt() {
+                        break;
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }

@@ -44,6 +44,8 @@ pub struct KeyingMemory {
     piece_bytes: usize,
     /// Most pieces of an input in flight at once.
     pieces_each: usize,
+    /// True if a piece ends where a read does, so that none waits for more of the input.
+    is_prompt: bool,
 }
 
 impl KeyingMemory {
@@ -65,7 +67,14 @@ impl KeyingMemory {
             taken_bytes: pieces * PIECE_MEMORY,
             piece_bytes: PIECE_BYTES,
             pieces_each: (threads * PIECES_PER_THREAD).max(1),
+            is_prompt: false,
         }
+    }
+
+    /// Plans for an input that pauses: the reading thread builds the keys of what has come.
+    #[must_use]
+    pub fn prompt() -> KeyingMemory {
+        KeyingMemory { is_prompt: true, ..KeyingMemory::of_budget(0, 0) }
     }
 
     /// Plans for `inputs` inputs that are read at the same time. Their pieces are smaller the more
@@ -103,6 +112,7 @@ impl KeyingMemory {
             taken_bytes: pieces * times * piece_bytes,
             piece_bytes: piece_bytes as usize,
             pieces_each,
+            is_prompt: false,
         }
     }
 }
@@ -160,6 +170,11 @@ impl<K: Keying> KeyingThreads<K> {
     /// Most pieces of an input in flight at once.
     pub(super) fn pieces_max(&self) -> usize {
         self.memory.pieces_each
+    }
+
+    /// True if a piece ends where a read does.
+    pub(super) fn is_prompt(&self) -> bool {
+        self.memory.is_prompt
     }
 
     /// Bytes that are read for a piece.

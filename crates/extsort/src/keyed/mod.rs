@@ -15,6 +15,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `encode` | the bytes of a keyed record |
+//! | `decode` | fields of a key, read again |
 //! | `stuffing` | a record of any bytes without the byte that ends it |
 //! | `single` | keyed records whose key is a single text, encoded and decoded |
 //! | `order` | the order of keys |
@@ -31,6 +32,7 @@
 //! | `sort_lines` | the outline for lines |
 //! | `sort`, `report` | the outline; the report |
 
+mod decode;
 mod encode;
 mod grouped_output;
 mod input;
@@ -52,6 +54,7 @@ mod sort;
 mod sort_lines;
 mod stuffing;
 
+pub use decode::{FixedBytes, text_bytes};
 pub use encode::{KeyWriter, RECORD_END, end_key, key_and_end, push_plain_record, push_record};
 pub use grouped_output::{GroupedOutput, Keep};
 pub use input::{InputRest, KeyedInput, ToFirstRecord, from_beginning, to_keyed, to_keyed_again};

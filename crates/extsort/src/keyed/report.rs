@@ -24,6 +24,9 @@ pub struct KeyedReport {
     /// an interrupted process has read some of the rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bad_rows: Option<u64>,
+    /// Rows that came too late and were written elsewhere, in an incremental sort that does so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_rows: Option<u64>,
     /// Seconds from the first read to the last write.
     pub seconds: f64,
     /// Rate of `bytes` over `seconds`.
@@ -72,6 +75,7 @@ impl KeyedReport {
             written_bytes: report.written_bytes,
             checksum: report.checksum.map(|sum| format!("{sum:x}")),
             bad_rows: None,
+            late_rows: report.late_lines,
             seconds: report.seconds,
             bytes_per_second: bytes as f64 / report.seconds.max(1e-9),
             threads: report.plan.threads,
@@ -103,6 +107,9 @@ impl fmt::Display for KeyedReport {
         writeln!(f, "{summary}")?;
         if let Some(bad @ 1..) = self.bad_rows {
             writeln!(f, "bad      {}", Count(bad, "row"))?;
+        }
+        if let Some(late) = self.late_rows {
+            writeln!(f, "late     {}", Count(late, "row"))?;
         }
         if f.alternate() {
             writeln!(f, "threads  {}", self.threads)?;

@@ -20,6 +20,7 @@
 //! | `counted_output` | equal lines, counted when they are written |
 //! | `file_output` | a new file, for stages that change lines after the merge |
 //! | `shuffle` | a random order, by keys added before the sort and removed after it |
+//! | `incremental` | lines that are nearly in order, sorted as they come |
 //! | | |
 //! | `form` | phase one: read, sort, spill when memory is needed |
 //! | `merge` | phase two: runs become the output |
@@ -44,6 +45,7 @@ mod counted_output;
 mod dry_run;
 mod file_output;
 mod form;
+mod incremental;
 mod input;
 mod job;
 mod line_limits;
@@ -65,6 +67,9 @@ pub use compressed_output::{CompressedOutput, CompressionThreads, OutputCodec};
 pub use counted_output::CountedOutput;
 pub use dry_run::{LinesDryRun, dry_run_lines};
 pub use file_output::{FileOutput, FinishedOutput};
+pub use incremental::{
+    BadWithin, Incremental, LineNumber, Presorted, SortBatch, Within, sort_incrementally,
+};
 pub(crate) use input::rest_of_line;
 pub use input::{
     Content, Decoders, Header, InputBytes, LinesInput, MapAgain, MapInput, MapLines, MapPart,

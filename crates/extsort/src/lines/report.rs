@@ -21,6 +21,9 @@ pub struct LinesReport {
     /// Sum of the hashes of all lines. It is equal for the lines read and the lines written or
     /// dropped. `None` for a merge.
     pub checksum: Option<u64>,
+    /// Lines that came too late and were written elsewhere, in an incremental sort that does so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_lines: Option<u64>,
     /// Sorted runs that were formed.
     pub runs: usize,
     /// Bytes of lines that were spilled.
@@ -91,6 +94,7 @@ impl LinesReport {
             bytes: formed.bytes + job.sorted_bytes.load(Relaxed),
             written_bytes,
             checksum,
+            late_lines: None,
             runs: formed.runs,
             spilled_bytes: spilled.bytes,
             scratch_bytes: spilled.scratch_bytes,

@@ -198,6 +198,7 @@ impl PublishedSort {
             bytes: bytes.unwrap_or(0),
             written_bytes,
             checksum: Some(checksum),
+            late_lines: None,
             runs: 0,
             spilled_bytes: 0,
             scratch_bytes: 0,

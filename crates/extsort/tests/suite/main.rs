@@ -7,6 +7,7 @@ mod generate;
 mod in_memory;
 mod in_order;
 mod in_place;
+mod incremental;
 mod keyed_lines;
 mod lines;
 mod lines_simulation;

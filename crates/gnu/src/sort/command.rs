@@ -90,6 +90,13 @@ impl Command {
     }
 }
 
+impl Extras {
+    /// True if lines are sorted as they come, because it is known how far they are in order.
+    pub fn is_incremental(&self) -> bool {
+        self.within.is_some() || !self.sorted_by.is_empty()
+    }
+}
+
 /// How a check reports its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
@@ -148,6 +155,13 @@ pub struct Extras {
     pub in_place: bool,
     /// `--no-sync`: don't make the output durable.
     pub no_sync: bool,
+    /// `--sorted-by KEY`: the lines are in the order of these keys already. They are the first of
+    /// `keys`.
+    pub sorted_by: Vec<KeyField>,
+    /// `--within N`, as it was written: how late a line may come. GNU sort has no such option.
+    pub within: Option<OsString>,
+    /// `--late FILE`: where lines go that come too late; only with `within`.
+    pub late: Option<OsString>,
     /// `--json`: a report as JSON.
     pub json: bool,
     /// `--compress=lz4`, `zstd`, `auto` and `none`: compress scratch within the process. Overrides

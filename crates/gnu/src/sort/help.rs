@@ -37,6 +37,8 @@ Examples:
                       sort a tree of files, also compressed ones, in 1 GiB
   {program} -c big.txt
                       check whether a file is sorted
+  tail -f log | {program} -k1,1n --within=10s
+                      sort a log by its times in seconds, as it grows
 
 How lines are compared:
   -b, --ignore-leading-blanks   ignore blanks before a key
@@ -128,6 +130,8 @@ What GNU sort doesn't have:
                                 hard links, instead of replacing it by a new one
                                 once that is whole; sort always does
       --json                    print a report as JSON on standard error
+      --late=FILE               with --within, write lines that come too late to
+                                FILE; otherwise the first one is an error
       --memory=SIZE             use this much memory, written as for the other
                                 commands: 1G, 1GB, 1GiB, or 50% of what is
                                 available
@@ -154,6 +158,10 @@ What GNU sort doesn't have:
       --scratch=DIR             the same as -T
       --seed=N                  the same N gives the same order; needs --shuffle
       --shuffle                 put all lines in a random order, equal ones too
+      --sorted-by=KEY           the lines are in the order of KEY, which is also
+                                the first -k (repeat for others): check that,
+                                and print lines with equal KEYs, sorted, as soon
+                                as the next KEY comes
       --temperature-limit=C     pause scratch I/O while a drive is hotter than
                                 C degrees Celsius
   -j, --threads=N               use at most N threads, or as many as processors
@@ -164,6 +172,11 @@ What GNU sort doesn't have:
                                 sort)
       --verify-output           read an object that was written, and compare it
                                 with what was sent
+      --within=N                the lines are nearly in order: print each when
+                                no other can come before it. N is by how many
+                                lines one may come late (5000, 100k, 2M), or by
+                                which time its first key may (90s, 10m, 12h),
+                                a number (-n) of seconds
 
 Help:
       --help                    print this help

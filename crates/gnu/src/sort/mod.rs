@@ -32,5 +32,5 @@ pub use disorder::disorder;
 pub use environment::Environment;
 pub use file_list::listed_files;
 pub use help::{help, help_page, version};
-pub use order::{KeyPlace, LineKeys, Order, Scratch, Ties};
+pub use order::{KeyPlace, LineKeys, Order, Scratch, Ties, nearest};
 pub use parse::{parse, refuse_combinations};

@@ -30,6 +30,7 @@ pub(super) enum Meaning {
     Json,
     Memory,
     InPlace,
+    Late,
     NoClobber,
     NoQuotes,
     NoSync,
@@ -43,12 +44,14 @@ pub(super) enum Meaning {
     Seed,
     Shuffle,
     Sort,
+    SortedBy,
     TemperatureLimit,
     Threads,
     Top,
     Verbose,
     VerifyOutput,
     Version,
+    Within,
 }
 
 /// All options of sort, GNU's and ours.
@@ -101,7 +104,7 @@ const GNU: [Long<Meaning>; 30] = {
 
 /// Our long options. `--compress` is not among them, because it also abbreviates
 /// `--compress-program`.
-const OURS: [Long<Meaning>; 35] = [
+const OURS: [Long<Meaning>; 38] = [
     long("allow-empty", Takes::Nothing, Meaning::AllowEmpty),
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
@@ -117,6 +120,7 @@ const OURS: [Long<Meaning>; 35] = [
     long("header-prefix", Takes::Argument, Meaning::HeaderPrefix),
     long("in-place", Takes::Nothing, Meaning::InPlace),
     long("json", Takes::Nothing, Meaning::Json),
+    long("late", Takes::Argument, Meaning::Late),
     long("memory", Takes::Argument, Meaning::Memory),
     long("no-clobber", Takes::Nothing, Meaning::NoClobber),
     long("no-decompress", Takes::Nothing, Meaning::Decompress(false)),
@@ -132,11 +136,13 @@ const OURS: [Long<Meaning>; 35] = [
     long("scratch", Takes::Argument, Meaning::Letter(b'T')),
     long("seed", Takes::Argument, Meaning::Seed),
     long("shuffle", Takes::Nothing, Meaning::Shuffle),
+    long("sorted-by", Takes::Argument, Meaning::SortedBy),
     long("temperature-limit", Takes::Argument, Meaning::TemperatureLimit),
     long("threads", Takes::Argument, Meaning::Threads),
     long("top", Takes::Argument, Meaning::Top),
     long("verbose", Takes::Nothing, Meaning::Verbose),
     long("verify-output", Takes::Nothing, Meaning::VerifyOutput),
+    long("within", Takes::Argument, Meaning::Within),
 ];
 
 /// The words of `--check`.

@@ -206,6 +206,9 @@ impl<'a> Parser<'a> {
             }
             Meaning::HeaderPrefix => extras.header_prefix = Some(text()),
             Meaning::InPlace => extras.in_place = true,
+            Meaning::Late => extras.late = Some(text()),
+            Meaning::SortedBy => extras.sorted_by.push(key::key(given, self.quoting)?),
+            Meaning::Within => extras.within = Some(text()),
             Meaning::Json => extras.json = true,
             Meaning::NoClobber => extras.no_clobber = true,
             Meaning::NoQuotes => extras.no_quotes = true,
@@ -412,6 +415,7 @@ fn refuse_extras(command: &Command) -> Result<(), Refusal> {
             "--shuffle goes with no option that orders, checks, merges, drops or marks lines",
         ));
     }
+    refuse_incremental(command)?;
     if let Some(prefix) = &extras.header_prefix {
         let prefix = prefix.as_bytes();
         if prefix.is_empty() || prefix.contains(&command.terminator()) {
@@ -424,11 +428,48 @@ fn refuse_extras(command: &Command) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Refuses invalid combinations of the options that say how far lines are in order.
+fn refuse_incremental(command: &Command) -> Result<(), Refusal> {
+    let extras = &command.extras;
+    if extras.late.is_some() && extras.within.is_none() {
+        return Err(Refusal::new(
+            "--late takes the lines that --within lets come too late: add it",
+        ));
+    }
+    if !extras.is_incremental() {
+        return Ok(());
+    }
+    if extras.within.is_some() && !extras.sorted_by.is_empty() {
+        return Err(Refusal::new(
+            "--sorted-by and --within both say how far lines are in order: leave one out",
+        ));
+    }
+    if !command.keys.starts_with(&extras.sorted_by) {
+        return Err(Refusal::new(
+            "--sorted-by names the first keys of the sort: give the same to -k, before all others",
+        ));
+    }
+    let name = if extras.within.is_some() { "--within" } else { "--sorted-by" };
+    let refused = [
+        ("-c", command.check.is_some()),
+        ("-m", command.merge),
+        ("--dry-run", extras.dry_run),
+        ("--shuffle", extras.shuffles),
+        ("--checkpoint, --resume and --restart", extras.checkpoint.is_some()),
+    ];
+    match refused.iter().find(|(_, is_given)| *is_given) {
+        Some((other, _)) => Err(Refusal::new(format!(
+            "{name} says how far the lines of a sort are in order: leave out {other}"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Copies the global ordering options to keys that have none. Without keys it adds a key of the
 /// whole line.
 fn give_global_flags(command: &mut Command) {
     command.reverse = command.global.reverse;
-    for key in &mut command.keys {
+    for key in command.keys.iter_mut().chain(&mut command.extras.sorted_by) {
         if key.flags == Flags::default() {
             key.flags = command.global;
         }

@@ -47,6 +47,8 @@ pub(crate) struct InputReader<'j> {
     is_next_refused: bool,
     /// Path of the current input, or of the last one.
     path: PathBuf,
+    /// Inputs that were opened.
+    opened: usize,
     bypass: Option<Bypass<'j>>,
     delimiter: u8,
     /// True if the last byte of the current input ended a line, or nothing was read of it.
@@ -77,6 +79,7 @@ impl<'j> InputReader<'j> {
             needs_no_blocks: Arc::default(),
             is_next_refused: false,
             path: PathBuf::new(),
+            opened: 0,
             bypass,
             delimiter,
             is_line_whole: true,
@@ -126,6 +129,11 @@ impl<'j> InputReader<'j> {
     /// Returns the path of the input that was read last.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns the number of inputs that were opened so far.
+    pub(crate) fn opened(&self) -> usize {
+        self.opened
     }
 
     /// Reads up to `buffer.len()` bytes of one input. Returns 0 at the end of all inputs.
@@ -196,6 +204,7 @@ impl<'j> InputReader<'j> {
             (None, content) => Bytes::Plain(content.into_bytes()),
         });
         self.path = path;
+        self.opened += 1;
         self.is_next_refused = false;
         true
     }

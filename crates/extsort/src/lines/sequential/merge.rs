@@ -80,6 +80,7 @@ pub(super) fn merge_part(
         bytes,
         written_bytes: output.end()?,
         checksum: None,
+        late_lines: None,
         runs,
         spilled_bytes: 0,
         scratch_bytes: 0,

@@ -19,6 +19,7 @@ mod general;
 mod human;
 mod key;
 mod month;
+mod nearest;
 mod number;
 mod random;
 mod span;
@@ -32,6 +33,7 @@ pub use apart::{KeyPlace, LineKeys, Ties};
 use bytes::{load, load_marked};
 pub use key::Scratch;
 use key::{Key, Kind};
+pub use nearest::nearest;
 use span::Fields;
 
 use super::command::{Command, Flags, KeyField};
@@ -278,6 +280,22 @@ impl Order {
     /// True if the first word distinguishes most different lines.
     pub fn is_decided_by_one_word(&self) -> bool {
         self.keys.len() == 1 && matches!(self.head, Head::Number)
+    }
+
+    /// True if the first key is a number of `-n`, so that lines have a
+    /// [`first_number`](Order::first_number).
+    pub fn has_first_number(&self) -> bool {
+        matches!(self.keys[0].kind, Kind::Number(_))
+    }
+
+    /// The floating-point number nearest to the first key of `line`, or to its opposite where the
+    /// first key is reversed: so it never falls in this order. 0 unless
+    /// [`has_first_number`](Order::has_first_number).
+    pub fn first_number(&self, line: &[u8]) -> f64 {
+        let key = &self.keys[0];
+        let Kind::Number(numbers) = &key.kind else { return 0.0 };
+        let number = numbers.nearest(key.span.of(line, &self.fields));
+        if key.is_reverse { -number } else { number }
     }
 
     /// Appends the word of each line to `out`, faster than one by one.

@@ -25,6 +25,7 @@
 
 use std::cmp::Ordering;
 
+use super::nearest::nearest;
 use crate::locale::Locale;
 
 /// Digits in seven bytes.
@@ -83,6 +84,13 @@ impl Numbers {
     pub(super) fn trim<'a>(&self, text: &'a [u8]) -> &'a [u8] {
         let blanks = text.iter().take_while(|&&byte| self.blank[usize::from(byte)]).count();
         &text[blanks..]
+    }
+
+    /// The floating-point number nearest to the number at the beginning of `text`.
+    pub(super) fn nearest(&self, text: &[u8]) -> f64 {
+        let number = self.read(text);
+        let magnitude = nearest(number.digits, number.exponent);
+        if number.is_negative { -magnitude } else { magnitude }
     }
 
     /// The first eight bytes of the key of the number at the beginning of `text`.
