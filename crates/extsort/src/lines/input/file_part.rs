@@ -47,7 +47,8 @@ impl Read for FilePart {
         let wanted = usize::try_from(rest).unwrap_or(usize::MAX).min(buffer.len());
         if self.offset + AHEAD_BYTES / 2 >= self.ahead {
             // Without it, reads are only slower.
-            drop(fadvise(&self.file, self.ahead, NonZeroU64::new(AHEAD_BYTES), Advice::WillNeed));
+            let ahead = NonZeroU64::new(AHEAD_BYTES);
+            let _ = fadvise(&self.file, self.ahead, ahead, Advice::WillNeed);
             self.ahead += AHEAD_BYTES;
         }
         let read = self.file.read_at(&mut buffer[..wanted], self.offset)?;
