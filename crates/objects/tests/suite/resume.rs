@@ -200,7 +200,7 @@ fn simulate(
 
 fn interrupted_at_any_time(name: &str, tampering: Tampering) {
     let mut spared = [0, 0];
-    let tried = for_each_seed(name, 20, |seed| {
+    let tried = for_each_seed(name, 60, |seed| {
         let (is_of_lines, parts) = simulate(seed, tampering, None)?;
         spared[usize::from(is_of_lines)] += parts;
         Ok(())
