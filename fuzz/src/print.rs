@@ -46,6 +46,8 @@ pub fn words(command: &Command) -> Vec<OsString> {
         ("--header-prefix=", &extras.header_prefix),
         ("--memory=", &extras.memory),
         ("--bandwidth-limit=", &extras.bandwidth_limit),
+        ("--within=", &extras.within),
+        ("--late=", &extras.late),
         ("--s3-connections=", &extras.s3_connections),
         ("--s3-part-size=", &extras.s3_part_size),
     ];
@@ -61,6 +63,9 @@ pub fn words(command: &Command) -> Vec<OsString> {
         for field in &command.keys {
             say(&[b"-k", key(field, command.global).as_bytes()]);
         }
+        for field in &extras.sorted_by {
+            say(&[b"--sorted-by=", key(field, command.global).as_bytes()]);
+        }
     }
     if command.files0_from.is_none() {
         say(&[b"--"]);
@@ -75,6 +80,9 @@ fn flags(command: &Command) -> Vec<&'static str> {
     let Extras {
         header_lines: _,
         header_prefix: _,
+        sorted_by: _,
+        within: _,
+        late: _,
         counts,
         shuffles,
         no_clobber,

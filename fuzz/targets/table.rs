@@ -11,7 +11,7 @@ use xsort_extsort::lines::{Content, LinesInput};
 use xsort_extsort::{Error, LinesOptions, Unobserved};
 use xsort_fuzz::texts::Dribble;
 use xsort_table::{
-    Collator, Dialect, Keep, OnBad, RowFormat, TableOptions, TableOutput, sort_table,
+    Collator, Dialect, Keep, Keys, OnBad, RowFormat, TableOptions, TableOutput, sort_table,
 };
 
 #[derive(Arbitrary, Debug)]
@@ -42,6 +42,8 @@ fn sorted(case: &Case, format: RowFormat, by: &str, texts: &[Vec<u8>]) -> Result
         rows_max: None,
         compression: None,
         merges: false,
+        sorted_by: Keys(Vec::new()),
+        within: None,
     };
     let engine = LinesOptions {
         delimiter: 0,
