@@ -7,27 +7,13 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Output, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::time::Duration;
 use xsort_testing::Random;
 
-/// Runs a script in the sandbox. Its status is that of the last program in a pipe that fails.
-fn shell(sandbox: &Sandbox, script: &str) -> Output {
-    let mut command = clean("bash");
-    command.args(["-o", "pipefail", "-c", script]).env("xsort", program());
-    command.current_dir(sandbox.path()).stdin(Stdio::null()).output().unwrap()
-}
-
-fn ok(sandbox: &Sandbox, script: &str) -> String {
-    let output = shell(sandbox, script);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!((output.status.code(), &*stderr), (Some(0), ""), "{script}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
 /// Runs a script that fails with this status, and returns standard error.
 fn fails(sandbox: &Sandbox, script: &str, code: i32) -> String {
-    let output = shell(sandbox, script);
+    let output = sandbox.script(script);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(code), "{script}: {stderr}");
     stderr
@@ -51,43 +37,46 @@ fn log(lines: u64, late: u64, separator: char) -> String {
 fn lines_come_out_as_from_a_sort_of_all() {
     let sandbox = Sandbox::new();
     sandbox.write("log", log(60_000, 20, ' '));
-    ok(&sandbox, "$xsort lines log -k1,1n -k2,2 -k3,3nr -o sorted; gzip -k log");
-    ok(&sandbox, "LC_ALL=C sort log -k1,1n -k2,2 -k3,3nr | cmp - sorted");
+    sandbox.script_ok("$xsort lines log -k1,1n -k2,2 -k3,3nr -o sorted; gzip -k log");
+    sandbox.script_ok("LC_ALL=C sort log -k1,1n -k2,2 -k3,3nr | cmp - sorted");
     let keys = "-k1,1n -k2,2 -k3,3nr";
     for how in ["--within 20s", "--within 200", "--within 1m -S 3M", "--within 100k", "--within 5d"]
     {
         for input in ["log", "- <log", "log.gz"] {
             let script = format!("$xsort lines {keys} {how} {input} | cmp - sorted");
-            ok(&sandbox, &script);
+            sandbox.script_ok(&script);
         }
-        ok(&sandbox, &format!("cat log | $xsort lines {keys} {how} -o out; cmp out sorted"));
-        ok(
-            &sandbox,
-            &format!("$xsort lines {keys} {how} log -o out.gz; zcat out.gz | cmp - sorted"),
-        );
+        sandbox.script_ok(&format!("cat log | $xsort lines {keys} {how} -o out; cmp out sorted"));
+        sandbox.script_ok(&format!(
+            "$xsort lines {keys} {how} log -o out.gz; zcat out.gz | cmp - sorted"
+        ));
     }
     // In the order of the first key, and with the rest in order, too.
-    ok(&sandbox, "sort -s -k1,1n log >by-time");
+    sandbox.script_ok("sort -s -k1,1n log >by-time");
     for how in ["", "-S 3M", "-u", "--header=3", "-s", "--top=100"] {
-        ok(&sandbox, &format!("$xsort lines {keys} {how} by-time >expected"));
+        sandbox.script_ok(&format!("$xsort lines {keys} {how} by-time >expected"));
         let script = format!("$xsort lines --sorted-by 1,1n {keys} {how} by-time | cmp - expected");
-        ok(&sandbox, &script);
+        sandbox.script_ok(&script);
         let script = format!("$xsort lines --within 0s {keys} {how} by-time | cmp - expected");
-        ok(&sandbox, &script);
+        sandbox.script_ok(&script);
     }
     for how in ["-u", "-u --count"] {
-        ok(&sandbox, &format!("$xsort lines -k1,1n {how} log >expected"));
+        sandbox.script_ok(&format!("$xsort lines -k1,1n {how} log >expected"));
         for within in ["20s", "200"] {
             let script =
                 format!("$xsort lines -k1,1n {how} --within {within} log | cmp - expected");
-            ok(&sandbox, &script);
+            sandbox.script_ok(&script);
         }
     }
-    ok(&sandbox, "$xsort lines --sorted-by 1,1n --sorted-by 2,2 -k1,1n -k2,2 -k3,3n sorted >a");
-    ok(&sandbox, "$xsort lines -k1,1n -k2,2 -k3,3n sorted | cmp - a");
-    assert_eq!(ok(&sandbox, "$xsort lines -k1,1 --sorted-by 1,1 </dev/null"), "");
-    assert_eq!(ok(&sandbox, "printf 'b\\na' | $xsort lines --within 1"), "a\nb\n");
-    assert_eq!(ok(&sandbox, "printf 'b\\0a\\0' | $xsort lines -z --within 1 | tr '\\0' ,"), "a,b,");
+    sandbox
+        .script_ok("$xsort lines --sorted-by 1,1n --sorted-by 2,2 -k1,1n -k2,2 -k3,3n sorted >a");
+    sandbox.script_ok("$xsort lines -k1,1n -k2,2 -k3,3n sorted | cmp - a");
+    assert_eq!(sandbox.script_ok("$xsort lines -k1,1 --sorted-by 1,1 </dev/null"), "");
+    assert_eq!(sandbox.script_ok("printf 'b\\na' | $xsort lines --within 1"), "a\nb\n");
+    assert_eq!(
+        sandbox.script_ok("printf 'b\\0a\\0' | $xsort lines -z --within 1 | tr '\\0' ,"),
+        "a,b,"
+    );
 }
 
 #[test]
@@ -112,7 +101,7 @@ fn late_lines_are_errors_or_go_to_a_file() {
     assert!(error.contains("log: line 1 comes too late"), "{error}");
     assert_eq!(sandbox.names(), ["log"]);
     let script = "$xsort lines -k1,1n --within 5s --late late --json log -o out 2>report";
-    ok(&sandbox, script);
+    sandbox.script_ok(script);
     assert_eq!(sandbox.read("out"), b"10 a\n28 d\n30 b\n31 e\n");
     assert_eq!(sandbox.read("late"), b"12 c\n");
     let report: serde_json::Value = serde_json::from_slice(&sandbox.read("report")).unwrap();
@@ -120,7 +109,7 @@ fn late_lines_are_errors_or_go_to_a_file() {
     let error = fails(&sandbox, "$xsort lines -k1,1n --within 5s --late log2/late log -o out", 2);
     assert!(error.contains("log2"), "{error}");
     assert_eq!(
-        ok(&sandbox, "$xsort lines -k1,1n --within 5s --late /dev/stderr log 2>&1 >/dev/null"),
+        sandbox.script_ok("$xsort lines -k1,1n --within 5s --late /dev/stderr log 2>&1 >/dev/null"),
         "12 c\n"
     );
     let error = fails(&sandbox, "$xsort lines -k1,1n --sorted-by 1,1n log", 2);
@@ -154,7 +143,7 @@ fn combinations_that_do_nothing_are_refused() {
         assert!(error.contains(what), "{options}: {error}");
         assert_eq!(sandbox.names(), ["in"]);
     }
-    ok(&sandbox, "$xsort lines --within 5 in -o in");
+    sandbox.script_ok("$xsort lines --within 5 in -o in");
     assert_eq!(sandbox.read("in"), b"1\n2\n");
 }
 
@@ -287,22 +276,21 @@ fn rows_come_out_as_from_a_sort_of_all() {
     ] {
         let cut = if how.contains("--top") { "head -n 502 sorted.csv" } else { "cat sorted.csv" };
         if how.contains("--file-size") {
-            ok(&sandbox, &format!("$xsort table -q log.csv {keys} {how} -o p.csv"));
-            ok(
-                &sandbox,
+            sandbox.script_ok(&format!("$xsort table -q log.csv {keys} {how} -o p.csv"));
+            sandbox.script_ok(
                 "(head -n 2 sorted.csv; tail -q -n +3 p-*.csv) | cmp - sorted.csv; rm p-*",
             );
             continue;
         }
-        ok(&sandbox, &format!("$xsort table -q log.csv {keys} {how} | cmp - <({cut})"));
-        ok(&sandbox, &format!("cat log.csv | $xsort table -q -f csv {keys} {how} -o out.csv"));
-        ok(&sandbox, &format!("cmp out.csv <({cut})"));
+        sandbox.script_ok(&format!("$xsort table -q log.csv {keys} {how} | cmp - <({cut})"));
+        sandbox.script_ok(&format!("cat log.csv | $xsort table -q -f csv {keys} {how} -o out.csv"));
+        sandbox.script_ok(&format!("cmp out.csv <({cut})"));
     }
     for how in ["--unique", "--unique=last", "--unique --count"] {
         sandbox.ok(&format!("table log.csv -q --by t:int {how} -o expected.csv"));
         for within in ["--within 20s", "--within 200"] {
             sandbox.ok(&format!("table log.csv -q --by t:int {how} {within} -o out.csv.gz"));
-            ok(&sandbox, "zcat out.csv.gz | cmp - expected.csv; rm out.csv.gz");
+            sandbox.script_ok("zcat out.csv.gz | cmp - expected.csv; rm out.csv.gz");
         }
     }
     for keys in ["t:int,name", "t:int", keys.trim_start_matches("--by ")] {

@@ -3,29 +3,15 @@
 use crate::sandbox::{Sandbox, clean, program};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{Read, Write};
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 use xsort_testing::quick_or_long;
-
-/// Runs a script in the sandbox. Its status is that of the last program in a pipe that fails.
-fn shell(sandbox: &Sandbox, script: &str) -> Output {
-    let mut command = clean("bash");
-    command.args(["-o", "pipefail", "-c", script]).env("xsort", program());
-    command.current_dir(sandbox.path()).stdin(Stdio::null()).output().unwrap()
-}
-
-fn ok(sandbox: &Sandbox, script: &str) -> String {
-    let output = shell(sandbox, script);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!((output.status.code(), &*stderr), (Some(0), ""), "{script}");
-    String::from_utf8(output.stdout).unwrap()
-}
 
 #[test]
 fn records_go_through_pipes_as_through_files() {
     let sandbox = Sandbox::new();
     let bytes = quick_or_long(5_123_456, 12_345_678);
     sandbox.ok(&format!("gen -q {bytes} data"));
-    ok(&sandbox, &format!("$xsort gen {bytes} - | cmp - data"));
+    sandbox.script_ok(&format!("$xsort gen {bytes} - | cmp - data"));
     sandbox.ok("sort -q data -o sorted");
     for how in [
         "",
@@ -36,22 +22,19 @@ fn records_go_through_pipes_as_through_files() {
         "-m 2M --method scatter -j 5 --io sync",
         "-m 200M --method scatter",
     ] {
-        ok(&sandbox, &format!("$xsort sort {how} data -o - | cmp - sorted"));
-        ok(&sandbox, &format!("cat data | $xsort sort {how} - -o - | cmp - sorted"));
-        ok(&sandbox, &format!("$xsort sort {how} data -o - >out; cmp out sorted"));
+        sandbox.script_ok(&format!("$xsort sort {how} data -o - | cmp - sorted"));
+        sandbox.script_ok(&format!("cat data | $xsort sort {how} - -o - | cmp - sorted"));
+        sandbox.script_ok(&format!("$xsort sort {how} data -o - >out; cmp out sorted"));
         let script = format!("$xsort gen 7777r - | $xsort sort {how} - -o - | $xsort verify -q -");
-        ok(&sandbox, &script);
+        sandbox.script_ok(&script);
     }
     for (format, size) in
         [("kv128", "1r"), ("kv128", "33r"), ("block4k", "700r"), ("gensort", "0r")]
     {
-        ok(
-            &sandbox,
-            &format!(
-                "$xsort gen -f {format} {size} in -q; $xsort sort -f {format} in -m 1M -o - | \
+        sandbox.script_ok(&format!(
+            "$xsort gen -f {format} {size} in -q; $xsort sort -f {format} in -m 1M -o - | \
                  $xsort verify -f {format} - --against in"
-            ),
-        );
+        ));
     }
     assert_eq!(sandbox.names(), ["data", "in", "out", "sorted"]);
 }
@@ -64,14 +47,13 @@ fn standard_output_keeps_what_others_write_there() {
     sandbox.ok("sort -q data -o sorted");
     for name in ["-", "/dev/stdout", "/dev/fd/1"] {
         let script = format!("(echo head; $xsort sort data -o {name}; echo tail) >out");
-        ok(&sandbox, &script);
-        ok(&sandbox, "(echo head; cat sorted; echo tail) | cmp - out");
-        ok(
-            &sandbox,
-            &format!("echo old >out; $xsort gen 10r {name} >>out; wc -c <out | grep 1004"),
-        );
+        sandbox.script_ok(&script);
+        sandbox.script_ok("(echo head; cat sorted; echo tail) | cmp - out");
+        sandbox.script_ok(&format!(
+            "echo old >out; $xsort gen 10r {name} >>out; wc -c <out | grep 1004"
+        ));
     }
-    ok(&sandbox, "$xsort sort data -o - >/dev/null; $xsort gen 10r - >/dev/null");
+    sandbox.script_ok("$xsort sort data -o - >/dev/null; $xsort gen 10r - >/dev/null");
 }
 
 #[test]
@@ -85,7 +67,7 @@ fn a_reader_that_leaves_ends_the_job_quietly() {
         "$xsort sort --bandwidth-limit 40M data -o -",
     ] {
         let script = format!("({script}; echo $? >status) | head -c 1000 | wc -c");
-        assert_eq!(shell(&sandbox, &script).stderr, b"", "{script}");
+        assert_eq!(sandbox.script(&script).stderr, b"", "{script}");
         assert_eq!(sandbox.read("status"), b"141\n", "{script}");
     }
 }
@@ -124,13 +106,14 @@ fn a_verdict_on_a_stream_is_that_on_a_file() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q 3456r data");
     sandbox.ok("sort -q data -o sorted");
-    assert_eq!(ok(&sandbox, "cat sorted | $xsort verify -"), sandbox.ok("verify sorted"));
-    assert_eq!(ok(&sandbox, "$xsort verify - <sorted"), sandbox.ok("verify sorted"));
-    ok(&sandbox, "cat data | $xsort verify -q sorted --against -");
-    assert_eq!(shell(&sandbox, "cat data | $xsort verify -").status.code(), Some(1));
+    assert_eq!(sandbox.script_ok("cat sorted | $xsort verify -"), sandbox.ok("verify sorted"));
+    assert_eq!(sandbox.script_ok("$xsort verify - <sorted"), sandbox.ok("verify sorted"));
+    sandbox.script_ok("cat data | $xsort verify -q sorted --against -");
+    assert_eq!(sandbox.script("cat data | $xsort verify -").status.code(), Some(1));
     // Summaries, too.
-    ok(&sandbox, "$xsort verify -q sorted -o summary; $xsort verify sorted -o - | cmp - summary");
-    let appended = ok(&sandbox, "$xsort verify sorted -o - | $xsort verify -s -");
+    sandbox
+        .script_ok("$xsort verify -q sorted -o summary; $xsort verify sorted -o - | cmp - summary");
+    let appended = sandbox.script_ok("$xsort verify sorted -o - | $xsort verify -s -");
     assert_eq!(appended, sandbox.ok("verify -s summary"));
     for (script, code, reason) in [
         ("cat sorted | $xsort verify - sorted", 2, "alone"),
@@ -138,7 +121,7 @@ fn a_verdict_on_a_stream_is_that_on_a_file() {
         ("head -c 250 sorted | $xsort verify -", 3, "50 bytes are left over"),
         ("seq 100000 | $xsort verify -", 3, "'xsort lines'"),
     ] {
-        let output = shell(&sandbox, &format!("({})", script.replace("cat", "cat 2>/dev/null")));
+        let output = sandbox.script(&format!("({})", script.replace("cat", "cat 2>/dev/null")));
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(stderr.contains(reason), "{script}: {stderr}");
         assert!(output.status.code() == Some(code) || script.starts_with("seq"), "{script}");
@@ -151,10 +134,10 @@ fn reports_stay_out_of_the_records() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q 100r data");
     for command in ["sort data -o -", "gen 100r -"] {
-        let output = shell(&sandbox, &format!("$xsort {command} --json | wc -c"));
+        let output = sandbox.script(&format!("$xsort {command} --json | wc -c"));
         let json: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
         assert_eq!((&json["records"], &*output.stdout), (&100.into(), &b"10000\n"[..]));
-        let output = shell(&sandbox, &format!("$xsort {command} -v | wc -c"));
+        let output = sandbox.script(&format!("$xsort {command} -v | wc -c"));
         assert!(!output.stderr.is_empty() && output.stdout == b"10000\n", "{command}");
         assert!(!output.stderr.ends_with(b"\n\n"), "{command}");
     }
@@ -164,7 +147,7 @@ fn reports_stay_out_of_the_records() {
 #[test]
 fn the_report_of_a_stream_names_standard_output() {
     let sandbox = Sandbox::new();
-    let told = ok(&sandbox, "$xsort gen -v 100r - 2>&1 >data");
+    let told = sandbox.script_ok("$xsort gen -v 100r - 2>&1 >data");
     let last = told.lines().last().unwrap_or_default();
     assert!(last.starts_with("standard output, 1 thread, "), "{told}");
     let told = sandbox.ok("gen -v 100r data");
@@ -188,19 +171,18 @@ fn what_no_pipe_can_do_is_refused_in_words() {
         let error = sandbox.fails(line, 2);
         assert!(error.contains(reason), "{line}: {error}");
     }
-    ok(&sandbox, "mkfifo pipe");
-    ok(&sandbox, "$xsort sort --record 1 - -o - </proc/version | wc -c | grep -v ^0");
+    sandbox.script_ok("mkfifo pipe");
+    sandbox.script_ok("$xsort sort --record 1 - -o - </proc/version | wc -c | grep -v ^0");
     for line in ["sort pipe -o out", "verify pipe", "sort /proc/version -o out"] {
         let error = sandbox.fails(line, 3);
         assert!(error.contains("name '-', and redirect standard input from it"), "{line}: {error}");
     }
-    ok(
-        &sandbox,
+    sandbox.script_ok(
         "cat data >pipe & $xsort sort -q - -o - <pipe >out; $xsort verify -q out; rm pipe out",
     );
     assert_eq!(sandbox.names(), ["data"]);
     std::fs::create_dir(sandbox.path().join("missing")).unwrap();
     sandbox.ok("sort -q data -o missing/out");
-    let closed = shell(&sandbox, "$xsort sort data -o - >&-");
+    let closed = sandbox.script("$xsort sort data -o - >&-");
     assert!(String::from_utf8_lossy(&closed.stderr).contains("/dev/stdout: it is closed"));
 }

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 use xsort_testing::surroundings::{set_umask, without_settings};
 
@@ -76,6 +76,22 @@ impl Sandbox {
             ended.stdout
         );
         ended.stdout
+    }
+
+    /// Runs a script in the sandbox, in which `$xsort` is the program. Its status is that of the
+    /// last program in a pipe that fails.
+    pub(crate) fn script(&self, script: &str) -> Output {
+        let mut command = clean("bash");
+        command.args(["-o", "pipefail", "-c", script]).env("xsort", program());
+        command.current_dir(self.path()).stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// Runs a script, expects success and no message, and returns standard output.
+    pub(crate) fn script_ok(&self, script: &str) -> String {
+        let output = self.script(script);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*stderr), (Some(0), ""), "{script}");
+        String::from_utf8(output.stdout).unwrap()
     }
 
     /// Runs the program, expects this status and one line of error, and returns the line.

@@ -4,26 +4,15 @@
 use crate::sandbox::{Sandbox, clean, program};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 use xsort_testing::quick_or_long;
 
 const MIB: u64 = 1 << 20;
 
-/// Runs a script, in which `$xsort` is the program. Its status is that of the last program in a
-/// pipe that fails.
-fn shell(sandbox: &Sandbox, script: &str) -> Output {
-    let mut command = clean("bash");
-    command
-        .args(["-o", "pipefail", "-c", script])
-        .current_dir(sandbox.path())
-        .env("xsort", program());
-    command.stdin(Stdio::null()).output().unwrap()
-}
-
 fn ok(sandbox: &Sandbox, script: &str) -> String {
-    let output = shell(sandbox, script);
+    let output = sandbox.script(script);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{script}: {stderr}");
     String::from_utf8(output.stdout).unwrap()
@@ -31,7 +20,7 @@ fn ok(sandbox: &Sandbox, script: &str) -> String {
 
 /// The line with which the script fails.
 fn fails(sandbox: &Sandbox, script: &str, code: i32) -> String {
-    let output = shell(sandbox, script);
+    let output = sandbox.script(script);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(code), "{script}: {stderr}");
     let line = stderr.lines().last().unwrap_or_default();
