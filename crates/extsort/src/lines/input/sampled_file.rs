@@ -15,7 +15,7 @@ pub(super) struct SampledFile<'i> {
     pub(super) input: &'i LinesInput,
     pub(super) bytes: u64,
     /// The byte that ends a line of the file.
-    delimiter: u8,
+    pub(super) delimiter: u8,
     map: Option<&'i Arc<dyn Fn() -> MapInput + Send + Sync>>,
 }
 

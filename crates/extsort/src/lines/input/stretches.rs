@@ -11,6 +11,7 @@
 use super::file_part::FilePart;
 use super::sampled_file::{PLACE_BYTES, SampledFile, last_line};
 use super::{Content, LinesInput};
+use std::fs;
 use std::io;
 use xsort_kernels::lines::{LineComparer, line_end};
 
@@ -95,17 +96,21 @@ fn parts(
 ) -> io::Result<Option<Vec<LinesInput>>> {
     let LinesInput { path, content, .. } = file.input;
     let map = match content {
-        Content::Mapped { again: Some(again), .. } if files == 1 => (again.parts)(begins.len()),
+        Content::Mapped { again: Some(again), .. } if files == 1 => {
+            let Some(map) = (again.parts)(begins.len()) else { return Ok(None) };
+            Some(map)
+        }
         Content::File(_) => None,
         _ => return Ok(None),
     };
-    if map.is_none() && !matches!(content, Content::File(_)) {
+    let found = fs::metadata(path)?;
+    if found.len() != file.bytes {
         return Ok(None);
     }
     let ends = begins.iter().skip(1).map(|end| Some(*end)).chain([None]);
     let opened = begins.iter().zip(ends).map(|(&begin, end)| {
-        let part = Box::new(FilePart::open(path, file.bytes, begin, end)?);
-        let bytes = map.is_none().then(|| end.unwrap_or(file.bytes) - begin);
+        let part = Box::new(FilePart::open(path, &found, (begin, end), file.delimiter)?);
+        let bytes = map.is_none().then(|| end.unwrap_or(file.bytes).saturating_sub(begin));
         let content = match &map {
             Some(map) => Content::Stream(map(begin == 0)(part)),
             None => Content::Stream(part),
