@@ -26,8 +26,16 @@ LABELS = {
     "polars": "Polars",
     "datafusion": "DataFusion",
     "clickhouse": "ClickHouse",
+    "xsort-records": "xsort sort",
+    "xsort-table": "xsort table",
+    "cp": "cp",
 }
 NAMES = tuple(LABELS)
+# xsort's other commands, for lines of 100 bytes that are records and rows of CSV as well.
+OWN = {
+    "xsort-records": ("sort", "--record", "100", "--key", "0:12"),
+    "xsort-table": ("table", "-f", "csv", "--no-header", "--by", "#1"),
+}
 ENGINES = ("duckdb", "polars", "datafusion", "clickhouse")
 # Runs that GNU and uutils sort merge at once: all, so that none is written twice. With GNU's own 16, 1 GB in 64 MiB writes 2.65 GB instead of
 # 2.00.
@@ -49,6 +57,11 @@ class Contenders:
         if name == "xsort" and not case.is_lines:
             settings = ["-f", case.format, "-m", str(memory_bytes), "-j", str(entry.threads), "-T", scratch, *entry.settings]
             return [self.xsort, "sort", "--json", *settings, source, "-o", target]
+        if name == "cp":
+            return [self._program(name), source, target]
+        if name in OWN:
+            settings = ["-m", str(memory_bytes), "-j", str(entry.threads), "-T", scratch]
+            return [self.xsort, *OWN[name], "--json", *settings, source, "-o", target]
         if name in ENGINES:
             return [*self._engine(name), source, target, scratch, str(memory_bytes), str(entry.threads)]
         settings = ["-S", f"{memory_bytes}b", f"--parallel={entry.threads}", f"--batch-size={BATCH}", "-T", scratch, *case.options]
@@ -88,7 +101,8 @@ class Contenders:
         return [LABELS[name] for name in names if name in NAMES and not self.version(name)]
 
     def _program(self, name):
-        return {"xsort": self.xsort, "gnu": shutil.which("sort"), "uutils": str(UUTILS)}[name]
+        own = dict.fromkeys(("xsort", *OWN), self.xsort)
+        return {**own, "gnu": shutil.which("sort"), "uutils": str(UUTILS), "cp": shutil.which("cp")}[name]
 
     def _engine(self, name):
         return [str(VENV / "bin/python"), str(ROOT / "bench/engines.py"), name]

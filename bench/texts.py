@@ -6,6 +6,7 @@ makes may change with its version. A record has every input's checksum. The byte
 Run as `texts.py NAME BYTES SEED FILE`, so that the harness stays small: the kernel counts what it has as peak memory of those it starts.
 """
 
+from array import array
 from base64 import b64encode
 from itertools import accumulate
 import os
@@ -28,6 +29,10 @@ LATIN = "ba be bi bo bu ca ce da de do el er es fa fi ga go ha he in ka la le li
 WORLD = "Ä ä é É ñ ø ß æ ç Ž ž ı œ ő αβ γδ Ωω λό бв Гд жё и ю שׁ 中 文 日本 한글".split()
 CATEGORIES = ("books", "garden", "kitchen", "music", "toys", "travel")
 MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+# Of the texts that are more or less in order: bytes of a line and of its number, and lines that are
+# drawn ahead for all of them.
+ORDERED_BYTES, NUMBER_BYTES, ENDS = 100, 12, 997
+STRETCHES, OUT_OF_ORDER_SHARE = 8, 100
 LEVELS = ("INFO", "INFO", "INFO", "DEBUG", "WARN", "ERROR")
 
 
@@ -40,6 +45,8 @@ def make(name, bytes, seed, target):
             order = ["-r"] if name == "reversed" else []
             subprocess.run(["sort", *order, "-o", str(target), str(target)], env=ENVIRONMENT, check=True)
         return
+    if name in ORDERS:
+        return ordered(ORDERS[name], bytes // ORDERED_BYTES, random, target)
     lines = TEXTS[name](random)
     left = bytes
     with open(target, "wb") as file:
@@ -61,6 +68,48 @@ def numbers(bytes, random, target):
             file.write(random.randbytes(min(2**20, 8 * count - begin)))
     subprocess.run(["shuf", "-i", f"1-{count}", f"--random-source={source}", "-o", str(target)], env=ENVIRONMENT, check=True)
     source.unlink()
+
+
+def ordered(order, count, random, target):
+    """Lines of 100 bytes, which are also records and rows: a number, each once, and the same after it."""
+    word = vocabulary(random, LATIN)
+    width = ORDERED_BYTES - NUMBER_BYTES - 2
+    ends = ["," + " ".join(word() for _ in range(width))[:width] + "\n" for _ in range(ENDS)]
+    numbers = order(count, random)
+    with open(target, "wb") as file:
+        for begin in range(0, count, 100 * BLOCK_LINES):
+            block = numbers[begin : begin + 100 * BLOCK_LINES]
+            file.write("".join(f"{number:0{NUMBER_BYTES}}{ends[number % ENDS]}" for number in block).encode())
+
+
+def in_order(count, random):
+    return array("Q", range(count))
+
+
+def descending(count, random):
+    return array("Q", range(count - 1, -1, -1))
+
+
+def swapped(count, random):
+    """In order but for one line in a hundred, which has changed places with another one."""
+    numbers = in_order(count, random)
+    for _ in range(count // OUT_OF_ORDER_SHARE // 2):
+        a, b = random.randrange(count), random.randrange(count)
+        numbers[a], numbers[b] = numbers[b], numbers[a]
+    return numbers
+
+
+def stretches(count, random):
+    """Eight stretches one after the other, each in order and over all numbers."""
+    return array("Q", (number for first in range(STRETCHES) for number in range(first, count, STRETCHES)))
+
+
+def with_tail(count, random):
+    """One line in a hundred, in any order, after all others in order."""
+    tail = set(random.sample(range(count), count // OUT_OF_ORDER_SHARE))
+    last = sorted(tail)
+    random.shuffle(last)
+    return array("Q", (number for number in range(count) if number not in tail)) + array("Q", last)
 
 
 def vocabulary(random, syllables, end=""):
@@ -225,7 +274,14 @@ TEXTS = {
     "words": words,
     "world": world,
 }
-NAMES = ("numbers", "sorted", "reversed", *TEXTS)
+ORDERS = {
+    "in-order": in_order,
+    "descending": descending,
+    "swapped": swapped,
+    "stretches": stretches,
+    "tail": with_tail,
+}
+NAMES = ("numbers", "sorted", "reversed", *TEXTS, *ORDERS)
 
 if __name__ == "__main__":
     name, bytes, seed, target = sys.argv[1:]

@@ -173,6 +173,8 @@ class Topic:
             proof = self.measure("xsort", self.contenders.verify(case, target, checksum), None)
             return proof.failure, proof
         found, _ = digest(target)
+        if entry.contender == "cp":
+            return None if found == checksum else "no copy of the input", None
         judge = case.judge()
         if entry.contender == judge:
             self.expected.setdefault(case, found)

@@ -15,9 +15,9 @@ import tables
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 # In the order in which "all" takes them: what matters most first, what needs most space last.
-TOPICS = ("rivals", "memory", "lines", "keys", "merges", "lines-cold", "keys-cold", "patterns", "methods", "budgets", "compression", "growth", "tables")
+TOPICS = ("rivals", "memory", "lines", "keys", "merges", "lines-cold", "keys-cold", "order", "patterns", "methods", "budgets", "compression", "growth", "tables")
 # Of an input, if nothing else is asked for, and what part of it those of the topics have that have many.
-BYTES, PARTS = 8 * 10**9, {"lines": 80, "keys": 80, "merges": 80, "keys-cold": 1, "tables": 8, "compression": 8}
+BYTES, PARTS = 8 * 10**9, {"lines": 80, "keys": 80, "merges": 80, "keys-cold": 1, "order": 4, "tables": 8, "compression": 8}
 BUDGETS = ("64M", "256M", "1G", "4G", "all")
 PATTERNS = ("equal", "sorted", "reversed", "heavy")
 METHODS = ("merge", "scatter")
@@ -95,6 +95,15 @@ CHECKS = (("sentences", (), "C"), ("sentences", (), LOCALE), ("numbers", ("-n",)
 READERS = (("cat", ()), ("gzip", ("-dc",)))
 LITTLE_MEMORY = ("2M", "4M", "16M")
 EASY = (("long", "C"), ("long", LOCALE), ("sorted", "C"), ("equal", "C"))
+# The topic order: how far lines are in order already, and who sorts them; cp only copies.
+IN_ORDER = {
+    "in-order": "in order",
+    "descending": "in reverse order",
+    "swapped": "99% in order",
+    "stretches": "eight sorted stretches",
+    "tail": "in order, and 1% after it",
+}
+ORDERERS = ("gnu", "xsort", "xsort-records", "xsort-table", "duckdb", "cp")
 # What starts cost: numbers in so many bytes, from a file or a pipe.
 STARTS = ((100, False, "C"), (100, True, "C"), (START_BYTES, True, "C"), (START_BYTES, False, LOCALE))
 
@@ -188,6 +197,8 @@ def topic_cases(topic, size, memory, threads, memory_all, contenders):
         # The second field counts the lines: by it they are in order.
         by_key = [cold(key, options=(key,)) for key in ("-k2,2", "-k1.5,1.10")]
         return [*by_key, cold(LOCALE, locale=LOCALE)]
+    if topic == "order":
+        return [order_case(text, label, size, memory, threads, contenders) for text, label in IN_ORDER.items()]
     if topic == "budgets":
         sizes = {name: memory_all if name == "all" else parse_size(name) for name in BUDGETS}
         entries = tuple(Entry("xsort", bytes, threads, f"-m {name}", name == "1G") for name, bytes in sizes.items())
@@ -260,6 +271,14 @@ def merges_cases(bytes, memory, threads, contenders):
         merge(10, "C", label=" tiny files, start to exit", bytes=START_BYTES, **often),
         *(case("numbers", (), name(bytes, is_fed), locale, bytes=bytes, is_fed=is_fed, **often) for bytes, is_fed, locale in STARTS),
     ]
+
+
+def order_case(text, label, bytes, memory, threads, contenders):
+    """Lines that are more or less in order; all are compared with cp, which only copies them."""
+    names = [name for name in ORDERERS if name in contenders or name in (JUDGE, "cp")]
+    labels = {**LABELS, "xsort": "xsort lines"}
+    entries = tuple(Entry(name, memory, threads, labels[name], name == "cp") for name in names)
+    return Case("text", bytes, label, (text,), entries, is_lines=True)
 
 
 def warm_case(text, options, bytes, entries, label, **others):

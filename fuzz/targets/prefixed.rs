@@ -40,7 +40,7 @@ fuzz_target!(|case: Case| {
     let stream = Dribble::new(case.bytes.clone(), usize::from(case.step) + 1);
     let content = Content::Stream(Box::new(stream));
     let inputs = vec![LinesInput { path: "in".into(), bytes: None, content }];
-    let options = PrefixedOptions { prefix, fields: fields.clone() };
+    let options = PrefixedOptions { prefix, fields: fields.clone(), merges: false };
     let mut out = Vec::new();
     let disk = SimDisk::new(SimOptions::default());
     let output = SortedOutput::Stream(&mut out);

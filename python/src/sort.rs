@@ -20,7 +20,9 @@ use xsort::{Method, Prefix, Prefixed, Resources, Sort};
 ///
 /// `memory` is the most memory for all that grows with the data: bytes, "1G", or a percentage of
 /// what is available ("50%", the default). `scratch` are directories for temporary files: the
-/// output's, unless given. `method` is "auto", "merge" or "scatter". `remove_input` removes the
+/// output's, unless given. `method` is "auto", "merge" or "scatter". With
+/// `merge` each input is in order already: they are merged, and one that isn't in order is an error.
+/// `remove_input` removes the
 /// inputs once the output is in place, or before if their space is needed. With `sync=False` the
 /// kernel decides when the output is durable. `checkpoint` keeps finished work in hidden files, and
 /// resumes an interrupted sort to the same output. `bandwidth_limit` is in bytes a second.
@@ -32,7 +34,7 @@ use xsort::{Method, Prefix, Prefixed, Resources, Sort};
 /// Raises xsort.Error, of which NoSpace, BudgetTooSmall, Corrupt and Unsuitable are kinds.
 #[pyfunction]
 #[pyo3(signature = (inputs, output, *, format=None, record=None, key=None, memory=None,
-    threads=None, scratch=None, method="auto", remove_input=false, sync=true, checkpoint=false,
+    threads=None, scratch=None, method="auto", merge=false, remove_input=false, sync=true, checkpoint=false,
     bandwidth_limit=None, verify_output=false, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
 pub(crate) fn sort(
@@ -46,6 +48,7 @@ pub(crate) fn sort(
     threads: Option<Whole>,
     scratch: Option<&Bound<'_, PyAny>>,
     method: &str,
+    merge: bool,
     remove_input: bool,
     sync: bool,
     checkpoint: bool,
@@ -66,7 +69,7 @@ pub(crate) fn sort(
             let prefixed = Prefixed::files(named::<Prefix>(&prefix)?, inputs)
                 .keys(key_fields(key)?)
                 .scratch(scratch);
-            let prefixed = if sync { prefixed } else { prefixed.no_sync() };
+            let prefixed = prefixed.when(!sync, Prefixed::no_sync).when(merge, Prefixed::merge);
             let job = Job::new(progress)?;
             let prefixed =
                 prefixed.resources(resources).cancel(job.cancel()).callbacks(job.callbacks());
@@ -80,15 +83,11 @@ pub(crate) fn sort(
     if let Some(layout) = layout(format, record, key)? {
         sort = sort.layout(layout);
     }
-    if remove_input {
-        sort = sort.remove_input();
-    }
-    if !sync {
-        sort = sort.no_sync();
-    }
-    if checkpoint {
-        sort = sort.checkpoint();
-    }
+    let sort = sort
+        .when(merge, Sort::merge)
+        .when(remove_input, Sort::remove_input)
+        .when(!sync, Sort::no_sync)
+        .when(checkpoint, Sort::checkpoint);
     let job = Job::new(progress)?;
     let sort = sort.resources(resources).cancel(job.cancel()).callbacks(job.callbacks());
     let (report, notices) = job.run(py, move || sort.run(&output))?;

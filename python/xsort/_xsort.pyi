@@ -374,6 +374,7 @@ def sort(
     threads: int | None = None,
     scratch: _Scratch | None = None,
     method: Literal["auto", "merge", "scatter"] = "auto",
+    merge: bool = False,
     remove_input: bool = False,
     sync: bool = True,
     checkpoint: bool = False,

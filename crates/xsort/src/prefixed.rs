@@ -45,7 +45,7 @@ impl Prefixed {
     ) -> Prefixed {
         Prefixed {
             inputs: inputs.into_iter().map(Into::into).collect(),
-            options: PrefixedOptions { prefix, fields: Vec::new() },
+            options: PrefixedOptions { prefix, fields: Vec::new(), merges: false },
             sync: true,
             codec: None,
             checkpoint: None,
@@ -66,6 +66,14 @@ impl Prefixed {
     #[must_use]
     pub fn keys(mut self, fields: impl IntoIterator<Item = KeyField>) -> Prefixed {
         self.options.fields = fields.into_iter().collect();
+        self
+    }
+
+    /// Merges inputs, each of which is in the order of the keys already, instead of sorting them.
+    /// Their order is checked: a file that isn't in order is an error, with its record.
+    #[must_use]
+    pub fn merge(mut self) -> Prefixed {
+        self.options.merges = true;
         self
     }
 
@@ -118,8 +126,8 @@ impl Prefixed {
     /// # Errors
     /// [`Error::Memory`] if the memory is not enough.
     pub fn plan_in(&self, job: &Job, output: &Path) -> Result<LinesDryRun, Error> {
-        let bytes = job.known_bytes(&self.inputs);
-        plan_prefixed(&self.options, &self.engine(job, output), bytes)
+        let (bytes, inputs) = (job.known_bytes(&self.inputs), self.inputs.len());
+        plan_prefixed(&self.options, &self.engine(job, output), inputs, bytes)
             .map_err(|error| job.total_from_budget(error))
     }
 

@@ -81,6 +81,13 @@ impl Sort {
         self
     }
 
+    /// Merges inputs, each of which is in the order of the key already, instead of sorting them.
+    /// Their order is checked: a file that isn't in order is an error, with its record.
+    #[must_use]
+    pub fn merge(self) -> Sort {
+        self.method(Method::MergeInputs)
+    }
+
     /// Removes the inputs once the output is published, or earlier if their space is needed.
     #[must_use]
     pub fn remove_input(mut self) -> Sort {

@@ -54,6 +54,13 @@ pub(crate) struct SortArgs {
     #[arg(hide_short_help = true)]
     pub(crate) compress: ScratchCodec,
 
+    /// The inputs are in order already: merge them, and check their order
+    ///
+    /// A file that isn't in order is an error, with the record. Each is read once, where it is, and
+    /// nothing goes to scratch. Hundreds of files are merged at once.
+    #[arg(long, conflicts_with_all = ["method", "compress", "checkpoint", "resume", "restart"])]
+    pub(crate) merge: bool,
+
     /// How to sort
     #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = methods())]
     pub(crate) method: Method,
@@ -135,6 +142,13 @@ pub(crate) struct SortArgs {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(value_parser = output())]
     pub(crate) output: PathBuf,
+}
+
+impl SortArgs {
+    /// How to sort records of one size.
+    pub(crate) fn method(&self) -> Method {
+        if self.merge { Method::MergeInputs } else { self.method }
+    }
 }
 
 /// Whether a job can be resumed.

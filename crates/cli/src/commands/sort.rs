@@ -36,6 +36,13 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
         ));
     }
     let (inputs, stream) = stdin::replace_stdin(files, args.dry_run, stop)?;
+    if args.merge && stream.is_some() {
+        return Err(Failure::Usage(
+            "standard input can't be merged (--merge): its blocks are read where they are; write \
+             it to a file, or leave the option out"
+                .into(),
+        ));
+    }
     let sort = sort(args, inputs.clone(), layout);
     if args.dry_run {
         let plan = sort.plan_in(&session.job, &session.console, &args.output)?;
@@ -52,7 +59,7 @@ fn sort(args: &SortArgs, inputs: Vec<PathBuf>, layout: Layout) -> Sort {
     let is_known = !settings::is_format_assumed(&args.records);
     Sort::files(inputs)
         .when(is_known, |sort| sort.layout(layout))
-        .method(args.method)
+        .method(args.method())
         .compress(args.compress)
         .scratch(&args.scratch)
         .when(args.remove_input, Sort::remove_input)
@@ -104,7 +111,7 @@ fn data_bytes_min(args: &SortArgs, layout: &Layout, session: &Session<'_>) -> u6
         key_bytes: layout.key_bytes() as u64,
         budget_bytes,
         threads: session.job.threads(),
-        method: args.method,
+        method: args.method(),
         codec: args.compress,
         may_keep: true,
         in_place: false,

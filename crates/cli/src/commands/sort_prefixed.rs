@@ -23,6 +23,7 @@ pub(super) fn run(args: &SortArgs, prefix: Prefix, stop: &Stop) -> Result<(), Fa
     let files = session.files(&args.inputs, args.trees())?;
     let sort = Prefixed::files(prefix, &files)
         .keys(args.records.keys.iter().cloned())
+        .when(args.merge, Prefixed::merge)
         .compress(args.compress)
         .scratch(&args.scratch)
         .checkpoint_as(args.checkpoints.checkpoint());

@@ -92,6 +92,7 @@ const ALL: &[Cases] = &[
                 ("scratch", &["."], &[""]),
                 ("compress", &["none", "lz4", "zstd", "auto"], &["x", ""]),
                 ("method", &["auto", "merge", "scatter"], &["x", ""]),
+                ("merge", FLAG, &["=x"]),
                 ("cache-size", &["1M"], &["x", "", "-1"]),
                 ("stable", FLAG, &["=x"]),
                 ("remove-input", FLAG, &["=x"]),

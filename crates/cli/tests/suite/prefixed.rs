@@ -96,6 +96,28 @@ fn sort_and_verify_report_the_same_checksum() {
 }
 
 #[test]
+fn files_in_order_are_merged() {
+    let sandbox = Sandbox::new();
+    let (all, _) = messages(3000);
+    sandbox.write("all", &all);
+    let record = "--record prefixed:u32le --key 0:8:u64le";
+    sandbox.write("b", messages(1000).0);
+    for name in ["all", "b"] {
+        sandbox.ok(&format!("sort {record} {name} -q -o {name}"));
+    }
+    sandbox.ok(&format!("sort {record} all b all -q -o expected"));
+    for options in ["-m 4M", "-j 1", ""] {
+        sandbox.ok(&format!("sort {record} --merge {options} all b all -q -o out"));
+        assert!(sandbox.read("out") == sandbox.read("expected"), "{options}");
+    }
+    sandbox.ok(&format!("sort {record} --merge all b --dry-run -o out"));
+    sandbox.write("wrong", &all);
+    let said = sandbox.fails(&format!("sort {record} --merge b wrong -q -o out"), 3);
+    assert!(said.contains("wrong: record ") && said.contains("leave out --merge"), "{said}");
+    assert!(sandbox.read("out") == sandbox.read("expected"));
+}
+
+#[test]
 fn refusals_name_the_way_out_and_leave_the_old_output() {
     let sandbox = Sandbox::new();
     sandbox.write("in", short(&[b"b", b"a"]));

@@ -178,6 +178,52 @@ fn removing_the_input() {
 }
 
 #[test]
+fn inputs_in_order_are_merged() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("gen -q --pattern few 30000r a");
+    sandbox.ok("gen -q --pattern few --start 30000 12345r c");
+    sandbox.ok("gen -q 0r empty");
+    let unsorted = sandbox.read("c");
+    for name in ["a", "c"] {
+        sandbox.ok(&format!("sort -q {name} -o {name}"));
+    }
+    let layout = Format::Gensort.layout();
+    for options in ["-m 1M", "-m 64M -j 1", "--io sync"] {
+        let line = format!("sort --merge {options} c a empty a -o out");
+        check(&sandbox, &line, &["c", "a", "empty", "a"], "out", &layout);
+    }
+    let expected = oracle(&[sandbox.read("c"), sandbox.read("a")].concat(), &layout);
+    let report = sandbox.json("sort --merge c a -o out --json");
+    assert_eq!(
+        (&report["records"], &report["plan"]["method"]),
+        (&42_345.into(), &"merge_inputs".into())
+    );
+    assert_eq!(report["spilled_bytes"], 0);
+    let plan = sandbox.ok("sort --merge c a -o out --dry-run");
+    assert!(plan.contains("merge of inputs in order"), "{plan}");
+    sandbox.script_ok("$xsort sort --merge c - -o - <a >piped");
+    assert!(sandbox.read("piped") == expected);
+    sandbox.ok("sort --merge --remove-input c a -o c");
+    assert!(sandbox.read("c") == expected);
+    assert_eq!(sandbox.names(), ["c", "empty", "out", "piped"]);
+
+    sandbox.write("wrong", unsorted);
+    for (line, code, said) in [
+        ("sort --merge c wrong -o out", 3, "wrong: record 2, at byte 100, belongs before"),
+        ("sort --merge c wrong -o -", 3, "leave out --merge"),
+        ("sort --merge c --resume -o out", 2, "cannot be used with"),
+        ("sort --merge c --method auto -o out", 2, "cannot be used with"),
+    ] {
+        let stderr = sandbox.fails(line, code);
+        assert!(stderr.contains(said), "{line}: {stderr}");
+        assert!(sandbox.read("out") == expected, "{line}");
+    }
+    let ended = sandbox.script("cat c | $xsort sort --merge - wrong -o out");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.code() == Some(2) && said.contains("write it to a file"), "{said}");
+}
+
+#[test]
 fn a_dry_run_does_nothing_and_tells_all() {
     let sandbox = Sandbox::new();
     sandbox.ok("gen -q 5MB in");

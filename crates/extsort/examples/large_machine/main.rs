@@ -135,7 +135,7 @@ fn real_sorts(directory: &Path, bytes: u64) -> Result<Vec<Cost>, Box<dyn Error>>
 fn print_phases(cost: &Cost) {
     let plan = &cost.report.plan;
     let ways = match &plan.shape {
-        Shape::Merge(_) => plan.chunks,
+        Shape::Merge(_) | Shape::MergeInputs(_) => plan.chunks,
         Shape::Scatter(shape) => shape.bins,
     };
     for phase in cost.phases.iter().filter(|phase| phase.name != "publish") {
@@ -285,7 +285,7 @@ fn least_budget(bytes: u64, threads: usize, method: Method) -> Option<u64> {
     (1..bytes / (8 * MIB)).map(|step| step * 8 * MIB).find(|&budget_bytes| {
         plan_of(bytes, budget_bytes, threads, method).is_some_and(|plan| {
             let passes = match &plan.shape {
-                Shape::Merge(shape) => shape.merge_passes,
+                Shape::Merge(shape) | Shape::MergeInputs(shape) => shape.merge_passes,
                 Shape::Scatter(shape) => shape.levels,
             };
             passes == 1 && plan.block_bytes == MIB && plan.threads == threads

@@ -300,7 +300,7 @@ impl<'a, 'j> Spiller<'a, 'j> {
             return Ok(());
         };
         let mut block = SpilledBlock {
-            address: BlockAddress::IN_MEMORY,
+            address: BlockAddress::NOT_ON_SCRATCH,
             bytes: used as u64,
             codec: None,
             compressed_bytes: 0,

@@ -13,4 +13,7 @@ pub struct PrefixedOptions {
     /// A record may have only a part of a field of bytes, or nothing of it; it then compares as a
     /// shorter text. Every record must have all fields that are numbers.
     pub fields: Vec<KeyField>,
+    /// True if each input is in order already: the inputs are merged. One that isn't in order is an
+    /// error.
+    pub merges: bool,
 }

@@ -6,16 +6,16 @@ use super::key_room::copies;
 use super::keying::{PrefixedKeying, RecordsRead};
 use super::options::PrefixedOptions;
 use crate::keyed::{
-    Counted, KeyedInput, KeyedReport, KeyingMemory, KeyingThreads, RecordRoom, copies_bytes,
-    from_beginning, of_input, of_keyed, plan_keyed, sort_keyed,
+    ByKey, Counted, KeyedInput, KeyedReport, KeyingMemory, KeyingThreads, RecordRoom, copies_bytes,
+    from_beginning, merge_keyed, of_input, of_keyed, of_merged, plan_keyed, sort_keyed,
 };
-use crate::lines::{Content, LinesDryRun, LinesInput, SortedOutput};
+use crate::lines::{Content, LinesDryRun, LinesInput, SortedOutput, dry_run_lines};
 use crate::{Error, LinesOptions, LinesReport, Observer};
 use std::sync::Arc;
 use xsort_disk::Disk;
 use xsort_records::KeyField;
 
-/// Sorts the records of `inputs` together. Records with equal keys keep the order of the input.
+/// Sorts the records of `inputs` together, or merges inputs that are in order. Records with equal keys keep the order of the input.
 /// `engine` sets memory, threads and scratch. If it has a checkpoint, `output` is not used.
 ///
 /// # Errors
@@ -32,10 +32,23 @@ pub fn sort_prefixed(
     observer: &dyn Observer,
 ) -> Result<KeyedReport, Error> {
     let KeyedRecords { inputs, engine, keying } = keyed_records(options, engine, inputs)?;
-    let sorted = sort_keyed(&engine, &[], inputs, output, disk, observer)
-        .map_err(|error| of_records_read(error, observer))?;
+    let sorted = match options.merges {
+        true => merge_keyed(&engine, &[], inputs, output, disk, observer).map_err(not_in_order),
+        false => sort_keyed(&engine, &[], inputs, output, disk, observer),
+    };
+    let sorted = sorted.map_err(|error| of_records_read(error, observer))?;
     let read = *keying.read.lock();
     Ok(report(&sorted, read))
+}
+
+/// The error for an input of a merge that isn't in order.
+fn not_in_order(error: Error) -> Error {
+    let Error::NotSorted { path, number, .. } = error else { return error };
+    let reason = format!(
+        "record {number} belongs before the record before it, so the file is not in order: sort \
+         it first, or sort all inputs together (leave out --merge)"
+    );
+    Error::Input { path, reason }
 }
 
 /// Records with their keys, for a caller that sorts and merges them itself.
@@ -58,12 +71,17 @@ pub fn keyed_records(
     engine: &LinesOptions,
     inputs: Vec<LinesInput>,
 ) -> Result<KeyedRecords, Error> {
-    let memory = KeyingMemory::of_budget(engine.budget_bytes, engine.threads);
+    let LinesOptions { budget_bytes, threads, .. } = *engine;
+    let memory = match options.merges {
+        true => KeyingMemory::of_merge(budget_bytes, threads, inputs.len()),
+        false => KeyingMemory::of_budget(budget_bytes, threads),
+    };
     let (fields, given) = (options.fields.clone(), engine.clone());
     let room = RecordRoom::new(engine.budget_bytes, move |budget_bytes| {
         of_records(&fields, &LinesOptions { budget_bytes, ..given.clone() })
     });
     let engine = of_records(&options.fields, engine);
+    let engine = if options.merges { of_merged(&engine, inputs.len())? } else { engine };
     let keying = Arc::new(PrefixedKeying::new(options.prefix, &options.fields, room)?);
     let threads = Arc::new(KeyingThreads::new(Arc::clone(&keying), memory));
     let inputs = inputs.into_iter().map(|input| keyed(input, &threads)).collect();
@@ -75,7 +93,7 @@ pub fn of_records_read(error: Error, observer: &dyn Observer) -> Error {
     of_input::<Changed>(of_input::<BadRecord>(error, observer), observer)
 }
 
-/// Plans a sort of `bytes` bytes of prefixed records. Records with their keys take more scratch
+/// Plans a sort or a merge of `inputs` inputs, `bytes` bytes of prefixed records in all. Records with their keys take more scratch
 /// than their input has bytes; how much is known only when they are read.
 ///
 /// # Errors
@@ -84,9 +102,14 @@ pub fn of_records_read(error: Error, observer: &dyn Observer) -> Error {
 pub fn plan_prefixed(
     options: &PrefixedOptions,
     engine: &LinesOptions,
+    inputs: usize,
     bytes: Option<u64>,
 ) -> Result<LinesDryRun, Error> {
-    plan_keyed(&of_records(&options.fields, engine), bytes)
+    let engine = of_records(&options.fields, engine);
+    match options.merges {
+        true => dry_run_lines(&of_merged(&engine, inputs)?, &ByKey, bytes, Some(inputs)),
+        false => plan_keyed(&engine, bytes),
+    }
 }
 
 /// The engine's settings, with the memory for reading records, building their keys and writing

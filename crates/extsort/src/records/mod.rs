@@ -13,6 +13,7 @@
 //! | `pipeline` | reading, working and writing at the same time |
 //! | `chunks`, `filler` | the input in chunks, and how they are read |
 //! | `in_order` | records that are in order already, copied to the output |
+//! | `merge_inputs` | inputs that are in order already, merged where they are |
 //! | `resident`, `chunk_journal` | chunks that stay in memory, and chunks in the journal |
 //! | `output`, `seams` | the output file, filled by all threads at any byte |
 //! | `pending_writes`, `frontier` | finished units of work, and the output's frontier |
@@ -31,6 +32,7 @@ mod frontier;
 mod in_order;
 mod job;
 mod memory;
+mod merge_inputs;
 mod options;
 mod output;
 mod pending_writes;

@@ -58,6 +58,8 @@ pub enum Method {
     Merge,
     /// Scatter into bins by ranges of keys, then sort each bin.
     Scatter,
+    /// Merge the inputs, each of which is in order already. One that isn't is an error.
+    MergeInputs,
 }
 
 /// The name of a method that doesn't exist.

@@ -97,7 +97,7 @@ impl SortReport {
         let (sort, hash) = (seconds(&stages.sort_busy), seconds(&stages.checksum_busy));
         let wait = seconds(&stages.work_waits_for_read);
         writeln!(f, "  sort        busy {sort} (and hashing {hash}), waited {wait} for read")?;
-        let is_merge = matches!(self.plan.shape, Shape::Merge(_));
+        let is_merge = !matches!(self.plan.shape, Shape::Scatter(_));
         if !is_merge {
             let (busy, load) = (seconds(&stages.scatter_busy), seconds(&stages.load_busy));
             writeln!(f, "  scatter     busy {busy}, and checking what came back {load}")?;
@@ -133,6 +133,9 @@ impl SortReport {
                 let plural = if shape.merge_passes == 1 { "" } else { "es" };
                 let passes = format!("{} merge pass{plural}", shape.merge_passes);
                 writeln!(f, "runs          {chunks} formed, {where_from}; {passes}")
+            }
+            Shape::MergeInputs(shape) => {
+                writeln!(f, "runs          {} inputs, merged where they are", shape.fan_in_max)
             }
             Shape::Scatter(_) => {
                 let bins: usize = self.bins.iter().map(|bin| bin.bins).sum();

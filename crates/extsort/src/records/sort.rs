@@ -6,6 +6,7 @@ use super::dry_run::probe_directory;
 use super::in_order::{copy_in_order, copy_plan, look_sorted};
 use super::job::{CompleteOutput, SortIo, SortJob, SortState};
 use super::memory::Memory;
+use super::merge_inputs::merge_inputs;
 use super::options::{Method, SortOptions};
 use super::phases::Phases;
 use super::plan::Shape;
@@ -154,10 +155,7 @@ fn run(
         phases: Phases::new("begin", observer, job.traffic),
     };
     let mut work = || -> Result<(), Error> {
-        let output = match copy(&job, options, &prepared, &mut state)? {
-            Some(copied) => copied,
-            None => sort_in_phases(&job, options, &mut state, &mut prepared, context)?,
-        };
+        let output = make_output(&job, options, &mut state, &mut prepared, context)?;
         Error::check_balance(state.io.read, output.checksum)?;
         if let Some(files) = &checkpoint {
             files.publish(&output.prefix, (output.checksum.records(), output.checksum.sum()));
@@ -218,6 +216,26 @@ fn open_scratch<'a>(
         None => return Ok(None),
     };
     scratch.map(Some)
+}
+
+/// Merges, copies or sorts the inputs. The output is then complete but not published.
+fn make_output(
+    job: &SortJob<'_>,
+    options: &SortOptions,
+    state: &mut SortState<'_>,
+    prepared: &mut Prepared<'_>,
+    context: &mut FailureContext,
+) -> Result<CompleteOutput, Error> {
+    if let Shape::MergeInputs(shape) = &job.plan.shape {
+        context.is_streamed = job.writes_in_order;
+        let output = merge_inputs(job, &options.inputs, shape, state)?;
+        check_inputs(job, &state.io)?;
+        return Ok(output);
+    }
+    match copy(job, options, prepared, state)? {
+        Some(copied) => Ok(copied),
+        None => sort_in_phases(job, options, state, prepared, context),
+    }
 }
 
 /// Both phases: the output is then complete but not published.
@@ -299,6 +317,7 @@ fn form(job: &SortJob<'_>, state: &mut SortState<'_>) -> Result<Formed, Error> {
     Ok(match &job.plan.shape {
         Shape::Merge(_) => Formed::Runs(form_runs(job, state)?),
         Shape::Scatter(shape) => Formed::Bins(scatter_input(job, shape, state)?),
+        Shape::MergeInputs(_) => unreachable!("a merge of inputs has one phase"),
     })
 }
 

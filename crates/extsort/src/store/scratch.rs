@@ -32,8 +32,8 @@ pub(crate) struct BlockAddress {
 }
 
 impl BlockAddress {
-    /// The address of a block that stays in memory.
-    pub(crate) const IN_MEMORY: BlockAddress = BlockAddress { drive: u16::MAX, offset: 0 };
+    /// The address of a block that is not on scratch: it stays in memory, or is in an input.
+    pub(crate) const NOT_ON_SCRATCH: BlockAddress = BlockAddress { drive: u16::MAX, offset: 0 };
 }
 
 /// Returns the tag of a write: its unit of work (a chunk, segment or load), and its drive.

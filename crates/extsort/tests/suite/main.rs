@@ -12,6 +12,7 @@ mod keyed_lines;
 mod lines;
 mod lines_simulation;
 mod little_memory;
+mod merge_inputs;
 mod morsels;
 mod panics;
 mod plan;

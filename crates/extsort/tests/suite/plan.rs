@@ -49,6 +49,7 @@ fn check(plan: &Plan) {
     assert_eq!(&serde_json::from_str::<Plan>(&kept).unwrap(), plan);
     match &plan.shape {
         Shape::Merge(_) => check_merge(plan),
+        Shape::MergeInputs(shape) => check_merge_of_inputs(plan, shape),
         Shape::Scatter(shape) => check_scatter(plan, shape),
     }
 }
@@ -109,6 +110,37 @@ fn check_merge(plan: &Plan) {
     }
     assert!(plan.chunks <= shape.fan_in_max || shape.merge_passes > 1, "{plan}");
     assert!(plan.chunks <= shape.fan_in_max || plan.resident_chunks() == 0, "{plan}");
+}
+
+fn check_merge_of_inputs(plan: &Plan, shape: &MergeShape) {
+    let output = plan.output_blocks as u64 * plan.output_block_bytes.max(plan.block_bytes)
+        + plan.seam_pages as u64 * 4096;
+    let read = shape.read_blocks as u64 * plan.block_bytes;
+    assert!(output + read <= plan.pool_bytes, "merging takes {output} and {read}: {plan}");
+    // A block for each input and one more, and the segments that are held, cut and read.
+    let held = (plan.threads + 3) * shape.segment_blocks;
+    assert!(shape.read_blocks > shape.fan_in_max + held, "{plan}");
+    assert!(plan.chunks == 0 && plan.scratch_bytes == 0, "{plan}");
+}
+
+#[test]
+fn merges_of_inputs_have_the_largest_blocks_of_which_there_are_enough() {
+    let of = |inputs: usize, record_bytes, mib| {
+        let facts = Facts {
+            input_bytes: vec![40_000_000 / record_bytes * record_bytes; inputs],
+            method: Method::MergeInputs,
+            ..facts(0, record_bytes, 10.min(record_bytes), mib * MIB, 4)
+        };
+        let plan = plan(&facts).unwrap();
+        check(&plan);
+        (plan.threads, plan.block_bytes / KIB)
+    };
+    assert_eq!(of(2, 100, 1024), (4, 1024));
+    assert_eq!(of(200, 100, 1024), (4, 1024));
+    assert_eq!(of(200, 100, 64), (4, 128));
+    assert_eq!(of(1_000, 100, 128), (4, 64));
+    assert_eq!(of(2, 4096, 1), (4, 32));
+    assert_eq!(of(1, 1, 1), (4, 32));
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn engine(budget_bytes: u64, threads: usize) -> LinesOptions {
 
 fn options(prefix: Prefix, fields: &str) -> PrefixedOptions {
     let fields = fields.split_whitespace().map(|field| field.parse().unwrap()).collect();
-    PrefixedOptions { prefix, fields }
+    PrefixedOptions { prefix, fields, merges: false }
 }
 
 fn sort(

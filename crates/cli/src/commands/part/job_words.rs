@@ -135,7 +135,8 @@ impl Words {
             Words::Sort(args) => {
                 if let Some(prefix) = settings::prefix(&args.records) {
                     let fields = args.records.keys.clone();
-                    return Ok(Box::new(Prefixed { options: PrefixedOptions { prefix, fields } }));
+                    let options = PrefixedOptions { prefix, fields, merges: false };
+                    return Ok(Box::new(Prefixed { options }));
                 }
                 let layout = settings::layout(&args.records)?;
                 let format_is_assumed = settings::is_format_assumed(&args.records);

@@ -227,7 +227,7 @@ mod tests {
 
     fn run_on_scratch(bytes: u64) -> Run {
         Run::OnScratch(vec![SpilledBlock {
-            address: BlockAddress::IN_MEMORY,
+            address: BlockAddress::NOT_ON_SCRATCH,
             bytes,
             codec: None,
             compressed_bytes: 0,

@@ -2,7 +2,7 @@
 
 use super::shape::{Facts, Plan, Shape};
 use super::sizes::PAGE;
-use super::{bins, runs};
+use super::{bins, inputs, runs};
 use crate::Error;
 use crate::job::least_budget::least_budget;
 use crate::records::options::Method;
@@ -50,6 +50,7 @@ fn best_plan(facts: &Facts) -> Option<Plan> {
     match facts.method {
         Method::Merge => runs::best_plan(facts),
         Method::Scatter => best_bins(facts),
+        Method::MergeInputs => inputs::best_plan(facts),
         Method::Auto => {
             let merge = runs::best_plan(facts);
             // Bins are never compressed.
@@ -60,7 +61,7 @@ fn best_plan(facts: &Facts) -> Option<Plan> {
                     let is_better = bins::is_good_in_place(scatter) || is_slow_to_merge(merge);
                     shape.levels == 1 && is_better
                 }
-                Shape::Merge(_) => false,
+                Shape::Merge(_) | Shape::MergeInputs(_) => false,
             };
             let may_scatter = |merge: &Plan| {
                 let may_be_in_place = facts.in_place && merge.spilled_chunks > 0;

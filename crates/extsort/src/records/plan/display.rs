@@ -20,12 +20,16 @@ impl Plan {
     fn fmt_work(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (name, chunks) = match self.shape {
             Shape::Merge(_) => ("runs and merge", "runs"),
+            Shape::MergeInputs(_) => ("merge of inputs in order", "inputs"),
             Shape::Scatter(_) => ("scatter and gather", "chunks"),
         };
         line(f, "method", format_args!("{name} ({})", Count(self.threads as u64, "thread")))?;
         let Plan { records, record_bytes, bytes, .. } = *self;
         let (records, of) = (Count(records, "record"), Count(record_bytes, "byte"));
         line(f, "input", format_args!("{records} of {of}, {}", Decimal(bytes as f64)))?;
+        if let Shape::MergeInputs(shape) = &self.shape {
+            return line(f, chunks, shape.fan_in_max);
+        }
         let chunk_size = Bytes(self.chunk_bytes);
         line(f, chunks, format_args!("{} of {chunk_size} at most", self.chunks))?;
         line(f, "  to scratch", self.spilled_chunks)?;
@@ -35,6 +39,7 @@ impl Plan {
                 let (passes, fan_in_max) = (shape.merge_passes, shape.fan_in_max);
                 line(f, "merge passes", format_args!("{passes} (fan-in at most {fan_in_max})"))
             }
+            Shape::MergeInputs(_) => Ok(()),
             Shape::Scatter(shape) => {
                 let (bins, levels) = (shape.bins, shape.levels);
                 line(f, "bins", format_args!("{bins}, by {}", Count(levels as u64, "level")))
@@ -50,7 +55,11 @@ impl Plan {
         if self.compression_bytes > 0 {
             line(f, "  compression", Bytes(self.compression_bytes))?;
         }
-        let form = match self.shape {
+        let form = match &self.shape {
+            Shape::MergeInputs(shape) => {
+                line(f, "  merge: read", blocks(shape.read_blocks, self.block_bytes))?;
+                return line(f, "  output", blocks(self.output_blocks, self.output_block_bytes));
+            }
             Shape::Merge(_) => "form",
             Shape::Scatter(_) => "scatter",
         };
@@ -60,7 +69,7 @@ impl Plan {
         line(f, &format!("  {form}: spill"), blocks(spill_blocks, self.spill_block_bytes))?;
         let residents = blocks(self.resident_chunks(), self.area_bytes);
         match &self.shape {
-            Shape::Merge(shape) => {
+            Shape::Merge(shape) | Shape::MergeInputs(shape) => {
                 line(f, "  merge: runs", residents)?;
                 line(f, "  merge: read", blocks(shape.read_blocks, self.block_bytes))?;
             }

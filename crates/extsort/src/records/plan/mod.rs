@@ -10,6 +10,7 @@
 //! | `shape` | the facts known before a sort, and the plan |
 //! | `sizes` | target sizes of both methods |
 //! | `runs` | how runs and merge divide the budget |
+//! | `inputs` | how a merge of inputs that are in order divides the budget |
 //! | `bins` | how scatter and gather divide the budget |
 //! | `choose` | the method, and the least budget |
 //! | `display` | a plan as text |
@@ -17,6 +18,7 @@
 mod bins;
 mod choose;
 mod display;
+mod inputs;
 mod runs;
 mod shape;
 mod sizes;

@@ -60,12 +60,12 @@ const FEW_AREAS_SPILL_SHARE: u64 = 6;
 const OUTPUT_BLOCKS_FEW: u64 = 8;
 /// Smaller chunks are tried in sixteenths of the planned size, down to 13 of them. With three or
 /// four chunks in memory during a merge, this saves at least half a chunk.
-const WHOLE_CHUNK: u64 = 16;
+pub(super) const WHOLE_CHUNK: u64 = 16;
 const CHUNK_SHARE_MIN: u64 = 13;
 /// Smaller chunks mean more runs, so they must reduce the moved bytes by more than a 128th.
 const WORTHWHILE_SHARE: u64 = 128;
 /// Heap bytes of a block's index entry and its place in the forecast, without the key.
-const INDEX_ENTRY_BYTES: u64 = 48;
+pub(super) const INDEX_ENTRY_BYTES: u64 = 48;
 const _: () = assert!(size_of::<(Block, RunBlock)>() as u64 <= INDEX_ENTRY_BYTES);
 
 /// The best plan within the budget, if there is one. Without memory for compression, nothing is
@@ -164,33 +164,33 @@ fn candidates(facts: &Facts) -> impl Iterator<Item = Candidate<'_>> {
 
 /// Block sizes to try, largest first: powers of two from 1 MiB down to a page, none smaller than a
 /// record.
-fn block_sizes(facts: &Facts) -> impl Iterator<Item = u64> + use<> {
+pub(super) fn block_sizes(facts: &Facts) -> impl Iterator<Item = u64> + use<> {
     let least = align_up(facts.record_bytes).next_power_of_two();
     let first = BLOCK_BYTES_MAX.max(least);
     std::iter::successors(Some(first), move |&bytes| (bytes / 2 >= least).then_some(bytes / 2))
 }
 
 /// A candidate of the search.
-struct Candidate<'a> {
-    facts: &'a Facts,
-    threads: u64,
+pub(super) struct Candidate<'a> {
+    pub(super) facts: &'a Facts,
+    pub(super) threads: u64,
     /// Minimum number of areas while runs are formed.
-    areas: u64,
-    block_bytes: u64,
+    pub(super) areas: u64,
+    pub(super) block_bytes: u64,
     /// Size of a chunk, in parts of the size planned otherwise; the whole is [`WHOLE_CHUNK`].
-    chunk_share: u64,
+    pub(super) chunk_share: u64,
     /// True if chunks stay in memory, with their records moved into order.
-    is_arranged: bool,
+    pub(super) is_arranged: bool,
 }
 
 /// The budget, divided into the pool and the memory outside it.
-struct Budget {
-    index_bytes: u64,
+pub(super) struct Budget {
+    pub(super) index_bytes: u64,
     /// Bytes of a buffer and contexts for each thread.
-    compression_bytes: u64,
-    pool_bytes: u64,
+    pub(super) compression_bytes: u64,
+    pub(super) pool_bytes: u64,
     /// Number of blocks in flight that keep a drive busy, as far as the pool has them.
-    flight_blocks: u64,
+    pub(super) flight_blocks: u64,
 }
 
 /// Phase one: the pool while runs are formed.
@@ -208,17 +208,17 @@ struct Forming {
 }
 
 /// Blocks for the output.
-struct Output {
-    blocks: u64,
-    block_bytes: u64,
-    seam_pages: u64,
+pub(super) struct Output {
+    pub(super) blocks: u64,
+    pub(super) block_bytes: u64,
+    pub(super) seam_pages: u64,
     /// Size of an output block or a scratch block, whichever is larger. Intermediate passes write
     /// the latter.
     large_block_bytes: u64,
 }
 
 impl Output {
-    fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.blocks * self.large_block_bytes + self.seam_pages * PAGE
     }
 }
@@ -276,7 +276,7 @@ impl Candidate<'_> {
     }
 
     /// Number of segments that are held by threads, waiting for a thread, or being read.
-    fn segments_held(&self) -> u64 {
+    pub(super) fn segments_held(&self) -> u64 {
         self.threads + 2
     }
 
@@ -352,7 +352,7 @@ impl Candidate<'_> {
         })
     }
 
-    fn output(&self, budget: &Budget) -> Output {
+    pub(super) fn output(&self, budget: &Budget) -> Output {
         let flight = (budget.pool_bytes / (32 * self.block_bytes)).max(2);
         let few = self.threads + OUTPUT_BLOCKS_FEW.min(flight);
         let block_bytes = floor_power_of_two(budget.pool_bytes / 8 / few);
@@ -477,18 +477,18 @@ impl Candidate<'_> {
         count(self.block_bytes).checked_sub(for_output)
     }
 
-    fn segment_blocks_wanted(&self) -> u64 {
+    pub(super) fn segment_blocks_wanted(&self) -> u64 {
         (SEGMENT_BYTES / self.block_bytes).max(1)
     }
 
     /// The blocks of a segment for which cutting `runs` runs stays cheap.
-    fn segment_blocks_by_runs(&self, runs: u64) -> u64 {
+    pub(super) fn segment_blocks_by_runs(&self, runs: u64) -> u64 {
         (runs * SEGMENT_RECORDS_PER_RUN).div_ceil(self.block_records())
     }
 
     /// The number of blocks in segments that an efficient merge of `runs` spilled runs needs,
     /// beside one block for each run.
-    fn working_blocks(&self, runs: u64) -> u64 {
+    pub(super) fn working_blocks(&self, runs: u64) -> u64 {
         let wanted = self.segment_blocks_wanted();
         let by_runs = self.segment_blocks_by_runs(runs).min(wanted * 4);
         self.segments_held() * wanted.min(8).max(by_runs)

@@ -114,6 +114,8 @@ pub struct Plan {
 pub enum Shape {
     /// Runs, each of them a sorted chunk, and a merge of them.
     Merge(MergeShape),
+    /// A merge of inputs that are in order, each of which is a run.
+    MergeInputs(MergeShape),
     /// Bins, each with the records of a range of keys, and each sorted on its own.
     Scatter(ScatterShape),
 }
@@ -167,6 +169,7 @@ impl Plan {
     pub(crate) fn phases(&self) -> Vec<(&'static str, u64)> {
         let (first, again, times, last) = match &self.shape {
             Shape::Merge(shape) => ("form runs", "reduce", shape.merge_passes, "merge"),
+            Shape::MergeInputs(_) => return vec![("merge", self.bytes)],
             Shape::Scatter(shape) => ("scatter", "split", shape.levels, "gather"),
         };
         let between = self.bytes * times.saturating_sub(1) as u64;

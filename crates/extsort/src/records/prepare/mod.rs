@@ -49,6 +49,13 @@ pub(crate) fn prepare<'a>(
             "bins can't be compressed (--compress): leave out --method scatter".into(),
         ));
     }
+    if options.method == Method::MergeInputs && (options.checkpoint.is_some() || stream.is_some()) {
+        return Err(Error::Settings(
+            "a merge (--merge) reads its inputs where they are, so none can be a stream, and it \
+             can't be resumed (--checkpoint): write the stream to a file, or leave out --merge"
+                .into(),
+        ));
+    }
     let Some(checkpoint) = options.checkpoint else {
         return begin(options, stream, None, disk, observer);
     };

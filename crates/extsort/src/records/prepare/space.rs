@@ -2,7 +2,7 @@
 
 use super::inputs::Inputs;
 use crate::job::units::Decimal;
-use crate::records::options::SortOptions;
+use crate::records::options::{Method, SortOptions};
 use crate::records::plan::Plan;
 use crate::records::spool::Spool;
 use crate::{Error, Observer};
@@ -62,7 +62,10 @@ impl<'a> Space<'a> {
             false => Some(disk.drive(&parent_directory(&options.output))?),
         };
         let mut freed = FreedSpace::default();
-        if let (true, Some(drive)) = (options.remove_input, &output_drive) {
+        // A merge needs its inputs until the output is complete.
+        let merges = options.method == Method::MergeInputs;
+        let removes_early = options.remove_input && !merges;
+        if let (true, Some(drive)) = (removes_early, &output_drive) {
             freed.inputs_bytes = removable_bytes(disk, inputs, drive.id)?;
         }
         if let Some(spool) = spool
@@ -70,7 +73,7 @@ impl<'a> Space<'a> {
         {
             freed.spool = Some((disk.drive(directory)?.id, spool.returned_bytes()));
         }
-        let may_remove_inputs = !options.remove_input && spool.is_none();
+        let may_remove_inputs = !options.remove_input && !merges && spool.is_none();
         Ok(Space { options, disk, scratch_directories, output_drive, freed, may_remove_inputs })
     }
 

@@ -73,7 +73,7 @@ impl<'a> MergeFeed<'a> {
         forecast: &'a [RunBlock],
         begun: &OutputProgress,
     ) -> Result<Self, Error> {
-        let spilled = runs.iter().filter(|run| run.resident.is_none()).count();
+        let spilled = runs.iter().filter(|run| run.resident().is_none()).count();
         // In addition to a block for every run, there are the blocks of the segments in flight and
         // of the segment that is being read.
         let segment_blocks = if spilled == 0 {
@@ -127,10 +127,11 @@ impl<'a> MergeFeed<'a> {
         self.forecast[..from].iter().for_each(|block| skipped[block.run as usize] += 1);
         let low = self.runs[next.run as usize].index.key(next.block as usize);
         for (number, &blocks) in skipped.iter().enumerate().filter(|(_, blocks)| **blocks > 0) {
-            let Run { index, resident } = &self.runs[number];
+            let run = &self.runs[number];
+            let index = &run.index;
             let last = blocks - 1;
             let is_over = blocks == index.blocks().len() && index.largest() < low;
-            let is_needed = resident.is_none() && !is_over;
+            let is_needed = run.resident().is_none() && !is_over;
             let loaded = if is_needed { Some(self.read_and_wait(number, last)?) } else { None };
             self.segments.skip(number, last, loaded, is_over);
         }
@@ -156,18 +157,15 @@ impl<'a> MergeFeed<'a> {
         self.in_flight -= 1;
         self.job.traffic.finish(&completion);
         completion.result?;
-        let block = &self.runs[run].index.blocks()[block];
-        let sealed = block.sealed(self.job.record_bytes);
+        let sealed = self.runs[run].index.blocks()[block].sealed(self.job.record_bytes);
         let pages = &completion.lease[..sealed.bytes];
         check_seal(self.job.disk, self.job.scratch(), sealed.address, pages, sealed.seal)?;
-        Ok(Arc::new(LoadedBlock::new(block, completion.lease)))
+        Ok(Arc::new(LoadedBlock::new(self.job, &self.runs[run], block, completion.lease)))
     }
 
     fn submit(&mut self, run: usize, block: usize, lease: Lease, tag: u64) {
-        let block = self.runs[run].index.blocks()[block].sealed(self.job.record_bytes);
-        let reply = &self.completions_to;
         self.in_flight += 1;
-        self.job.submit(self.job.scratch().read(block.address, block.bytes, lease, tag, reply));
+        self.runs[run].read(self.job, block, (lease, tag), &self.completions_to);
     }
 }
 
@@ -181,7 +179,7 @@ impl Feed for MergeFeed<'_> {
             && self.window.len() < 4 * in_flight_max + self.segment_blocks
         {
             let Some(&RunBlock { run, block }) = self.forecast.get(self.started) else { return };
-            if self.runs[run as usize].resident.is_some() {
+            if self.runs[run as usize].resident().is_some() {
                 self.window.push_back(Slot::Ready(None));
             } else {
                 let Some(lease) = self.pool.try_take() else { return };
@@ -235,8 +233,9 @@ impl Feed for MergeFeed<'_> {
         completion.result?;
         let number = completion.tag as usize;
         let RunBlock { run, block } = self.forecast[number];
-        let block = &self.runs[run as usize].index.blocks()[block as usize];
-        let loaded = Arc::new(LoadedBlock::new(block, completion.lease));
+        let run = &self.runs[run as usize];
+        let loaded = LoadedBlock::new(self.job, run, block as usize, completion.lease);
+        let loaded = Arc::new(loaded);
         self.window[number - self.pushed] = Slot::Ready(Some(loaded));
         Ok(())
     }

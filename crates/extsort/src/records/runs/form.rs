@@ -3,7 +3,7 @@
 //! The first runs are spilled. The last ones stay in their areas; the plan says how many. If all
 //! stay, the records of each are moved into order.
 
-use super::run::{Block, Index, Run};
+use super::run::{Block, Index, Place, Run};
 use super::spill::{BlockTimes, BlockWriter};
 use crate::Error;
 use crate::records::chunk_journal::{record_chunk, replay_chunks};
@@ -60,7 +60,7 @@ pub(crate) fn form_runs(job: &SortJob<'_>, state: &mut SortState<'_>) -> Result<
         written,
     };
     pipeline.run(job, &mut filler, sorter, &mut |number, sorted: SortedChunk| {
-        if sorted.run.resident.is_none() {
+        if sorted.run.resident().is_none() {
             record_chunk(job, number, &sorted.run.index, sorted.checksum);
         }
         io.read.merge(sorted.checksum);
@@ -125,9 +125,9 @@ impl Worker for Sorter<'_> {
             let index = self.resident_index(count, records_of);
             let (records, order) = (records_lease, Some(order_lease));
             let resident = ResidentChunk { records, first_byte, count, order };
-            (Run { index, resident: Some(resident) }, 0, None)
+            (Run { index, place: Place::Memory(resident) }, 0, None)
         };
-        let report = times.chunk_report(number, count, run.resident.is_some(), writes);
+        let report = times.chunk_report(number, count, run.resident().is_some(), writes);
         self.job.gauges.counts.chunks.fetch_add(1, Relaxed);
         Ok(WorkedUnit { number, area, writes, product: SortedChunk { run, checksum, report } })
     }
@@ -184,7 +184,7 @@ impl Sorter<'_> {
         let report = times.chunk_report(number, count, true, 0);
         self.job.gauges.counts.chunks.fetch_add(1, Relaxed);
         let resident = ResidentChunk { records: area, first_byte, count, order: None };
-        let run = Run { index, resident: Some(resident) };
+        let run = Run { index, place: Place::Memory(resident) };
         let product = SortedChunk { run, checksum, report };
         WorkedUnit { number, area: None, writes: 0, product }
     }
@@ -234,7 +234,7 @@ impl Sorter<'_> {
         let block_records = self.job.block_records();
         let mut index = Index::with_capacity(kernels.key_bytes(), count.div_ceil(block_records));
         for first in (0..count).step_by(block_records) {
-            let address = BlockAddress::IN_MEMORY;
+            let address = BlockAddress::NOT_ON_SCRATCH;
             let records = block_records.min(count - first) as u32;
             index.push_key(|out| kernels.encode(record(first), out));
             index.push(Block { address, records, compressed: None, seal: 0 });

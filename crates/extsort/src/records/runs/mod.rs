@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `form` | phase one: a sorted run of each chunk |
 //! | `compress` | compression of the blocks of runs |
+//! | `sorted_input` | inputs whose blocks are merged where they are |
 //! | `run`, `spill` | runs and their index, and writing blocks to scratch |
 //! | `merge` | phase two: intermediate passes, and the merge into the output |
 //! | `forecast` | the order in which a merge needs the blocks |
@@ -23,9 +24,11 @@ mod run;
 mod segment;
 mod sink;
 mod slices;
+mod sorted_input;
 mod spill;
 
 pub(crate) use forecast::RunBlock;
 pub(crate) use form::form_runs;
 pub(crate) use merge::merge_runs;
-pub(crate) use run::{Block, Run};
+pub(crate) use run::{Block, Index, Place, Run};
+pub(crate) use sorted_input::{RecordRange, SortedInput, records_of_block};

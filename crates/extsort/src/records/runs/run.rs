@@ -1,13 +1,16 @@
-//! Sorted runs: on scratch as blocks with an index, or in memory as a chunk with its order.
+//! Sorted runs: on scratch or in an input as blocks with an index, or in memory as a chunk with its
+//! order.
 
+use super::sorted_input::SortedInput;
 use crate::Error;
 use crate::records::compression::CompressedBytes;
 use crate::records::job::SortJob;
 use crate::records::resident::ResidentChunk;
 use crate::store::scratch::BlockAddress;
 use crate::store::seal::SealedBlock;
+use crossbeam_channel::Sender;
 use serde::{Deserialize, Serialize};
-use xsort_disk::align_up;
+use xsort_disk::{Completion, Direction, Lease, Request, align_up};
 use xsort_kernels::RecordKernels;
 
 /// A block of a run, without its smallest key.
@@ -129,6 +132,11 @@ impl Index {
         &self.keys[block * self.key_bytes..][..self.key_bytes]
     }
 
+    /// The largest key that a record of a block may have.
+    pub(crate) fn limit(&self, block: usize) -> &[u8] {
+        if block + 1 < self.blocks.len() { self.key(block + 1) } else { &self.largest }
+    }
+
     /// Keeps the blocks, which an earlier process has written to scratch.
     ///
     /// # Errors
@@ -169,19 +177,69 @@ impl Index {
 pub(crate) struct Run {
     /// The blocks of the run. For a resident run these are stretches of its order.
     pub(crate) index: Index,
-    /// The run's records, if it is in memory.
-    pub(crate) resident: Option<ResidentChunk>,
+    pub(crate) place: Place,
+}
+
+/// Where the records of a run are.
+#[derive(Debug)]
+pub(crate) enum Place {
+    Scratch,
+    Memory(ResidentChunk),
+    Input(SortedInput),
 }
 
 impl Run {
     /// A run on scratch.
     pub(crate) fn spilled(index: Index) -> Run {
-        Run { index, resident: None }
+        Run { index, place: Place::Scratch }
     }
 
-    /// The run's blocks on scratch; none if it is resident.
+    /// The run's records, if it is in memory.
+    pub(crate) fn resident(&self) -> Option<&ResidentChunk> {
+        if let Place::Memory(chunk) = &self.place { Some(chunk) } else { None }
+    }
+
+    /// The run's file, if it is an input.
+    pub(crate) fn input(&self) -> Option<&SortedInput> {
+        if let Place::Input(input) = &self.place { Some(input) } else { None }
+    }
+
+    /// Offset of a block's first record in the memory that the block is read into.
+    pub(crate) fn lead(&self, block: usize, record_bytes: usize) -> usize {
+        let records = self.index.blocks()[block].records;
+        self.input().map_or(0, |input| input.range(block, records, record_bytes).lead)
+    }
+
+    /// Starts reading a block into `lease`.
+    pub(crate) fn read(
+        &self,
+        job: &SortJob<'_>,
+        number: usize,
+        (lease, tag): (Lease, u64),
+        reply: &Sender<Completion>,
+    ) {
+        let block = &self.index.blocks()[number];
+        let Some(input) = self.input() else {
+            let SealedBlock { address, bytes, .. } = block.sealed(job.record_bytes);
+            return job.submit(job.scratch().read(address, bytes, lease, tag, reply));
+        };
+        let pages = input.range(number, block.records, job.record_bytes).pages;
+        job.submit(Request {
+            direction: Direction::Read,
+            file: pages.file,
+            offset: pages.offset,
+            bytes: align_up(pages.bytes as u64) as usize,
+            bytes_needed: pages.bytes,
+            lease,
+            tag,
+            reply: reply.clone(),
+        });
+    }
+
+    /// The run's blocks on scratch.
     pub(crate) fn sealed_blocks(&self, record_bytes: usize) -> impl Iterator<Item = SealedBlock> {
-        let blocks = if self.resident.is_none() { self.index.blocks() } else { &[] };
+        let is_on_scratch = matches!(self.place, Place::Scratch);
+        let blocks = if is_on_scratch { self.index.blocks() } else { &[] };
         blocks.iter().map(move |block| block.sealed(record_bytes))
     }
 }

@@ -16,19 +16,25 @@ use xsort_disk::Lease;
 pub(crate) struct LoadedBlock {
     /// The compressed block as read, until a thread needs its records.
     compressed: Mutex<Option<Lease>>,
-    /// The block's records, from the first byte on; `None` if they can't be decompressed.
+    /// The memory with the block's records; `None` if they can't be decompressed.
     records: OnceLock<Option<Lease>>,
+    /// Offset of the first record.
+    lead: usize,
 }
 
 impl LoadedBlock {
-    /// A block that was read into `lease`.
-    pub(crate) fn new(block: &Block, lease: Lease) -> LoadedBlock {
+    /// A block of `run` that was read into `lease`.
+    pub(crate) fn new(job: &SortJob<'_>, run: &Run, block: usize, lease: Lease) -> LoadedBlock {
+        let lead = run.lead(block, job.record_bytes);
+        let block = &run.index.blocks()[block];
         match block.compressed {
             None => {
-                LoadedBlock { compressed: Mutex::new(None), records: OnceLock::from(Some(lease)) }
+                let records = OnceLock::from(Some(lease));
+                LoadedBlock { compressed: Mutex::new(None), records, lead }
             }
             Some(_) => {
-                LoadedBlock { compressed: Mutex::new(Some(lease)), records: OnceLock::new() }
+                let compressed = Mutex::new(Some(lease));
+                LoadedBlock { compressed, records: OnceLock::new(), lead }
             }
         }
     }
@@ -48,11 +54,31 @@ impl LoadedBlock {
         let lease = self.records.get_or_init(decompress).as_ref();
         // The thread that tried to decompress it has set the failure.
         let lease = lease.ok_or(Error::Cancelled)?;
-        Ok(&lease[..block.records as usize * job.record_bytes])
+        Ok(&lease[self.lead..][..block.records as usize * job.record_bytes])
+    }
+
+    /// Checks a block of `run`, which has `records`: an uncompressed one on scratch by its seal and
+    /// the index, and that of an input by its order.
+    ///
+    /// # Errors
+    /// If it isn't the block that was written, or its records aren't in order.
+    pub(crate) fn check(
+        &self,
+        job: &SortJob<'_>,
+        run: &Run,
+        block: usize,
+        records: &[u8],
+    ) -> Result<(), Error> {
+        if let Some(input) = run.input() {
+            let (first, limit) = (run.index.key(block), run.index.limit(block));
+            return input.check(job, records, first, limit);
+        }
+        self.check_seal(job, &run.index.blocks()[block])?;
+        run.index.check(job.kernels, block, records, job.record_bytes)
     }
 
     /// Checks the seal of an uncompressed block.
-    pub(crate) fn check(&self, job: &SortJob<'_>, block: &Block) -> Result<(), Error> {
+    fn check_seal(&self, job: &SortJob<'_>, block: &Block) -> Result<(), Error> {
         let sealed = block.sealed(job.record_bytes);
         match (block.compressed, self.records.get()) {
             (None, Some(Some(lease))) => {

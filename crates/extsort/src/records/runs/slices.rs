@@ -11,18 +11,19 @@ use crate::records::job::SortJob;
 pub(crate) fn find_cut(job: &SortJob<'_>, runs: &[Run], segment: &Segment) -> Result<Cut, Error> {
     let mut cut = Cut { offsets: vec![0; runs.len()], records: segment.records_passed };
     for share in &segment.shares {
-        let Run { index, resident } = &runs[share.run];
+        let run = &runs[share.run];
+        let index = &run.index;
         let records = index.blocks()[share.last].records as usize;
         let offset = match segment.next {
             None => records,
             Some(next) if next.run as usize == share.run => records,
-            Some(RunBlock { run, block }) => {
-                let key = runs[run as usize].index.key(block as usize);
+            Some(RunBlock { run: next, block }) => {
+                let key = runs[next as usize].index.key(block as usize);
                 // Equal keys of earlier runs come before the cut, equal keys of later runs after
                 // it.
-                let include_equal = share.run < run as usize;
+                let include_equal = share.run < next as usize;
                 let SortJob { kernels, record_bytes, .. } = *job;
-                if let Some(resident) = resident {
+                if let Some(resident) = run.resident() {
                     let first = share.last * job.block_records();
                     let all = resident.records(record_bytes);
                     if let Some(order) = resident.order() {
@@ -77,7 +78,7 @@ impl<'s> MergeSlices<'s> {
         for share in &segment.shares {
             let from = start.offsets[share.run] as usize;
             let to = end.offsets[share.run] as usize;
-            if let Some(resident) = &runs[share.run].resident {
+            if let Some(resident) = runs[share.run].resident() {
                 let place = |block, offset| block * job.block_records() + offset;
                 let (from, to) = (place(share.first, from), place(share.last, to));
                 if from >= to {
@@ -123,8 +124,7 @@ impl<'s> MergeSlices<'s> {
             let records = loaded.records(job, block)?;
             // If a block isn't sorted, a cut in it can lie before an earlier cut.
             if from > to || from == 0 {
-                loaded.check(job, block)?;
-                run.index.check(job.kernels, number, records, job.record_bytes)?;
+                loaded.check(job, run, number, records)?;
             }
             if from > to {
                 return Err(Error::Lost { what: format!("the order of run {}", share.run) });
@@ -148,7 +148,7 @@ impl<'s> MergeSlices<'s> {
                 xsort_kernels::Run::Blocks(own)
             }
             MergeSlice::Ordered { run, from, to } => {
-                let resident = runs[run].resident.as_ref().expect("this run is resident");
+                let resident = runs[run].resident().expect("this run is resident");
                 let order = resident.order().expect("this run has an order");
                 let records = resident.records(record_bytes);
                 xsort_kernels::Run::Ordered { records, order: &order[from..to] }
