@@ -6,12 +6,13 @@
 //!             (areas)     (a worker a chunk)         (the chain, in the order of chunks)
 //! ```
 //!
-//! A few dozen places of the inputs say whether a copy is worth a try. The copy checks all records.
+//! A few dozen places of the inputs say whether a copy is worth a try (`look.rs`). The copy checks
+//! all records.
 //! A chunk that isn't in order is sorted on its way, so records that are a little out of place
 //! don't matter. If a chunk has a record that belongs into an earlier chunk, the guess was wrong:
 //! the output is dropped, and the sort goes on as planned.
 
-use super::chunks::{Extent, SLACK_BYTES, chunk_count, chunks};
+use super::chunks::{SLACK_BYTES, chunk_count, chunks};
 use super::filler::{Chunk, Filler, compact};
 use super::frontier::WrittenRange;
 use super::job::{CompleteOutput, SortJob, SortState};
@@ -21,7 +22,6 @@ use super::pipeline::{Pipeline, WorkedUnit, Worker};
 use super::plan::{MergeShape, PAGE, Plan, Shape};
 use super::report::ChunkReport;
 use crate::Error;
-use crate::store::ordered_reads::FileRange;
 use crate::store::output_prefix::OutputPrefix;
 use crossbeam_channel::Sender;
 use parking_lot::{Condvar, Mutex};
@@ -42,12 +42,6 @@ const EXTENTS_MAX: usize = 16;
 /// Most bytes of a block of the output, and of all blocks together.
 const BLOCK_BYTES_MAX: u64 = 1 << 20;
 const BLOCKS_BYTES_MAX: u64 = 32 << 20;
-/// Number of places that are sampled, besides the end.
-const PLACES: u64 = 64;
-/// Bytes of records at each place.
-const PLACE_BYTES: u64 = 32 << 10;
-/// Most reads of places in flight.
-const READS_MAX: usize = 8;
 
 /// Plans a copy within the budget of `plan`, of inputs of `input_bytes` bytes. `None` if the budget
 /// is too small.
@@ -93,56 +87,6 @@ pub(super) fn copy_plan(plan: &Plan, input_bytes: &[u64]) -> Option<Plan> {
         ..plan.clone()
     };
     (plan.pool_bytes <= plan.budget_bytes).then_some(plan)
-}
-
-/// Returns true if the records at some places of the inputs, one after the other, are in order.
-pub(super) fn look_sorted(job: &SortJob<'_>, state: &SortState<'_>) -> Result<bool, Error> {
-    let SortJob { kernels, record_bytes, .. } = *job;
-    let mut last: Option<Vec<u8>> = None;
-    let buffer_bytes = align_up(PLACE_BYTES.max(record_bytes as u64)) as usize + 2 * ALIGNMENT;
-    let buffers = (0..READS_MAX).map(|_| Lease::map(buffer_bytes)).collect::<Result<_, _>>()?;
-    let files = state.io.input_files;
-    let reads = places(state.io.input_bytes, record_bytes as u64).map(|place| {
-        let offset = align_down(place.offset);
-        let lead = (place.offset - offset) as usize;
-        let bytes = lead + place.bytes as usize;
-        (FileRange { file: files[place.file], offset, bytes }, lead)
-    });
-    let checked = job.read_in_order(buffers, reads, |lead, read| {
-        let records = &read[lead..];
-        let first = &records[..record_bytes];
-        let follows = last.as_deref().is_none_or(|last| kernels.compare(last, first).is_le());
-        if !follows || !kernels.is_sorted(records, record_bytes) {
-            return Err(Error::NotInOrder);
-        }
-        last = Some(records[records.len() - record_bytes..].to_vec());
-        Ok(())
-    });
-    match checked {
-        Ok(_) => Ok(true),
-        Err(Error::NotInOrder) => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// The places that are sampled: at equal distances in all inputs, at least one in each, and the end
-/// of the last one. They don't overlap.
-fn places(input_bytes: &[u64], record_bytes: u64) -> impl Iterator<Item = Extent> {
-    let place_bytes = (PLACE_BYTES / record_bytes).max(1) * record_bytes;
-    let all_bytes = input_bytes.iter().sum::<u64>();
-    let step = (all_bytes / record_bytes / PLACES * record_bytes).max(place_bytes);
-    let last = input_bytes.iter().rposition(|&bytes| bytes > 0);
-    let files = input_bytes.iter().copied().enumerate().filter(|&(_, bytes)| bytes > 0);
-    files.flat_map(move |(file, file_bytes)| {
-        let end = file_bytes.saturating_sub(place_bytes);
-        let at_end = (Some(file) == last && end >= place_bytes).then_some(end);
-        // Nothing of these is in the place at the end.
-        let before = (0..end.saturating_sub(place_bytes).max(1)).step_by(step as usize);
-        before.chain(at_end).map(move |offset| {
-            let bytes = place_bytes.min(file_bytes - offset);
-            Extent { file, offset, bytes }
-        })
-    })
 }
 
 /// Copies the inputs to the output, which is then complete but not published. `job` has the plan of

@@ -12,7 +12,7 @@
 use xsort_disk::Lease;
 
 /// The free part of the pool: leases of one mapping, which are cut into blocks.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Memory {
     /// Sorted by address; no two are adjacent.
     leases: Vec<Lease>,

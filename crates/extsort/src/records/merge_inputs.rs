@@ -1,21 +1,26 @@
-//! Merging inputs that are in order, where they are: each is read once, as the forecast says.
+//! Merging inputs that are in order, or stretches of inputs, where they are: each is read once, as
+//! the forecast says.
 //!
 //! ```text
-//! input  | block | block | block | block |
-//!        key     key     key     key   key    read first: the index
+//! stretch  | block | block | block | block |
+//!          key     key     key     key   key    read first: the index
 //! ```
 //!
-//! The index of an input has the first key of each block, and the last key of all. The merge checks
+//! The index of a stretch has the first key of each block, and the last key of all. The merge checks
 //! each block when it gets there: its first key is the index's, its records are in order, and none
-//! is greater than the next block's first. If a check fails, the inputs are searched for the first
-//! record that isn't in order.
+//! is greater than the next block's first. What is in any order after the last stretch is sorted in
+//! memory first. If a check fails, the stretches were a wrong guess. If the caller said that the
+//! inputs are in order, they are searched for the first record that isn't.
 
 use super::compression::Compression;
 use super::job::{CompleteOutput, SortIo, SortJob, SortState};
-use super::plan::MergeShape;
+use super::memory::Memory;
+use super::plan::{Plan, Shape};
+use super::rest::sort_rest;
 use super::runs::{
     Block, Index, Place, RecordRange, Run, SortedInput, merge_runs, records_of_block,
 };
+use super::stretches::{Stretch, Stretches, pieces, read_pieces};
 use crate::Error;
 use crate::job::failure::Failure;
 use crate::store::scratch::BlockAddress;
@@ -27,9 +32,6 @@ use xsort_records::Checksum;
 
 /// Most reads in flight while keys are read.
 const KEY_READS_MAX: usize = 32;
-/// Most reads in flight while a disorder is searched for, and bytes of each.
-const SEARCH_READS_MAX: usize = 4;
-const SEARCH_BYTES: usize = 1 << 20;
 /// Most bytes of a key in an error.
 const SHOWN_BYTES: usize = 32;
 
@@ -40,54 +42,87 @@ const SHOWN_BYTES: usize = 32;
 pub(super) fn merge_inputs(
     job: &SortJob<'_>,
     paths: &[PathBuf],
-    shape: &MergeShape,
     state: &mut SortState<'_>,
 ) -> Result<CompleteOutput, Error> {
+    let inputs = state.io.input_bytes.iter().map(|bytes| bytes / job.record_bytes as u64);
+    let whole = |(input, records)| Stretch { input, from: 0, records };
+    let sorted = inputs.enumerate().map(whole).filter(|stretch| stretch.records > 0).collect();
+    let memory = std::mem::take(&mut state.memory);
+    merge_stretches(job, job.plan, &Stretches { sorted, rest: Vec::new() }, memory, state).map_err(
+        |error| match error {
+            Error::NotInOrder => explain(job, &state.io, paths),
+            error => error,
+        },
+    )
+}
+
+/// Merges stretches of the inputs as `plan` says, in the memory of its pool. The output is then
+/// complete but not published.
+///
+/// # Errors
+/// [`Error::NotInOrder`] if a stretch isn't in order.
+pub(super) fn merge_stretches(
+    job: &SortJob<'_>,
+    plan: &Plan,
+    stretches: &Stretches,
+    memory: Memory,
+    state: &mut SortState<'_>,
+) -> Result<CompleteOutput, Error> {
+    let Shape::MergeInputs(shape) = &plan.shape else { unreachable!("such a plan merges inputs") };
     let merge = SortJob {
+        plan,
         scratch: None,
-        compression: Compression::new(None, job.plan.threads, job.plan.block_bytes)?,
+        compression: Compression::new(None, plan.threads, plan.block_bytes)?,
         spool: None,
         failure: Failure::default(),
         ..*job
     };
     state.phases.begin("index", 0);
     let read = Arc::default();
-    let merged =
-        open_runs(&merge, &state.io, &read).and_then(|runs| merge_runs(&merge, shape, runs, state));
-    state.io.read = *read.lock();
-    merged.map_err(|error| match error {
-        Error::NotInOrder | Error::Lost { .. } => explain(job, &state.io, paths, error),
+    let mut runs = open_runs(&merge, &state.io, &stretches.sorted, &read)?;
+    if !stretches.rest.is_empty() {
+        let bytes = stretches.rest_records() * plan.record_bytes;
+        state.phases.begin("sort", bytes);
+        runs.extend(sort_rest(&merge, &state.io, stretches, &read)?);
+    }
+    let kept = std::mem::replace(&mut state.memory, memory);
+    let merged = merge_runs(&merge, shape, runs, state);
+    state.memory = kept;
+    let output = merged.map_err(|error| match error {
+        // Cuts in a block that isn't in order can leave records out.
+        Error::Lost { .. } => Error::NotInOrder,
         error => error,
-    })
+    })?;
+    state.io.read = *read.lock();
+    Ok(output)
 }
 
-/// Reads the indexes of all inputs that have records. Returns each as a run.
+/// Reads the index of each stretch. Returns each as a run.
 fn open_runs(
     job: &SortJob<'_>,
     io: &SortIo<'_>,
+    stretches: &[Stretch],
     read: &Arc<Mutex<Checksum>>,
 ) -> Result<Vec<Run>, Error> {
     let SortJob { kernels, record_bytes, plan, .. } = *job;
     let block_records = records_of_block(plan.block_bytes, plan.record_bytes);
-    let inputs = || {
-        let all = io.input_files.iter().zip(io.input_bytes);
-        let records = |(&file, bytes): (&FileId, &u64)| (file, bytes / record_bytes as u64);
-        all.map(records).filter(|(_, records)| *records > 0)
-    };
-    let run = |(file, records): (FileId, u64)| {
+    let run = |&Stretch { input, from, records }: &Stretch| {
         let blocks = records.div_ceil(block_records) as usize;
         let index = Index::with_capacity(kernels.key_bytes(), blocks);
-        let read = Arc::clone(read);
-        Run { index, place: Place::Input(SortedInput { file, block_records, read }) }
+        let (file, read) = (io.input_files[input], Arc::clone(read));
+        Run { index, place: Place::Input(SortedInput { file, from, block_records, read }) }
     };
-    let mut runs: Vec<Run> = inputs().map(run).collect();
-    let reads = inputs().enumerate().flat_map(|(run, (file, records))| {
+    let mut runs: Vec<Run> = stretches.iter().map(run).collect();
+    let reads = stretches.iter().enumerate().flat_map(|(run, stretch)| {
+        let &Stretch { input, from, records } = stretch;
         let read = move |record, block| {
-            let RecordRange { pages, lead } = RecordRange::new(file, record, 1, record_bytes);
+            let file = io.input_files[input];
+            let RecordRange { pages, lead } =
+                RecordRange::new(file, from + record, 1, record_bytes);
             (pages, (lead, run, block))
         };
         let blocks = (0..records).step_by(block_records as usize);
-        let blocks = blocks.map(move |from| read(from, Some(block_records.min(records - from))));
+        let blocks = blocks.map(move |first| read(first, Some(block_records.min(records - first))));
         blocks.chain([read(records - 1, None)])
     });
     let buffer_bytes = align_up(record_bytes as u64) as usize + ALIGNMENT;
@@ -113,8 +148,8 @@ fn open_runs(
 }
 
 /// Finds the cause of a failed check: the first record that isn't in order, or a file that has
-/// changed. Returns `error` if there is neither.
-fn explain(job: &SortJob<'_>, io: &SortIo<'_>, paths: &[PathBuf], error: Error) -> Error {
+/// changed.
+fn explain(job: &SortJob<'_>, io: &SortIo<'_>, paths: &[PathBuf]) -> Error {
     if let Err(error) = job.disk.check_all_unchanged(io.input_files) {
         return error.into();
     }
@@ -135,10 +170,7 @@ fn explain(job: &SortJob<'_>, io: &SortIo<'_>, paths: &[PathBuf], error: Error) 
             Err(error) => return error,
         }
     }
-    match error {
-        Error::NotInOrder => Error::Lost { what: "the order of inputs that are in order".into() },
-        error => error,
-    }
+    Error::Lost { what: "the order of inputs that are in order".into() }
 }
 
 /// A record that belongs before the record before it.
@@ -157,19 +189,10 @@ fn first_disorder(
     records: u64,
 ) -> Result<Option<Disorder>, Error> {
     let SortJob { kernels, record_bytes, .. } = *job;
-    let piece = (SEARCH_BYTES / record_bytes).max(1) as u64;
-    let buffer_bytes = align_up(piece * record_bytes as u64) as usize + ALIGNMENT;
-    let buffers = (0..SEARCH_READS_MAX).map(|_| Lease::map(buffer_bytes));
-    let buffers = buffers.collect::<Result<_, _>>()?;
-    let reads = (0..records).step_by(piece as usize).map(|from| {
-        let RecordRange { pages, lead } =
-            RecordRange::new(file, from, piece.min(records - from), record_bytes);
-        (pages, (from, lead))
-    });
     let mut last: Option<Vec<u8>> = None;
     let mut found = None;
-    let searched = job.read_in_order(buffers, reads, |(from, lead), read| {
-        for (number, record) in (from..).zip(read[lead..].chunks_exact(record_bytes)) {
+    let searched = read_pieces(job, pieces(job, file, 0, records), |first, read| {
+        for (number, record) in (first..).zip(read.chunks_exact(record_bytes)) {
             let last = last.get_or_insert_with(|| record.to_vec());
             if kernels.compare(last, record).is_gt() {
                 let (key, before) = (shown_key(job, record), shown_key(job, last));

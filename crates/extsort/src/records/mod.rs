@@ -12,8 +12,10 @@
 //! | `spool`, `spooler`, `spool_seals` | a stream, stored until its ranges can be read |
 //! | `pipeline` | reading, working and writing at the same time |
 //! | `chunks`, `filler` | the input in chunks, and how they are read |
+//! | `look` | what the inputs look like: in order, sorted stretches, or in any order |
 //! | `in_order` | records that are in order already, copied to the output |
-//! | `merge_inputs` | inputs that are in order already, merged where they are |
+//! | `stretches`, `merge_inputs` | inputs or stretches of them in order, merged where they are |
+//! | `rest` | what follows them in any order |
 //! | `resident`, `chunk_journal` | chunks that stay in memory, and chunks in the journal |
 //! | `output`, `seams` | the output file, filled by all threads at any byte |
 //! | `pending_writes`, `frontier` | finished units of work, and the output's frontier |
@@ -31,6 +33,7 @@ mod filler;
 mod frontier;
 mod in_order;
 mod job;
+mod look;
 mod memory;
 mod merge_inputs;
 mod options;
@@ -45,6 +48,7 @@ mod removal;
 mod report;
 mod report_text;
 mod resident;
+mod rest;
 mod runs;
 mod seams;
 mod sort;
@@ -52,6 +56,7 @@ mod spill_memory;
 mod spool;
 mod spool_seals;
 mod spooler;
+mod stretches;
 
 pub use bins::first_sampled;
 pub use dry_run::{DryRun, dry_run};

@@ -8,7 +8,7 @@ use std::time::Instant;
 /// A finished phase.
 #[derive(Clone, Debug, Serialize)]
 pub struct Phase {
-    /// Name of the phase: prepare, copy, form runs, reduce, merge, sample, scatter, split, gather,
+    /// Name of the phase: prepare, copy, index, sort, form runs, reduce, merge, sample, scatter, split, gather,
     /// publish.
     pub name: &'static str,
     /// Seconds on the wall clock.

@@ -3,13 +3,14 @@
 use super::bins::{Scattered, gather_bins, scatter_input};
 use super::compression::Compression;
 use super::dry_run::probe_directory;
-use super::in_order::{copy_in_order, copy_plan, look_sorted};
+use super::in_order::{copy_in_order, copy_plan};
 use super::job::{CompleteOutput, SortIo, SortJob, SortState};
+use super::look::{Looks, look};
 use super::memory::Memory;
-use super::merge_inputs::merge_inputs;
+use super::merge_inputs::{merge_inputs, merge_stretches};
 use super::options::{Method, SortOptions};
 use super::phases::Phases;
-use super::plan::Shape;
+use super::plan::{Plan, Shape};
 use super::prepare::{Preparation, Prepared, PublishedSort, prepare};
 use super::recheck::check_blocks;
 use super::removal::remove_inputs;
@@ -226,14 +227,14 @@ fn make_output(
     prepared: &mut Prepared<'_>,
     context: &mut FailureContext,
 ) -> Result<CompleteOutput, Error> {
-    if let Shape::MergeInputs(shape) = &job.plan.shape {
+    if let Shape::MergeInputs(_) = &job.plan.shape {
         context.is_streamed = job.writes_in_order;
-        let output = merge_inputs(job, &options.inputs, shape, state)?;
+        let output = merge_inputs(job, &options.inputs, state)?;
         check_inputs(job, &state.io)?;
         return Ok(output);
     }
-    match copy(job, options, prepared, state)? {
-        Some(copied) => Ok(copied),
+    match use_order(job, options, prepared, state)? {
+        Some(output) => Ok(output),
         None => sort_in_phases(job, options, state, prepared, context),
     }
 }
@@ -252,9 +253,10 @@ fn sort_in_phases(
     merge_or_gather(job, formed, state)
 }
 
-/// Copies the inputs to the output if they would be spilled and are in order already. Returns
-/// `None` if they aren't, or if they can't be read twice.
-fn copy(
+/// Copies the inputs to the output if they would be spilled and are in order already, or merges the
+/// stretches of them that are. Returns `None` if there is no such order, or if the inputs can't be
+/// read twice.
+fn use_order(
     job: &SortJob<'_>,
     options: &SortOptions,
     prepared: &Prepared<'_>,
@@ -268,20 +270,23 @@ fn copy(
     if !is_simple || !job.plan.may_spill() || options.method != Method::Auto {
         return Ok(None);
     }
-    let Some(plan) = copy_plan(job.plan, state.io.input_bytes) else { return Ok(None) };
-    if !look_sorted(job, state)? {
-        return Ok(None);
-    }
-    let copy = SortJob {
-        plan: &plan,
-        scratch: None,
-        compression: Compression::new(None, plan.threads, plan.block_bytes)?,
-        spool: None,
-        failure: Failure::default(),
-        ..*job
+    let used = match look(job, &state.io)? {
+        Looks::Sorted => match copy_plan(job.plan, state.io.input_bytes) {
+            Some(plan) => copy(job, &plan, state),
+            None => return Ok(None),
+        },
+        Looks::InStretches(stretches) => match stretches.plan(job.plan) {
+            Some(plan) => {
+                let rest_bytes = stretches.rest_records() * plan.record_bytes;
+                job.observer.expect(&[("sort", rest_bytes), ("merge", plan.bytes)]);
+                let pool = Memory::new([Lease::map(plan.pool_bytes as usize)?]);
+                merge_stretches(job, &plan, &stretches, pool, state)
+            }
+            None => return Ok(None),
+        },
+        Looks::Unsorted => return Ok(None),
     };
-    job.observer.expect(&[("copy", plan.bytes)]);
-    match copy_in_order(&copy, state) {
+    match used {
         Ok(output) => {
             check_inputs(job, &state.io)?;
             Ok(Some(output))
@@ -292,6 +297,24 @@ fn copy(
         }
         Err(error) => Err(error),
     }
+}
+
+/// Copies inputs that look sorted, as `plan` says.
+fn copy(
+    job: &SortJob<'_>,
+    plan: &Plan,
+    state: &mut SortState<'_>,
+) -> Result<CompleteOutput, Error> {
+    let copy = SortJob {
+        plan,
+        scratch: None,
+        compression: Compression::new(None, plan.threads, plan.block_bytes)?,
+        spool: None,
+        failure: Failure::default(),
+        ..*job
+    };
+    job.observer.expect(&[("copy", plan.bytes)]);
+    copy_in_order(&copy, state)
 }
 
 /// The result of phase one.

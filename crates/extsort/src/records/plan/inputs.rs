@@ -15,7 +15,7 @@ use crate::records::runs::records_of_block;
 use xsort_disk::{align_down, align_up};
 
 /// The best plan within the budget, if there is one.
-pub(super) fn best_plan(facts: &Facts) -> Option<Plan> {
+pub(crate) fn best_plan(facts: &Facts) -> Option<Plan> {
     let candidates = thread_counts(facts.threads).flat_map(|threads| {
         block_sizes(facts).map(move |block_bytes| Merge { facts, threads, block_bytes })
     });

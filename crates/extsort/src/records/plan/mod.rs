@@ -26,5 +26,7 @@ mod sizes;
 pub(crate) use bins::{PIECE_BYTES_EASY, bins_per_level, fan_out, lead_bytes, levels, sample_keys};
 pub use choose::plan;
 pub(crate) use choose::resident_bytes_max;
+pub(crate) use inputs::best_plan as merge_plan;
+pub(crate) use runs::INDEX_ENTRY_BYTES;
 pub use shape::{Facts, MergeShape, Plan, ScatterShape, Shape};
 pub(crate) use sizes::{BLOCK_BYTES_MAX, PAGE};

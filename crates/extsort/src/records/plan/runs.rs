@@ -65,7 +65,7 @@ const CHUNK_SHARE_MIN: u64 = 13;
 /// Smaller chunks mean more runs, so they must reduce the moved bytes by more than a 128th.
 const WORTHWHILE_SHARE: u64 = 128;
 /// Heap bytes of a block's index entry and its place in the forecast, without the key.
-pub(super) const INDEX_ENTRY_BYTES: u64 = 48;
+pub(crate) const INDEX_ENTRY_BYTES: u64 = 48;
 const _: () = assert!(size_of::<(Block, RunBlock)>() as u64 <= INDEX_ENTRY_BYTES);
 
 /// The best plan within the budget, if there is one. Without memory for compression, nothing is

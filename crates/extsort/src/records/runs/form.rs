@@ -3,7 +3,7 @@
 //! The first runs are spilled. The last ones stay in their areas; the plan says how many. If all
 //! stay, the records of each are moved into order.
 
-use super::run::{Block, Index, Place, Run};
+use super::run::{Index, Place, Run};
 use super::spill::{BlockTimes, BlockWriter};
 use crate::Error;
 use crate::records::chunk_journal::{record_chunk, replay_chunks};
@@ -15,7 +15,6 @@ use crate::records::plan::Shape;
 use crate::records::report::ChunkReport;
 use crate::records::resident::ResidentChunk;
 use crate::records::spill_memory::SpillMemory;
-use crate::store::scratch::BlockAddress;
 use crossbeam_channel::Sender;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -122,7 +121,7 @@ impl Worker for Sorter<'_> {
             (Run::spilled(index), writes, Some(records_lease))
         } else {
             let records_of = |place: usize| &records[order[place] as usize * record_bytes..];
-            let index = self.resident_index(count, records_of);
+            let index = Index::of_resident(self.job, count, records_of);
             let (records, order) = (records_lease, Some(order_lease));
             let resident = ResidentChunk { records, first_byte, count, order };
             (Run { index, place: Place::Memory(resident) }, 0, None)
@@ -180,7 +179,7 @@ impl Sorter<'_> {
         }
         times.sorted();
         let records = &area[first_byte..][..bytes];
-        let index = self.resident_index(count, |place| &records[place * record_bytes..]);
+        let index = Index::of_resident(self.job, count, |place| &records[place * record_bytes..]);
         let report = times.chunk_report(number, count, true, 0);
         self.job.gauges.counts.chunks.fetch_add(1, Relaxed);
         let resident = ResidentChunk { records: area, first_byte, count, order: None };
@@ -223,23 +222,5 @@ impl Sorter<'_> {
         let last = &records[last * record_bytes..][..record_bytes];
         writer.index.set_largest(|out| kernels.encode(last, out));
         writer.finish()
-    }
-
-    /// The index of a run of `count` records that stays in memory: as for a spilled run, but blocks
-    /// have no addresses. `record` returns a slice that begins with the record at a place in the
-    /// order.
-    fn resident_index<'r>(&self, count: usize, record: impl Fn(usize) -> &'r [u8]) -> Index {
-        let SortJob { kernels, record_bytes, .. } = *self.job;
-        let record = |place| &record(place)[..record_bytes];
-        let block_records = self.job.block_records();
-        let mut index = Index::with_capacity(kernels.key_bytes(), count.div_ceil(block_records));
-        for first in (0..count).step_by(block_records) {
-            let address = BlockAddress::NOT_ON_SCRATCH;
-            let records = block_records.min(count - first) as u32;
-            index.push_key(|out| kernels.encode(record(first), out));
-            index.push(Block { address, records, compressed: None, seal: 0 });
-        }
-        index.set_largest(|out| kernels.encode(record(count - 1), out));
-        index
     }
 }

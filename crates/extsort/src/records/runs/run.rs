@@ -61,6 +61,28 @@ impl Index {
         }
     }
 
+    /// The index of a run of `count` records that stays in memory: as for a spilled run, but blocks
+    /// have no addresses. `record` returns a slice that begins with the record at a place in the
+    /// order.
+    pub(crate) fn of_resident<'r>(
+        job: &SortJob<'_>,
+        count: usize,
+        record: impl Fn(usize) -> &'r [u8],
+    ) -> Index {
+        let SortJob { kernels, record_bytes, .. } = *job;
+        let record = |place| &record(place)[..record_bytes];
+        let block_records = job.block_records();
+        let mut index = Index::with_capacity(kernels.key_bytes(), count.div_ceil(block_records));
+        for first in (0..count).step_by(block_records) {
+            let address = BlockAddress::NOT_ON_SCRATCH;
+            let records = block_records.min(count - first) as u32;
+            index.push_key(|out| kernels.encode(record(first), out));
+            index.push(Block { address, records, compressed: None, seal: 0 });
+        }
+        index.set_largest(|out| kernels.encode(record(count - 1), out));
+        index
+    }
+
     /// Begins the next block: `encode` writes its smallest key. Call [`Index::push`] next.
     pub(crate) fn push_key(&mut self, encode: impl FnOnce(&mut [u8])) {
         let from = self.keys.len();

@@ -8,10 +8,12 @@ use std::sync::Arc;
 use xsort_disk::{ALIGNMENT, FileId, align_down};
 use xsort_records::Checksum;
 
-/// The file of a run that is an input.
+/// The file of a run that is an input, or a stretch of one.
 #[derive(Debug)]
 pub(crate) struct SortedInput {
     pub(crate) file: FileId,
+    /// Number of the first record in the file.
+    pub(crate) from: u64,
     /// Number of records in each block but the last.
     pub(crate) block_records: u64,
     /// Checksum of the records of all inputs that were checked.
@@ -21,7 +23,7 @@ pub(crate) struct SortedInput {
 impl SortedInput {
     /// The place of a block of `records` records in the file.
     pub(crate) fn range(&self, block: usize, records: u32, record_bytes: usize) -> RecordRange {
-        let from = block as u64 * self.block_records;
+        let from = self.from + block as u64 * self.block_records;
         RecordRange::new(self.file, from, u64::from(records), record_bytes)
     }
 
