@@ -163,14 +163,7 @@ impl SortReport {
         let rate = Rate(bytes / moved.busy_seconds.max(1e-9));
         write!(f, "drive         busy {busy:.0}% of the time, {rate} while busy")?;
         if let Some(rates) = &self.drive {
-            write!(
-                f,
-                "\nmeasured      reads {}, writes {}, both at once {} + {}",
-                Rate(rates.read_bytes_per_second),
-                Rate(rates.write_bytes_per_second),
-                Rate(rates.mixed_read_bytes_per_second),
-                Rate(rates.mixed_write_bytes_per_second),
-            )?;
+            write!(f, "\nmeasured      {rates}")?;
         }
         Ok(())
     }
