@@ -145,6 +145,7 @@ impl SortReport {
     fn write_machine(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (peak, budget) = (Bytes(self.peak_memory_bytes), Bytes(self.plan.budget_bytes));
         writeln!(f, "memory        peak {peak}, budget {budget}")?;
+        self.plan.fmt_shares(f)?;
         writeln!(
             f,
             "processor     {:.2} s user, {:.2} s system, {:.0} ns a record",
