@@ -13,7 +13,7 @@ use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::lines::{ByBytes, Content, LinesCheckpoint, LinesInput, OpenInput};
 use xsort_extsort::records::Method;
 use xsort_extsort::{
-    Begin, Caches, Checkpoint, Error, LinesOptions, SortOptions, Unobserved, sort, sort_lines,
+    Begin, Checkpoint, Error, LinesOptions, SortOptions, Unobserved, sort, sort_lines,
 };
 use xsort_records::{KeyField, KeyKind, Layout};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -127,19 +127,10 @@ fn run(case: &Case, disk: &SimDisk) -> Result<(), Error> {
     let options = SortOptions {
         inputs: vec![INPUT.into()],
         output: OUTPUT.into(),
-        layout: Layout::new(16, vec![key]).unwrap(),
-        format_is_assumed: false,
-        budget_bytes: 400 << 10,
-        threads: 2,
-        caches: Caches::default(),
         method: if case.scatters { Method::Scatter } else { Method::Merge },
-        codec: None,
         scratch,
-        remove_input: false,
-        sync: true,
-        probe: false,
-        sample_seed: 1,
         checkpoint: Some(CHECKPOINT),
+        ..SortOptions::new(Layout::new(16, vec![key]).unwrap(), 400 << 10, 2)
     };
     sort(&options, disk, &Unobserved).map(drop)
 }

@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use std::path::PathBuf;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::records::Method;
-use xsort_extsort::{Caches, Error, SortOptions, Stream, Unobserved, dry_run, sort_streamed};
+use xsort_extsort::{Error, SortOptions, Stream, Unobserved, dry_run, sort_streamed};
 use xsort_fuzz::texts::{Dribble, parts};
 use xsort_records::{Endian, Key, KeyField, KeyKind, Layout, VerifySummary};
 
@@ -102,21 +102,13 @@ fuzz_target!(|case: Case| {
     let mut options = SortOptions {
         inputs: (0..inputs.len()).map(|number| PathBuf::from(format!("/in/{number}"))).collect(),
         output: "/out/sorted".into(),
-        layout,
-        format_is_assumed: false,
-        budget_bytes: 0,
-        threads: usize::from(case.threads % 3) + 1,
-        caches: Caches::default(),
         method: if case.scatters { Method::Scatter } else { Method::Merge },
-        codec: None,
         scratch: (0..case.scratch % 3)
             .map(|number| PathBuf::from(format!("/scratch{number}")))
             .collect(),
         remove_input: case.remove_input && case.streams.is_none(),
         sync: false,
-        probe: false,
-        sample_seed: 1,
-        checkpoint: None,
+        ..SortOptions::new(layout, 0, usize::from(case.threads % 3) + 1)
     };
     options.budget_bytes = least_budget(&options, &inputs) * (100 + u64::from(case.budget)) / 100;
     let disk = SimDisk::new(

@@ -5,17 +5,25 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 
 /// Defines a class of reports: immutable, with all fields readable from Python, a `repr`, and a
-/// dictionary.
+/// dictionary. A field without a value is the engine's field of this name.
 macro_rules! report {
     (
         $(#[$about:meta])*
-        $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)+ }
+        $name:ident from $report:ident: $source:ty $(, $argument:ident: $given:ty)* {
+            $($(#[$doc:meta])* $field:ident: $type:ty $(= $value:expr)?,)+
+        }
         $($rest:tt)*
     ) => {
         $(#[$about])*
         #[pyclass(frozen, get_all, eq, module = "xsort")]
         #[derive(Clone, Debug, PartialEq)]
         pub(crate) struct $name { $($(#[$doc])* pub(crate) $field: $type,)+ }
+
+        impl $name {
+            pub(crate) fn new($report: $source $(, $argument: $given)*) -> $name {
+                $name { $($field: value!($report.$field $(= $value)?),)+ }
+            }
+        }
 
         #[pymethods]
         impl $name {
@@ -39,15 +47,25 @@ macro_rules! report {
     };
 }
 
+/// The value of a field: the one that is given, or the engine's.
+macro_rules! value {
+    ($report:ident.$field:ident) => {
+        $report.$field
+    };
+    ($report:ident.$field:ident = $value:expr) => {
+        $value
+    };
+}
+
 report! {
     /// What a sort of records did.
-    SortReport {
+    SortReport from report: &xsort::SortReport, notices: Vec<String> {
         /// Records sorted; counted on the way in and on the way out.
         records: u64,
         /// Their size in bytes.
         bytes: u64,
         /// The sum of the CRC-32 of all records, in hexadecimal.
-        checksum: String,
+        checksum: String = report.checksum.clone(),
         /// From start to end on the wall clock.
         seconds: f64,
         /// Input bytes a second.
@@ -57,30 +75,15 @@ report! {
         /// Bytes of memory that the plan takes.
         memory_bytes: u64,
         /// Bytes that went to scratch.
-        scratch_bytes: u64,
+        scratch_bytes: u64 = report.scratch.iter().map(|(_, bytes)| bytes).sum(),
         /// What a user should know: less memory than asked for, and the like.
-        notices: Vec<String>,
+        notices: Vec<String> = notices,
         /// All figures as JSON: what the program prints with --json.
-        json: String,
+        json: String = serde_json::to_string(report).unwrap_or_default(),
     }
 }
 
 impl SortReport {
-    pub(crate) fn new(report: &xsort::SortReport, notices: Vec<String>) -> SortReport {
-        SortReport {
-            records: report.records,
-            bytes: report.bytes,
-            checksum: report.checksum.clone(),
-            seconds: report.seconds,
-            bytes_per_second: report.bytes_per_second,
-            threads: report.threads,
-            memory_bytes: report.memory_bytes,
-            scratch_bytes: report.scratch.iter().map(|(_, bytes)| bytes).sum(),
-            notices,
-            json: serde_json::to_string(report).unwrap_or_default(),
-        }
-    }
-
     /// The report of a sort of prefixed records.
     pub(crate) fn of_prefixed(report: xsort::KeyedReport, notices: Vec<String>) -> SortReport {
         let json = serde_json::to_string(&report).unwrap_or_default();
@@ -102,7 +105,7 @@ impl SortReport {
 
 report! {
     /// What a sort of lines did.
-    LinesReport {
+    LinesReport from report: &xsort::LinesReport, notices: Vec<String> {
         /// Lines read.
         lines: u64,
         /// Bytes read, with the line ends that were missing.
@@ -110,7 +113,7 @@ report! {
         /// Bytes written: fewer if duplicates were dropped.
         written_bytes: u64,
         /// The sum of the hashes of all lines, in hexadecimal.
-        checksum: Option<String>,
+        checksum: Option<String> = report.checksum.map(|sum| format!("{sum:016x}")),
         /// Lines that came too late and went to the file of `late`; None without `late`.
         late_lines: Option<u64>,
         /// From the first read to the last write.
@@ -122,32 +125,15 @@ report! {
         /// Bytes that were written to scratch for them.
         scratch_bytes: u64,
         /// What a user should know.
-        notices: Vec<String>,
-    }
-}
-
-impl LinesReport {
-    pub(crate) fn new(report: &xsort::LinesReport, notices: Vec<String>) -> LinesReport {
-        LinesReport {
-            lines: report.lines,
-            bytes: report.bytes,
-            written_bytes: report.written_bytes,
-            checksum: report.checksum.map(|sum| format!("{sum:016x}")),
-            late_lines: report.late_lines,
-            seconds: report.seconds,
-            runs: report.runs,
-            spilled_bytes: report.spilled_bytes,
-            scratch_bytes: report.scratch_bytes,
-            notices,
-        }
+        notices: Vec<String> = notices,
     }
 }
 
 report! {
     /// What a sort of rows did.
-    TableReport {
+    TableReport from report: xsort::KeyedReport, notices: Vec<String> {
         /// Rows read, without headers.
-        rows: u64,
+        rows: u64 = report.counted.count(),
         /// Their bytes, with the line ends that were missing.
         bytes: u64,
         /// Bytes written, the header included, before they are compressed.
@@ -173,41 +159,20 @@ report! {
         /// Bytes that were written to scratch for them.
         scratch_bytes: u64,
         /// What a user should know.
-        notices: Vec<String>,
-    }
-}
-
-impl TableReport {
-    pub(crate) fn new(report: xsort::KeyedReport, notices: Vec<String>) -> TableReport {
-        TableReport {
-            rows: report.counted.count(),
-            bytes: report.bytes,
-            written_bytes: report.written_bytes,
-            checksum: report.checksum,
-            bad_rows: report.bad_rows,
-            late_rows: report.late_rows,
-            seconds: report.seconds,
-            bytes_per_second: report.bytes_per_second,
-            threads: report.threads,
-            memory_bytes: report.memory_bytes,
-            runs: report.runs,
-            spilled_bytes: report.spilled_bytes,
-            scratch_bytes: report.scratch_bytes,
-            notices,
-        }
+        notices: Vec<String> = notices,
     }
 }
 
 report! {
     /// What a sort of Arrow batches did.
-    BatchesReport {
+    BatchesReport from report: &xsort_arrow::BatchReport, notices: Vec<String> {
         /// Rows that were read, and came out.
         rows: u64,
         /// Batches that came out.
         batches: u64,
         /// The sum of the hashes of all rows with their keys, in hexadecimal, if they did not stay
         /// in columns.
-        checksum: Option<String>,
+        checksum: Option<String> = report.checksum.map(|sum| format!("{sum:016x}")),
         /// Sorted runs that were formed.
         runs: usize,
         /// Bytes that were spilled because the memory was full.
@@ -217,34 +182,19 @@ report! {
         /// From the first batch that was read to the last one that was taken.
         seconds: f64,
         /// What a user should know.
-        notices: Vec<String>,
-    }
-}
-
-impl BatchesReport {
-    pub(crate) fn new(report: &xsort_arrow::BatchReport, notices: Vec<String>) -> BatchesReport {
-        BatchesReport {
-            rows: report.rows,
-            batches: report.batches,
-            checksum: report.checksum.map(|sum| format!("{sum:016x}")),
-            runs: report.runs,
-            spilled_bytes: report.spilled_bytes,
-            scratch_bytes: report.scratch_bytes,
-            seconds: report.seconds,
-            notices,
-        }
+        notices: Vec<String> = notices,
     }
 }
 
 report! {
     /// What a Sorter did.
-    SorterReport {
+    SorterReport from report: &xsort::SorterReport {
         /// Records that were pushed, and came out.
         records: u64,
         /// Bytes of them and their keys.
         bytes: u64,
         /// The sum of the hashes of all records with their keys, in hexadecimal.
-        checksum: String,
+        checksum: String = format!("{:016x}", report.checksum),
         /// Sorted runs that were formed.
         runs: usize,
         /// Bytes that were spilled because the memory was full.
@@ -256,103 +206,59 @@ report! {
     }
 }
 
-impl SorterReport {
-    pub(crate) fn new(report: &xsort::SorterReport) -> SorterReport {
-        SorterReport {
-            records: report.records,
-            bytes: report.bytes,
-            checksum: format!("{:016x}", report.checksum),
-            runs: report.runs,
-            spilled_bytes: report.spilled_bytes,
-            scratch_bytes: report.scratch_bytes,
-            seconds: report.seconds,
-        }
-    }
-}
-
 report! {
     /// What was generated.
-    GenerateReport {
+    GenerateReport from report: &xsort::GenerateReport, notices: Vec<String> {
         /// Records written.
         records: u64,
         /// Bytes written.
         bytes: u64,
         /// The sum of the CRC-32 of all records, in hexadecimal.
-        checksum: String,
+        checksum: String = report.checksum.to_string(),
         /// Threads that generated.
         threads: usize,
         /// Memory held for blocks, in bytes.
         memory_bytes: u64,
         /// What a user should know.
-        notices: Vec<String>,
-    }
-}
-
-impl GenerateReport {
-    pub(crate) fn new(report: &xsort::GenerateReport, notices: Vec<String>) -> GenerateReport {
-        GenerateReport {
-            records: report.records,
-            bytes: report.bytes,
-            checksum: report.checksum.to_string(),
-            threads: report.threads,
-            memory_bytes: report.memory_bytes,
-            notices,
-        }
+        notices: Vec<String> = notices,
     }
 }
 
 report! {
     /// What was found in files of records. It is true if all is well.
-    Verdict {
+    Verdict from verdict: &xsort::Verdict, notices: Vec<String> {
         /// Whether the records are in order, and those to compare with are the same.
-        ok: bool,
+        ok: bool = verdict.is_sorted() && verdict.is_same(),
         /// Whether no key is smaller than the one before.
-        in_order: bool,
+        in_order: bool = verdict.is_sorted(),
         /// Whether the files to compare with have the same records, in any order; None if there
         /// are none.
-        same: Option<bool>,
+        same: Option<bool> = verdict.against.map(|_| verdict.is_same()),
         /// Records read.
         records: u64,
         /// Their bytes.
         bytes: u64,
         /// The sum of the CRC-32 of all records, in hexadecimal.
-        checksum: String,
+        checksum: String = verdict.checksum.to_string(),
         /// Records whose key is that of the record before.
-        duplicate_keys: u64,
+        duplicate_keys: u64 = verdict.duplicates,
         /// Records that come before one with a smaller key.
-        unordered_records: u64,
+        unordered_records: u64 = verdict.unordered,
         /// The first record, counted from zero, that is out of order.
-        first_unordered_record: Option<u64>,
+        first_unordered_record: Option<u64> = verdict.first_unordered,
         /// What a user should know.
-        notices: Vec<String>,
+        notices: Vec<String> = notices,
     }
     fn __bool__(&self) -> bool {
         self.ok
     }
 }
 
-impl Verdict {
-    pub(crate) fn new(verdict: &xsort::Verdict, notices: Vec<String>) -> Verdict {
-        Verdict {
-            ok: verdict.is_sorted() && verdict.is_same(),
-            in_order: verdict.is_sorted(),
-            same: verdict.against.map(|_| verdict.is_same()),
-            records: verdict.records,
-            bytes: verdict.bytes,
-            checksum: verdict.checksum.to_string(),
-            duplicate_keys: verdict.duplicates,
-            unordered_records: verdict.unordered,
-            first_unordered_record: verdict.first_unordered,
-            notices,
-        }
-    }
-}
-
 report! {
     /// What a tree takes.
-    Usage {
+    Usage from usage: &xsort::Usage, path: Option<PathBuf> {
         /// Its path, or None for all trees together.
-        path: Option<PathBuf>,
+        path: Option<PathBuf> = path,
         /// Bytes of allocated blocks.
         allocated_bytes: u64,
         /// Bytes of content.
@@ -362,36 +268,19 @@ report! {
     }
 }
 
-impl Usage {
-    fn new(path: Option<PathBuf>, usage: &xsort::Usage) -> Usage {
-        Usage {
-            path,
-            allocated_bytes: usage.allocated_bytes,
-            apparent_bytes: usage.apparent_bytes,
-            inodes: usage.inodes,
-        }
-    }
-}
-
 report! {
     /// What trees take.
-    TreeUsage {
+    TreeUsage from usage: xsort::TreeUsage {
         /// Of all trees together; each inode counts once.
-        total: Usage,
+        total: Usage = Usage::new(&usage.total, None),
         /// The directories that take the most space, the largest first.
-        largest: Vec<Usage>,
+        largest: Vec<Usage> = usage.largest.into_iter().map(largest).collect(),
         /// What could not be counted, or not completely.
         errors: Vec<String>,
     }
 }
 
-impl TreeUsage {
-    pub(crate) fn new(usage: xsort::TreeUsage) -> TreeUsage {
-        let rows = usage.largest.into_iter();
-        TreeUsage {
-            total: Usage::new(None, &usage.total),
-            largest: rows.map(|(path, usage)| Usage::new(Some(path), &usage)).collect(),
-            errors: usage.errors,
-        }
-    }
+/// One of the largest directories.
+fn largest((path, usage): (PathBuf, xsort::Usage)) -> Usage {
+    Usage::new(&usage, Some(path))
 }

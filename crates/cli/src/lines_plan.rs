@@ -4,7 +4,6 @@ use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
 use xsort_disk::DisplayPath;
-use xsort_extsort::Share;
 use xsort_extsort::lines::LinesDryRun;
 use xsort_extsort::units::{Bytes, Count, Decimal};
 
@@ -40,9 +39,7 @@ impl fmt::Display for LinesPlan {
         writeln!(f, "output   {}", DisplayPath(output))?;
         let threads = Count(self.figures.threads as u64, "thread");
         writeln!(f, "memory   at most {}, {threads}", Bytes(self.figures.memory_bytes))?;
-        for Share { name, bytes } in &self.figures.shares {
-            writeln!(f, "  {name:<28} {}", Bytes(*bytes))?;
-        }
+        self.figures.shares.iter().try_for_each(|share| writeln!(f, "{share}"))?;
         let names: Vec<_> = self.scratch.iter().map(|path| DisplayPath(path).to_string()).collect();
         match self.figures.scratch_bytes {
             Some(0) => write!(f, "scratch  none")?,

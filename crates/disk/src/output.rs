@@ -268,6 +268,7 @@ mod tests {
     use super::*;
     use rustix::fs::open;
     use std::fs;
+    use xsort_testing::names;
 
     /// Creates an output as on a file system without O_TMPFILE, which few test machines have.
     fn hidden(directory: &Path, name: &str, no_clobber: bool) -> (OwnedFd, PendingOutput) {
@@ -292,15 +293,6 @@ mod tests {
                 lost_owner: None,
             },
         )
-    }
-
-    fn names(directory: &Path) -> Vec<String> {
-        let mut names: Vec<String> = fs::read_dir(directory)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
     }
 
     #[test]

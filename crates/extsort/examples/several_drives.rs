@@ -17,7 +17,7 @@ use std::str::FromStr;
 use std::time::Duration;
 use xsort_disk::{SimDisk, SimDrive, SimOptions, Throttle};
 use xsort_extsort::records::Method;
-use xsort_extsort::{Caches, SortOptions, SortReport, Unobserved, sort};
+use xsort_extsort::{SortOptions, SortReport, Unobserved, sort};
 use xsort_records::{Format, GenerateSpec, Generator, Pattern};
 
 const METHODS: [Method; 2] = [Method::Merge, Method::Scatter];
@@ -140,19 +140,10 @@ fn run(
     let options = SortOptions {
         inputs: vec!["/array/in".into()],
         output: "/array/out".into(),
-        layout: format.layout(),
-        format_is_assumed: false,
-        budget_bytes,
         method,
-        codec: None,
-        threads,
-        caches: Caches::default(),
         scratch,
-        remove_input: false,
         sync: false,
-        probe: false,
-        sample_seed: 1,
-        checkpoint: None,
+        ..SortOptions::new(format.layout(), budget_bytes, threads)
     };
     Ok(sort(&options, &disk, &Unobserved)?)
 }

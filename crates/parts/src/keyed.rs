@@ -1,7 +1,9 @@
 //! Shared code for slices and parts of rows and of prefixed records: sorted data are keyed records,
 //! and parts are the records without keys.
 
-use crate::delimited::{KEPT_BYTES, MergedRecords, check_written, cut_data, merge_ranges};
+use crate::delimited::{
+    KEPT_BYTES, MergedRecords, SortedData, check_written, cut_data, merge_ranges,
+};
 use crate::error::Error;
 use crate::hex::Hex;
 use crate::job::{Job, Slice};
@@ -29,7 +31,8 @@ pub(crate) fn map_keyed(
     let (disk, observer) = (&*means.job.disk, means.observer);
     let report = sort_lines_to(engine, &ByKey, inputs, output, disk, observer)
         .map_err(|error| of_input(error, observer))?;
-    let cut = cut_data(job, slice, (data, RECORD_END, &ByKey), means)?;
+    let sorted = SortedData { path: data, end: RECORD_END, order: &ByKey };
+    let cut = cut_data(job, slice, sorted, means)?;
     check_written(&report, &cut, data)?;
     Ok(cut.ranges)
 }

@@ -34,6 +34,43 @@ impl OrderCounts {
     }
 }
 
+/// Defines the methods that return a summary's figures, from its `counts` and its `checksum`.
+macro_rules! summary_figures {
+    () => {
+        /// Number of records.
+        #[must_use]
+        pub fn records(&self) -> u64 {
+            self.checksum.records()
+        }
+
+        /// Number of records whose key is smaller than the predecessor's.
+        #[must_use]
+        pub fn unordered(&self) -> u64 {
+            self.counts.unordered
+        }
+
+        /// Index of the first record whose key is smaller than the predecessor's. The first record
+        /// has index 0.
+        #[must_use]
+        pub fn first_unordered(&self) -> Option<u64> {
+            self.counts.first_unordered
+        }
+
+        /// Number of records whose key equals the predecessor's.
+        #[must_use]
+        pub fn duplicates(&self) -> u64 {
+            self.counts.duplicates
+        }
+
+        /// The checksum of all records.
+        #[must_use]
+        pub fn checksum(&self) -> Checksum {
+            self.checksum
+        }
+    };
+}
+pub(crate) use summary_figures;
+
 /// Compares records `a` and `b` by all fields.
 pub(crate) fn compare(fields: &[KeyField], a: &[u8], b: &[u8]) -> Ordering {
     for field in fields {

@@ -9,7 +9,7 @@
 //! kv128's 128 bytes in 19 ns, and blocks of 4,096 in 84 ns (one core of a Xeon with AVX-512, data
 //! in the second-level cache, November 2026).
 
-use crate::order_check::{OrderCounts, compare, scan};
+use crate::order_check::{OrderCounts, compare, scan, summary_figures};
 use crate::{Checksum, Layout};
 
 /// The summary of consecutive records: their order, checksum, first and last record.
@@ -122,36 +122,7 @@ impl VerifySummary {
         self.counts.first_unordered = self.counts.first_unordered.or(first);
     }
 
-    /// Number of records.
-    #[must_use]
-    pub fn records(&self) -> u64 {
-        self.checksum.records()
-    }
-
-    /// Number of records whose key is smaller than the predecessor's.
-    #[must_use]
-    pub fn unordered(&self) -> u64 {
-        self.counts.unordered
-    }
-
-    /// Index of the first record whose key is smaller than the predecessor's. The first record has
-    /// index 0.
-    #[must_use]
-    pub fn first_unordered(&self) -> Option<u64> {
-        self.counts.first_unordered
-    }
-
-    /// Number of records whose key equals the predecessor's.
-    #[must_use]
-    pub fn duplicates(&self) -> u64 {
-        self.counts.duplicates
-    }
-
-    /// The checksum of all records.
-    #[must_use]
-    pub fn checksum(&self) -> Checksum {
-        self.checksum
-    }
+    summary_figures!();
 
     /// True if no record has a key smaller than the predecessor's.
     #[must_use]

@@ -1,6 +1,6 @@
 //! The verifier for records of varying length: each record is compared with its predecessor.
 
-use crate::order_check::{OrderCounts, compare_varying, ends_before};
+use crate::order_check::{OrderCounts, compare_varying, ends_before, summary_figures};
 use crate::{Checksum, KeyField};
 
 /// The order, the number and the checksum of consecutive records.
@@ -53,34 +53,5 @@ impl VaryingSummary {
         Ok(())
     }
 
-    /// Number of records.
-    #[must_use]
-    pub fn records(&self) -> u64 {
-        self.checksum.records()
-    }
-
-    /// Number of records whose key is smaller than the predecessor's.
-    #[must_use]
-    pub fn unordered(&self) -> u64 {
-        self.counts.unordered
-    }
-
-    /// Index of the first record whose key is smaller than the predecessor's. The first record has
-    /// index 0.
-    #[must_use]
-    pub fn first_unordered(&self) -> Option<u64> {
-        self.counts.first_unordered
-    }
-
-    /// Number of records whose key equals the predecessor's.
-    #[must_use]
-    pub fn duplicates(&self) -> u64 {
-        self.counts.duplicates
-    }
-
-    /// The checksum of all records.
-    #[must_use]
-    pub fn checksum(&self) -> Checksum {
-        self.checksum
-    }
+    summary_figures!();
 }

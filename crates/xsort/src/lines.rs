@@ -6,7 +6,6 @@ use crate::late_output::LateOutput;
 use crate::setup::{Setup, output_setters, resource_setters};
 use std::ffi::OsString;
 use std::io::Write;
-use std::iter;
 use std::path::{Path, PathBuf};
 use xsort_disk::{Disk, STANDARD_OUTPUT};
 use xsort_extsort::lines::{LinesInput, SortedOutput, Within, total_bytes};
@@ -213,8 +212,6 @@ impl Lines {
         if command.needs_random() {
             return Err(Error::Settings("a random order is only in the program".into()));
         }
-        let no_options = parse(iter::empty::<OsString>(), &environment);
-        let Ok(Request::Run(nothing)) = no_options else { unreachable!("no options, no refusal") };
         if self.late.is_some() && command.extras.within.is_none() {
             return Err(Error::Settings("late takes the lines that within lets come late".into()));
         }
@@ -223,19 +220,7 @@ impl Lines {
             within: command.extras.within.clone(),
             ..Extras::default()
         };
-        let of_order = Command {
-            extras,
-            unique: command.unique,
-            stable: command.stable,
-            reverse: command.reverse,
-            zero_terminated: command.zero_terminated,
-            separator: command.separator,
-            keys: command.keys.clone(),
-            is_global_key: command.is_global_key,
-            global: command.global,
-            ..*nothing
-        };
-        if command != of_order {
+        if command != (Command { extras, ..command.order_only() }) {
             let reason = "an argument says more than how lines compare and which are wanted: \
                           files, memory, threads and scratch are set by methods of Lines";
             return Err(Error::Settings(reason.into()));

@@ -13,8 +13,8 @@ use std::fmt;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use xsort_extsort::lines::{SMALL_INPUT_BYTES, Summary};
-use xsort_extsort::units::Count;
-use xsort_extsort::{Compressed, LinesReport, Observer, Spilled, Unobserved};
+use xsort_extsort::units::{Bytes, Count};
+use xsort_extsort::{Compressed, LinesReport, Observer, Share, Spilled, Unobserved};
 use xsort_gnu::When;
 use xsort_gnu::sort::Command;
 
@@ -84,7 +84,7 @@ impl OtherFigures {
 
 /// The figures of a sort.
 #[derive(Serialize)]
-struct LinesResult {
+struct LinesResult<'r> {
     lines: u64,
     bytes: u64,
     written_bytes: u64,
@@ -97,6 +97,7 @@ struct LinesResult {
     bytes_per_second: f64,
     threads: usize,
     memory_bytes: u64,
+    memory_shares: &'r [Share],
     runs: usize,
     spilled_bytes: u64,
     scratch_bytes: u64,
@@ -124,7 +125,8 @@ pub(super) fn print_report(
         seconds: report.seconds,
         bytes_per_second: bytes as f64 / report.seconds.max(1e-9),
         threads: report.plan.threads,
-        memory_bytes: report.plan.memory_bytes(),
+        memory_bytes: report.memory_bytes(),
+        memory_shares: &report.shares,
         runs: report.runs,
         spilled_bytes: report.spilled_bytes,
         scratch_bytes: report.scratch_bytes,
@@ -140,7 +142,7 @@ pub(super) fn print_report(
     Ok(())
 }
 
-impl fmt::Display for LinesResult {
+impl fmt::Display for LinesResult<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let summary = Summary {
             what: Count(self.lines, "line"),
@@ -154,9 +156,11 @@ impl fmt::Display for LinesResult {
             checksum: self.checksum.as_deref(),
         };
         summary.fmt(f)?;
-        match self.late_lines {
-            Some(late) => write!(f, "\nlate     {}", Count(late, "line")),
-            None => Ok(()),
+        if let Some(late) = self.late_lines {
+            write!(f, "\nlate     {}", Count(late, "line"))?;
         }
+        let threads = Count(self.threads as u64, "thread");
+        write!(f, "\nmemory   {}, {threads}", Bytes(self.memory_bytes))?;
+        self.memory_shares.iter().try_for_each(|share| write!(f, "\n{share}"))
     }
 }

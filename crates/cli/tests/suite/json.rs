@@ -109,6 +109,36 @@ fn the_documented_names_are_those_that_are_printed() {
     );
 }
 
+#[test]
+fn a_job_shares_its_memory_as_its_dry_run_said() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "2\n1\n");
+    sandbox.write("in.csv", "id\n2\n1\n");
+    sandbox.write("messages", b"\x03abc\x02ab");
+    for command in [
+        "lines -S 64M in -o out",
+        "table --by id:int -m 64M in.csv -o out.csv",
+        "sort --record prefixed:u8 -m 64M messages -o out",
+    ] {
+        let shares = |options: &str| {
+            let ended = sandbox.run(&format!("{command} --json {options}"));
+            let printed: Value = serde_json::from_str(&(ended.stdout + &ended.stderr)).unwrap();
+            let shares = printed["memory_shares"].as_array().unwrap();
+            let bytes: u64 = shares.iter().map(|share| share["bytes"].as_u64().unwrap()).sum();
+            assert_eq!(printed["memory_bytes"], bytes, "{command} {options}");
+            let name = |share: &Value| share["name"].as_str().unwrap().to_owned();
+            shares.iter().map(name).collect::<BTreeSet<_>>()
+        };
+        // The size of a table is known only when it was read: there may be more shares.
+        let (planned, taken) = (shares("--dry-run"), shares(""));
+        assert!(planned.len() > 2 && planned.is_subset(&taken), "{planned:?}, {taken:?}");
+        let ended = sandbox.run(&format!("{command} -v"));
+        let report = ended.stdout + &ended.stderr;
+        let is_shown = |name: &String| report.contains(&format!("\n  {name:<28} "));
+        assert!(taken.iter().all(is_shown), "{command}: {report}");
+    }
+}
+
 /// The figures once left out the header, and counted lines as written that `--top` had dropped.
 #[test]
 fn figures_of_lines_count_the_header_and_what_was_written() {

@@ -168,23 +168,28 @@ fn locales(folder: &Path) -> Vec<&'static str> {
     names
 }
 
-#[test]
-fn generated_scripts_cannot_tell_it_from_gnu_sort() {
+/// Calls `one` with each seed, its random numbers, the locales, and the folder of these.
+fn for_each_case(cases: u64, one: impl Fn(u64, &mut Random, &[&'static str], &str)) {
     if !gnu::has("sort") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let locales = locales(folder.path());
-    let folder = folder.path().to_str().unwrap();
-    for seed in seeds(SCRIPTS) {
-        let mut random = Random::new(seed);
+    for seed in seeds(cases) {
+        one(seed, &mut Random::new(seed), &locales, folder.path().to_str().unwrap());
+    }
+}
+
+#[test]
+fn generated_scripts_cannot_tell_it_from_gnu_sort() {
+    for_each_case(SCRIPTS, |seed, random, locales, folder| {
         let options: Vec<&str> = (0..random.below(5)).map(|_| random.one_of(OPTIONS)).collect();
         let options = options.join(" ");
         let files = [
             ("seed", b"sixteen bytes or more".to_vec()),
-            ("1", text(&mut random)),
-            ("2", text(&mut random)),
-            ("3", text(&mut random)),
+            ("1", text(random)),
+            ("2", text(random)),
+            ("3", text(random)),
         ];
         let script = match random.below(9) {
             0 => format!("sort {options} 1"),
@@ -196,28 +201,21 @@ fn generated_scripts_cannot_tell_it_from_gnu_sort() {
             6 => format!("sort {options} -m 3 2 -o 2"),
             _ => format!("sort {options} 1 2"),
         };
-        let locale = random.one_of(&locales);
+        let locale = random.one_of(locales);
         let run = |is_ours| in_locale(&script, &files, locale, folder, is_ours);
         assert_eq!(run(true), run(false), "seed {seed}, {locale}: {script}");
-    }
+    });
 }
 
 /// Scratch is used, also in several passes, and all threads take part.
 #[test]
 fn generated_large_inputs_come_out_as_gnu_sorts() {
-    if !gnu::has("sort") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let locales = locales(folder.path());
-    let folder = folder.path().to_str().unwrap();
-    for seed in seeds(LARGE_SCRIPTS) {
-        let mut random = Random::new(seed);
+    for_each_case(LARGE_SCRIPTS, |seed, random, locales, folder| {
         let bytes = (1 + random.below(4)) << 20;
         let mut files = [
             ("seed", b"sixteen bytes or more".to_vec()),
-            ("1", large(&mut random, bytes)),
-            ("2", large(&mut random, 1 << 20)),
+            ("1", large(random, bytes)),
+            ("2", large(random, 1 << 20)),
         ];
         let orders = [
             "",
@@ -249,29 +247,22 @@ fn generated_large_inputs_come_out_as_gnu_sorts() {
             1 => format!("sort {options} -T . 1 2 1 | cksum"),
             _ => format!("sort {options} -T . 2 1 -o 1"),
         };
-        let locale = random.one_of(&locales);
+        let locale = random.one_of(locales);
         let run = |is_ours| in_locale(&script, &files, locale, folder, is_ours);
         assert_eq!(run(true), run(false), "seed {seed}, {locale}: {script}");
-    }
+    });
 }
 
 /// Lines that may all be late, and lines in the order of the first key, in all orders.
 #[test]
 fn generated_lines_that_come_nearly_in_order_come_out_as_gnu_sorts() {
-    if !gnu::has("sort") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let locales = locales(folder.path());
-    let folder = folder.path().to_str().unwrap();
-    for seed in seeds(SCRIPTS) {
-        let mut random = Random::new(seed);
-        let files = [("1", text(&mut random)), ("2", text(&mut random))];
+    for_each_case(SCRIPTS, |seed, random, locales, folder| {
+        let files = [("1", text(random)), ("2", text(random))];
         let key = random.one_of(&["1", "1,1", "2,2n", "2,2h", "1,1V", "1.2,1.3f", "2b,2", "1M"]);
         let more = random.one_of(&["", "-k2", "-k2,2r", "-k1,1f -k3"]);
         let ways = random.one_of(&["", "-u", "-s", "-r", "-z", "-t:", "-d", "-fr"]);
         let options = format!("{ways} -k{key} {more}");
-        let locale = random.one_of(&locales);
+        let locale = random.one_of(locales);
         for (before, how) in
             [("cat 1 2".to_owned(), "--within=99"), (format!("sort -s {ways} -k{key} 1 2"), "")]
         {
@@ -281,7 +272,7 @@ fn generated_lines_that_come_nearly_in_order_come_out_as_gnu_sorts() {
             let (ours, theirs) = (run(&script(&how), true), run(&script(""), false));
             assert_eq!(ours, theirs, "seed {seed}, {locale}: {}", script(&how));
         }
-    }
+    });
 }
 
 /// GNU sort's order of NaNs depends on the memory next to them: another `-S` leads to another

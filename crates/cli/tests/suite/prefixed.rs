@@ -32,12 +32,7 @@ fn messages(count: u64) -> (Vec<u8>, Vec<u64>) {
 }
 
 fn shell(sandbox: &Sandbox, script: &str) -> (Option<i32>, Vec<u8>, String) {
-    let output = clean("bash")
-        .args(["-c", &format!("set -o pipefail; {script}")])
-        .env("xsort", program())
-        .current_dir(sandbox.path())
-        .output()
-        .unwrap();
+    let output = sandbox.script(script);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     (output.status.code(), output.stdout, said)
 }

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
+pub(crate) use xsort_testing::names;
 use xsort_testing::surroundings::{set_umask, without_settings};
 
 pub(crate) struct Sandbox {
@@ -155,13 +156,4 @@ pub(crate) fn clean(program: impl AsRef<OsStr>) -> Command {
 
 pub(crate) fn program() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_xsort"))
-}
-
-/// The names in a directory, including hidden ones, sorted.
-pub(crate) fn names(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).unwrap();
-    let mut names: Vec<_> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
 }

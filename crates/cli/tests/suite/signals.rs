@@ -51,8 +51,13 @@ fn wait_for_the_middle(child: &mut Child) {
 
 /// True if the tests run with this signal ignored, which children inherit and xsort respects.
 pub(crate) fn is_ignored(signal: Signal) -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    has_signal(std::process::id(), "SigIgn:", signal)
+}
+
+/// True if this set of the process's signals has this one.
+fn has_signal(process: u32, set: &str, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix(set)).unwrap();
     u64::from_str_radix(mask.trim(), 16).unwrap() & (1 << (signal.as_raw() - 1)) != 0
 }
 
@@ -111,7 +116,7 @@ fn one_who_insists_ends_even_a_job_that_hangs() {
     let mut child = clean(program()).args(["verify", "-s"]).arg(&pipe).spawn().unwrap();
     // A signal would kill the process before its handlers are installed.
     while fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap() != "xsort\n"
-        || !catches(child.id(), Signal::XFSZ)
+        || !has_signal(child.id(), "SigCgt:", Signal::XFSZ)
     {
         thread::sleep(Duration::from_millis(1));
     }
@@ -123,13 +128,6 @@ fn one_who_insists_ends_even_a_job_that_hangs() {
     }
     assert_eq!(child.wait().unwrap().code(), Some(143));
     assert!(begin.elapsed() >= Duration::from_millis(100), "echoes don't count");
-}
-
-/// True if the process has a handler for the signal.
-fn catches(process: u32, signal: Signal) -> bool {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
-    u64::from_str_radix(mask.trim(), 16).unwrap() & (1 << (signal.as_raw() - 1)) != 0
 }
 
 #[test]

@@ -36,12 +36,7 @@ fn orders(rows: u64) -> (String, Vec<u64>) {
 }
 
 fn shell(sandbox: &Sandbox, script: &str) -> (Option<i32>, String, String) {
-    let output = clean("bash")
-        .args(["-c", &format!("set -o pipefail; {script}")])
-        .env("xsort", program())
-        .current_dir(sandbox.path())
-        .output()
-        .unwrap();
+    let output = sandbox.script(script);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }

@@ -26,7 +26,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 use xsort_disk::{Disk, DiskOptions, InputFiles, OsDisk, SimDisk, SimOptions};
 use xsort_extsort::records::{Facts, Method, Plan, Shape, plan};
-use xsort_extsort::{Caches, GenerateOptions, SortOptions, Unobserved, generate};
+use xsort_extsort::{GenerateOptions, SortOptions, Unobserved, generate};
 use xsort_records::{Format, GenerateSpec, Generator, Pattern};
 
 const MIB: u64 = 1 << 20;
@@ -249,19 +249,9 @@ fn options(
     SortOptions {
         inputs: inputs.to_vec(),
         output: output.into(),
-        layout: Format::Gensort.layout(),
-        format_is_assumed: false,
-        budget_bytes,
         method,
-        codec: None,
-        threads,
-        caches: Caches::default(),
-        scratch: Vec::new(),
-        remove_input: false,
         sync: false,
-        probe: false,
-        sample_seed: 1,
-        checkpoint: None,
+        ..SortOptions::new(Format::Gensort.layout(), budget_bytes, threads)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::lines::Summary;
 use crate::units::{Bytes, Count, Decimal};
-use crate::{Compressed, LinesReport, Spilled};
+use crate::{Compressed, LinesReport, Share, Spilled};
 use serde::Serialize;
 use std::fmt;
 
@@ -35,6 +35,9 @@ pub struct KeyedReport {
     pub threads: usize,
     /// Memory used, in bytes.
     pub memory_bytes: u64,
+    /// What the memory was for.
+    #[serde(rename = "memory_shares")]
+    pub shares: Vec<Share>,
     /// Runs that were formed.
     pub runs: usize,
     /// Bytes that were spilled, with the keys.
@@ -79,7 +82,8 @@ impl KeyedReport {
             seconds: report.seconds,
             bytes_per_second: bytes as f64 / report.seconds.max(1e-9),
             threads: report.plan.threads,
-            memory_bytes: report.plan.memory_bytes(),
+            memory_bytes: report.memory_bytes(),
+            shares: report.shares.clone(),
             runs: report.runs,
             spilled_bytes: report.spilled_bytes,
             scratch_bytes: report.scratch_bytes,
@@ -114,6 +118,7 @@ impl fmt::Display for KeyedReport {
         if f.alternate() {
             writeln!(f, "threads  {}", self.threads)?;
             writeln!(f, "memory   {}", Bytes(self.memory_bytes))?;
+            self.shares.iter().try_for_each(|share| writeln!(f, "{share}"))?;
             writeln!(f, "runs     {}", self.runs)?;
             writeln!(f, "spilled  {} with keys", Decimal(self.spilled_bytes as f64))?;
             writeln!(f, "written  {}", Decimal(self.written_bytes as f64))?;

@@ -5,6 +5,7 @@ use crate::store::compression::BlockCodec;
 use crate::store::scratch::BlockAddress;
 use serde::{Deserialize, Serialize};
 use xsort_disk::{Lease, align_up};
+use xsort_kernels::lines::last_line;
 
 /// Number of key words that the index holds for each block.
 pub(super) const KEY_WORDS: usize = 8;
@@ -79,12 +80,10 @@ impl LoadedBlock {
     ///
     /// [`Error::Lost`] if a check fails.
     pub(super) fn check(&self, delimiter: u8, offset: usize) -> Result<(), Error> {
-        let is_line = self.text().split_last().is_some_and(|(end, before)| {
-            let begin = memchr::memrchr(delimiter, before).map_or(0, |end| end + 1);
-            let begins = offset == 0 || before.get(offset - 1) == Some(&delimiter);
-            *end == delimiter && begin == self.last_line && begins
-        });
-        if is_line {
+        let text = self.text();
+        let begins = offset == 0 || offset < text.len() && text[offset - 1] == delimiter;
+        let is_last = last_line(text, delimiter).start == self.last_line;
+        if begins && is_last && text.last() == Some(&delimiter) {
             return Ok(());
         }
         let last = self.last_line;

@@ -13,7 +13,8 @@ use std::ops::Range;
 use xsort_disk::{Lease, align_up};
 use xsort_kernels::lines::{
     Arranged, Bound, Deduplicated, Entries, Entry, Gathered, LineComparer, LineKernels, Lines,
-    SameBytes, SortSettings, Sorted, arrange_entries, gather_entries, gather_text, line_end,
+    SameBytes, SortSettings, Sorted, arrange_entries, gather_entries, gather_text, last_line,
+    line_end,
 };
 
 /// Lines of this many bytes take longer to copy than to find.
@@ -300,10 +301,7 @@ impl Chunk {
     /// The line before a position, which isn't 0.
     pub(super) fn line_before(&self, position: usize, delimiter: u8) -> &[u8] {
         match self.slice(0..position) {
-            ChunkSlice::Arranged([text]) => {
-                let text = &text[..text.len() - 1];
-                &text[memchr::memrchr(delimiter, text).map_or(0, |end| end + 1)..]
-            }
+            ChunkSlice::Arranged([text]) => &text[last_line(text, delimiter)],
             ChunkSlice::Entries { text, entries } => entries.line(position - 1, text, delimiter),
         }
     }

@@ -53,9 +53,7 @@ pub fn dry_run_lines(
         Some(_) => Some(0),
         None => input_bytes.map(|bytes| if stays_in_memory(bytes) { 0 } else { bytes }),
     };
-    let context_bytes = options.codec.map_or(0, Codec::context_bytes) * plan.threads as u64;
-    let reservation = options.reservation.clone().with("compressors of scratch", context_bytes);
-    let shares = [reservation.shares(options.budget_bytes), plan.shares()].concat();
+    let shares = plan.shares(options);
     let memory_bytes = shares.iter().map(|share| share.bytes).sum();
     let compress = options.codec.map(Codec::name);
     let threads = plan.threads;

@@ -321,22 +321,24 @@ impl Plan {
         Ok(LinesMemory { areas, sort_buffers, write_buffers, bypass })
     }
 
-    /// Returns the shares of the sort's memory, in the order of the drawing above. Their sum is
-    /// [`memory_bytes`](Plan::memory_bytes).
-    pub(super) fn shares(&self) -> Vec<Share> {
+    /// Returns all shares of the budget: the reserved ones, and those of the sort in the order of
+    /// the drawing above.
+    pub(super) fn shares(&self, options: &LinesOptions) -> Vec<Share> {
         let of_threads = |bytes: usize| (self.threads * bytes) as u64;
-        let all = [
-            ("write buffers", of_threads(self.write_buffer_bytes)),
-            ("sort buffers", of_threads(self.sort_buffer_bytes)),
-            ("areas of text", (self.areas * self.area_bytes) as u64),
-            ("input and output blocks", (self.bypass_blocks * self.bypass_block_bytes) as u64),
-            ("index of scratch", self.index_bytes),
-        ];
-        let shares = all.into_iter().filter(|(_, bytes)| *bytes > 0);
-        shares.map(|(name, bytes)| Share { name, bytes }).collect()
+        let context_bytes = options.codec.map_or(0, Codec::context_bytes);
+        let blocks_bytes = self.bypass_blocks * self.bypass_block_bytes;
+        let reservation = options.reservation.clone();
+        reservation
+            .with("compressors of scratch", self.threads as u64 * context_bytes)
+            .with("write buffers", of_threads(self.write_buffer_bytes))
+            .with("sort buffers", of_threads(self.sort_buffer_bytes))
+            .with("areas of text", (self.areas * self.area_bytes) as u64)
+            .with("input and output blocks", blocks_bytes as u64)
+            .with("index of scratch", self.index_bytes)
+            .shares(options.budget_bytes)
     }
 
-    /// Bytes of memory that the sort takes.
+    /// Bytes of memory that the sort takes, without reserved shares.
     pub fn memory_bytes(&self) -> u64 {
         self.pool_bytes() as u64 + self.index_bytes
     }

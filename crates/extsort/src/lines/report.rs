@@ -2,6 +2,7 @@
 
 use super::job::LinesJob;
 use super::plan::Plan;
+use super::reservation::Share;
 use crate::units::{Count, Decimal, Rate};
 use crate::{Compressed, Error, Spilled};
 use serde::Serialize;
@@ -36,6 +37,9 @@ pub struct LinesReport {
     pub seconds: f64,
     /// How the budget was divided.
     pub plan: Plan,
+    /// What the memory was for.
+    #[serde(rename = "memory_shares")]
+    pub shares: Vec<Share>,
 }
 
 /// The result of a sort of lines or rows, in three lines.
@@ -101,6 +105,13 @@ impl LinesReport {
             compressed: spilled.compressed,
             seconds: begun.elapsed().as_secs_f64(),
             plan: job.plan.clone(),
+            shares: job.plan.shares(job.options),
         })
+    }
+
+    /// Bytes of all memory that was planned: the sum of the shares.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.shares.iter().map(|share| share.bytes).sum()
     }
 }

@@ -1,6 +1,7 @@
 //! The shares of a memory budget that callers of the engine use, each with a name and as a function
 //! of the budget. So a larger budget that an error names also has room for them.
 
+use crate::units::Bytes;
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
@@ -12,6 +13,13 @@ pub struct Share {
     pub name: &'static str,
     /// Its size in bytes.
     pub bytes: u64,
+}
+
+/// A line of a table, with its indentation.
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  {:<28} {}", self.name, Bytes(self.bytes))
+    }
 }
 
 /// Shares that are reserved before an engine divides the rest of a budget.

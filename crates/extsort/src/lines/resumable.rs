@@ -61,7 +61,7 @@ pub(super) fn sort(
                 Resumed::Unfinished(unfinished) => *unfinished,
                 Resumed::Published(published) => {
                     observer.notice("the output was complete and in place already");
-                    return Ok(published.report(bytes, begun));
+                    return Ok(published.report(options, bytes, begun));
                 }
             }
         }
@@ -191,7 +191,7 @@ impl ResumableSort<'_> {
 
 impl PublishedSort {
     /// The report. `bytes` is the size of the inputs, if known.
-    fn report(self, bytes: Option<u64>, begun: Instant) -> LinesReport {
+    fn report(self, options: &LinesOptions, bytes: Option<u64>, begun: Instant) -> LinesReport {
         let PublishedSort { plan, lines, checksum, written_bytes } = self;
         LinesReport {
             lines,
@@ -204,6 +204,7 @@ impl PublishedSort {
             scratch_bytes: 0,
             compressed: Compressed::default(),
             seconds: begun.elapsed().as_secs_f64(),
+            shares: plan.shares(options),
             plan,
         }
     }

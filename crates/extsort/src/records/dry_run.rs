@@ -5,7 +5,7 @@ use super::options::SortOptions;
 use super::plan::Plan;
 use super::prepare::{Preparation, prepare};
 use super::report::floor_seconds;
-use crate::job::units::{Decimal, Rate};
+use crate::job::units::Decimal;
 use crate::store::probe::{DriveRates, probe};
 use crate::{Error, Observer};
 use serde::Serialize;
@@ -90,15 +90,7 @@ impl fmt::Display for DryRun {
             write!(f, "\nscratch in       {}: {}", DisplayPath(directory), Decimal(*bytes as f64))?;
         }
         if let (Some(rates), Some(seconds)) = (&self.drive, self.expected_seconds) {
-            write!(
-                f,
-                "\ndrive            reads {}, writes {}, both at once {} + {}\n\
-                 expected time    {seconds:.1} s",
-                Rate(rates.read_bytes_per_second),
-                Rate(rates.write_bytes_per_second),
-                Rate(rates.mixed_read_bytes_per_second),
-                Rate(rates.mixed_write_bytes_per_second),
-            )?;
+            write!(f, "\ndrive            {rates}\nexpected time    {seconds:.1} s")?;
         }
         Ok(())
     }

@@ -47,6 +47,31 @@ pub struct SortOptions {
     pub checkpoint: Option<Checkpoint>,
 }
 
+impl SortOptions {
+    /// Returns options whose inputs and output the caller must still name. The output becomes
+    /// durable. Nothing is compressed, removed, measured or recorded, and no scratch directory is
+    /// named.
+    pub fn new(layout: Layout, budget_bytes: u64, threads: usize) -> SortOptions {
+        SortOptions {
+            inputs: Vec::new(),
+            output: PathBuf::new(),
+            layout,
+            format_is_assumed: false,
+            budget_bytes,
+            method: Method::Auto,
+            codec: None,
+            threads,
+            caches: Caches::default(),
+            scratch: Vec::new(),
+            remove_input: false,
+            sync: true,
+            probe: false,
+            sample_seed: 1,
+            checkpoint: None,
+        }
+    }
+}
+
 /// The method of a sort.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

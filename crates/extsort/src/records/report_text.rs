@@ -148,6 +148,7 @@ impl SortReport {
     fn write_machine(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (peak, budget) = (Bytes(self.peak_memory_bytes), Bytes(self.plan.budget_bytes));
         writeln!(f, "memory        peak {peak}, budget {budget}")?;
+        self.plan.fmt_shares(f)?;
         writeln!(
             f,
             "processor     {:.2} s user, {:.2} s system, {:.0} ns a record",
@@ -166,14 +167,7 @@ impl SortReport {
         let rate = Rate(bytes / moved.busy_seconds.max(1e-9));
         write!(f, "drive         busy {busy:.0}% of the time, {rate} while busy")?;
         if let Some(rates) = &self.drive {
-            write!(
-                f,
-                "\nmeasured      reads {}, writes {}, both at once {} + {}",
-                Rate(rates.read_bytes_per_second),
-                Rate(rates.write_bytes_per_second),
-                Rate(rates.mixed_read_bytes_per_second),
-                Rate(rates.mixed_write_bytes_per_second),
-            )?;
+            write!(f, "\nmeasured      {rates}")?;
         }
         Ok(())
     }

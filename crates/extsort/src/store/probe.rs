@@ -10,6 +10,8 @@
 //! result is the speed that a sort can expect, not the speed that the flash sustains for an hour.
 
 use crate::Error;
+use crate::job::units::Rate;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,6 +40,19 @@ pub struct DriveRates {
     pub mixed_read_bytes_per_second: f64,
     /// The write rate while reading and writing at once.
     pub mixed_write_bytes_per_second: f64,
+}
+
+impl fmt::Display for DriveRates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "reads {}, writes {}, both at once {} + {}",
+            Rate(self.read_bytes_per_second),
+            Rate(self.write_bytes_per_second),
+            Rate(self.mixed_read_bytes_per_second),
+            Rate(self.mixed_write_bytes_per_second),
+        )
+    }
 }
 
 /// Measures the drive that holds `directory`: writing, then reading, then both, for about `time`

@@ -7,7 +7,7 @@
 use crate::sort::{generated, oracle};
 use xsort_disk::{SimDisk, SimDrive, SimOptions, Throttle};
 use xsort_extsort::records::Method;
-use xsort_extsort::{Caches, SortOptions, SortReport, Unobserved, sort};
+use xsort_extsort::{SortOptions, SortReport, Unobserved, sort};
 use xsort_records::{Format, Pattern};
 
 /// Blocks of 4 KiB, so that the drives and not the processor set the pace.
@@ -23,19 +23,10 @@ fn sort_on(drives: Vec<SimDrive>, method: Method) -> SortReport {
     let options = SortOptions {
         inputs: vec!["/in".into()],
         output: "/out".into(),
-        layout: format.layout(),
-        format_is_assumed: false,
-        budget_bytes: 32 << 20,
-        threads: 2,
         method,
-        codec: None,
         scratch: drives.iter().map(|drive| drive.directory.clone()).collect(),
-        caches: Caches::default(),
-        remove_input: false,
         sync: false,
-        probe: false,
-        sample_seed: 1,
-        checkpoint: None,
+        ..SortOptions::new(format.layout(), 32 << 20, 2)
     };
     let disk = SimDisk::new(SimOptions { drives, ..SimOptions::default() });
     let bytes = generated(format, Pattern::Uniform, RECORDS);

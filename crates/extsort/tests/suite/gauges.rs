@@ -4,7 +4,7 @@ use crate::sort::generated;
 use std::sync::Mutex;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::records::Method;
-use xsort_extsort::{Caches, Gauges, Observer, Reading, SortOptions, SortReport, sort};
+use xsort_extsort::{Gauges, Observer, Reading, SortOptions, SortReport, sort};
 use xsort_records::{Format, Pattern};
 
 /// Reads the gauges at every step.
@@ -44,19 +44,10 @@ fn watched(method: Method) -> (Watcher, SortReport) {
     let options = SortOptions {
         inputs: vec!["/in".into()],
         output: "/out".into(),
-        layout: format.layout(),
-        format_is_assumed: false,
-        budget_bytes: 1 << 20,
-        threads: 2,
         method,
-        codec: None,
         scratch: vec!["/a".into(), "/b".into()],
-        caches: Caches::default(),
-        remove_input: false,
         sync: false,
-        probe: false,
-        sample_seed: 1,
-        checkpoint: None,
+        ..SortOptions::new(format.layout(), 1 << 20, 2)
     };
     let disk = SimDisk::new(SimOptions::default());
     disk.put("/in", generated(format, Pattern::Uniform, 40_000));

@@ -12,7 +12,7 @@ use xsort_extsort::lines::{
     ByBytes, Content, LineOrder, LinesInput, OpenInput, OutputForm, PutLine, SegmentForm,
     SortedOutput, sort_formed,
 };
-use xsort_extsort::{Caches, Error, LinesOptions, LinesReport, Reservation, Unobserved};
+use xsort_extsort::{Error, LinesOptions, LinesReport, Unobserved};
 use xsort_kernels::lines::line_hash;
 use xsort_testing::{Dribble, Random, for_each_seed};
 
@@ -231,13 +231,9 @@ fn lines_with_keys_come_in_order_and_whole() {
             delimiter: random.one_of(&[b'\n', 0]),
             is_unique: ties != LineTies::Bytes && random.one_of(&[false, false, true]),
             budget_bytes: random.one_of(&[2, 4, 64]) * MIB,
-            reservation: Reservation::default(),
             threads: random.one_of(&[1, 2, 5]),
-            caches: Caches::default(),
             scratch: vec![PathBuf::from("/scratch")],
-            codec: None,
-            output_file: None,
-            checkpoint: None,
+            ..LinesOptions::new(0, 1)
         };
         let bytes = random.one_of(&[0, 1, 1000, 300_000, 3_000_000]);
         let texts: Vec<Vec<u8>> = (0..random.one_of(&[1, 1, 3]))

@@ -12,9 +12,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use xsort_disk::{Operation, SimDisk};
 use xsort_extsort::lines::{ByBytesReversed, Content, LineOrder, LinesInput, OpenInput};
-use xsort_extsort::{
-    Caches, Codec, Error, LinesOptions, LinesReport, Observer, Reservation, merge_lines, sort_lines,
-};
+use xsort_extsort::{Codec, Error, LinesOptions, LinesReport, Observer, merge_lines, sort_lines};
 use xsort_kernels::lines::ByBytes;
 use xsort_testing::{Dribble, Random, for_each_seed};
 
@@ -131,18 +129,15 @@ fn disk(random: &mut Random, seed: u64, trouble: Trouble, bytes: u64) -> SimDisk
 fn options(random: &mut Random, trouble: Trouble) -> LinesOptions {
     let has_file = trouble == Trouble::Canary || random.between(0, 1) == 0;
     LinesOptions {
-        delimiter: b'\n',
-        reservation: Reservation::default(),
         is_unique: random.between(0, 3) == 0,
         budget_bytes: random.one_of(&[2, 2, 2, 3, 5]) * MIB,
         threads: random.between(1, 3) as usize,
-        caches: Caches::default(),
         scratch: (0..random.between(1, 3))
             .map(|number| PathBuf::from(format!("/scratch{number}")))
             .collect(),
         codec: random.one_of(&[None, Some(Codec::Lz4), Some(Codec::Zstd), Some(NOW_AND_THEN)]),
         output_file: has_file.then(|| OUTPUT.into()),
-        checkpoint: None,
+        ..LinesOptions::new(0, 1)
     }
 }
 

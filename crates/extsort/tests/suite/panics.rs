@@ -11,7 +11,7 @@ use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::lines::{ByBytes, Content, LineOrder, LinesInput};
 use xsort_extsort::records::Method;
 use xsort_extsort::{
-    Caches, Error, GenerateOptions, LinesOptions, Observer, SortOptions, Unobserved, VerifyOptions,
+    Error, GenerateOptions, LinesOptions, Observer, SortOptions, Unobserved, VerifyOptions,
     generate, sort, sort_lines, verify,
 };
 use xsort_records::{Format, GenerateSpec, Generator, Layout, Pattern};
@@ -66,19 +66,9 @@ fn a_sort_of_records_ends_in_any_phase() {
             let options = SortOptions {
                 inputs: vec!["/in".into()],
                 output: "/out".into(),
-                layout: layout(),
-                format_is_assumed: false,
-                budget_bytes: 1 << 20,
-                threads,
-                caches: Caches::default(),
                 method,
-                codec: None,
                 scratch: vec!["/scratch".into()],
-                remove_input: false,
-                sync: true,
-                probe: false,
-                sample_seed: 1,
-                checkpoint: None,
+                ..SortOptions::new(layout(), 1 << 20, threads)
             };
             let error = sort(&options, &disk, &Saboteur::new(phase)).unwrap_err();
             assert!(matches!(error, Error::Panicked), "{method:?}: {error}");

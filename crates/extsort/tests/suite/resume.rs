@@ -13,8 +13,7 @@ use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::lines::{ByBytes, Content, LinesCheckpoint, LinesInput};
 use xsort_extsort::records::Method;
 use xsort_extsort::{
-    Begin, Caches, Checkpoint, Codec, Error, LinesOptions, Reservation, SortOptions, SortReport,
-    sort, sort_lines,
+    Begin, Checkpoint, Codec, Error, LinesOptions, SortOptions, SortReport, sort, sort_lines,
 };
 use xsort_records::Layout;
 use xsort_testing::{Random, for_each_seed};
@@ -266,18 +265,14 @@ fn lines_options(random: &mut Random, inputs: &[PathBuf]) -> LinesOptions {
         meaning: String::new(),
     };
     LinesOptions {
-        delimiter: b'\n',
-        reservation: Reservation::default(),
         is_unique: random.between(0, 2) == 0,
-        budget_bytes: 2 << 20,
         threads: random.between(1, 3) as usize,
-        caches: Caches::default(),
         scratch: (0..random.between(1, 2))
             .map(|number| format!("/scratch{number}").into())
             .collect(),
         codec: random.one_of(&[None, Some(NOW_AND_THEN), Some(Codec::Lz4)]),
-        output_file: None,
         checkpoint: Some(checkpoint),
+        ..LinesOptions::new(2 << 20, 1)
     }
 }
 

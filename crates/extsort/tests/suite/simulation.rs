@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use xsort_disk::{Operation, SimDisk, SimOptions};
 use xsort_extsort::records::Method;
-use xsort_extsort::{
-    Caches, Codec, Error, Observer, SortOptions, SortReport, Stream, sort_streamed,
-};
+use xsort_extsort::{Codec, Error, Observer, SortOptions, SortReport, Stream, sort_streamed};
 use xsort_records::Layout;
 use xsort_testing::{Dribble, Random, for_each_seed};
 
@@ -110,21 +108,15 @@ pub(crate) fn options(random: &mut Random, layout: &Layout, inputs: usize) -> So
     SortOptions {
         inputs: (0..inputs).map(|number| PathBuf::from(format!("/in/{number}"))).collect(),
         output: "/out/sorted".into(),
-        layout: layout.clone(),
-        format_is_assumed: false,
-        budget_bytes: 0,
         threads: random.between(1, 4) as usize,
-        caches: Caches::default(),
         method,
         codec,
         scratch: (0..random.between(0, 3))
             .map(|number| PathBuf::from(format!("/scratch{number}")))
             .collect(),
         remove_input: random.between(0, 3) == 0,
-        sync: true,
-        probe: false,
         sample_seed: random.word(),
-        checkpoint: None,
+        ..SortOptions::new(layout.clone(), 0, 1)
     }
 }
 

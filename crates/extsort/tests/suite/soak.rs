@@ -9,7 +9,7 @@ use std::process::Command;
 use xsort_disk::{DiskOptions, OsDisk};
 use xsort_extsort::lines::{ByBytes, Content, LinesInput};
 use xsort_extsort::records::Method;
-use xsort_extsort::{Caches, LinesOptions, SortOptions, Unobserved, sort, sort_lines};
+use xsort_extsort::{LinesOptions, SortOptions, Unobserved, sort, sort_lines};
 use xsort_records::{Format, Pattern};
 use xsort_testing::quick_or_long;
 
@@ -35,19 +35,9 @@ fn sort_records(directory: &Path, bytes: &[u8], method: Method, is_sorted: &[u8]
     let options = SortOptions {
         inputs: vec![directory.join("in")],
         output: directory.join("out"),
-        layout: Format::Gensort.layout(),
-        format_is_assumed: false,
-        budget_bytes: BUDGET_BYTES,
-        threads: 3,
-        caches: Caches::default(),
         method,
-        codec: None,
-        scratch: Vec::new(),
-        remove_input: false,
         sync: false,
-        probe: false,
-        sample_seed: 1,
-        checkpoint: None,
+        ..SortOptions::new(Format::Gensort.layout(), BUDGET_BYTES, 3)
     };
     let disk = OsDisk::new(DiskOptions::default()).unwrap();
     fs::write(directory.join("in"), bytes).unwrap();

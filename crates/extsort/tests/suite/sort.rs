@@ -5,9 +5,7 @@ use std::fs;
 use std::path::Path;
 use xsort_disk::{DiskOptions, Fault, FaultSite, FileRole, Operation, OsDisk, SimDisk, SimOptions};
 use xsort_extsort::records::{Method, Shape};
-use xsort_extsort::{
-    Caches, Codec, Compressed, Error, Plan, SortOptions, SortReport, Unobserved, sort,
-};
+use xsort_extsort::{Codec, Compressed, Error, Plan, SortOptions, SortReport, Unobserved, sort};
 use xsort_records::{Format, GenerateSpec, Generator, Key, KeyField, Layout, Pattern};
 use xsort_testing::{Random, quick_or_long};
 
@@ -44,19 +42,9 @@ pub(crate) fn options(
     SortOptions {
         inputs: vec![directory.join("in")],
         output: directory.join("out"),
-        layout: layout.clone(),
-        format_is_assumed: false,
-        budget_bytes,
-        threads,
-        caches: Caches::default(),
         method: Method::Merge,
-        codec: None,
-        scratch: Vec::new(),
-        remove_input: false,
         sync: false,
-        probe: false,
-        sample_seed: 1,
-        checkpoint: None,
+        ..SortOptions::new(layout.clone(), budget_bytes, threads)
     }
 }
 

@@ -14,8 +14,7 @@ use std::time::Duration;
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::lines::{ByBytes, Content, LinesCheckpoint, LinesInput};
 use xsort_extsort::{
-    Begin, Caches, Checkpoint, Error, LinesOptions, Observer, Reservation, SortOptions, Unobserved,
-    sort, sort_lines,
+    Begin, Checkpoint, Error, LinesOptions, Observer, SortOptions, Unobserved, sort, sort_lines,
 };
 use xsort_testing::{Random, for_each_seed};
 
@@ -88,18 +87,11 @@ impl Trial {
         }
         let output = PathBuf::from("/out/sorted");
         let options = LinesOptions {
-            delimiter: b'\n',
-            reservation: Reservation::default(),
-            is_unique: false,
-            budget_bytes: 2 << 20,
             threads: random.between(1, 3) as usize,
-            caches: Caches::default(),
             scratch: (0..random.between(1, 2))
                 .map(|number| format!("/scratch{number}").into())
                 .collect(),
-            codec: None,
-            output_file: None,
-            checkpoint: None,
+            ..LinesOptions::new(2 << 20, 1)
         };
         let mut trial = Trial {
             disk,

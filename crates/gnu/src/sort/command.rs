@@ -79,6 +79,23 @@ impl Command {
         self.keys.iter().any(|key| key.flags.random)
     }
 
+    /// This command with only the options that say how lines compare and which are wanted.
+    #[must_use]
+    pub fn order_only(&self) -> Command {
+        Command {
+            unique: self.unique,
+            stable: self.stable,
+            reverse: self.reverse,
+            zero_terminated: self.zero_terminated,
+            separator: self.separator,
+            keys: self.keys.clone(),
+            is_global_key: self.is_global_key,
+            global: self.global,
+            files: vec!["-".into()],
+            ..Command::default()
+        }
+    }
+
     /// The byte that ends a line.
     pub fn terminator(&self) -> u8 {
         if self.zero_terminated { 0 } else { b'\n' }

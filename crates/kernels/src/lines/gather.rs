@@ -1,6 +1,6 @@
 //! Copying lines in a new order.
 
-use super::{Entries, Entry, Words, count_lines, whole_lines_bytes};
+use super::{Entries, Entry, Words, count_lines, last_line, whole_lines_bytes};
 use crate::prefetch;
 
 /// Number of lines prefetched ahead.
@@ -64,8 +64,7 @@ pub fn gather_text(text: &[u8], delimiter: u8, out: &mut [u8]) -> Gathered {
     let bytes = whole_lines_bytes(&text[..text.len().min(out.len())], delimiter);
     let lines = &text[..bytes];
     out[..bytes].copy_from_slice(lines);
-    let Some((_, before)) = lines.split_last() else { return Gathered::default() };
-    let last_line = memchr::memrchr(delimiter, before).map_or(0, |end| end + 1);
+    let last_line = last_line(lines, delimiter).start;
     Gathered { lines: count_lines(lines, delimiter), bytes, last_line }
 }
 

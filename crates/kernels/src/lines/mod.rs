@@ -37,7 +37,8 @@ pub use hash::line_hash;
 pub use merge::{Filled, LineMerge, Lines, Merge, PutLine};
 pub use order::{ByBytes, ByBytesReversed, LineOrder};
 pub use scan::{
-    MASK_BYTES, count_lines, for_each_line, line_end, mask, shared_bytes, whole_lines_bytes,
+    MASK_BYTES, count_lines, for_each_line, last_line, line_end, mask, shared_bytes,
+    whole_lines_bytes,
 };
 pub use search::{Bound, bound_in_entries, bound_in_text};
 pub use sort::{Deduplicated, Sorted, dedup, sort, sort_only};

@@ -4,6 +4,8 @@
 //! from line to line takes 8 ns.
 #![allow(unsafe_code)]
 
+use std::ops::Range;
+
 /// Number of bytes that one mask covers.
 pub const MASK_BYTES: usize = 64;
 
@@ -103,6 +105,12 @@ pub fn whole_lines_bytes(text: &[u8], delimiter: u8) -> usize {
         }
     }
     rest.iter().rposition(|&byte| byte == delimiter).map_or(0, |last| last + 1)
+}
+
+/// Range of the last line of `text`, without its delimiter. Each line of the text has one.
+pub fn last_line(text: &[u8], delimiter: u8) -> Range<usize> {
+    let end = text.len().saturating_sub(1);
+    whole_lines_bytes(&text[..end], delimiter)..end
 }
 
 /// Long prefixes are compared this many bytes at a time.

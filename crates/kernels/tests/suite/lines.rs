@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 use xsort_kernels::Caches;
 use xsort_kernels::lines::{
     Bound, ByBytes, ByBytesReversed, Entries, Entry, Gathered, LineMerge, LineOrder, Lines, Merge,
-    Words, bound_in_entries, bound_in_text, count_lines, dedup, for_each_line, line_end, line_hash,
-    sort, whole_lines_bytes,
+    Words, bound_in_entries, bound_in_text, count_lines, dedup, for_each_line, last_line, line_end,
+    line_hash, sort, whole_lines_bytes,
 };
 
 /// Caches so small that every path is taken with few lines.
@@ -330,6 +330,9 @@ proptest! {
             );
             let last = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
             prop_assert_eq!(whole_lines_bytes(text, b'\n'), last);
+            let lines = text[..last].strip_suffix(b"\n").unwrap_or_default();
+            let wanted = lines.rsplit(|&byte| byte == b'\n').next().unwrap();
+            prop_assert_eq!(&text[last_line(&text[..last], b'\n')], wanted);
         }
     }
 }

@@ -11,8 +11,7 @@ use std::time::Duration;
 use xsort_disk::Disk;
 use xsort_extsort::lines::{ByBytes, LinesCheckpoint, LinesInput};
 use xsort_extsort::{
-    Begin, Caches, Checkpoint, Error, LinesOptions, Reservation, SortOptions, Unobserved, sort,
-    sort_lines,
+    Begin, Checkpoint, Error, LinesOptions, SortOptions, Unobserved, sort, sort_lines,
 };
 use xsort_objects::{ObjectDisk, SimStore};
 use xsort_testing::{Random, for_each_seed};
@@ -57,16 +56,10 @@ impl Sorted {
             meaning: String::new(),
         };
         Sorted::Lines(LinesOptions {
-            delimiter: b'\n',
-            is_unique: false,
             budget_bytes: random.one_of(&[1, 2]) << 20,
-            reservation: Reservation::default(),
-            threads: case.options.threads,
-            caches: Caches::default(),
             scratch: case.options.scratch.clone(),
-            codec: None,
-            output_file: None,
             checkpoint: Some(checkpoint),
+            ..LinesOptions::new(0, case.options.threads)
         })
     }
 

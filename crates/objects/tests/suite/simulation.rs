@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use xsort_disk::{SimDisk, SimOptions};
 use xsort_extsort::records::Method;
-use xsort_extsort::{Caches, Error, Observer, SortOptions, dry_run, sort};
+use xsort_extsort::{Error, Observer, SortOptions, dry_run, sort};
 use xsort_objects::{
     ObjectDisk, ObjectSettings, Reason, SimStore, StoreCall, StoreFault, StoreOptions, StoreTrouble,
 };
@@ -74,19 +74,9 @@ pub(crate) fn merge_sort(inputs: Vec<PathBuf>, output: PathBuf, layout: Layout) 
     SortOptions {
         inputs,
         output,
-        layout,
-        format_is_assumed: false,
-        budget_bytes: 0,
-        threads: 0,
-        caches: Caches::default(),
         method: Method::Merge,
-        codec: None,
         scratch: vec!["/scratch".into()],
-        remove_input: false,
-        sync: true,
-        probe: false,
-        sample_seed: 1,
-        checkpoint: None,
+        ..SortOptions::new(layout, 0, 1)
     }
 }
 

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use xsort_disk::Operation;
 use xsort_extsort::LinesReport;
 use xsort_extsort::lines::LineKernels;
@@ -18,28 +18,36 @@ use xsort_extsort::lines::LineKernels;
 /// Number of bytes per read.
 const LOOK_BYTES: usize = 4 << 10;
 
-/// Sorted data, whose records end with `end`.
-struct Data {
-    path: PathBuf,
+/// A file of sorted records.
+#[derive(Clone, Copy)]
+pub(crate) struct SortedData<'a> {
+    pub(crate) path: &'a Path,
+    /// The byte that ends each record.
+    pub(crate) end: u8,
+    pub(crate) order: &'a dyn LineKernels,
+}
+
+/// Sorted data that is open.
+struct OpenData<'a> {
+    data: SortedData<'a>,
     file: File,
     bytes: u64,
-    end: u8,
 }
 
 /// Finds the splitters in a sorted slice, and sums the ranges between them.
 pub(crate) fn cut_data(
     (job, splitters): (&Job, &Splitters),
     slice: &Slice,
-    (data, end, order): (&Path, u8, &dyn LineKernels),
+    data: SortedData<'_>,
     means: &Means<'_>,
 ) -> Result<Ranges, Error> {
     let cuts = || -> io::Result<Vec<u64>> {
-        let file = File::open(data)?;
-        let found = Data { path: data.to_owned(), bytes: file.metadata()?.len(), file, end };
-        splitters.splitters.iter().map(|splitter| found.cut(splitter, slice, order)).collect()
+        let file = File::open(data.path)?;
+        let open = OpenData { data, bytes: file.metadata()?.len(), file };
+        splitters.splitters.iter().map(|splitter| open.cut(splitter, slice)).collect()
     };
-    let cuts = cuts().map_err(|error| xsort_disk::Error::of_read(data, error))?;
-    sum_ranges(data, Framing::End(end), &cuts, job.parts, means)
+    let cuts = cuts().map_err(|error| xsort_disk::Error::of_read(data.path, error))?;
+    sum_ranges(data.path, Framing::End(data.end), &cuts, job.parts, means)
 }
 
 /// Compares the sorted records with those read back.
@@ -60,23 +68,18 @@ pub(crate) fn check_written(report: &LinesReport, cut: &Ranges, data: &Path) -> 
     Err(xsort_extsort::Error::Lost { what }.into())
 }
 
-impl Data {
+impl OpenData<'_> {
     /// Returns the offset of the first record that doesn't lie below a splitter.
-    fn cut(&self, splitter: &Splitter, slice: &Slice, order: &dyn LineKernels) -> io::Result<u64> {
-        let below = self.bound(order, &splitter.key.0, Ordering::is_lt)?;
-        let up_to = self.bound(order, &splitter.key.0, Ordering::is_le)?;
+    fn cut(&self, splitter: &Splitter, slice: &Slice) -> io::Result<u64> {
+        let below = self.bound(&splitter.key.0, Ordering::is_lt)?;
+        let up_to = self.bound(&splitter.key.0, Ordering::is_le)?;
         let wanted = splitter.position(slice.index, slice.bytes, below, up_to);
         self.record_begin(wanted)
     }
 
     /// Returns the offset of the first record that isn't before `key`, according to `is_before`.
-    fn bound(
-        &self,
-        order: &dyn LineKernels,
-        key: &[u8],
-        is_before: fn(Ordering) -> bool,
-    ) -> io::Result<u64> {
-        let mut comparer = order.comparer();
+    fn bound(&self, key: &[u8], is_before: fn(Ordering) -> bool) -> io::Result<u64> {
+        let mut comparer = self.data.order.comparer();
         // A record begins at `low`, and all records that end at or before it are before the key. No
         // record that begins at or after `high` is.
         let (mut low, mut high) = (0, self.bytes);
@@ -109,7 +112,7 @@ impl Data {
             if bytes == 0 {
                 return Ok(self.bytes);
             }
-            if let Some(found) = memchr::memchr(self.end, &look[..bytes]) {
+            if let Some(found) = memchr::memchr(self.data.end, &look[..bytes]) {
                 return Ok(from + found as u64 + 1);
             }
             from += bytes as u64;
@@ -122,7 +125,7 @@ impl Data {
         let mut look = [0; LOOK_BYTES];
         loop {
             let bytes = self.read(begin + record.len() as u64, &mut look)?;
-            let found = memchr::memchr(self.end, &look[..bytes]);
+            let found = memchr::memchr(self.data.end, &look[..bytes]);
             record.extend_from_slice(&look[..found.unwrap_or(bytes)]);
             if found.is_some() || bytes == 0 {
                 return Ok(record);
@@ -136,7 +139,7 @@ impl Data {
             match self.file.read_at(into, at) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    let error = xsort_disk::Error::at(Operation::Read, &self.path, at, error);
+                    let error = xsort_disk::Error::at(Operation::Read, self.data.path, at, error);
                     return Err(io::Error::other(error));
                 }
                 read => return read,
@@ -152,10 +155,15 @@ mod tests {
     use std::io::Write;
     use xsort_extsort::lines::ByBytes;
 
-    fn data(text: &[u8]) -> Data {
+    fn open(file: File, bytes: u64) -> OpenData<'static> {
+        let data = SortedData { path: Path::new("data"), end: b'\n', order: &ByBytes };
+        OpenData { data, file, bytes }
+    }
+
+    fn data(text: &[u8]) -> OpenData<'static> {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(text).unwrap();
-        Data { path: "data".into(), file, bytes: text.len() as u64, end: b'\n' }
+        open(file, text.len() as u64)
     }
 
     #[test]
@@ -174,7 +182,7 @@ mod tests {
                 for is_before in [Ordering::is_lt, Ordering::is_le] as [fn(Ordering) -> bool; 2] {
                     let before = lines.iter().filter(|line| is_before((**line).cmp(key)));
                     let expected: usize = before.map(|line| line.len() + 1).sum();
-                    let found = data.bound(&ByBytes, key.as_bytes(), is_before).unwrap();
+                    let found = data.bound(key.as_bytes(), is_before).unwrap();
                     assert_eq!(found, expected as u64, "{lines:?} {key}");
                 }
             }
@@ -184,9 +192,8 @@ mod tests {
     #[test]
     fn an_error_names_the_byte_at_which_it_was() {
         // A directory can be opened but not read.
-        let file = File::open(".").unwrap();
-        let data = Data { path: "data".into(), file, bytes: 9000, end: b'\n' };
-        let error = data.bound(&ByBytes, b"a", Ordering::is_lt).unwrap_err();
+        let data = open(File::open(".").unwrap(), 9000);
+        let error = data.bound(b"a", Ordering::is_lt).unwrap_err();
         let error = xsort_disk::Error::of_read("data", error);
         assert_eq!(error.offset, Some(4499), "{error}");
         assert!(error.to_string().contains("data at byte 4499"), "{error}");
@@ -197,7 +204,7 @@ mod tests {
         let data = data(b"a\nbb\nbb\nbb\nbb\nc\n");
         let slice = |index| Slice { index, inputs: Vec::new(), bytes: 100 };
         let at = |offset| Splitter { key: Hex(b"bb".to_vec()), slice: 1, offset };
-        let cut = |offset, index| data.cut(&at(offset), &slice(index), &ByBytes).unwrap();
+        let cut = |offset, index| data.cut(&at(offset), &slice(index)).unwrap();
         assert_eq!((cut(50, 0), cut(50, 2)), (14, 2));
         assert_eq!([0, 20, 50, 60, 99].map(|offset| cut(offset, 1)), [2, 5, 8, 11, 14]);
     }

@@ -13,7 +13,7 @@ mod merge;
 mod slice_inputs;
 mod verify;
 
-pub(crate) use cuts::{check_written, cut_data};
+pub(crate) use cuts::{SortedData, check_written, cut_data};
 pub(crate) use merge::{KEPT_BYTES, MergedRecords, merge_ranges};
 pub(crate) use slice_inputs::{is_compressed, line_begin, slice_inputs};
 pub(crate) use verify::{Reading, verify_records};

@@ -2,8 +2,8 @@
 
 use super::Lines;
 use crate::delimited::{
-    MergedRecords, Reading, check_written, cut_data, is_compressed, line_begin, merge_ranges,
-    slice_inputs, verify_records,
+    MergedRecords, Reading, SortedData, check_written, cut_data, is_compressed, line_begin,
+    merge_ranges, slice_inputs, verify_records,
 };
 use crate::error::Error;
 use crate::hex::Hex;
@@ -59,7 +59,8 @@ impl Steps for Lines {
         let (disk, observer) = (&*means.job.disk, means.observer);
         let report = sort_in_order(&options, order, inputs, output, disk, observer)?;
         let by = kernels_for(order);
-        let cut = cut_data(job, slice, (&files.data, *delimiter, &*by), means)?;
+        let sorted = SortedData { path: &files.data, end: *delimiter, order: &*by };
+        let cut = cut_data(job, slice, sorted, means)?;
         check_written(&report, &cut, &files.data)?;
         Ok(cut.ranges.into())
     }

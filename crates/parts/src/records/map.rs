@@ -19,7 +19,6 @@ use std::path::Path;
 use std::sync::Arc;
 use xsort::machine::random_seed;
 use xsort_disk::{FileRange, Operation, RangeDisk};
-use xsort_extsort::records::Method;
 use xsort_extsort::{SortOptions, SortReport, sort};
 use xsort_records::Key;
 
@@ -69,21 +68,14 @@ impl Records {
         let options = SortOptions {
             inputs: slice.inputs.iter().map(SliceInput::name).collect(),
             output: output.to_owned(),
-            layout: self.layout.clone(),
             // The middle of a file may look like anything.
             format_is_assumed: self.format_is_assumed
                 && slice.inputs.iter().all(|input| input.offset == 0),
-            budget_bytes: means.job.budget_bytes(),
-            method: Method::Auto,
-            codec: None,
-            threads: means.job.threads(),
             caches: means.job.caches(),
             scratch: means.scratch.clone(),
-            remove_input: false,
             sync: means.sync,
-            probe: false,
             sample_seed: random_seed(),
-            checkpoint: None,
+            ..SortOptions::new(self.layout.clone(), means.job.budget_bytes(), means.job.threads())
         };
         Ok(sort(&options, &disk, means.observer)?)
     }

@@ -15,13 +15,12 @@ use crate::means::Means;
 use crate::merge_range::{MergeRange, checksum_of};
 use crate::part_entry::PartEntry;
 use crate::summary::Merged;
-use std::cmp::Ordering;
 use std::io::Write;
 use std::path::Path;
 use xsort_disk::ALIGNMENT;
 use xsort_extsort::lines::FileOutput;
-use xsort_kernels::{Merge, Node, Run, bound_in_block, nodes_needed};
-use xsort_records::{Key, KeyRule, VerifySummary};
+use xsort_kernels::{Node, RecordKernels, Run, kernels_of, nodes_needed};
+use xsort_records::VerifySummary;
 
 /// Number of bytes that are merged at once.
 const OUTPUT_BYTES: usize = 1 << 20;
@@ -59,12 +58,7 @@ impl Records {
         let bytes = sent.records() * self.layout.record_bytes() as u64;
         means.observer.phase("merge", bytes);
         let mut file = FileOutput::create(&*means.job.disk, output, bytes)?;
-        let found = match self.layout.rule() {
-            KeyRule::Plain(key) => self.merge_to(key, &mut sources, &mut file, means),
-            KeyRule::Little(key) => self.merge_to(key, &mut sources, &mut file, means),
-            KeyRule::Fields(key) => self.merge_to(key, &mut sources, &mut file, means),
-        };
-        let found = found.map_err(|error| match error {
+        let found = self.merge_to(&mut sources, &mut file, means).map_err(|error| match error {
             Error::Engine(error) => Error::Engine(error.of_output(output)),
             error => error,
         })?;
@@ -124,14 +118,15 @@ impl Records {
     }
 
     /// Merges all windows to the output. Returns the verifier's summary of the output.
-    fn merge_to<K: Key>(
+    fn merge_to(
         &self,
-        key: K,
         sources: &mut [Source<'_>],
         output: &mut FileOutput<'_>,
         means: &Means<'_>,
     ) -> Result<VerifySummary, Error> {
         let record_bytes = self.layout.record_bytes();
+        let rule = self.layout.rule();
+        let kernels = kernels_of(&rule);
         let mut found = VerifySummary::new(&self.layout);
         let mut merged = vec![0; (OUTPUT_BYTES / record_bytes).max(1) * record_bytes];
         let mut nodes = vec![Node::default(); nodes_needed(sources.len())];
@@ -139,7 +134,7 @@ impl Records {
             for source in &mut *sources {
                 source.fill()?;
             }
-            let ready = ready(key, record_bytes, sources);
+            let ready = self.ready(kernels, sources);
             if ready.iter().all(|&bytes| bytes == 0) {
                 return Ok(found);
             }
@@ -149,7 +144,7 @@ impl Records {
                 .map(|(source, &bytes)| [&source.window.records()[..bytes]])
                 .collect();
             let runs: Vec<Run<'_>> = blocks.iter().map(|blocks| Run::Blocks(blocks)).collect();
-            let mut merge = Merge::new(key, record_bytes, 0, &runs, &mut nodes);
+            let mut merge = kernels.merge(record_bytes, 0, &runs, &mut nodes);
             loop {
                 let bytes = merge.fill(&mut merged) * record_bytes;
                 if bytes == 0 {
@@ -162,31 +157,29 @@ impl Records {
                 output.write_all(&merged[..bytes]).map_err(xsort_extsort::Error::Output)?;
                 means.observer.advance(bytes as u64);
             }
+            drop(merge);
             for (source, &bytes) in sources.iter_mut().zip(&ready) {
                 source.window.take(bytes);
             }
         }
     }
-}
 
-/// Returns the bytes of each window that precede all records not in memory yet.
-fn ready<K: Key>(key: K, record_bytes: usize, sources: &[Source<'_>]) -> Vec<usize> {
-    let last = |source: &Source<'_>| {
-        let records = source.window.records();
-        let last = records[records.len() - record_bytes..].to_vec();
-        let mut encoded = vec![0; key.bytes()];
-        key.encode(&last, &mut encoded);
-        encoded
-    };
-    let open = sources.iter().enumerate().filter(|(_, source)| !source.window.is_last());
-    // The first of equal ones: the records that follow it precede equal records in later ranges.
-    let Some((bound, owner)) = open.map(|(index, source)| (last(source), index)).min() else {
-        return sources.iter().map(|source| source.window.records().len()).collect();
-    };
-    let ready = |(index, source): (usize, &Source<'_>)| {
-        let records = source.window.records();
-        let with_equals = index.cmp(&owner) != Ordering::Greater;
-        bound_in_block(key, records, record_bytes, &bound, with_equals) * record_bytes
-    };
-    sources.iter().enumerate().map(ready).collect()
+    /// Returns the bytes of each window that precede all records not in memory yet.
+    fn ready(&self, kernels: &dyn RecordKernels, sources: &[Source<'_>]) -> Vec<usize> {
+        let record_bytes = self.layout.record_bytes();
+        let last = |source: &Source<'_>| {
+            let records = source.window.records();
+            self.key(&records[records.len() - record_bytes..])
+        };
+        let open = sources.iter().enumerate().filter(|(_, source)| !source.window.is_last());
+        // The first of equal ones: records after it precede equal records in later ranges.
+        let Some((bound, owner)) = open.map(|(index, source)| (last(source), index)).min() else {
+            return sources.iter().map(|source| source.window.records().len()).collect();
+        };
+        let ready = |(index, source): (usize, &Source<'_>)| {
+            let records = source.window.records();
+            kernels.bound_in_block(records, record_bytes, &bound, index <= owner) * record_bytes
+        };
+        sources.iter().enumerate().map(ready).collect()
+    }
 }

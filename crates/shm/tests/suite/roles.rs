@@ -88,21 +88,20 @@ fn plays_its_role() {
     }
 }
 
+/// Checks a version that was read after version `last`. Returns its number.
+fn checked(last: u64, sequence: u64, bytes: &[u8]) -> u64 {
+    assert!(sequence >= last, "version {sequence} after {last}");
+    stamp::check(sequence, bytes);
+    sequence
+}
+
 /// Reads as fast as it can and checks everything.
 fn read(reader: &Reader) {
     let mut last = 0;
     while !is_dismissed() {
         for _ in 0..64 {
             match reader.read() {
-                Ok(version) => {
-                    assert!(
-                        version.sequence() >= last,
-                        "version {} after {last}",
-                        version.sequence()
-                    );
-                    last = version.sequence();
-                    stamp::check(last, &version);
-                }
+                Ok(version) => last = checked(last, version.sequence(), &version),
                 Err(xsort_shm::Error::NotReady { .. } | xsort_shm::Error::Overtaken { .. }) => {}
                 Err(error) => panic!("{error}"),
             }
@@ -116,15 +115,7 @@ fn read_alone(reader: &mut LocalReader) {
     while !is_dismissed() {
         for _ in 0..64 {
             match reader.read() {
-                Ok(version) => {
-                    assert!(
-                        version.sequence() >= last,
-                        "version {} after {last}",
-                        version.sequence()
-                    );
-                    last = version.sequence();
-                    stamp::check(last, &version);
-                }
+                Ok(version) => last = checked(last, version.sequence(), &version),
                 Err(xsort_shm::Error::NotReady { .. }) => {}
                 Err(error) => panic!("{error}"),
             }

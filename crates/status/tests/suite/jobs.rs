@@ -11,15 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use xsort_status::{
     FoundJob, Inventory, Life, Publisher, StatusDirectories, clear, find, leftovers, search,
 };
-
-fn names(directory: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
-}
+use xsort_testing::names;
 
 /// A directory, and jobs that publish in it.
 fn home() -> (tempfile::TempDir, StatusDirectories) {

@@ -211,20 +211,7 @@ fn command(words: &[OsString], locale: &Locale) -> Result<Command, Failure> {
             "-u, --unique: equal lines may be in two parts; run it on the parts' output",
         );
     }
-    let Ok(Request::Run(nothing)) = parse(Vec::<OsString>::new(), &environment) else {
-        unreachable!("no options, no refusal")
-    };
-    let of_order = Command {
-        stable: command.stable,
-        reverse: command.reverse,
-        zero_terminated: command.zero_terminated,
-        separator: command.separator,
-        keys: command.keys.clone(),
-        is_global_key: command.is_global_key,
-        global: command.global,
-        ..*nothing
-    };
-    match command == of_order {
+    match command == command.order_only() {
         true => Ok(command),
         false => refuse(
             "lines takes options that say how lines compare: inputs come before --, and memory, \

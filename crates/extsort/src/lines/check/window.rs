@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, Read};
 use xsort_disk::refusals_as_errors;
+use xsort_kernels::lines::last_line;
 
 /// Most bytes per read, and the initial size of a window.
 pub(super) const READ_BYTES: usize = 512 << 10;
@@ -57,9 +58,9 @@ impl Window {
         };
         let end = memchr::memrchr(self.delimiter, &self.text[begin..self.filled]);
         let Some(end) = end else { return Ok(Brought::Part) };
-        let before = memchr::memrchr(self.delimiter, &self.text[..begin + end]);
-        let last = before.map_or(0, |before| before + 1);
-        Ok(Brought::Lines(WholeLines { bytes: begin + end + 1, last }))
+        let bytes = begin + end + 1;
+        let last = last_line(&self.text[..bytes], self.delimiter).start;
+        Ok(Brought::Lines(WholeLines { bytes, last }))
     }
 
     /// True if the window has grown to hold a long line.

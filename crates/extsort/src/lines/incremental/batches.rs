@@ -7,6 +7,7 @@ use super::super::input::{Content, LinesInput};
 use super::super::options::LinesOptions;
 use super::super::plan::Plan;
 use super::super::report::LinesReport;
+use super::super::reservation::Share;
 use super::waiting::Counts;
 use crate::{Compressed, Error, Gauges, Observer};
 use crossbeam_channel::Receiver;
@@ -37,8 +38,8 @@ pub(super) struct Batches<'a> {
     spilled_bytes: u64,
     scratch_bytes: u64,
     compressed: Compressed,
-    /// The plan that takes the most memory.
-    plan: Option<Plan>,
+    /// The plan that takes the most memory, and its shares.
+    plan: Option<(Plan, Vec<Share>)>,
 }
 
 impl<'a> Batches<'a> {
@@ -94,9 +95,9 @@ impl<'a> Batches<'a> {
         self.scratch_bytes += report.scratch_bytes;
         self.compressed.lz4_bytes += report.compressed.lz4_bytes;
         self.compressed.zstd_bytes += report.compressed.zstd_bytes;
-        let is_larger = |plan: &Plan| plan.memory_bytes() < report.plan.memory_bytes();
-        if self.plan.as_ref().is_none_or(is_larger) {
-            self.plan = Some(report.plan);
+        let bytes = report.plan.memory_bytes();
+        if self.plan.as_ref().is_none_or(|(plan, _)| plan.memory_bytes() < bytes) {
+            self.plan = Some((report.plan, report.shares));
         }
         Ok(())
     }
@@ -125,7 +126,11 @@ impl<'a> Batches<'a> {
             let what = format!("{lines} lines were read, and {} left", gone.lines);
             return Err(Error::Lost { what });
         }
-        let plan = self.plan.unwrap_or_else(|| Plan::new(&self.options, Some(0), 0, false));
+        let (plan, shares) = self.plan.unwrap_or_else(|| {
+            let plan = Plan::new(&self.options, Some(0), 0, false);
+            let shares = plan.shares(&self.options);
+            (plan, shares)
+        });
         Ok(LinesReport {
             lines,
             bytes,
@@ -138,6 +143,7 @@ impl<'a> Batches<'a> {
             compressed: self.compressed,
             seconds: self.begun.elapsed().as_secs_f64(),
             plan,
+            shares,
         })
     }
 }

@@ -8,6 +8,7 @@
 //! The whole order compares the first keys first. So groups that are sorted together come out in
 //! their order, and only the last one has to wait for a line of the next.
 
+use super::super::input::ReadLines;
 use super::super::options::LinesOptions;
 use super::arrivals::{Arrival, Arrivals, Block, line_bytes};
 use super::batches::{Batches, Pieces};
@@ -17,7 +18,7 @@ use crate::{Error, Observer};
 use crossbeam_channel::{Sender, bounded};
 use std::io;
 use std::thread;
-use xsort_kernels::lines::{Bound, LineComparer, LineKernels};
+use xsort_kernels::lines::{Bound, LineComparer, LineKernels, last_line};
 
 /// The groups that haven't left yet. The last line that was read is always one of them.
 pub(super) struct Groups<'a> {
@@ -48,8 +49,6 @@ impl<'a> Groups<'a> {
     ///
     /// [`Error::NotSorted`] with the first line that isn't.
     pub(super) fn take(&mut self, block: &Block) -> Result<(), Error> {
-        let Waiting { delimiter, .. } = self.waiting;
-        let has_last = self.waiting.whole > 0;
         let lines_before = match block.path {
             Some(_) => 0,
             None => self.waiting.lines_of_input,
@@ -58,19 +57,12 @@ impl<'a> Groups<'a> {
         if new.is_empty() {
             return Ok(());
         }
-        let text = &self.waiting.text[self.last..self.waiting.whole];
-        let checked = self.first_keys.check(text, delimiter, false);
-        if let Some(line) = checked.disorder {
-            let before = &text[..line.start - 1];
-            let from = memchr::memrchr(delimiter, before).map_or(0, |end| end + 1);
-            return Err(Error::NotSorted {
-                path: self.waiting.path.clone(),
-                number: lines_before + checked.lines - u64::from(has_last),
-                line: text[line.clone()].to_vec(),
-                before: before[from..].to_vec(),
-            });
-        }
-        self.last = last_line(self.waiting.lines(), delimiter);
+        let Waiting { path, text, delimiter, .. } = &self.waiting;
+        let last = (new.start > 0).then(|| &text[self.last..new.start - 1]);
+        let (text, delimiter) = (&text[new], *delimiter);
+        let lines = ReadLines { path, text, delimiter, lines_before, last };
+        lines.check_order(&mut *self.first_keys)?;
+        self.last = last_line(self.waiting.lines(), delimiter).start;
         Ok(())
     }
 
@@ -191,10 +183,4 @@ impl<'a> Groups<'a> {
         let path = self.waiting.path.clone();
         Error::LongLine { path, bytes, is_whole: true, budget_bytes, needed_bytes }
     }
-}
-
-/// Where the last of some whole lines begins.
-fn last_line(lines: &[u8], delimiter: u8) -> usize {
-    let before = lines.split_last().map_or(&[][..], |(_, before)| before);
-    memchr::memrchr(delimiter, before).map_or(0, |end| end + 1)
 }

@@ -11,7 +11,8 @@ use std::path::Path;
 /// merge would wait for the drive.
 const AHEAD_BYTES: u64 = 4 << 20;
 
-/// Reads a part of a file.
+/// Reads a part of a file. It isn't a [`RangeRead`](super::RangeRead), because that maps blocks to
+/// bypass the page cache, and the plan of a sort has no share of memory for them.
 pub(super) struct FilePart {
     file: File,
     offset: u64,

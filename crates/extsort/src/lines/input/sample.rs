@@ -12,10 +12,10 @@
 //! guesses: the sort must check all lines.
 
 use super::LinesInput;
-use super::sampled_file::{PLACE_BYTES, SampledFile, last_line};
+use super::sampled_file::{PLACE_BYTES, SampledFile};
 use super::stretches::{Break, Place, STRETCHES_MAX, Stretches, cut};
 use std::io;
-use xsort_kernels::lines::{LineComparer, LineKernels};
+use xsort_kernels::lines::{LineComparer, LineKernels, last_line};
 
 /// Number of places, besides the end of the last file.
 const PLACES: u64 = 64;
@@ -79,7 +79,7 @@ fn judge(files: &[SampledFile<'_>], order: &dyn LineKernels, delimiter: u8) -> i
             break;
         }
         if !has_rest {
-            last = Some((place, last_line(text, delimiter).to_vec()));
+            last = Some((place, text[last_line(text, delimiter)].to_vec()));
         }
     }
     if is_sorted {

@@ -79,9 +79,3 @@ impl<'i> SampledFile<'i> {
         memchr::memchr_iter(self.delimiter, raw).map(|at| at + 1).collect()
     }
 }
-
-/// The last of some whole lines, without its delimiter.
-pub(super) fn last_line(text: &[u8], delimiter: u8) -> &[u8] {
-    let text = &text[..text.len() - 1];
-    &text[memchr::memrchr(delimiter, text).map_or(0, |end| end + 1)..]
-}

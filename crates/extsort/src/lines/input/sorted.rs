@@ -4,10 +4,10 @@ use super::super::block::LoadedBlock;
 use super::{InputReader, LinesInput};
 use crate::Error;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort_disk::Lease;
-use xsort_kernels::lines::{LineComparer, for_each_line, line_end, line_hash};
+use xsort_kernels::lines::{LineComparer, for_each_line, last_line, line_end, line_hash};
 
 /// A sorted input, and the bytes read after the last whole line.
 pub(crate) struct SortedInput {
@@ -20,6 +20,43 @@ pub(crate) struct SortedInput {
     partial_line: Option<(Arc<LoadedBlock>, Range<usize>)>,
     lines: u64,
     is_over: bool,
+}
+
+/// Whole lines that were read from an input.
+pub(crate) struct ReadLines<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) text: &'a [u8],
+    pub(crate) delimiter: u8,
+    /// Number of the input's lines before them.
+    pub(crate) lines_before: u64,
+    /// The line before them, which may be of an earlier input.
+    pub(crate) last: Option<&'a [u8]>,
+}
+
+impl ReadLines<'_> {
+    /// Checks that no line is less than the one before it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotSorted`] with the first line that is.
+    pub(crate) fn check_order(&self, comparer: &mut dyn LineComparer) -> Result<(), Error> {
+        let ReadLines { path, text, delimiter, lines_before, last } = *self;
+        let not_sorted = |lines, line: &[u8], before: &[u8]| {
+            let (number, line, before) = (lines_before + lines, line.to_vec(), before.to_vec());
+            Err(Error::NotSorted { path: path.to_owned(), number, line, before })
+        };
+        let first = &text[..line_end(text, delimiter)];
+        if let Some(last) = last
+            && comparer.compare(last, first).is_gt()
+        {
+            return not_sorted(1, first, last);
+        }
+        let checked = comparer.check(text, delimiter, false);
+        checked.disorder.map_or(Ok(()), |line| {
+            let before = last_line(&text[..line.start], delimiter);
+            not_sorted(checked.lines, &text[line], &text[before])
+        })
+    }
 }
 
 /// The result of a read.
@@ -53,20 +90,10 @@ impl SortedInput {
         comparer: &mut dyn LineComparer,
     ) -> Result<u64, Error> {
         let text = read.text();
-        let first = &text[..line_end(text, self.delimiter)];
-        let lines_before = self.lines - lines;
-        if let Some(last) = &self.last
-            && comparer.compare(last, first).is_gt()
-        {
-            return Err(self.not_sorted(lines_before + 1, first, last));
-        }
-        let checked = comparer.check(text, self.delimiter, false);
-        if let Some(line) = checked.disorder {
-            let before = &text[..line.start - 1];
-            let from = memchr::memrchr(self.delimiter, before).map_or(0, |end| end + 1);
-            let number = lines_before + checked.lines;
-            return Err(self.not_sorted(number, &text[line], &before[from..]));
-        }
+        let (delimiter, lines_before) = (self.delimiter, self.lines - lines);
+        let last = self.last.as_deref();
+        ReadLines { path: &self.path, text, delimiter, lines_before, last }
+            .check_order(comparer)?;
         let last = self.last.get_or_insert_default();
         last.clear();
         last.extend_from_slice(read.last_line());
@@ -75,11 +102,6 @@ impl SortedInput {
             sum = sum.wrapping_add(line_hash(&text[from..], end - from));
         });
         Ok(sum)
-    }
-
-    fn not_sorted(&self, number: u64, line: &[u8], before: &[u8]) -> Error {
-        let (path, line, before) = (self.path.clone(), line.to_vec(), before.to_vec());
-        Error::NotSorted { path, number, line, before }
     }
 
     /// True if all lines were read.
@@ -129,8 +151,7 @@ impl SortedInput {
         };
         let lines = memchr::memchr_iter(self.delimiter, &block[..=end]).count() as u64;
         self.lines += lines;
-        let last_line =
-            memchr::memrchr(self.delimiter, &block[..end]).map_or(0, |before| before + 1);
+        let last_line = last_line(&block[..=end], self.delimiter).start;
         let loaded = Arc::new(LoadedBlock::new(block, end + 1, last_line));
         if end + 1 < used {
             self.partial_line = Some((Arc::clone(&loaded), end + 1..used));

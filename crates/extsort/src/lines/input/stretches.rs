@@ -9,11 +9,11 @@
 //! appended logs look like this, or a sorted file with new lines at its end.
 
 use super::file_part::FilePart;
-use super::sampled_file::{PLACE_BYTES, SampledFile, last_line};
+use super::sampled_file::{PLACE_BYTES, SampledFile};
 use super::{Content, LinesInput};
 use std::fs;
 use std::io;
-use xsort_kernels::lines::{LineComparer, line_end};
+use xsort_kernels::lines::{LineComparer, last_line, line_end};
 
 /// Most stretches. A sort of more of them forms runs, which are as large as half of the memory.
 pub(super) const STRETCHES_MAX: usize = 24;
@@ -136,7 +136,7 @@ impl Search<'_, '_> {
             let middle = low + (high - low) / 2;
             let Some(text) = self.file.lines_at(middle)? else { return Ok(None) };
             if self.goes_on(&line, &text) {
-                (low, line) = (middle, last_line(&text, self.delimiter).to_vec());
+                (low, line) = (middle, text[last_line(&text, self.delimiter)].to_vec());
             } else {
                 high = middle;
             }

@@ -12,7 +12,7 @@ use super::cursor::RunCursor;
 use super::segment::{CutLine, RunSlice, Segment};
 use std::cmp::Ordering;
 use std::sync::Arc;
-use xsort_kernels::lines::{Bound, LineComparer, LineKernels, line_end};
+use xsort_kernels::lines::{Bound, LineComparer, LineKernels, last_line, line_end};
 
 /// A segment may exceed its intended size by this factor: with all runs in memory, and with blocks.
 /// The second is larger, since runs on scratch differ in length, and each cut searches all of them.
@@ -189,7 +189,7 @@ impl<'j, 'r> Cutter<'j, 'r> {
 
     /// True if cut `a` comes before cut `b`.
     fn is_before(&mut self, cursors: &[RunCursor<'_>], a: Cut, b: Cut) -> bool {
-        let line = |(run, position): Cut| last_line(&cursors[run], position, self.delimiter);
+        let line = |(run, position): Cut| line_before(&cursors[run], position, self.delimiter);
         let order = self.comparer.compare(line(a), line(b));
         order.then(a.0.cmp(&b.0)) == Ordering::Less
     }
@@ -249,7 +249,7 @@ fn cut_line<'r>(cursor: &RunCursor<'r>, position: CutPosition, delimiter: u8) ->
     if let Run::InMemory(chunk) = cursor.run {
         return CutLine::InMemory(chunk.line_before(position.offset, delimiter));
     }
-    let bytes = last_line(cursor, position, delimiter).len();
+    let bytes = line_before(cursor, position, delimiter).len();
     let (block, end) = match position.offset {
         0 => (position.blocks - 1, cursor.loaded[position.blocks - 1].text().len() - 1),
         offset => (position.blocks, offset - 1),
@@ -258,15 +258,15 @@ fn cut_line<'r>(cursor: &RunCursor<'r>, position: CutPosition, delimiter: u8) ->
 }
 
 /// The bytes of the line that ends at a position.
-fn last_line<'c>(cursor: &'c RunCursor<'_>, position: CutPosition, delimiter: u8) -> &'c [u8] {
+fn line_before<'c>(cursor: &'c RunCursor<'_>, position: CutPosition, delimiter: u8) -> &'c [u8] {
     match cursor.run {
         Run::InMemory(chunk) => chunk.line_before(position.offset, delimiter),
         Run::OnScratch(_) | Run::Sorted(_) if position.offset == 0 => {
             cursor.loaded[position.blocks - 1].last_line()
         }
         Run::OnScratch(_) | Run::Sorted(_) => {
-            let text = &cursor.loaded[position.blocks].text()[..position.offset - 1];
-            &text[memchr::memrchr(delimiter, text).map_or(0, |end| end + 1)..]
+            let text = &cursor.loaded[position.blocks].text()[..position.offset];
+            &text[last_line(text, delimiter)]
         }
     }
 }

@@ -75,6 +75,7 @@ pub(super) fn merge_part(
         }
         tree.advance()?;
     }
+    let plan = plan(buffer_bytes);
     Ok(LinesReport {
         lines,
         bytes,
@@ -86,7 +87,8 @@ pub(super) fn merge_part(
         scratch_bytes: 0,
         compressed: Compressed::default(),
         seconds: begun.elapsed().as_secs_f64(),
-        plan: plan(buffer_bytes),
+        shares: plan.shares(options),
+        plan,
     })
 }
 

@@ -7,7 +7,9 @@ use std::fmt::{self, Display, Formatter};
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.fmt_work(f)?;
-        self.fmt_memory(f)?;
+        let taken = Bytes(self.memory_bytes());
+        line(f, "memory", format_args!("{taken} of {}", Bytes(self.budget_bytes)))?;
+        self.fmt_shares(f)?;
         let beside = if self.is_in_place() { " more than the output, in its file" } else { "" };
         line(f, "scratch", format_args!("{}{beside}", Decimal(self.scratch_bytes as f64)))?;
         line(f, "bytes read", Decimal(self.read_bytes as f64))?;
@@ -48,9 +50,7 @@ impl Plan {
     }
 
     /// Writes how the budget is divided.
-    fn fmt_memory(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let taken = Bytes(self.memory_bytes());
-        line(f, "memory", format_args!("{taken} of {}", Bytes(self.budget_bytes)))?;
+    pub(in crate::records) fn fmt_shares(&self, f: &mut Formatter<'_>) -> fmt::Result {
         line(f, "  index", Bytes(self.index_bytes))?;
         if self.compression_bytes > 0 {
             line(f, "  compression", Bytes(self.compression_bytes))?;
