@@ -42,7 +42,7 @@ pub use range::RangeRead;
 pub(super) use reader::{Bypass, InputReader};
 pub use recognise::{Recognised, recognise};
 pub(super) use sample::{Looks, look};
-pub(super) use sorted::{ReadLines, SortedInput, SortedRead};
+pub(super) use sorted::{ReadLines, SortedInput, SortedRead, UncheckedBlock};
 pub(super) use stretches::Stretches;
 pub use url::UrlFile;
 

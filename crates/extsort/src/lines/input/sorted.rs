@@ -4,7 +4,7 @@ use super::super::block::LoadedBlock;
 use super::{InputReader, LinesInput};
 use crate::Error;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use xsort_disk::Lease;
 use xsort_kernels::lines::{LineComparer, for_each_line, last_line, line_end, line_hash};
@@ -12,9 +12,9 @@ use xsort_kernels::lines::{LineComparer, for_each_line, last_line, line_end, lin
 /// A sorted input, and the bytes read after the last whole line.
 pub(crate) struct SortedInput {
     reader: InputReader<'static>,
-    path: PathBuf,
+    path: Arc<Path>,
     delimiter: u8,
-    /// The last line that was checked, if any was.
+    /// The last line that was read for a check, if any was.
     last: Option<Vec<u8>>,
     /// The beginning of the next line, in the block that it was read into.
     partial_line: Option<(Arc<LoadedBlock>, Range<usize>)>,
@@ -59,6 +59,40 @@ impl ReadLines<'_> {
     }
 }
 
+/// A block of a sorted input, before its lines are checked.
+pub(crate) struct UncheckedBlock {
+    path: Arc<Path>,
+    delimiter: u8,
+    lines_before: u64,
+    last: Option<Vec<u8>>,
+    block: Arc<LoadedBlock>,
+}
+
+impl UncheckedBlock {
+    /// Checks that the lines are in order, and not before the lines read earlier. Returns the sum
+    /// of their hashes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotSorted`] with the first line that isn't in order.
+    pub(crate) fn check(&self, comparer: &mut dyn LineComparer) -> Result<u64, Error> {
+        let UncheckedBlock { path, delimiter, lines_before, last, block } = self;
+        let (delimiter, lines_before, text) = (*delimiter, *lines_before, block.text());
+        let last = last.as_deref();
+        ReadLines { path, text, delimiter, lines_before, last }.check_order(comparer)?;
+        let mut sum = 0u64;
+        for_each_line(text, delimiter, |from, end| {
+            sum = sum.wrapping_add(line_hash(&text[from..], end - from));
+        });
+        Ok(sum)
+    }
+
+    /// The block.
+    pub(crate) fn into_block(self) -> Arc<LoadedBlock> {
+        self.block
+    }
+}
+
 /// The result of a read.
 pub(crate) enum SortedRead {
     /// Whole lines, at least one, and their number.
@@ -71,37 +105,22 @@ pub(crate) enum SortedRead {
 
 impl SortedInput {
     pub(crate) fn new(input: LinesInput, delimiter: u8) -> SortedInput {
-        let path = input.path.clone();
+        let path = input.path.as_path().into();
         let reader = InputReader::new(vec![input], delimiter, None);
         let (last, partial_line, lines, is_over) = (None, None, 0, false);
         SortedInput { reader, path, delimiter, last, partial_line, lines, is_over }
     }
 
-    /// Checks that the lines just read are in order, and not before the lines read earlier. Returns
-    /// the sum of their hashes.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NotSorted`] with the first line that isn't in order.
-    pub(crate) fn check(
-        &mut self,
-        read: &LoadedBlock,
-        lines: u64,
-        comparer: &mut dyn LineComparer,
-    ) -> Result<u64, Error> {
-        let text = read.text();
-        let (delimiter, lines_before) = (self.delimiter, self.lines - lines);
-        let last = self.last.as_deref();
-        ReadLines { path: &self.path, text, delimiter, lines_before, last }
-            .check_order(comparer)?;
-        let last = self.last.get_or_insert_default();
-        last.clear();
-        last.extend_from_slice(read.last_line());
-        let mut sum = 0u64;
-        for_each_line(text, self.delimiter, |from, end| {
-            sum = sum.wrapping_add(line_hash(&text[from..], end - from));
-        });
-        Ok(sum)
+    /// What a check of the `lines` lines just read needs.
+    pub(crate) fn unchecked(&mut self, block: Arc<LoadedBlock>, lines: u64) -> UncheckedBlock {
+        let last = self.last.replace(block.last_line().to_vec());
+        let (path, lines_before) = (Arc::clone(&self.path), self.lines - lines);
+        UncheckedBlock { path, delimiter: self.delimiter, lines_before, last, block }
+    }
+
+    /// Size in bytes of the last line that was read for a check.
+    pub(crate) fn last_line_bytes(&self) -> usize {
+        self.last.as_ref().map_or(0, Vec::len)
     }
 
     /// True if all lines were read.

@@ -79,6 +79,7 @@ impl<'a, 'j, 'r, T: MergeWorkers<'r>> Coordinator<'a, 'j, 'r, T> {
     pub(crate) fn run(mut self) -> Result<(), Error> {
         while !self.job.should_stop() {
             let has_read = self.reader.start(&mut self.cursors)?;
+            self.give_blocks()?;
             let has_cut = self.give_segments()?;
             if self.segments_merged < self.cutter.segments() || !self.reader.is_idle() {
                 self.wait()?;
@@ -87,6 +88,15 @@ impl<'a, 'j, 'r, T: MergeWorkers<'r>> Coordinator<'a, 'j, 'r, T> {
             } else if !has_cut && !has_read {
                 return Err(self.refuse_long_line());
             }
+        }
+        Ok(())
+    }
+
+    /// Gives the blocks of sorted inputs to workers, to be checked.
+    fn give_blocks(&mut self) -> Result<(), Error> {
+        while let Some(block) = self.reader.take_unchecked() {
+            let outcome = self.workers.give(MergeTask::Check(block))?;
+            self.take_outcome(outcome)?;
         }
         Ok(())
     }
@@ -130,6 +140,9 @@ impl<'a, 'j, 'r, T: MergeWorkers<'r>> Coordinator<'a, 'j, 'r, T> {
             }
             Some(MergeOutcome::Decompressed(block)) => {
                 self.reader.finish_decompressed(&mut self.cursors, block)?;
+            }
+            Some(MergeOutcome::Checked(block)) => {
+                self.reader.finish_checked(&mut self.cursors, block)?;
             }
             None => {}
         }

@@ -14,6 +14,10 @@ pub(crate) enum Arriving {
     /// Being read. A compressed block has memory to decompress it into.
     Reading(Option<Lease>),
     Decompressing,
+    /// A block of a sorted input that is being checked.
+    Checking,
+    /// A block of a sorted input that isn't in order.
+    Refused(Error),
     Loaded(Arc<LoadedBlock>),
 }
 
@@ -25,7 +29,7 @@ pub(crate) type RunPosition = (usize, usize);
 pub(crate) struct RunCursor<'r> {
     pub(crate) run: &'r Run,
     block_bytes: usize,
-    /// On scratch: the next block to read.
+    /// The next block to read.
     pub(crate) next_read: usize,
     /// On scratch: the number of long blocks still to be read.
     long_left: usize,
@@ -78,8 +82,18 @@ impl<'r> RunCursor<'r> {
         match self.run {
             Run::InMemory(_) => false,
             Run::OnScratch(blocks) => self.next_read < blocks.len() || !self.arriving.is_empty(),
-            Run::Sorted(input) => !input.lock().is_over(),
+            Run::Sorted(_) => self.is_readable() || !self.arriving.is_empty(),
         }
+    }
+
+    /// True if there are lines of a sorted input that were not read.
+    pub(crate) fn is_readable(&self) -> bool {
+        matches!(self.run, Run::Sorted(input) if !input.lock().is_over())
+    }
+
+    /// Number of blocks that are in memory or arriving.
+    pub(crate) fn held(&self) -> usize {
+        self.loaded.len() + self.arriving.len()
     }
 
     /// True if there are lines in memory that are not merged.
@@ -110,10 +124,10 @@ impl<'r> RunCursor<'r> {
 
     /// Number of blocks of a size that must stay free for this run.
     pub(crate) fn reserved(&self, size: BlockSize) -> usize {
-        let held = self.loaded.len() + self.arriving.len();
+        let held = self.held();
         match (self.run, size) {
             (Run::InMemory(_), _) | (Run::Sorted(_), BlockSize::Long) => 0,
-            (Run::Sorted(_), BlockSize::Short) if self.has_more() => {
+            (Run::Sorted(_), BlockSize::Short) if self.is_readable() => {
                 SORTED_INPUT_BLOCKS.saturating_sub(held)
             }
             (Run::Sorted(_), BlockSize::Short) => 0,
@@ -154,11 +168,48 @@ impl<'r> RunCursor<'r> {
         let loaded = LoadedBlock::new(lease, block.bytes as usize, block.last_line as usize);
         loaded.check(delimiter, if number == self.passed { self.offset } else { 0 })?;
         *self.arriving_block(number) = Arriving::Loaded(Arc::new(loaded));
-        while let Some(Arriving::Loaded(loaded)) = self.arriving.front() {
-            self.loaded.push_back(Arc::clone(loaded));
-            self.arriving.pop_front();
+        self.take_arrived()
+    }
+
+    /// Takes the blocks that have arrived, in their order.
+    fn take_arrived(&mut self) -> Result<(), Error> {
+        loop {
+            match self.arriving.pop_front() {
+                Some(Arriving::Loaded(loaded)) => self.loaded.push_back(loaded),
+                Some(Arriving::Refused(error)) => return Err(error),
+                Some(arriving) => {
+                    self.arriving.push_front(arriving);
+                    return Ok(());
+                }
+                None => return Ok(()),
+            }
         }
-        Ok(())
+    }
+
+    /// Adds a block of a sorted input that must be checked. Returns its number.
+    pub(crate) fn start_check(&mut self, size: BlockSize) -> usize {
+        self.long_held += usize::from(size == BlockSize::Long);
+        self.needs_long = false;
+        self.next_read += 1;
+        self.arriving.push_back(Arriving::Checking);
+        self.next_read - 1
+    }
+
+    /// Takes the block of this number, which was checked.
+    ///
+    /// # Errors
+    ///
+    /// The error of the first block that isn't in order.
+    pub(crate) fn finish_check(
+        &mut self,
+        number: usize,
+        checked: Result<Arc<LoadedBlock>, Error>,
+    ) -> Result<(), Error> {
+        *self.arriving_block(number) = match checked {
+            Ok(loaded) => Arriving::Loaded(loaded),
+            Err(error) => Arriving::Refused(error),
+        };
+        self.take_arrived()
     }
 
     /// Takes a block that a sorted input was read into.

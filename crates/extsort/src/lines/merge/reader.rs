@@ -18,13 +18,14 @@ use super::super::job::LinesJob;
 use super::super::run::Run;
 use super::compressed::{CompressedBlock, DecompressedBlock};
 use super::cursor::{Arriving, RunCursor};
-use super::memory::{BlockSize, MergeMemory, SORTED_INPUT_BLOCKS};
+use super::memory::{BlockSize, MergeMemory, SORTED_INPUT_BLOCKS, SORTED_INPUT_BLOCKS_MAX};
+use super::worker::{CheckedBlock, SortedBlock};
 use crate::Error;
 use crate::store::seal::check_seal;
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Completion;
-use xsort_kernels::lines::LineComparer;
 
 /// Most bytes of reads in flight.
 const FLIGHT_BYTES: usize = 32 << 20;
@@ -36,12 +37,12 @@ pub(crate) struct Reader<'a, 'j> {
     /// Blocks, as run and number, in the order in which the merge is expected to need them.
     forecast: Vec<(u32, u32)>,
     forecast_at: usize,
-    /// Number of blocks being read or decompressed.
+    /// Number of blocks being read, decompressed or checked.
     in_flight: usize,
     done_to: Sender<Completion>,
     pub(crate) done_from: Receiver<Completion>,
-    /// Checks sorted inputs, if they are checked.
-    comparer: Option<Box<dyn LineComparer + 'j>>,
+    /// Blocks of sorted inputs that were read and must be checked.
+    unchecked: VecDeque<SortedBlock>,
 }
 
 impl<'a, 'j> Reader<'a, 'j> {
@@ -55,12 +56,11 @@ impl<'a, 'j> Reader<'a, 'j> {
         };
         forecast.sort_unstable_by_key(key);
         let (done_to, done_from) = unbounded();
-        let comparer = job.checks_inputs.then(|| job.order.comparer());
-        let (forecast_at, in_flight) = (0, 0);
-        Reader { job, memory, forecast, forecast_at, in_flight, done_to, done_from, comparer }
+        let (forecast_at, in_flight, unchecked) = (0, 0, VecDeque::new());
+        Reader { job, memory, forecast, forecast_at, in_flight, done_to, done_from, unchecked }
     }
 
-    /// True if no block is being read or decompressed.
+    /// True if no block is being read, decompressed or checked.
     pub(crate) fn is_idle(&self) -> bool {
         self.in_flight == 0
     }
@@ -76,10 +76,11 @@ impl<'a, 'j> Reader<'a, 'j> {
         let reserved = |size| cursors.iter().map(|cursor| cursor.reserved(size)).sum::<usize>() + 1;
         let mut reserved = [reserved(BlockSize::Short), reserved(BlockSize::Long)];
         for (run, cursor) in cursors.iter_mut().enumerate() {
-            let RunCursor { run: Run::Sorted(_), loaded, .. } = &*cursor else { continue };
+            let Run::Sorted(input) = cursor.run else { continue };
+            let blocks_max = blocks_max(&input.lock(), self.job.plan.block_bytes);
             // A long block is taken only if the merge can't go on without it.
             let is_wanted =
-                loaded.len() < SORTED_INPUT_BLOCKS && !cursor.needs_long && cursor.has_more();
+                cursor.held() < blocks_max && !cursor.needs_long && cursor.is_readable();
             if is_wanted && self.is_available(cursor, BlockSize::Short, &mut reserved) {
                 has_read |= self.read(cursor, run)?;
             }
@@ -130,7 +131,7 @@ impl<'a, 'j> Reader<'a, 'j> {
     /// Starts to read a run's next block, if there is memory. Returns true if it did.
     fn read(&mut self, cursor: &mut RunCursor<'_>, run: usize) -> Result<bool, Error> {
         if let Run::Sorted(input) = cursor.run {
-            return self.read_sorted(cursor, &mut input.lock());
+            return self.read_sorted(cursor, run, &mut input.lock());
         }
         let block = &cursor.run.blocks()[cursor.next_read];
         let size = cursor.size(block);
@@ -156,18 +157,23 @@ impl<'a, 'j> Reader<'a, 'j> {
     fn read_sorted(
         &mut self,
         cursor: &mut RunCursor<'_>,
+        run: usize,
         input: &mut SortedInput,
     ) -> Result<bool, Error> {
         let size = if cursor.needs_long { BlockSize::Long } else { BlockSize::Short };
         let Some(lease) = self.memory.of(size).try_take() else { return Ok(false) };
         match input.read(lease, self.job.plan.block_bytes)? {
             SortedRead::Lines(loaded, lines) => {
-                if let Some(comparer) = &mut self.comparer {
-                    self.job.balance.read(input.check(&loaded, lines, &mut **comparer)?);
-                }
                 self.job.sorted_lines.fetch_add(lines, Relaxed);
                 self.job.sorted_bytes.fetch_add(loaded.text().len() as u64, Relaxed);
-                cursor.push_loaded(loaded, size);
+                if !self.job.checks_inputs {
+                    cursor.push_loaded(loaded, size);
+                    return Ok(true);
+                }
+                let number = cursor.start_check(size);
+                let block = input.unchecked(loaded, lines);
+                self.unchecked.push_back(SortedBlock { run, number, block });
+                self.in_flight += 1;
                 Ok(true)
             }
             // If this was a long block, there is no larger one.
@@ -203,6 +209,30 @@ impl<'a, 'j> Reader<'a, 'j> {
         Ok(None)
     }
 
+    /// Takes a block of a sorted input that must be checked.
+    pub(crate) fn take_unchecked(&mut self) -> Option<SortedBlock> {
+        self.unchecked.pop_front()
+    }
+
+    /// Takes a block of a sorted input that was checked.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotSorted`] if it is not in order and all blocks before it are.
+    pub(crate) fn finish_checked(
+        &mut self,
+        cursors: &mut [RunCursor<'_>],
+        block: CheckedBlock,
+    ) -> Result<(), Error> {
+        self.in_flight -= 1;
+        let CheckedBlock { run, number, block, sum } = block;
+        let checked = sum.map(|sum| {
+            self.job.balance.read(sum);
+            block
+        });
+        cursors[run].finish_check(number, checked)
+    }
+
     /// Takes a block that was decompressed.
     pub(crate) fn finish_decompressed(
         &mut self,
@@ -212,5 +242,14 @@ impl<'a, 'j> Reader<'a, 'j> {
         self.in_flight -= 1;
         let delimiter = self.job.options.delimiter;
         cursors[block.run].finish_read(block.number, block.lease, delimiter)
+    }
+}
+
+/// Most blocks of a sorted input that are held. Each block that is being checked has a copy of the
+/// line before it: of long lines there are few copies.
+fn blocks_max(input: &SortedInput, block_bytes: usize) -> usize {
+    match input.last_line_bytes() > block_bytes / SORTED_INPUT_BLOCKS_MAX {
+        true => SORTED_INPUT_BLOCKS,
+        false => SORTED_INPUT_BLOCKS_MAX,
     }
 }

@@ -144,7 +144,7 @@ impl<'r> MergeWorkers<'r> for Threads<'r> {
     fn give(&mut self, task: MergeTask<'r>) -> Result<Option<MergeOutcome>, Error> {
         match task {
             MergeTask::Merge(_) => self.segments.send(task),
-            MergeTask::Decompress(_) => self.blocks.send(task),
+            MergeTask::Decompress(_) | MergeTask::Check(_) => self.blocks.send(task),
         }
         .expect("the threads live as long as the scope");
         Ok(None)

@@ -1,5 +1,8 @@
-//! The tasks of a merge's threads: merging segments, and decompressing blocks for the next ones.
+//! The tasks of a merge's threads: merging segments, and decompressing and checking blocks for the
+//! next ones.
 
+use super::super::block::LoadedBlock;
+use super::super::input::UncheckedBlock;
 use super::super::job::{LinesJob, PIECE_ROOM, SegmentForm};
 use super::super::options::LinesOptions;
 use super::compressed::{CompressedBlock, DecompressedBlock};
@@ -9,14 +12,33 @@ use super::sink::{MergedLines, Sink};
 use crate::Error;
 use crate::store::compression::BlockDecompressor;
 use crossbeam_channel::{Receiver, Sender, select};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_disk::Lease;
-use xsort_kernels::lines::{Filled, LineMerge, SameBytes};
+use xsort_kernels::lines::{Filled, LineComparer, LineMerge, SameBytes};
 
 /// A task for a merging thread.
 pub(crate) enum MergeTask<'r> {
     Merge(Segment<'r>),
     Decompress(CompressedBlock<'r>),
+    Check(SortedBlock),
+}
+
+/// A block of a sorted input, which must be checked.
+pub(crate) struct SortedBlock {
+    pub(crate) run: usize,
+    /// The block's number in the run.
+    pub(crate) number: usize,
+    pub(crate) block: UncheckedBlock,
+}
+
+/// A block of a sorted input that was checked.
+pub(crate) struct CheckedBlock {
+    pub(crate) run: usize,
+    pub(crate) number: usize,
+    pub(crate) block: Arc<LoadedBlock>,
+    /// The sum of the hashes of its lines.
+    pub(crate) sum: Result<u64, Error>,
 }
 
 /// The outcome of a task.
@@ -24,6 +46,7 @@ pub(crate) enum MergeOutcome {
     /// A segment was merged and written. The value is its number of lines.
     Merged(u64),
     Decompressed(DecompressedBlock),
+    Checked(CheckedBlock),
 }
 
 /// Does tasks.
@@ -33,6 +56,8 @@ pub(crate) struct MergeWorker<'a, 'j, S> {
     same: Option<&'j SameBytes>,
     writer: &'j OrderedWriter<S>,
     decompressor: BlockDecompressor,
+    /// Compares the lines of sorted inputs.
+    comparer: Option<Box<dyn LineComparer + 'j>>,
     /// True if lines are written while others are read, which counts as the progress.
     is_phase_one: bool,
 }
@@ -44,7 +69,7 @@ impl<'a, 'j, S: Sink> MergeWorker<'a, 'j, S> {
         writer: &'j OrderedWriter<S>,
     ) -> Self {
         let decompressor = BlockDecompressor::default();
-        MergeWorker { job, same, writer, decompressor, is_phase_one: false }
+        MergeWorker { job, same, writer, decompressor, comparer: None, is_phase_one: false }
     }
 
     /// A worker that writes lines while others are still read.
@@ -97,6 +122,12 @@ impl<'a, 'j, S: Sink> MergeWorker<'a, 'j, S> {
             MergeTask::Decompress(block) => {
                 let decompressed = block.decompress(self.job, &mut self.decompressor);
                 decompressed.map(MergeOutcome::Decompressed)
+            }
+            MergeTask::Check(SortedBlock { run, number, block }) => {
+                let comparer = self.comparer.get_or_insert_with(|| self.job.order.comparer());
+                let sum = block.check(&mut **comparer);
+                let block = block.into_block();
+                Ok(MergeOutcome::Checked(CheckedBlock { run, number, block, sum }))
             }
         }
     }
