@@ -19,14 +19,20 @@ const OVERHEAD_BYTES: u64 = 64 * MIB;
 pub(crate) fn peak_bytes(mut command: Command) -> u64 {
     let mut child = command.stdout(Stdio::null()).spawn().unwrap();
     let status = format!("/proc/{}/status", child.id());
+    let own_name = fs::read_to_string("/proc/thread-self/comm").unwrap();
     let mut peak = 0;
     loop {
         let text = fs::read_to_string(&status).unwrap_or_default();
+        let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
         let kibibytes = |name: &str| -> u64 {
-            let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("0 kB");
-            line.trim().trim_end_matches(" kB").parse().unwrap()
+            value(name).map_or(0, |line| line.trim().trim_end_matches(" kB").parse().unwrap())
         };
-        peak = peak.max(kibibytes("VmHWM:").saturating_sub(kibibytes("RssFile:")) * 1024);
+        // Until it has its own name, a child can have the memory of this process.
+        let is_own = value("Name:").is_some_and(|name| name.trim() == own_name.trim());
+        if !is_own {
+            let resident = kibibytes("VmHWM:").saturating_sub(kibibytes("RssFile:")) * 1024;
+            peak = peak.max(resident);
+        }
         if let Some(status) = child.try_wait().unwrap() {
             assert!(status.success(), "{command:?}: {status}");
             return peak;
