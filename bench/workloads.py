@@ -9,7 +9,7 @@ case has its own baseline.
 from dataclasses import dataclass, replace
 import re
 
-from rivals import LABELS
+from rivals import LABELS, OWN
 import table_rivals
 import tables
 
@@ -218,7 +218,8 @@ def topic_cases(topic, size, memory, threads, memory_all, contenders):
 
 def rivals_case(bytes, memory, threads, contenders):
     """Everyone on the lines of the Sort Benchmark."""
-    entries = tuple(Entry(name, memory, threads, LABELS[name], name == "xsort") for name in contenders)
+    names = [name for name in contenders if name not in (*OWN, "cp")]
+    entries = tuple(Entry(name, memory, threads, LABELS[name], name == "xsort") for name in names)
     return Case("gensort-ascii", bytes, "gensort-ascii", (), entries)
 
 

@@ -126,7 +126,10 @@ fn open_runs(
         blocks.chain([read(records - 1, None)])
     });
     let buffer_bytes = align_up(record_bytes as u64) as usize + ALIGNMENT;
-    let buffers = (0..KEY_READS_MAX).map(|_| Lease::map(buffer_bytes)).collect::<Result<_, _>>()?;
+    // In memory that the merge needs only later.
+    let reads_max = plan.pool_bytes as usize / 4 / buffer_bytes;
+    let buffers = (0..reads_max.clamp(1, KEY_READS_MAX)).map(|_| Lease::map(buffer_bytes));
+    let buffers = buffers.collect::<Result<_, _>>()?;
     job.read_in_order(buffers, reads, |(lead, run, block_records), read| {
         let (record, index): (_, &mut Index) = (&read[lead..], &mut runs[run].index);
         let last = index.blocks().len().checked_sub(1);

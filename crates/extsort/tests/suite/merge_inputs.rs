@@ -18,7 +18,7 @@ fn merge(
 ) -> (Result<SortReport, Error>, Option<Vec<u8>>) {
     let disk = SimDisk::new(SimOptions::rough(11));
     let path = |number: usize| PathBuf::from(format!("in{number}"));
-    files.iter().enumerate().for_each(|(number, bytes)| disk.put(&path(number), bytes));
+    files.iter().enumerate().for_each(|(number, bytes)| disk.put(path(number), bytes));
     let mut options = SortOptions {
         inputs: (0..files.len()).map(path).collect(),
         method: Method::MergeInputs,
@@ -95,7 +95,7 @@ fn a_merge_of_too_many_inputs_names_the_budget() {
     let files = vec![generated(Format::Gensort, Pattern::Sorted, 10); 300];
     let disk = SimDisk::new(SimOptions::default());
     let path = |number: usize| PathBuf::from(format!("in{number}"));
-    files.iter().enumerate().for_each(|(number, bytes)| disk.put(&path(number), bytes));
+    files.iter().enumerate().for_each(|(number, bytes)| disk.put(path(number), bytes));
     let mut options = SortOptions {
         inputs: (0..files.len()).map(path).collect(),
         method: Method::MergeInputs,

@@ -216,9 +216,10 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     let mut bytes = records(random, &layout);
     let inputs = random.one_of(&[1, 1, 2, 5]);
     let mut options = options(random, &layout, inputs);
-    // A merge has nothing on scratch that could be damaged.
+    // A merge of inputs has nothing on scratch that could be damaged.
     if trouble != Trouble::Corruption && random.between(0, 3) == 0 {
-        (options.method, options.codec) = (Method::MergeInputs, None);
+        options.method = random.one_of(&[Method::MergeInputs, Method::Auto]);
+        options.codec = None;
         bytes = parts(&bytes, &layout, inputs).flat_map(|part| oracle(&layout, part)).collect();
     }
     options.budget_bytes =

@@ -77,7 +77,7 @@ impl<'a, 'j> Reader<'a, 'j> {
         let mut reserved = [reserved(BlockSize::Short), reserved(BlockSize::Long)];
         for (run, cursor) in cursors.iter_mut().enumerate() {
             let Run::Sorted(input) = cursor.run else { continue };
-            let blocks_max = blocks_max(&input.lock(), self.job.plan.block_bytes);
+            let blocks_max = blocks_max(self.job, &input.lock());
             // A long block is taken only if the merge can't go on without it.
             let is_wanted =
                 cursor.held() < blocks_max && !cursor.needs_long && cursor.is_readable();
@@ -245,11 +245,13 @@ impl<'a, 'j> Reader<'a, 'j> {
     }
 }
 
-/// Most blocks of a sorted input that are held. Each block that is being checked has a copy of the
-/// line before it: of long lines there are few copies.
-fn blocks_max(input: &SortedInput, block_bytes: usize) -> usize {
-    match input.last_line_bytes() > block_bytes / SORTED_INPUT_BLOCKS_MAX {
-        true => SORTED_INPUT_BLOCKS,
-        false => SORTED_INPUT_BLOCKS_MAX,
+/// Most blocks of a sorted input that are held. Without checks there are few, because a read of a
+/// pipe may have to wait. Each block that is being checked has a copy of the line before it: of long
+/// lines there are few copies.
+fn blocks_max(job: &LinesJob<'_>, input: &SortedInput) -> usize {
+    let has_long_lines = input.last_line_bytes() > job.plan.block_bytes / SORTED_INPUT_BLOCKS_MAX;
+    match job.checks_inputs && !has_long_lines {
+        true => SORTED_INPUT_BLOCKS_MAX,
+        false => SORTED_INPUT_BLOCKS,
     }
 }
