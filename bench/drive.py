@@ -1,6 +1,7 @@
 """The drive that holds the data: what it is, and what it did, by the kernel's counters.
 
-The counters are those of the whole device. They see what the page cache saved a program, and also what others on the machine did.
+The counters are those of the whole device. They see what the page cache saved a program, and also
+what others on the machine did.
 """
 
 import os

@@ -1,10 +1,13 @@
-"""One run of one program: how long, how much processor, how much memory, how many bytes to and from the drive.
+"""One run of one program: how long, how much processor, how much memory, how many bytes to and from
+the drive.
 
-The clock runs from the start of the program until its output is on the drive: an fsync after the program's end counts, since most
-programs leave their output in the page cache. Before it, everything dirty is written and the caches are dropped, if that is wanted and
-allowed; then the program is asked for its version, so that reading its code (hundreds of megabytes for some) is no part of the sort.
-Where the input is in the page cache and the output stays there, as `run_often` has it, neither is done: the clock stops when the program ends.
-Peak memory is the kernel's own (rusage of wait4), which includes pages of mapped files; every contender is one process.
+The clock runs from the start of the program until its output is on the drive: an fsync after the
+program's end counts, since most programs leave their output in the page cache. Before it,
+everything dirty is written and the caches are dropped, if that is wanted and allowed; then the
+program is asked for its version, so that reading its code (hundreds of megabytes for some) is no
+part of the sort. Where the input is in the page cache and the output stays there, as `run_often`
+has it, neither is done: the clock stops when the program ends. Peak memory is the kernel's own
+(rusage of wait4), which includes pages of mapped files; every contender is one process.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -54,13 +57,25 @@ def drop_caches():
 
 
 def run(command, environment, drive, target, log, seconds_max, fed=None):
-    """Runs `command`, whose output file is `target` (None if it has none), and waits until that is on the drive; `fed` is in its standard input."""
+    """Runs `command`, whose output file is `target` (None if it has none), and waits until that
+    is on the drive; `fed` is in its standard input.
+    """
     read_before, written_before = drive.moved()
-    with open(log.with_suffix(".out"), "wb") as stdout, open(log.with_suffix(".err"), "wb") as stderr:
+    with (
+        open(log.with_suffix(".out"), "wb") as stdout,
+        open(log.with_suffix(".err"), "wb") as stderr,
+    ):
         stdin = filled_pipe(fed)
         start = time.monotonic()
         process = subprocess.Popen(
-            command, env=environment, cwd=drive.directory, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True, preexec_fn=die_first
+            command,
+            env=environment,
+            cwd=drive.directory,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+            preexec_fn=die_first,
         )
         os.close(stdin)
         timer = threading.Timer(seconds_max, os.killpg, (process.pid, signal.SIGKILL))
@@ -93,14 +108,18 @@ def run(command, environment, drive, target, log, seconds_max, fed=None):
 
 
 def run_often(repeats, command, environment, drive, log, seconds_max, fed=None):
-    """Runs `command` from start to exit, whatever of its output is on the drive by then; if several times, then once more before, not counted.
+    """Runs `command` from start to exit, whatever of its output is on the drive by then; if several
+    times, then once more before, not counted.
 
-    Those several cost as little as starting a program can. Median seconds, mean processor time, greatest memory.
+    Those several cost as little as starting a program can. Median seconds, mean processor time,
+    greatest memory.
     """
     first = run(command, environment, drive, None, log, seconds_max, fed)
     if first.failure or repeats == 1:
         return first
-    seconds, usages, statuses = zip(*(start_to_exit(command, environment, log, fed) for _ in range(repeats)))
+    seconds, usages, statuses = zip(
+        *(start_to_exit(command, environment, log, fed) for _ in range(repeats))
+    )
     return replace(
         first,
         seconds=median(seconds),
@@ -108,7 +127,9 @@ def run_often(repeats, command, environment, drive, log, seconds_max, fed=None):
         system_seconds=fmean(usage.ru_stime for usage in usages),
         peak_bytes=max(usage.ru_maxrss for usage in usages) * 1024,
         harness_bytes=own_peak_bytes(),
-        failure=failure(next((status for status in statuses if status), 0), log.with_suffix(".err"), False),
+        failure=failure(
+            next((status for status in statuses if status), 0), log.with_suffix(".err"), False
+        ),
     )
 
 
@@ -116,7 +137,10 @@ def start_to_exit(command, environment, log, fed=None):
     """Seconds, usage and exit status of one run that is over soon."""
     stdin = filled_pipe(fed)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    actions = [(os.POSIX_SPAWN_OPEN, number, log.with_suffix(end), flags, 0o600) for number, end in ((1, ".out"), (2, ".err"))]
+    actions = [
+        (os.POSIX_SPAWN_OPEN, number, log.with_suffix(end), flags, 0o600)
+        for number, end in ((1, ".out"), (2, ".err"))
+    ]
     actions.append((os.POSIX_SPAWN_DUP2, stdin, 0))
     start = time.monotonic()
     process = os.posix_spawn(command[0], command, environment, file_actions=actions)
@@ -127,7 +151,9 @@ def start_to_exit(command, environment, log, fed=None):
 
 
 def filled_pipe(bytes):
-    """The reading end of a pipe that has these bytes, which fit, and nothing behind them; without bytes, of /dev/null."""
+    """The reading end of a pipe that has these bytes, which fit, and nothing behind them;
+    without bytes, of /dev/null.
+    """
     if bytes is None:
         return os.open(os.devnull, os.O_RDONLY)
     reader, writer = os.pipe()
@@ -172,6 +198,12 @@ def failure(status, stderr, was_late):
     if was_late:
         return LATE
     if status < 0:
-        return f"killed by {signal.Signals(-status).name}" + (" (out of memory?)" if status == -signal.SIGKILL else "")
-    said = [line for line in stderr.read_text(errors="replace").splitlines() if "rror" in line or "xception" in line]
+        return f"killed by {signal.Signals(-status).name}" + (
+            " (out of memory?)" if status == -signal.SIGKILL else ""
+        )
+    said = [
+        line
+        for line in stderr.read_text(errors="replace").splitlines()
+        if "rror" in line or "xception" in line
+    ]
     return f"exit status {status}: {said[-1].strip()}" if said else f"exit status {status}"

@@ -1,8 +1,9 @@
 """A bar for each sort, as SVG: its time, and a mark where the drive's limit is.
 
-Times are seconds, or seconds per GB if the inputs differ in size. The axis is logarithmic if the slowest takes more than twenty times as long
-as the fastest. There is no background, and all colours can be read on a light and on a dark page, also where the reader's system and the page
-disagree on which it is.
+Times are seconds, or seconds per GB if the inputs differ in size. The axis is logarithmic if the
+slowest takes more than twenty times as long as the fastest. There is no background, and all colours
+can be read on a light and on a dark page, also where the reader's system and the page disagree on
+which it is.
 """
 
 from html import escape
@@ -22,16 +23,37 @@ STYLE = (
 
 
 def svg(title, results):
-    """The picture of the sorts among `results`, without those so short that they are run many times over: they only start and exit."""
-    sorts = in_order(shown([result for result in results if result["task"] == "sort" and result.get("repeats", 1) == 1]))
+    """The picture of the sorts among `results`, without those so short that they are run many
+    times over: they only start and exit.
+    """
+    sorts = in_order(
+        shown(
+            [
+                result
+                for result in results
+                if result["task"] == "sort" and result.get("repeats", 1) == 1
+            ]
+        )
+    )
     done = [result for result in sorts if not result["failure"]]
     per_byte = len({result["bytes"] for result in done}) > 1
-    axis = Axis([value for result in done for value in (time(result, per_byte), limit(result, per_byte)) if value])
+    axis = Axis(
+        [
+            value
+            for result in done
+            for value in (time(result, per_byte), limit(result, per_byte))
+            if value
+        ]
+    )
     names_case = len({result["case"] for result in sorts}) > 1
     colours = palette(sorts, names_case)
     height = TOP + len(sorts) * (BAR + GAP) + BOTTOM
     unit = "seconds per GB" if per_byte else "seconds"
-    parts = [f'<text class="title" x="0" y="16">{escape(title)}</text>', *key(unit, axis, done), *axis.lines(height - BOTTOM)]
+    parts = [
+        f'<text class="title" x="0" y="16">{escape(title)}</text>',
+        *key(unit, axis, done),
+        *axis.lines(height - BOTTOM),
+    ]
     for place, result in enumerate(sorts):
         parts += bar(result, TOP + place * (BAR + GAP), axis, per_byte, names_case, colours)
     return (
@@ -42,8 +64,16 @@ def svg(title, results):
 
 def shown(sorts):
     """Without the failures of those who succeeded with more memory, which their label says."""
-    succeeded = {(result["case"], result["contender"]) for result in sorts if not result["failure"] and result["contender"] != "xsort"}
-    return [result for result in sorts if not result["failure"] or (result["case"], result["contender"]) not in succeeded]
+    succeeded = {
+        (result["case"], result["contender"])
+        for result in sorts
+        if not result["failure"] and result["contender"] != "xsort"
+    }
+    return [
+        result
+        for result in sorts
+        if not result["failure"] or (result["case"], result["contender"]) not in succeeded
+    ]
 
 
 def in_order(sorts):
@@ -51,12 +81,22 @@ def in_order(sorts):
     if len({result["contender"] for result in sorts}) == 1:
         return sorts
     cases = list(dict.fromkeys(result["case"] for result in sorts))
-    return sorted(sorts, key=lambda result: (cases.index(result["case"]), inf if result["failure"] else result["seconds"]))
+    return sorted(
+        sorts,
+        key=lambda result: (
+            cases.index(result["case"]),
+            inf if result["failure"] else result["seconds"],
+        ),
+    )
 
 
 def palette(sorts, names_case):
-    """A colour for each label of ours where several stand side by side on several inputs; else one for all."""
-    labels = list(dict.fromkeys(result["label"] for result in sorts if result["contender"] == "xsort"))
+    """A colour for each label of ours where several stand side by side on several inputs; else
+    one for all.
+    """
+    labels = list(
+        dict.fromkeys(result["label"] for result in sorts if result["contender"] == "xsort")
+    )
     return {label: OWN[place % len(OWN) if names_case else 0] for place, label in enumerate(labels)}
 
 
@@ -66,7 +106,9 @@ def time(result, per_byte):
 
 def limit(result, per_byte):
     """The drive's limit in the same unit, if it is known."""
-    return result["floor_seconds"] and result["floor_seconds"] / (result["bytes"] / 1e9 if per_byte else 1)
+    return result["floor_seconds"] and result["floor_seconds"] / (
+        result["bytes"] / 1e9 if per_byte else 1
+    )
 
 
 class Axis:
@@ -79,7 +121,11 @@ class Axis:
         self.least, self.most = self.ticks[0], max(most, self.ticks[-1])
 
     def x(self, value):
-        ratio = log10(value / self.least) / log10(self.most / self.least) if self.is_logarithmic else value / self.most
+        ratio = (
+            log10(value / self.least) / log10(self.most / self.least)
+            if self.is_logarithmic
+            else value / self.most
+        )
         return LABEL + max(ratio, 0) * (WIDTH - LABEL - VALUE)
 
     def lines(self, bottom):
@@ -87,7 +133,9 @@ class Axis:
         for tick in self.ticks:
             x = f"{self.x(tick):.1f}"
             parts.append(f'<line class="grid" x1="{x}" y1="{TOP - 6}" x2="{x}" y2="{bottom}"/>')
-            parts.append(f'<text class="small" x="{x}" y="{TOP - 10}" text-anchor="middle">{tick:g}</text>')
+            parts.append(
+                f'<text class="small" x="{x}" y="{TOP - 10}" text-anchor="middle">{tick:g}</text>'
+            )
         return parts
 
 
@@ -112,13 +160,19 @@ def key(unit, axis, done):
     parts = [f'<text class="small" x="0" y="{TOP - 10}">{scale}</text>']
     if any(result["floor_seconds"] for result in done):
         parts += mark(WIDTH - VALUE + 40, 4, 20)
-        parts.append(f'<text class="small" x="{WIDTH - VALUE + 48}" y="16">the drive\'s limit</text>')
+        parts.append(
+            f'<text class="small" x="{WIDTH - VALUE + 48}" y="16">the drive\'s limit</text>'
+        )
     return parts
 
 
 def bar(result, y, axis, per_byte, names_case, colours):
     """A program's line: its name, its bar, its figures."""
-    name = ", ".join(part for part in (result["case"], result["label"]) if part != "xsort") if names_case else result["label"]
+    name = (
+        ", ".join(part for part in (result["case"], result["label"]) if part != "xsort")
+        if names_case
+        else result["label"]
+    )
     base = y + BAR - 5
     parts = [f'<text x="{LABEL - 8}" y="{base}" text-anchor="end">{escape(name)}</text>']
     if result["failure"]:
@@ -126,15 +180,23 @@ def bar(result, y, axis, per_byte, names_case, colours):
         return [*parts, f'<text class="small" x="{LABEL + 4}" y="{base}">{escape(why)}</text>']
     end, least = axis.x(time(result, per_byte)), limit(result, per_byte)
     colour = colours[result["label"]] if result["contender"] == "xsort" else OTHER
-    parts.append(f'<rect x="{LABEL}" y="{y}" width="{end - LABEL:.1f}" height="{BAR}" rx="2" fill="{colour}"/>')
+    parts.append(
+        f'<rect x="{LABEL}" y="{y}" width="{end - LABEL:.1f}" height="{BAR}" rx="2" fill="{colour}"/>'
+    )
     if least:
         parts += mark(axis.x(least), y - 2, y + BAR + 2)
-    return [*parts, f'<text x="{max(end, axis.x(least) if least else end) + 7:.1f}" y="{base}">{figures(result, per_byte)}</text>']
+    return [
+        *parts,
+        f'<text x="{max(end, axis.x(least) if least else end) + 7:.1f}" y="{base}">{figures(result, per_byte)}</text>',
+    ]
 
 
 def mark(x, top, bottom):
     """Where the drive's limit is."""
-    return [f'<line class="{kind}" x1="{x:.1f}" y1="{top}" x2="{x:.1f}" y2="{bottom}"/>' for kind in ("edge", "limit")]
+    return [
+        f'<line class="{kind}" x1="{x:.1f}" y1="{top}" x2="{x:.1f}" y2="{bottom}"/>'
+        for kind in ("edge", "limit")
+    ]
 
 
 def figures(result, per_byte):

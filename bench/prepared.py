@@ -1,4 +1,6 @@
-"""What becomes of a text before programs get it: parts that are sorted, a sorted whole, or a compressed file."""
+"""What becomes of a text before programs get it: parts that are sorted, a sorted whole, or a
+compressed file.
+"""
 
 import shutil
 import subprocess
@@ -8,7 +10,10 @@ def inputs(case, source):
     """The files that programs are given in the place of the text."""
     if case.task != "sort":
         suffix = "-".join((case.task, case.locale, *case.options))
-        return [source.with_name(f"{source.name}-{suffix}-{number:03}-of-{case.parts}") for number in range(case.parts)]
+        return [
+            source.with_name(f"{source.name}-{suffix}-{number:03}-of-{case.parts}")
+            for number in range(case.parts)
+        ]
     if "gzip" in case.reader:
         return [source.with_name(f"{source.name}.gz")]
     return [source]
@@ -34,5 +39,7 @@ def prepare(case, source, environment):
                 part.close()
     order = [option for option in case.options if option not in ("-m", "-c", "-u")]
     for file in files:
-        subprocess.run([shutil.which("sort"), *order, "-o", file, file], env=environment, check=True)
+        subprocess.run(
+            [shutil.which("sort"), *order, "-o", file, file], env=environment, check=True
+        )
     return files

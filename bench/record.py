@@ -1,6 +1,8 @@
-"""A record: a folder with the table, the plot (of sorts), the raw rows, and what a reader must know to make it again.
+"""A record: a folder with the table, the plot (of sorts), the raw rows, and what a reader must know
+to make it again.
 
-One of the same day, topic and name is replaced, unless the new one was stopped before its end: that one is put beside it.
+One of the same day, topic and name is replaced, unless the new one was stopped before its end: that
+one is put beside it.
 """
 
 import json
@@ -13,7 +15,9 @@ import walks_report
 
 def folder_name(date, topic, name, is_complete):
     """2026-11-21-rivals, with the name that the caller gave, if any."""
-    return "-".join(part for part in (date, topic, name, None if is_complete else "unfinished") if part)
+    return "-".join(
+        part for part in (date, topic, name, None if is_complete else "unfinished") if part
+    )
 
 
 def title(topic, cases):
@@ -29,7 +33,9 @@ def span(values, form):
 
 
 def placeless(text, places):
-    """A text without the places of this machine; `places` maps them to names, the innermost first."""
+    """A text without the places of this machine; `places` maps them to names, the innermost
+    first.
+    """
     for place, name in places.items():
         text = text.replace(str(place), name).replace(str(place).lstrip("/"), name)
     return text
@@ -38,7 +44,10 @@ def placeless(text, places):
 def sort_pages(title, environment, rows):
     """What there is to see of sorts: files by name."""
     results = report.summary(rows)
-    return {"table.md": report.table(title, environment, results, quote.table(results)), "plot.svg": plot.svg(title, results)}
+    return {
+        "table.md": report.table(title, environment, results, quote.table(results)),
+        "plot.svg": plot.svg(title, results),
+    }
 
 
 def walk_pages(title, environment, rows):
@@ -49,7 +58,10 @@ def walk_pages(title, environment, rows):
 def write(folder, title, environment, rows, pages=sort_pages):
     """Writes the folder and returns the table."""
     files = pages(title, environment, rows)
-    files |= {"environment.json": json.dumps(environment, indent=2) + "\n", "rows.jsonl": "".join(json.dumps(row) + "\n" for row in rows)}
+    files |= {
+        "environment.json": json.dumps(environment, indent=2) + "\n",
+        "rows.jsonl": "".join(json.dumps(row) + "\n" for row in rows),
+    }
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text)

@@ -1,8 +1,10 @@
-"""Rows to a table: medians over the rounds, ratios to the baseline of the same round, and what the drive's limit allows.
+"""Rows to a table: medians over the rounds, ratios to the baseline of the same round, and what the
+drive's limit allows.
 
-The floor of a row is the least time in which its bytes can be moved at the drive's rates over the record (`limit.py`). For a sort that is N read,
-N written, and S written and read again, where S is the least that xsort spilled from the same input in the same round (with the same memory,
-if the row is xsort's own); so every program on an input is held to the same floor.
+The floor of a row is the least time in which its bytes can be moved at the drive's rates over the
+record (`limit.py`). For a sort that is N read, N written, and S written and read again, where S is
+the least that xsort spilled from the same input in the same round (with the same memory, if the row
+is xsort's own); so every program on an input is held to the same floor.
 """
 
 import json
@@ -12,8 +14,25 @@ import limit
 
 TASKS = ("sort", "gen", "verify")
 COLUMNS = (
-    "input", "program", "memory MiB", "seconds", "per byte", "GB/s", "CPU s", "CPU ns/record", "peak MiB", "read GB", "written GB",
-    "moved/byte", "floor s", "x floor", "share", "freed s", "share with it", "new s", "share of new",
+    "input",
+    "program",
+    "memory MiB",
+    "seconds",
+    "per byte",
+    "GB/s",
+    "CPU s",
+    "CPU ns/record",
+    "peak MiB",
+    "read GB",
+    "written GB",
+    "moved/byte",
+    "floor s",
+    "x floor",
+    "share",
+    "freed s",
+    "share with it",
+    "new s",
+    "share of new",
 )
 HEAD = f"| {' | '.join(COLUMNS)} |"
 RULE = "|---|---|" + "--:|" * (len(COLUMNS) - 2)
@@ -30,29 +49,43 @@ fio write over a file that is there; `new`: where it writes files that are new, 
 
 
 def summary(rows):
-    """One dictionary for each program on each input: the sorts first, in the order in which they came."""
+    """One dictionary for each program on each input: the sorts first, in the order in which they
+    came.
+    """
     groups = {}
     for row in rows:
-        groups.setdefault((row["task"], row["case"], row["label"], bool(row["failure"])), []).append(row)
+        groups.setdefault(
+            (row["task"], row["case"], row["label"], bool(row["failure"])), []
+        ).append(row)
     results = [summarise(group, rows) for group in groups.values()]
     return sorted(results, key=lambda result: TASKS.index(result["task"]))
 
 
 def summarise(group, rows):
     first = group[0]
-    result = {name: first[name] for name in ("task", "case", "label", "contender", "is_baseline", "bytes", "failure")}
+    result = {
+        name: first[name]
+        for name in ("task", "case", "label", "contender", "is_baseline", "bytes", "failure")
+    }
     result["memory_bytes"] = sorted({row["memory_bytes"] for row in group if row["memory_bytes"]})
     if first["failure"]:
         return result
     middle = lambda name: median(row[name] for row in group)
-    result |= {name: middle(name) for name in ("seconds", "peak_bytes", "read_bytes", "written_bytes")}
+    result |= {
+        name: middle(name) for name in ("seconds", "peak_bytes", "read_bytes", "written_bytes")
+    }
     result["cpu_seconds"] = median(cpu_seconds(row) for row in group)
     result["cpu_ns_per_record"] = median(cpu_seconds(row) * 1e9 / row["records"] for row in group)
-    result["moved_per_byte"] = median((row["read_bytes"] + row["written_bytes"]) / row["bytes"] for row in group)
+    result["moved_per_byte"] = median(
+        (row["read_bytes"] + row["written_bytes"]) / row["bytes"] for row in group
+    )
     result["spread"] = [min(row["seconds"] for row in group), max(row["seconds"] for row in group)]
     result["rounds"] = len(group)
     ratios = [ratio for ratio in (ratio_to_baseline(row, rows) for row in group) if ratio]
-    result["ratio"], result["ratio_spread"] = median_of(ratios), [min(ratios, default=None), max(ratios, default=None)]
+    result["ratio"], result["ratio_spread"] = (
+        median_of(ratios),
+        [min(ratios, default=None), max(ratios, default=None)],
+    )
     result["records"], result["repeats"] = first["records"], first.get("repeats", 1)
     result["harness_bytes"] = max(row.get("harness_bytes", 0) for row in group)
     floors = [(row["seconds"], floor_seconds(row, rows)) for row in group]
@@ -61,7 +94,10 @@ def summarise(group, rows):
     result["share"] = median_of(floor and floor / seconds for seconds, floor in floors)
     freed = [freed_seconds(row, rows) for row in group]
     result["freed_seconds"] = median_of(freed)
-    whole = [(row["seconds"], floor and floor + (freed or 0)) for row, (_, floor), freed in zip(group, floors, freed)]
+    whole = [
+        (row["seconds"], floor and floor + (freed or 0))
+        for row, (_, floor), freed in zip(group, floors, freed)
+    ]
     result["share_with_freed"] = median_of(floor and floor / seconds for seconds, floor in whole)
     new = [(row["seconds"], new_floor_seconds(row, rows)) for row in group]
     result["new_floor_seconds"] = median_of(floor for _, floor in new)
@@ -80,7 +116,9 @@ def median_of(values):
 
 
 def ratio_to_baseline(row, rows):
-    """Seconds per byte, as a multiple of the baseline's in the same round; of the one on the same input, if it has its own."""
+    """Seconds per byte, as a multiple of the baseline's in the same round; of the one on the
+    same input, if it has its own.
+    """
     baselines = [row for row in rows if row["is_baseline"]]
     own = [other for other in baselines if other["case"] == row["case"]]
     for other in own or baselines:
@@ -95,7 +133,9 @@ def floor_seconds(row, rows):
 
 
 def new_floor_seconds(row, rows):
-    """The same where all that is written is new, but for an output that is written over scratch; None if that was not measured."""
+    """The same where all that is written is new, but for an output that is written over scratch;
+    None if that was not measured.
+    """
     return floor_at(row, rows, limit.Rates.of_new_files)
 
 
@@ -113,21 +153,31 @@ def floor_at(row, rows, choose):
 def freed_seconds(row, rows):
     """What giving back the scratch that the floor counts takes; none if the output took it over."""
     spill = spill_of(row, rows) if row["task"] == "sort" and row["rates"] else None
-    return spill and not spill.get("in_place") and spill["spilled_bytes"] / sustained(rows).freed or None
+    return (
+        spill
+        and not spill.get("in_place")
+        and spill["spilled_bytes"] / sustained(rows).freed
+        or None
+    )
 
 
 def sustained(rows):
     """The drive's rates over the whole record."""
-    measured = {json.dumps(row["rates"]): limit.Rates(**row["rates"]) for row in rows if row.get("rates")}
+    measured = {
+        json.dumps(row["rates"]): limit.Rates(**row["rates"]) for row in rows if row.get("rates")
+    }
     return limit.sustained(list(measured.values()))
 
 
 def spill_of(row, rows):
-    """xsort's row that spilled least of the row's input in its round; with the row's memory if that is xsort's."""
+    """xsort's row that spilled least of the row's input in its round; with the row's memory if
+    that is xsort's.
+    """
     spills = [
         other
         for other in rows
-        if (other["task"], other["round"], other["case"], other["contender"]) == ("sort", row["round"], row["case"], "xsort")
+        if (other["task"], other["round"], other["case"], other["contender"])
+        == ("sort", row["round"], row["case"], "xsort")
         and not other["failure"]
         and (row["contender"] != "xsort" or other["memory_bytes"] == row["memory_bytes"])
     ]
@@ -137,13 +187,21 @@ def spill_of(row, rows):
 def table(title, environment, results, quote=()):
     """The page of a record; `quote`: lines of a shorter table that comes first (`quote.py`)."""
     lines = [line(result) for result in results]
-    return "\n".join([f"# {title}", "", sentence(environment), "", *quote, HEAD, RULE, *lines, "", LEGEND])
+    return "\n".join(
+        [f"# {title}", "", sentence(environment), "", *quote, HEAD, RULE, *lines, "", LEGEND]
+    )
 
 
 def peak_cell(result):
-    """Peak memory in MiB; where it isn't more than the harness had when it started the program, the kernel doesn't tell."""
+    """Peak memory in MiB; where it isn't more than the harness had when it started the program,
+    the kernel doesn't tell.
+    """
     is_known = result["peak_bytes"] > result["harness_bytes"]
-    return f"{result['peak_bytes'] / 2**20:,.0f}" if is_known else f"<{result['harness_bytes'] / 2**20:,.0f}"
+    return (
+        f"{result['peak_bytes'] / 2**20:,.0f}"
+        if is_known
+        else f"<{result['harness_bytes'] / 2**20:,.0f}"
+    )
 
 
 def seconds(value):
@@ -152,7 +210,11 @@ def seconds(value):
 
 
 def sentence(environment):
-    caches = "caches dropped before each run" if environment["caches_dropped"] else "**caches not dropped**"
+    caches = (
+        "caches dropped before each run"
+        if environment["caches_dropped"]
+        else "**caches not dropped**"
+    )
     if environment.get("is_warm"):
         caches = "inputs in the page cache, from start to exit, whatever of the output is on the drive by then"
     refusal = environment["fio_refusal"]
@@ -181,7 +243,9 @@ def name(result):
 def line(result):
     cells = [result["case"], name(result), mebibytes(result)]
     if result["failure"]:
-        cells.append(("failed: " if was_tried(result) else "") + result["failure"].replace("|", "/"))
+        cells.append(
+            ("failed: " if was_tried(result) else "") + result["failure"].replace("|", "/")
+        )
     else:
         cells += figures(result)
     return f"| {' | '.join(cells + [''] * (len(COLUMNS) - len(cells)))} |"

@@ -1,7 +1,8 @@
 """The rivals that are libraries, asked to sort a table: each in its own language, by its own types.
 
-Run by the Python of target/bench-venv as `table_engines.py NAME TABLE INPUT OUTPUT SCRATCH MEMORY_BYTES THREADS KEY...`, with keys as
-`xsort table --by` takes them. Columns have the types that write the same texts again; times are texts, whose order is the same.
+Run by the Python of target/bench-venv as `table_engines.py NAME TABLE INPUT OUTPUT SCRATCH
+MEMORY_BYTES THREADS KEY...`, with keys as `xsort table --by` takes them. Columns have the types
+that write the same texts again; times are texts, whose order is the same.
 """
 
 import sys
@@ -11,15 +12,30 @@ import tables
 from tables_proof import parsed
 
 # Of the orders, in the words of DuckDB and DataFusion.
-TYPES = {"order_id": "BIGINT", "customer": "VARCHAR", "amount": "DECIMAL(12,2)", "date": "DATE", "comment": "VARCHAR"}
-EVENT_TYPES = {"id": "BIGINT", "time": "VARCHAR", "user": "STRUCT(id BIGINT, name VARCHAR)", "action": "VARCHAR", "text": "VARCHAR"}
+TYPES = {
+    "order_id": "BIGINT",
+    "customer": "VARCHAR",
+    "amount": "DECIMAL(12,2)",
+    "date": "DATE",
+    "comment": "VARCHAR",
+}
+EVENT_TYPES = {
+    "id": "BIGINT",
+    "time": "VARCHAR",
+    "user": "STRUCT(id BIGINT, name VARCHAR)",
+    "action": "VARCHAR",
+    "text": "VARCHAR",
+}
 
 
 def duckdb(table, source, target, scratch, memory, threads, keys):
     database = engines.duckdb_database(scratch, memory, threads)
     if tables.FORMATS[table] == "ndjson":
         types = ", ".join(f"{name}: '{type}'" for name, type in EVENT_TYPES.items())
-        source, form = f"read_json('{source}', format='newline_delimited', columns={{{types}}})", "FORMAT json"
+        source, form = (
+            f"read_json('{source}', format='newline_delimited', columns={{{types}}})",
+            "FORMAT json",
+        )
     else:
         types = ", ".join(f"'{name}': '{type}'" for name, type in TYPES.items())
         header = str(table == "orders").lower()
@@ -32,7 +48,9 @@ def duckdb(table, source, target, scratch, memory, threads, keys):
 def term(quote, key):
     """A key in SQL."""
     names = key.column.lstrip(".").split(".")
-    return ".".join(f"{quote}{name}{quote}" for name in names) + (" DESC" if key.is_descending else "")
+    return ".".join(f"{quote}{name}{quote}" for name in names) + (
+        " DESC" if key.is_descending else ""
+    )
 
 
 def polars(table, source, target, scratch, memory, threads, keys):
@@ -40,7 +58,13 @@ def polars(table, source, target, scratch, memory, threads, keys):
     order = {"descending": [key.is_descending for key in keys]}
     if tables.FORMATS[table] == "ndjson":
         user = polars.Struct({"id": polars.Int64, "name": polars.String})
-        schema = {"id": polars.Int64, "time": polars.String, "user": user, "action": polars.String, "text": polars.String}
+        schema = {
+            "id": polars.Int64,
+            "time": polars.String,
+            "user": user,
+            "action": polars.String,
+            "text": polars.String,
+        }
         by = {".user.id": polars.col("user").struct.field("id"), ".time": polars.col("time")}
         rows = polars.scan_ndjson(source, schema=schema)
         rows.sort([by[key.column] for key in keys], **order).sink_ndjson(target, engine="streaming")
@@ -49,7 +73,9 @@ def polars(table, source, target, scratch, memory, threads, keys):
     schema = {name: types.get(name, polars.String) for name in tables.COLUMNS}
     has_header = table == "orders"
     rows = polars.scan_csv(source, has_header=has_header, schema=schema)
-    rows.sort([key.column for key in keys], **order).sink_csv(target, include_header=has_header, engine="streaming")
+    rows.sort([key.column for key in keys], **order).sink_csv(
+        target, include_header=has_header, engine="streaming"
+    )
 
 
 def datafusion(table, source, target, scratch, memory, threads, keys):
@@ -57,7 +83,9 @@ def datafusion(table, source, target, scratch, memory, threads, keys):
     if tables.FORMATS[table] == "ndjson":
         columns = '"id" BIGINT, "time" VARCHAR, "user" STRUCT<"id" BIGINT, "name" VARCHAR>, "action" VARCHAR, "text" VARCHAR'
         form = options = "STORED AS JSON"
-        order = ", ".join('"user"[\'id\']' if key.column == ".user.id" else '"time"' for key in keys)
+        order = ", ".join(
+            "\"user\"['id']" if key.column == ".user.id" else '"time"' for key in keys
+        )
     else:
         columns = ", ".join(f'"{name}" {type}' for name, type in TYPES.items())
         header = str(table == "orders").lower()
@@ -75,7 +103,8 @@ def clickhouse(table, source, target, scratch, memory, threads, keys):
 
     local = session.Session(scratch)
     settings = engines.clickhouse_settings(source, memory, threads) | {
-        # Orders that another program made: with the zeros of amounts, and no quotes around texts that need none.
+        # Orders that another program made: with the zeros of amounts, and no quotes around texts
+        # that need none.
         "output_format_decimal_trailing_zeros": 1,
         "output_format_json_quote_64bit_integers": 0,
         "output_format_json_named_tuples_as_objects": 1,
@@ -83,11 +112,21 @@ def clickhouse(table, source, target, scratch, memory, threads, keys):
         "output_format_json_escape_forward_slashes": 0,
     }
     if tables.FORMATS[table] == "ndjson":
-        columns = "id Int64, time String, user Tuple(id Int64, name String), action String, text String"
-        form, order = "JSONEachRow", ", ".join("user.id" if key.column == ".user.id" else "time" for key in keys)
+        columns = (
+            "id Int64, time String, user Tuple(id Int64, name String), action String, text String"
+        )
+        form, order = (
+            "JSONEachRow",
+            ", ".join("user.id" if key.column == ".user.id" else "time" for key in keys),
+        )
     else:
-        columns = "order_id Int64, customer String, amount Decimal(12, 2), date Date, comment String"
-        form, order = "CSVWithNames" if table == "orders" else "CSV", ", ".join(term("`", key) for key in keys)
+        columns = (
+            "order_id Int64, customer String, amount Decimal(12, 2), date Date, comment String"
+        )
+        form, order = (
+            "CSVWithNames" if table == "orders" else "CSV",
+            ", ".join(term("`", key) for key in keys),
+        )
     local.query(
         f"INSERT INTO FUNCTION file('{target}', '{form}', '{columns}')"
         f" SELECT * FROM file('{source}', '{form}', '{columns}') ORDER BY {order}"
@@ -99,6 +138,11 @@ if __name__ == "__main__":
     if sys.argv[2] == "--version":
         print(engines.version(sys.argv[1]))
     else:
-        engine = {"duckdb": duckdb, "polars": polars, "datafusion": datafusion, "clickhouse": clickhouse}[sys.argv[1]]
+        engine = {
+            "duckdb": duckdb,
+            "polars": polars,
+            "datafusion": datafusion,
+            "clickhouse": clickhouse,
+        }[sys.argv[1]]
         table, source, target, scratch, memory, threads, *keys = sys.argv[2:]
         engine(table, source, target, scratch, int(memory), int(threads), list(map(parsed, keys)))

@@ -1,7 +1,8 @@
 """Who sorts tables, and how each is told to.
 
-Besides the libraries (`table_engines.py`), there are programs for CSV and JSON, and those for lines, which take part where no field is quoted.
-Programs that can only sort in memory have no limit of it to be given; they take part where the limit is a multiple of the input.
+Besides the libraries (`table_engines.py`), there are programs for CSV and JSON, and those for
+lines, which take part where no field is quoted. Programs that can only sort in memory have no limit
+of it to be given; they take part where the limit is a multiple of the input.
 """
 
 import os
@@ -26,11 +27,13 @@ LABELS = {
 }
 NAMES = tuple(LABELS)
 # Of the inputs they sort by any key: those with quotes, those without, those of JSON.
-TAKERS = MappingProxyType({
-    "orders": ("xsort", *rivals.ENGINES, "xan", "miller"),
-    "plain": ("xsort", *rivals.ENGINES, "xan", "miller", "xsort-lines", "gnu"),
-    "events": ("xsort", *rivals.ENGINES, "miller", "jq"),
-})
+TAKERS = MappingProxyType(
+    {
+        "orders": ("xsort", *rivals.ENGINES, "xan", "miller"),
+        "plain": ("xsort", *rivals.ENGINES, "xan", "miller", "xsort-lines", "gnu"),
+        "events": ("xsort", *rivals.ENGINES, "miller", "jq"),
+    }
+)
 # These hold everything in memory, as many times as large as the input as this at least.
 IN_MEMORY, IN_MEMORY_FACTOR = ("miller", "jq"), 8
 TOOLS = rivals.ROOT / "target/bench-tools/bin"
@@ -52,17 +55,52 @@ class TableContenders:
         source, target, scratch = str(source), str(target), str(scratch)
         if name in rivals.ENGINES:
             by = [key.text() for key in keys]
-            return [*self._program(name), table, source, target, scratch, str(memory_bytes), str(entry.threads), *by]
+            return [
+                *self._program(name),
+                table,
+                source,
+                target,
+                scratch,
+                str(memory_bytes),
+                str(entry.threads),
+                *by,
+            ]
         if name == "xsort":
             settings = ["-m", str(memory_bytes), "-j", str(entry.threads), "-T", scratch]
-            return [self.xsort, "table", "--json", *settings, *xsort_keys(case), source, "-o", target]
+            return [
+                self.xsort,
+                "table",
+                "--json",
+                *settings,
+                *xsort_keys(case),
+                source,
+                "-o",
+                target,
+            ]
         if name in ("xsort-lines", "gnu"):
-            settings = ["-S", f"{memory_bytes}b", f"--parallel={entry.threads}", f"--batch-size={rivals.BATCH}", "-T", scratch]
-            return [*self._program(name), *settings, "-t,", *map(line_key, keys), "-o", target, source]
+            settings = [
+                "-S",
+                f"{memory_bytes}b",
+                f"--parallel={entry.threads}",
+                f"--batch-size={rivals.BATCH}",
+                "-T",
+                scratch,
+            ]
+            return [
+                *self._program(name),
+                *settings,
+                "-t,",
+                *map(line_key, keys),
+                "-o",
+                target,
+                source,
+            ]
         return self._in_shell(name, case, entry, memory_bytes, source, target, scratch)
 
     def _in_shell(self, name, case, entry, memory_bytes, source, target, scratch):
-        """A program that writes to standard output, or has an argument less: no shell is left when it runs."""
+        """A program that writes to standard output, or has an argument less: no shell is left
+        when it runs.
+        """
         (program,) = self._program(name)
         (table,), keys = case.gen, case.keys
         if name == "jq":
@@ -74,8 +112,13 @@ class TableContenders:
             return written_to(target, [program, *form, *before, "sort", *by, *behind, source])
         header = ["--no-headers"] if table == "plain" else []
         columns = ",".join(place_of(key, table).removeprefix("#") for key in keys)
-        columns = ",".join(str(tables.COLUMNS.index(key.column)) for key in keys) if header else columns
-        order = [*(["-N"] if keys[0].kind == "num" else []), *(["-R"] if keys[0].is_descending else [])]
+        columns = (
+            ",".join(str(tables.COLUMNS.index(key.column)) for key in keys) if header else columns
+        )
+        order = [
+            *(["-N"] if keys[0].kind == "num" else []),
+            *(["-R"] if keys[0].is_descending else []),
+        ]
         # Its limit is one of the sort outside memory only.
         is_small = memory_bytes >= IN_MEMORY_FACTOR * case.bytes
         how = ["-p"] if is_small else ["-e", "-m", str(memory_bytes >> 20), "--tmp-dir", scratch]
@@ -102,8 +145,14 @@ class TableContenders:
         program = self._program(name)
         if not program[0] or not shutil.which(program[0]):
             return None
-        answer = subprocess.run([*program, "--version"], capture_output=True, text=True, env=rivals.ENVIRONMENT)
-        return answer.stdout.splitlines()[0].strip() if answer.returncode == 0 and answer.stdout else None
+        answer = subprocess.run(
+            [*program, "--version"], capture_output=True, text=True, env=rivals.ENVIRONMENT
+        )
+        return (
+            answer.stdout.splitlines()[0].strip()
+            if answer.returncode == 0 and answer.stdout
+            else None
+        )
 
     def missing(self, names):
         """Of those, who isn't installed, by labels."""
@@ -111,7 +160,11 @@ class TableContenders:
 
     def _program(self, name):
         if name in rivals.ENGINES:
-            return [str(rivals.VENV / "bin/python"), str(rivals.ROOT / "bench/table_engines.py"), name]
+            return [
+                str(rivals.VENV / "bin/python"),
+                str(rivals.ROOT / "bench/table_engines.py"),
+                name,
+            ]
         places = {"xsort": self.xsort, "xan": str(TOOLS / "xan"), "miller": shutil.which("mlr")}
         places |= {"jq": shutil.which("jq"), "gnu": shutil.which("sort")}
         return [self.xsort, "lines"] if name == "xsort-lines" else [places[name]]
@@ -132,23 +185,44 @@ def place_of(key, table):
 def line_key(key):
     """A column for programs that sort lines."""
     place = tables.COLUMNS.index(key.column) + 1
-    return f"-k{place},{place}" + ("n" if key.kind == "num" else "") + ("r" if key.is_descending else "")
+    return (
+        f"-k{place},{place}"
+        + ("n" if key.kind == "num" else "")
+        + ("r" if key.is_descending else "")
+    )
 
 
 def miller_form(case):
-    """What rows are for Miller, and what it does with them before and behind the sort, which knows no nested values."""
+    """What rows are for Miller, and what it does with them before and behind the sort, which
+    knows no nested values.
+    """
     if case.format == "ndjson":
         return ["--jsonl"], ["flatten", "then"], ["then", "unflatten"]
-    return ["--csv", *(["--implicit-csv-header", "--headerless-csv-output"] if case.gen == ("plain",) else [])], [], []
+    return (
+        [
+            "--csv",
+            *(
+                ["--implicit-csv-header", "--headerless-csv-output"]
+                if case.gen == ("plain",)
+                else []
+            ),
+        ],
+        [],
+        [],
+    )
 
 
 def miller_key(key, table):
     """A column for Miller: as a number, or as a text; nested values have names with points."""
     is_number = key.kind in ("num", "int")
-    option = {(False, False): "-f", (False, True): "-r", (True, False): "-nf", (True, True): "-nr"}[is_number, key.is_descending]
+    option = {(False, False): "-f", (False, True): "-r", (True, False): "-nf", (True, True): "-nr"}[
+        is_number, key.is_descending
+    ]
     return [option, place_of(key, table).lstrip("#.")]
 
 
 def written_to(target, command):
-    """The command with its output in a file; the shell becomes the command, so nothing of it counts."""
+    """The command with its output in a file; the shell becomes the command, so nothing of it
+    counts.
+    """
     return ["/bin/sh", "-c", 'target=$1; shift; exec "$@" >"$target"', "sh", target, *command]

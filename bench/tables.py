@@ -1,8 +1,11 @@
-"""Tables to sort: orders as CSV, with and without quotes, and events as NDJSON, the same bytes from the same name, size and seed.
+"""Tables to sort: orders as CSV, with and without quotes, and events as NDJSON, the same bytes from
+the same name, size and seed.
 
-Numbers and texts are drawn from short lists, thousands at a time, and blocks of rows are made by all processors, since gigabytes of them are
-made by Python. Orders are numbered, each number once. What is written is what programs write that read values and write them again: compact JSON, no needless quotes, but for
-the names that contain a comma. So most outputs can be compared as they are.
+Numbers and texts are drawn from short lists, thousands at a time, and blocks of rows are made by
+all processors, since gigabytes of them are made by Python. Orders are numbered, each number once.
+What is written is what programs write that read values and write them again: compact JSON, no
+needless quotes, but for the names that contain a comma. So most outputs can be compared as they
+are.
 
 Run as `tables.py NAME BYTES SEED FILE`, so that the harness stays small.
 """
@@ -29,7 +32,9 @@ ACTIONS = ("view", "click", "buy", "share", "search")
 
 @dataclass(frozen=True)
 class Key:
-    """A column, by which type it is compared, and whether the greatest comes first. In events, `column` is a path."""
+    """A column, by which type it is compared, and whether the greatest comes first. In events,
+    `column` is a path.
+    """
 
     column: str
     kind: str
@@ -57,7 +62,9 @@ ORDERS = (
 
 
 def make(name, bytes, seed, target):
-    """Writes about `bytes` bytes of whole rows of the table `name` to `target`; a header above them, but not in `plain`."""
+    """Writes about `bytes` bytes of whole rows of the table `name` to `target`; a header above
+    them, but not in `plain`.
+    """
     with open(target, "wb") as file:
         written = file.write(f"{','.join(COLUMNS)}\n".encode() if name == "orders" else b"")
         for number, block in enumerate(blocks(name, seed, bytes >= PARALLEL_BYTES_MIN)):
@@ -115,7 +122,12 @@ def order_rows(random, names, comments):
 
     def rows(random, first):
         numbers = [str(number * STEP % NUMBERS) for number in range(first, first + BLOCK_ROWS)]
-        return list(map("%s,%s,%s.%s,%s,%s\n".__mod__, zip(numbers, *(random.choices(values, k=BLOCK_ROWS) for values in lists))))
+        return list(
+            map(
+                "%s,%s,%s.%s,%s,%s\n".__mod__,
+                zip(numbers, *(random.choices(values, k=BLOCK_ROWS) for values in lists)),
+            )
+        )
 
     return rows
 
@@ -125,11 +137,24 @@ def events(random):
     sentences = [words(random, 4, 12).replace("this", '\\"this\\"') for _ in range(8000)]
     minutes = [f"{hour}:{minute}" for hour in two_digits(24) for minute in two_digits(60)]
     seconds = [f"{second}.{milli:03}" for second in two_digits(60) for milli in range(1000)]
-    lists = (dates(), minutes, seconds, range(2_000_000), word_list(random, 5000), ACTIONS, sentences)
+    lists = (
+        dates(),
+        minutes,
+        seconds,
+        range(2_000_000),
+        word_list(random, 5000),
+        ACTIONS,
+        sentences,
+    )
 
     def rows(random, first):
         numbers = range(first, first + BLOCK_ROWS)
-        return list(map(EVENT.__mod__, zip(numbers, *(random.choices(values, k=BLOCK_ROWS) for values in lists))))
+        return list(
+            map(
+                EVENT.__mod__,
+                zip(numbers, *(random.choices(values, k=BLOCK_ROWS) for values in lists)),
+            )
+        )
 
     return rows
 
@@ -148,12 +173,20 @@ def two_digits(count):
 
 def dates():
     """28 days of each month of 27 years."""
-    return [f"20{year}-{month}-{day}" for year in two_digits(27) for month in two_digits(13)[1:] for day in two_digits(29)[1:]]
+    return [
+        f"20{year}-{month}-{day}"
+        for year in two_digits(27)
+        for month in two_digits(13)[1:]
+        for day in two_digits(29)[1:]
+    ]
 
 
 def word_list(random, count):
     """Made-up names."""
-    return ["".join(random.choices(texts.LATIN, k=random.randint(2, 4))).capitalize() for _ in range(count)]
+    return [
+        "".join(random.choices(texts.LATIN, k=random.randint(2, 4))).capitalize()
+        for _ in range(count)
+    ]
 
 
 def words(random, least, most):
@@ -165,7 +198,11 @@ def comment(random, kind):
     text = words(random, 3, 10)
     if kind < 6:
         return text if kind > 2 else ""
-    return f'"{text}, {words(random, 1, 3)} ""now"""' if kind == 6 else f'"{text}\n{words(random, 2, 6)}"'
+    return (
+        f'"{text}, {words(random, 1, 3)} ""now"""'
+        if kind == 6
+        else f'"{text}\n{words(random, 2, 6)}"'
+    )
 
 
 if __name__ == "__main__":

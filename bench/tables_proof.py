@@ -1,11 +1,13 @@
-"""Proves a sorted table without any of the programs that sort it: which rows there are, and that none is smaller than the one before it.
+"""Proves a sorted table without any of the programs that sort it: which rows there are, and that
+none is smaller than the one before it.
 
-Rows are read by Python's csv and json. A row is the tuple of its fields, or the value of its line, however it is written. What is compared is the
-sum of the hashes of all rows, as two programs that read the same rows get it in whatever order they come. A large file is read in pieces, by all
+Rows are read by Python's csv and json. A row is the tuple of its fields, or the value of its line,
+however it is written. What is compared is the sum of the hashes of all rows, as two programs that
+read the same rows get it in whatever order they come. A large file is read in pieces, by all
 processors; a piece ends where a row does.
 
-Run as `tables_proof.py TABLE FILE [KEY...]`, with keys as `xsort table --by` takes them; it prints a line of JSON. `PYTHONHASHSEED=0` makes the
-sums of two processes comparable.
+Run as `tables_proof.py TABLE FILE [KEY...]`, with keys as `xsort table --by` takes them; it prints
+a line of JSON. `PYTHONHASHSEED=0` makes the sums of two processes comparable.
 """
 
 import csv
@@ -65,7 +67,9 @@ def piece_proof(piece):
     columns = [(json_key if is_json else csv_key)(key) for key in keys]
     rows, total, disorder, first, last = 0, 0, None, None, []
     with io.BufferedReader(Piece(path, begin, end), 2**20) as file:
-        for block, values in events(file) if is_json else orders(file, table == "orders" and begin == 0):
+        for block, values in (
+            events(file) if is_json else orders(file, table == "orders" and begin == 0)
+        ):
             total += sum(map(hash, block))
             if keys and disorder is None:
                 found = last + list(zip(*(column(values) for column in columns)))
@@ -74,7 +78,13 @@ def piece_proof(piece):
                 disorder = None if place is None else rows - len(last) + place + 2
                 first, last = first or found[0], found[-1:]
             rows += len(block)
-    return {"rows": rows, "sum": total, "disorder": disorder, "first": first, "last": last[0] if last else None}
+    return {
+        "rows": rows,
+        "sum": total,
+        "disorder": disorder,
+        "first": first,
+        "last": last[0] if last else None,
+    }
 
 
 class Piece(io.RawIOBase):
@@ -98,7 +108,9 @@ class Piece(io.RawIOBase):
 
 
 def piece_ends(table, path):
-    """Where pieces begin and end: after a line end that isn't within quotes, for so many quotes are before it that all are closed."""
+    """Where pieces begin and end: after a line end that isn't within quotes, for so many quotes
+    are before it that all are closed.
+    """
     ends, bytes, quotes = [0], os.path.getsize(path), 0
     with open(path, "rb") as file:
         while bytes - ends[-1] > 2 * PIECE_BYTES:
@@ -123,7 +135,9 @@ def orders(file, has_header):
 
 
 def events(file):
-    """Blocks of lines as the harness would have written their values, whatever program wrote them, and the values."""
+    """Blocks of lines as the harness would have written their values, whatever program wrote
+    them, and the values.
+    """
     write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
     lines = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
     while block := list(islice(lines, BLOCK_ROWS)):
@@ -148,7 +162,9 @@ def json_key(key):
 
 
 def value_of(key, value):
-    """What is compared: numbers, texts in the order of their bytes, dates as numbers. Times are all written with as many digits."""
+    """What is compared: numbers, texts in the order of their bytes, dates as numbers. Times are
+    all written with as many digits.
+    """
     if key.kind == "date":
         value = int(value.replace("-", ""))
     elif key.kind == "num":

@@ -1,9 +1,12 @@
-"""Lines of text to sort: logs, tables, words and the like, the same bytes from the same name, size and seed.
+"""Lines of text to sort: logs, tables, words and the like, the same bytes from the same name, size
+and seed.
 
-Random numbers are Python's, by a seed that nothing else shares; `shuf` shuffles the numbers by random bytes that are given to it, so what it
-makes may change with its version. A record has every input's checksum. The bytes are whole lines, each with its line feed.
+Random numbers are Python's, by a seed that nothing else shares; `shuf` shuffles the numbers by
+random bytes that are given to it, so what it makes may change with its version. A record has every
+input's checksum. The bytes are whole lines, each with its line feed.
 
-Run as `texts.py NAME BYTES SEED FILE`, so that the harness stays small: the kernel counts what it has as peak memory of those it starts.
+Run as `texts.py NAME BYTES SEED FILE`, so that the harness stays small: the kernel counts what it
+has as peak memory of those it starts.
 """
 
 from array import array
@@ -25,7 +28,8 @@ PREFIX = "".join(f"/level-{level:02}-of-the-tree" for level in range(9))
 FEW_LINES = 200
 VOCABULARY_WORDS = 50_000
 LATIN = "ba be bi bo bu ca ce da de do el er es fa fi ga go ha he in ka la le li ma me mi na ne no on or pa pe ra re ri ro sa se si ta te ti to un va ve".split()
-# Letters of two and three bytes, with and without marks, of several scripts; ß and æ sort as two letters.
+# Letters of two and three bytes, with and without marks, of several scripts; ß and æ sort as two
+# letters.
 WORLD = "Ä ä é É ñ ø ß æ ç Ž ž ı œ ő αβ γδ Ωω λό бв Гд жё и ю שׁ 中 文 日本 한글".split()
 CATEGORIES = ("books", "garden", "kitchen", "music", "toys", "travel")
 MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
@@ -43,7 +47,9 @@ def make(name, bytes, seed, target):
         numbers(bytes, random, target)
         if name != "numbers":
             order = ["-r"] if name == "reversed" else []
-            subprocess.run(["sort", *order, "-o", str(target), str(target)], env=ENVIRONMENT, check=True)
+            subprocess.run(
+                ["sort", *order, "-o", str(target), str(target)], env=ENVIRONMENT, check=True
+            )
         return
     if name in ORDERS:
         return ordered(ORDERS[name], bytes // ORDERED_BYTES, random, target)
@@ -66,12 +72,18 @@ def numbers(bytes, random, target):
         # A number takes less than eight random bytes.
         for begin in range(0, 8 * count, 2**20):
             file.write(random.randbytes(min(2**20, 8 * count - begin)))
-    subprocess.run(["shuf", "-i", f"1-{count}", f"--random-source={source}", "-o", str(target)], env=ENVIRONMENT, check=True)
+    subprocess.run(
+        ["shuf", "-i", f"1-{count}", f"--random-source={source}", "-o", str(target)],
+        env=ENVIRONMENT,
+        check=True,
+    )
     source.unlink()
 
 
 def ordered(order, count, random, target):
-    """Lines of 100 bytes, which are also records and rows: a number, each once, and the same after it."""
+    """Lines of 100 bytes, which are also records and rows: a number, each once, and the same
+    after it.
+    """
     word = vocabulary(random, LATIN)
     width = ORDERED_BYTES - NUMBER_BYTES - 2
     ends = ["," + " ".join(word() for _ in range(width))[:width] + "\n" for _ in range(ENDS)]
@@ -79,7 +91,11 @@ def ordered(order, count, random, target):
     with open(target, "wb") as file:
         for begin in range(0, count, 100 * BLOCK_LINES):
             block = numbers[begin : begin + 100 * BLOCK_LINES]
-            file.write("".join(f"{number:0{NUMBER_BYTES}}{ends[number % ENDS]}" for number in block).encode())
+            file.write(
+                "".join(
+                    f"{number:0{NUMBER_BYTES}}{ends[number % ENDS]}" for number in block
+                ).encode()
+            )
 
 
 def in_order(count, random):
@@ -101,7 +117,9 @@ def swapped(count, random):
 
 def stretches(count, random):
     """Eight stretches one after the other, each in order and over all numbers."""
-    return array("Q", (number for first in range(STRETCHES) for number in range(first, count, STRETCHES)))
+    return array(
+        "Q", (number for first in range(STRETCHES) for number in range(first, count, STRETCHES))
+    )
 
 
 def with_tail(count, random):
@@ -113,8 +131,13 @@ def with_tail(count, random):
 
 
 def vocabulary(random, syllables, end=""):
-    """Draws words as a text has them: of 50,000, the n-th most frequent an n-th as often as the first."""
-    words = ["".join(random.choices(syllables, k=random.randint(1, 5))) + end for _ in range(VOCABULARY_WORDS)]
+    """Draws words as a text has them: of 50,000, the n-th most frequent an n-th as often as the
+    first.
+    """
+    words = [
+        "".join(random.choices(syllables, k=random.randint(1, 5))) + end
+        for _ in range(VOCABULARY_WORDS)
+    ]
     sums = list(accumulate(1 / place for place in range(1, VOCABULARY_WORDS + 1)))
     return Draw(random, words, sums)
 
@@ -148,7 +171,9 @@ def csv(random):
 
 
 def long(random):
-    return lambda: b64encode(random.randbytes(LONG_BYTES * 3 // 4)).decode()[: LONG_BYTES - 1] + "\n"
+    return lambda: (
+        b64encode(random.randbytes(LONG_BYTES * 3 // 4)).decode()[: LONG_BYTES - 1] + "\n"
+    )
 
 
 def prefixed(random):
@@ -186,7 +211,9 @@ def logs(random):
 def urls(random):
     """Pages of fifty sites."""
     word, part = vocabulary(random, LATIN), random.random
-    site = Draw(random, [f"https://www.{word()}-{place}.example/catalogue/{word()}" for place in range(50)])
+    site = Draw(
+        random, [f"https://www.{word()}-{place}.example/catalogue/{word()}" for place in range(50)]
+    )
     return lambda: f"{site()}/{word()}/{word()}?id={int(part() * 1e7)}\n"
 
 
@@ -198,7 +225,11 @@ def world(random):
 
 def access(random):
     """A web server's log, in no order of time."""
-    word, method, part = vocabulary(random, LATIN), Draw(random, ("GET", "GET", "GET", "POST")), random.random
+    word, method, part = (
+        vocabulary(random, LATIN),
+        Draw(random, ("GET", "GET", "GET", "POST")),
+        random.random,
+    )
 
     def line():
         second, address = int(part() * 86400), ".".join(str(int(part() * 256)) for _ in range(4))
@@ -222,7 +253,9 @@ def syslog(random):
 
 def addresses(random):
     part = random.random
-    return lambda: f"{int(part() * 256)}.{int(part() * 256)}.{int(part() * 256)}.{int(part() * 256)}\n"
+    return lambda: (
+        f"{int(part() * 256)}.{int(part() * 256)}.{int(part() * 256)}.{int(part() * 256)}\n"
+    )
 
 
 def amounts(random):
@@ -239,7 +272,9 @@ def floats(random):
 def sentences(random):
     """Three to nine words, the first with a capital letter."""
     word, part = vocabulary(random, LATIN), random.random
-    return lambda: " ".join([word().capitalize(), *(word() for _ in range(2 + int(part() * 7)))]) + ".\n"
+    return lambda: (
+        " ".join([word().capitalize(), *(word() for _ in range(2 + int(part() * 7)))]) + ".\n"
+    )
 
 
 def paths(random):

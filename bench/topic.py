@@ -1,10 +1,10 @@
 """One topic: its rounds, and a row for everything that was run.
 
-For every round and every input: what the drive can do, making the input, then each program's sort and the proof of its output. Lines are
-proven by GNU sort's output, byte for byte; records by `xsort verify`; tables by their rows and by `xsort table --check`. Text is made once
-for all rounds. Even
-rounds take the programs in reverse order, so that no program always comes first. A program that fails is a row that says so; it is then
-tried with twice, four and eight times the memory.
+For every round and every input: what the drive can do, making the input, then each program's sort
+and the proof of its output. Lines are proven by GNU sort's output, byte for byte; records by `xsort
+verify`; tables by their rows and by `xsort table --check`. Text is made once for all rounds. Even
+rounds take the programs in reverse order, so that no program always comes first. A program that
+fails is a row that says so; it is then tried with twice, four and eight times the memory.
 """
 
 from hashlib import blake2b
@@ -38,7 +38,9 @@ FAILURE_CHARACTERS = 160
 
 
 class Topic:
-    """`limit` tells the drive's rates, `work` is a directory of our own on it, `placeless` takes this machine's places out of a text."""
+    """`limit` tells the drive's rates, `work` is a directory of our own on it, `placeless` takes
+    this machine's places out of a text.
+    """
 
     def __init__(self, name, cases, options, contenders, drive, limit, work, placeless):
         self.name, self.cases, self.options, self.contenders = name, cases, options, contenders
@@ -60,7 +62,9 @@ class Topic:
     def run_case(self, round, case):
         """Everyone's turn on one input."""
         shared = {"round": round, "case": case.label, "format": case.format, "bytes": case.bytes}
-        if shutil.disk_usage(self.work).free < max(case.bytes * SPACE_FACTOR, 0 if case.is_warm else self.limit.space(case.bytes)):
+        if shutil.disk_usage(self.work).free < max(
+            case.bytes * SPACE_FACTOR, 0 if case.is_warm else self.limit.space(case.bytes)
+        ):
             self.skip(shared, case.entries, "not tried: too little space on the drive")
             return
         if not rivals.environment(case.locale, self.work / "locales"):
@@ -68,8 +72,16 @@ class Topic:
             return
         rates = None if case.is_warm else self.limit.rates(self.work, case.bytes)
         shared["rates"] = rates and rates.row()
-        source = self.work / f"input-{'-'.join((*case.gen, str(case.bytes)))}" if case.is_text else self.work / "input"
-        checksum = self.make_text(shared, case, source) if case.is_text else self.make_records(shared, case, source)
+        source = (
+            self.work / f"input-{'-'.join((*case.gen, str(case.bytes)))}"
+            if case.is_text
+            else self.work / "input"
+        )
+        checksum = (
+            self.make_text(shared, case, source)
+            if case.is_text
+            else self.make_records(shared, case, source)
+        )
         if not checksum:
             return
         for entry in case.entries if round % 2 else reversed(case.entries):
@@ -94,7 +106,14 @@ class Topic:
         """Makes the text, if it isn't there yet; returns its checksum."""
         if source not in self.known:
             maker = tables if case.is_table else texts
-            command = [sys.executable, maker.__file__, *case.gen, case.bytes, self.options.seed, source]
+            command = [
+                sys.executable,
+                maker.__file__,
+                *case.gen,
+                case.bytes,
+                self.options.seed,
+                source,
+            ]
             subprocess.run(list(map(str, command)), check=True)
             self.known[source] = self.table_rows(case, source) if case.is_table else digest(source)
         checksum, lines = self.known[source]
@@ -107,7 +126,7 @@ class Topic:
         for factor in self.factors.get((case, entry), factors):
             failure = self.run_once(shared, case, entry, factor, source, checksum)
             if not failure:
-                self.factors[case, entry] = factors[factors.index(factor):]
+                self.factors[case, entry] = factors[factors.index(factor) :]
                 return
             if failure == measure.LATE:
                 break
@@ -118,11 +137,21 @@ class Topic:
         scratch, target = self.work / "scratch", self.work / "output.csv"
         scratch.mkdir()
         memory = entry.memory_bytes * factor
-        command = self.contenders.command(entry.contender, case, entry, memory, source, target, scratch)
+        command = self.contenders.command(
+            entry.contender, case, entry, memory, source, target, scratch
+        )
         prepared.prepare(case, source, rivals.environment(case.locale, self.work / "locales"))
         self.touch(min(memory, 2 * case.bytes), case)
-        run = self.measure_warm(case, command, source) if case.is_warm else self.measure(entry.contender, command, target, case.locale)
-        wrong, proof = (None, None) if run.failure else self.prove(case, entry, command, source, target, checksum)
+        run = (
+            self.measure_warm(case, command, source)
+            if case.is_warm
+            else self.measure(entry.contender, command, target, case.locale)
+        )
+        wrong, proof = (
+            (None, None)
+            if run.failure
+            else self.prove(case, entry, command, source, target, checksum)
+        )
         row = sort_row(entry) | shared | {"repeats": case.repeats} | run.row()
         row |= {"memory_bytes": memory, "command": self.placeless(" ".join(command))}
         if entry.contender == "xsort" and not run.failure and not case.is_warm:
@@ -140,7 +169,9 @@ class Topic:
         return run.failure
 
     def touch(self, bytes, case):
-        """Makes memory ready for a run that will take about so much. With 1 GiB more the kernel still gave some that the host had to find."""
+        """Makes memory ready for a run that will take about so much. With 1 GiB more the kernel
+        still gave some that the host had to find.
+        """
         if self.options.no_touch:
             return
         if not case.is_warm and not self.options.keep_caches:
@@ -153,7 +184,9 @@ class Topic:
             measure.drop_caches()
             self.contenders.version(contender)
         environment = rivals.environment(locale, self.work / "locales")
-        return measure.run(command, environment, self.drive, target, self.log, self.options.seconds_max)
+        return measure.run(
+            command, environment, self.drive, target, self.log, self.options.seconds_max
+        )
 
     def measure_warm(self, case, command, source):
         """A turn with the input in the page cache, where the output may stay."""
@@ -161,10 +194,14 @@ class Topic:
             measure.warm(file)
         environment = rivals.environment(case.locale, self.work / "locales")
         fed = source.read_bytes() if case.is_fed else None
-        return measure.run_often(case.repeats, command, environment, self.drive, self.log, self.options.seconds_max, fed)
+        return measure.run_often(
+            case.repeats, command, environment, self.drive, self.log, self.options.seconds_max, fed
+        )
 
     def prove(self, case, entry, command, source, target, checksum):
-        """What is wrong with an output, if anything, and the run of xsort that proved it, if any: lines must be those of the judge's first turn."""
+        """What is wrong with an output, if anything, and the run of xsort that proved it, if
+        any: lines must be those of the judge's first turn.
+        """
         if case.task == "check":
             return self.prove_check(case, command, source), None
         if case.is_table:
@@ -182,13 +219,19 @@ class Topic:
         return None if is_same else f"not that of {rivals.LABELS[judge]}", None
 
     def prove_check(self, case, command, source):
-        """What is wrong with a check that found nothing: it must find the disorder of the text itself."""
+        """What is wrong with a check that found nothing: it must find the disorder of the text
+        itself.
+        """
         environment = rivals.environment(case.locale, self.work / "locales")
-        status = subprocess.run([*command[:-1], str(source)], env=environment, capture_output=True).returncode
+        status = subprocess.run(
+            [*command[:-1], str(source)], env=environment, capture_output=True
+        ).returncode
         return None if status == DISORDER else f"status {status} where lines are not in order"
 
     def prove_table(self, case, target, checksum):
-        """What is wrong with a table: by Python, which knows nothing of xsort, and then by xsort."""
+        """What is wrong with a table: by Python, which knows nothing of xsort, and then by
+        xsort.
+        """
         try:
             found, _ = self.table_rows(case, target, case.keys)
         except subprocess.CalledProcessError as error:
@@ -201,15 +244,31 @@ class Topic:
         return None if check.returncode == 0 else f"xsort table --check: {check.stderr.strip()}"
 
     def table_rows(self, case, path, keys=()):
-        """The sum of a table's rows, and how many there are, by a process of its own; with keys, in their order."""
-        command = [sys.executable, tables_proof.__file__, *case.gen, path, *(key.text() for key in keys)]
+        """The sum of a table's rows, and how many there are, by a process of its own; with keys,
+        in their order.
+        """
+        command = [
+            sys.executable,
+            tables_proof.__file__,
+            *case.gen,
+            path,
+            *(key.text() for key in keys),
+        ]
         environment = table_rivals.PROOF_ENVIRONMENT
-        answer = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True, env=environment)
+        answer = subprocess.run(
+            list(map(str, command)), capture_output=True, text=True, check=True, env=environment
+        )
         return tables_proof.told(json.loads(answer.stdout))
 
     def tool_row(self, shared, task, run):
         """A row for making the data, or for proving it."""
-        row = {"task": task, "label": f"xsort {task}", "contender": "xsort", "is_baseline": False, "memory_bytes": None}
+        row = {
+            "task": task,
+            "label": f"xsort {task}",
+            "contender": "xsort",
+            "is_baseline": False,
+            "memory_bytes": None,
+        }
         self.add(row | shared | run.row())
 
     def skip(self, shared, entries, why):
@@ -221,7 +280,9 @@ class Topic:
     def add(self, row):
         self.rows.append(row)
         said = f"failed: {row['failure']}" if row["failure"] else f"{seconds(row['seconds'])} s"
-        print(f"{self.name} round {row['round']}: {row['case']}, {row['label']}: {said}", flush=True)
+        print(
+            f"{self.name} round {row['round']}: {row['case']}, {row['label']}: {said}", flush=True
+        )
 
     def has_failed(self):
         return has_failed(self.rows, self.options.strict)
@@ -234,16 +295,24 @@ def sort_row(entry):
 
 
 def told_by_xsort(output, errors, case):
-    """How xsort sorted, and how much it spilled; of lines it tells that after whatever else it had to say, and not on standard output."""
+    """How xsort sorted, and how much it spilled; of lines it tells that after whatever else it
+    had to say, and not on standard output.
+    """
     answer = json.loads(errors.splitlines()[-1] if case.is_lines else output)
     if case.is_lines or case.is_table:
         return {"spilled_bytes": answer["spilled_bytes"]}
     plan, spilled_bytes = answer["plan"], sum(scratch["bytes"] for scratch in answer["scratch"])
-    return {"method": plan["method"], "in_place": plan.get("in_place", False), "spilled_bytes": spilled_bytes}
+    return {
+        "method": plan["method"],
+        "in_place": plan.get("in_place", False),
+        "spilled_bytes": spilled_bytes,
+    }
 
 
 def has_failed(rows, is_strict):
-    """Whether xsort failed, any output was wrong, or (if strict) a program that was tried never succeeded."""
+    """Whether xsort failed, any output was wrong, or (if strict) a program that was tried never
+    succeeded.
+    """
     tried = [row for row in rows if "seconds" in row]
     failed = [row for row in tried if row["failure"]]
     if any(row["contender"] == "xsort" or row["failure"].startswith(WRONG) for row in failed):

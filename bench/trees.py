@@ -1,12 +1,15 @@
-"""Trees to walk: deep, wide, one large directory, many links, a million files; the same names and sizes every time.
+"""Trees to walk: deep, wide, one large directory, many links, a million files; the same names and
+sizes every time.
 
-A tree is `directories` directories, each of which has `files` names of files and, but for the last ones, `branching` directories: number 0 is the
-root, number n is in number (n - 1) // branching, so 4,095 of branching 2 are 12 levels. With `links` names for each file, its other names are in
-other directories. A file holds 70 bytes, for which most file systems take a block; the million hold none, so that they take no 4 GB, nor minutes to
-be made and given back.
+A tree is `directories` directories, each of which has `files` names of files and, but for the last
+ones, `branching` directories: number 0 is the root, number n is in number (n - 1) // branching, so
+4,095 of branching 2 are 12 levels. With `links` names for each file, its other names are in other
+directories. A file holds 70 bytes, for which most file systems take a block; the million hold none,
+so that they take no 4 GB, nor minutes to be made and given back.
 
-Run as `trees.py NAME SCALE DIRECTORY`, so that the harness stays small: the kernel counts what it has as peak memory of those it starts. There is a
-process for each processor, and all is done relative to descriptors of directories: a million files take about a minute.
+Run as `trees.py NAME SCALE DIRECTORY`, so that the harness stays small: the kernel counts what it
+has as peak memory of those it starts. There is a process for each processor, and all is done
+relative to descriptors of directories: a million files take about a minute.
 """
 
 from dataclasses import dataclass, replace
@@ -74,7 +77,16 @@ def make(tree, directory):
         os.mkdir(tree.path(number), dir_fd=root)
     parts = len(os.sched_getaffinity(0))
     for fill in (fill_files, fill_links) if tree.links > 1 else (fill_files,):
-        children = [start(fill, tree, root, tree.directories * part // parts, tree.directories * (part + 1) // parts) for part in range(parts)]
+        children = [
+            start(
+                fill,
+                tree,
+                root,
+                tree.directories * part // parts,
+                tree.directories * (part + 1) // parts,
+            )
+            for part in range(parts)
+        ]
         if any(os.waitpid(child, 0)[1] for child in children):
             raise OSError(f"{directory} could not be filled")
     os.close(root)
@@ -108,7 +120,11 @@ def fill_links(tree, root, number):
     """The other names of this directory's files, in directories far from it and from each other."""
     directory = os.open(tree.path(number), os.O_RDONLY, dir_fd=root)
     for link in range(1, tree.links):
-        other = os.open(tree.path((number + tree.directories * link // tree.links) % tree.directories), os.O_RDONLY, dir_fd=root)
+        other = os.open(
+            tree.path((number + tree.directories * link // tree.links) % tree.directories),
+            os.O_RDONLY,
+            dir_fd=root,
+        )
         for place in range(tree.files // tree.links):
             os.link(f"f{place}", f"l{link}-{place}", src_dir_fd=directory, dst_dir_fd=other)
         os.close(other)

@@ -1,11 +1,15 @@
-"""The topic `trees`: everyone walks the same trees, with the kernel's caches full and empty, and a row for everything that was run.
+"""The topic `trees`: everyone walks the same trees, with the kernel's caches full and empty, and a
+row for everything that was run.
 
-A tree is made, walked by everyone in every round, and removed before the next is made: trees take space, and nothing about them changes between
-rounds. Even rounds take the programs in reverse order. Warm, all that a walk needs is in the kernel's caches: each program walks once before it is
-measured. Cold, these are dropped before each walk, names and inodes too, which takes root; the program's code is then read again.
+A tree is made, walked by everyone in every round, and removed before the next is made: trees take
+space, and nothing about them changes between rounds. Even rounds take the programs in reverse
+order. Warm, all that a walk needs is in the kernel's caches: each program walks once before it is
+measured. Cold, these are dropped before each walk, names and inodes too, which takes root; the
+program's code is then read again.
 
-GNU du says what the total of a tree is. A program that says something else has its time all the same, and its row says so; only xsort may not.
-The calls of each are counted by strace, apart from all timing, on a smaller tree of the same shape.
+GNU du says what the total of a tree is. A program that says something else has its time all the
+same, and its row says so; only xsort may not. The calls of each are counted by strace, apart from
+all timing, on a smaller tree of the same shape.
 """
 
 import os
@@ -32,13 +36,23 @@ INODE_BYTES, FREE_BYTES = 4096 + 512, 2**30
 
 
 class Walks:
-    """`walkers` are the programs, `work` is a directory of our own on the drive, `placeless` takes this machine's places out of a text."""
+    """`walkers` are the programs, `work` is a directory of our own on the drive, `placeless`
+    takes this machine's places out of a text.
+    """
 
     def __init__(self, options, walkers, drive, work, placeless):
-        self.options, self.walkers, self.drive, self.work, self.placeless = options, walkers, drive, work, placeless
+        self.options, self.walkers, self.drive, self.work, self.placeless = (
+            options,
+            walkers,
+            drive,
+            work,
+            placeless,
+        )
         self.log = work / "log"
         self.scale = scale(options.size)
-        self.temperatures = ("warm", "cold") if measure.may_drop_caches() and not options.keep_caches else ("warm",)
+        self.temperatures = (
+            ("warm", "cold") if measure.may_drop_caches() and not options.keep_caches else ("warm",)
+        )
         self.rows = []
 
     def title(self):
@@ -49,26 +63,39 @@ class Walks:
             if tree.name in self.options.trees.split(","):
                 self.run_tree(tree.scaled(self.scale))
                 if tree.repeats == 1 and shutil.which("strace"):
-                    self.trace(tree, self.scale * min(1, TRACED_NAMES / tree.scaled(self.scale).names))
+                    self.trace(
+                        tree, self.scale * min(1, TRACED_NAMES / tree.scaled(self.scale).names)
+                    )
 
     def run_tree(self, tree):
         """Makes the tree, walks it, and removes it."""
-        shared = {"case": tree.name, "names": tree.names, "inodes": tree.inodes, "directories": tree.directories}
+        shared = {
+            "case": tree.name,
+            "names": tree.names,
+            "inodes": tree.inodes,
+            "directories": tree.directories,
+        }
         file_system = os.statvfs(self.work)
         entries = tree.inodes + tree.directories
-        if file_system.f_bavail * file_system.f_frsize < entries * INODE_BYTES + FREE_BYTES or file_system.f_favail < entries:
+        if (
+            file_system.f_bavail * file_system.f_frsize < entries * INODE_BYTES + FREE_BYTES
+            or file_system.f_favail < entries
+        ):
             self.skip(shared, self.takers(tree, 1), "not tried: too little space on the drive")
             return
         directory = self.make(tree.name, self.scale)
         shared["expected_bytes"] = self.judged(directory)
         for temperature in self.temperatures:
             if temperature == "cold":
-                # The first after a tree was made takes up to three times as long as all that follow.
+                # The first after a tree was made takes up to three times as long as all that
+                # follow.
                 measure.drop_caches()
                 self.judged(directory)
             for round in range(1, self.options.rounds + 1):
                 for name in self.takers(tree, round):
-                    self.walk(shared | {"round": round, "temperature": temperature}, tree, name, directory)
+                    self.walk(
+                        shared | {"round": round, "temperature": temperature}, tree, name, directory
+                    )
         remove(directory)
 
     def make(self, name, scale):
@@ -82,10 +109,17 @@ class Walks:
     def judged(self, directory):
         """What GNU du says that the tree takes."""
         command = self.walkers.command(walkers.JUDGE, directory, self.options.threads)
-        return walkers.total(walkers.JUDGE, subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=True).stdout)
+        return walkers.total(
+            walkers.JUDGE,
+            subprocess.run(
+                command, capture_output=True, text=True, env=ENVIRONMENT, check=True
+            ).stdout,
+        )
 
     def takers(self, tree, round):
-        """Those who take part, in the order of their turns; the floor has no start-up to be compared."""
+        """Those who take part, in the order of their turns; the floor has no start-up to be
+        compared.
+        """
         wanted = [name for name in walkers.NAMES if name in self.options.contenders.split(",")]
         names = [name for name in wanted if name != walkers.FLOOR or tree.repeats == 1]
         return names if round % 2 else names[::-1]
@@ -95,18 +129,32 @@ class Walks:
         if not self.walkers.version(name):
             self.skip(shared, [name], "not installed")
             return
-        # Where the drive has to be waited for, threads are not processors: everyone does as it likes. The floor can't.
+        # Where the drive has to be waited for, threads are not processors: everyone does as it
+        # likes. The floor can't.
         is_told = shared["temperature"] == "warm" or name == walkers.FLOOR
         threads = self.options.threads if is_told else None
         command = self.walkers.command(name, directory, threads)
         repeats = max(WARM_REPEATS, tree.repeats) if shared["temperature"] == "warm" else 1
-        run = self.measure_floor(shared, command, repeats) if name == walkers.FLOOR else self.measure(shared, name, command, repeats)
+        run = (
+            self.measure_floor(shared, command, repeats)
+            if name == walkers.FLOOR
+            else self.measure(shared, name, command, repeats)
+        )
         row = self.head(name) | shared | {"repeats": repeats, "threads": threads} | run.row()
-        row |= {"command": self.placeless(" ".join(command)), "total_bytes": walkers.total(name, run.answer)}
+        row |= {
+            "command": self.placeless(" ".join(command)),
+            "total_bytes": walkers.total(name, run.answer),
+        }
         if name == walkers.FLOOR and not run.failure:
             row |= told_by_floor(run.answer)
-        if name == walkers.BASELINE and not run.failure and row["total_bytes"] != shared["expected_bytes"]:
-            row["failure"] = f"the total is wrong: {row['total_bytes']} bytes, not {shared['expected_bytes']}"
+        if (
+            name == walkers.BASELINE
+            and not run.failure
+            and row["total_bytes"] != shared["expected_bytes"]
+        ):
+            row["failure"] = (
+                f"the total is wrong: {row['total_bytes']} bytes, not {shared['expected_bytes']}"
+            )
         row["failure"] = row["failure"] and self.placeless(row["failure"])[:FAILURE_CHARACTERS]
         self.add(row)
 
@@ -115,14 +163,25 @@ class Walks:
         if shared["temperature"] == "cold":
             measure.drop_caches()
             self.walkers.version(name)
-        return measure.run_often(repeats, command, ENVIRONMENT, self.drive, self.log, self.options.seconds_max)
+        return measure.run_often(
+            repeats, command, ENVIRONMENT, self.drive, self.log, self.options.seconds_max
+        )
 
     def measure_floor(self, shared, command, repeats):
-        """The same of a program that measures itself, and drops the caches itself, after it has learnt the tree."""
+        """The same of a program that measures itself, and drops the caches itself, after it has
+        learnt the tree.
+        """
         command = [*command, *(["cold"] if shared["temperature"] == "cold" else [])]
-        runs = [measure.run(command, ENVIRONMENT, self.drive, None, self.log, self.options.seconds_max) for _ in range(repeats)]
+        runs = [
+            measure.run(command, ENVIRONMENT, self.drive, None, self.log, self.options.seconds_max)
+            for _ in range(repeats)
+        ]
         failed = [run for run in runs if run.failure]
-        return failed[0] if failed else sorted(runs, key=lambda run: told_by_floor(run.answer)["seconds"])[repeats // 2]
+        return (
+            failed[0]
+            if failed
+            else sorted(runs, key=lambda run: told_by_floor(run.answer)["seconds"])[repeats // 2]
+        )
 
     def trace(self, tree, scale):
         """The calls of everyone but the floor, on a small tree of this shape."""
@@ -131,29 +190,49 @@ class Walks:
         for name in self.takers(small, 1):
             if name != walkers.FLOOR and self.walkers.version(name):
                 command = self.walkers.command(name, directory, self.options.threads)
-                machine.said("strace", "-f", "-c", "-o", str(counts), *command, environment=ENVIRONMENT)
+                machine.said(
+                    "strace", "-f", "-c", "-o", str(counts), *command, environment=ENVIRONMENT
+                )
                 calls = calls_of(counts.read_text()) if counts.exists() else {}
                 counts.unlink(missing_ok=True)
                 # Nothing where tracing isn't allowed.
                 if calls:
-                    shared = {"task": "calls", "case": tree.name, "names": small.names, "directories": small.directories}
+                    shared = {
+                        "task": "calls",
+                        "case": tree.name,
+                        "names": small.names,
+                        "directories": small.directories,
+                    }
                     self.rows.append(self.head(name) | shared | {"calls": calls, "failure": None})
         remove(directory)
 
     def head(self, name):
         """What a row says of the program before it has run."""
-        return {"task": "walk", "contender": name, "label": walkers.WALKERS[name].label, "is_baseline": name == walkers.BASELINE}
+        return {
+            "task": "walk",
+            "contender": name,
+            "label": walkers.WALKERS[name].label,
+            "is_baseline": name == walkers.BASELINE,
+        }
 
     def skip(self, shared, names, why):
         """Rows for those who don't take part; one is enough for all rounds."""
         if shared.get("round", 1) == 1:
             for name in names:
-                self.add(self.head(name) | {"round": 1, "temperature": self.temperatures[0]} | shared | {"failure": why})
+                self.add(
+                    self.head(name)
+                    | {"round": 1, "temperature": self.temperatures[0]}
+                    | shared
+                    | {"failure": why}
+                )
 
     def add(self, row):
         self.rows.append(row)
         said = f"failed: {row['failure']}" if row["failure"] else f"{seconds(row['seconds'])} s"
-        print(f"{NAME} round {row['round']}: {row['case']} {row['temperature']}, {row['label']}: {said}", flush=True)
+        print(
+            f"{NAME} round {row['round']}: {row['case']} {row['temperature']}, {row['label']}: {said}",
+            flush=True,
+        )
 
     def has_failed(self):
         return has_failed([row for row in self.rows if row["task"] == "walk"], self.options.strict)
@@ -173,7 +252,11 @@ def told_by_floor(answer):
 def calls_of(table):
     """How often each call was made, by strace's table."""
     rows = [line.split() for line in table.splitlines()]
-    counted = [row for row in rows if len(row) >= 5 and row[0].replace(".", "").isdigit() and row[-1] != "total"]
+    counted = [
+        row
+        for row in rows
+        if len(row) >= 5 and row[0].replace(".", "").isdigit() and row[-1] != "total"
+    ]
     return {row[-1]: int(row[3]) for row in counted}
 
 

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""xsort from object to object, beside what object_store's own GET and PUT of the same bytes take, and beside copying, sorting and copying back.
+"""xsort from object to object, beside what object_store's own GET and PUT of the same bytes take,
+and beside copying, sorting and copying back.
 
-usage: bench/objects/run.py XSORT SERVER FLOOR [--size 2GB] [--rounds 3] [--store /dev/shm] [--scratch .] [--aws aws] [--record FOLDER]
+usage: bench/objects/run.py XSORT SERVER FLOOR [--size 2GB] [--rounds 3] [--store /dev/shm]
+[--scratch .] [--aws aws] [--record FOLDER]
 
-SERVER is the example s3_server of crates/objects, FLOOR the program of this folder; both in release builds. The store is on this machine, with its
-objects in the folder `--store`, and it takes processors from whom it serves: from each contender alike. In turns, in even rounds in reverse order;
-`xsort verify` proves each sorted object. Then a sort runs in a memory cgroup of its budget and 96 MiB, where there are such.
+SERVER is the example s3_server of crates/objects, FLOOR the program of this folder; both in release
+builds. The store is on this machine, with its objects in the folder `--store`, and it takes
+processors from whom it serves: from each contender alike. In turns, in even rounds in reverse
+order; `xsort verify` proves each sorted object. Then a sort runs in a memory cgroup of its budget
+and 96 MiB, where there are such.
 """
 
 import argparse
@@ -30,16 +34,22 @@ OVERHEAD_BYTES = 96 << 20
 
 
 def options():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name in ("xsort", "server", "floor"):
         parser.add_argument(name, type=Path)
     parser.add_argument("--size", default="2GB", help="of the object")
     parser.add_argument("--memory", default="8G", help="of the sorts without scratch")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--store", type=Path, default=Path("/dev/shm"), help="where the objects are")
+    parser.add_argument(
+        "--store", type=Path, default=Path("/dev/shm"), help="where the objects are"
+    )
     parser.add_argument("--scratch", type=Path, default=Path("."), help="a folder on the drive")
     parser.add_argument("--aws", default="aws", help="the AWS tool; without it that row is missing")
-    parser.add_argument("--record", type=Path, help="where table.md, rows.jsonl and environment.json go")
+    parser.add_argument(
+        "--record", type=Path, help="where table.md, rows.jsonl and environment.json go"
+    )
     return parser.parse_args()
 
 
@@ -51,12 +61,27 @@ class Bench:
         self.xsort = str(given.xsort.resolve())
         tool = shutil.which(given.aws)
         self.aws = tool and os.path.abspath(tool)
-        keys = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench", "AWS_REGION": "us-east-1"}
-        self.environment = os.environ | keys | {"AWS_ENDPOINT_URL": endpoint, "AWS_ENDPOINT": endpoint, "XSORT_STATUS": "off"}
+        keys = {
+            "AWS_ACCESS_KEY_ID": "bench",
+            "AWS_SECRET_ACCESS_KEY": "bench",
+            "AWS_REGION": "us-east-1",
+        }
+        self.environment = (
+            os.environ
+            | keys
+            | {"AWS_ENDPOINT_URL": endpoint, "AWS_ENDPOINT": endpoint, "XSORT_STATUS": "off"}
+        )
         self.input = scratch / "input"
 
     def call(self, *command):
-        return subprocess.run(command, check=True, env=self.environment, cwd=self.scratch, stdout=subprocess.PIPE, text=True).stdout
+        return subprocess.run(
+            command,
+            check=True,
+            env=self.environment,
+            cwd=self.scratch,
+            stdout=subprocess.PIPE,
+            text=True,
+        ).stdout
 
     def seconds(self, *commands):
         begun = time.monotonic()
@@ -78,13 +103,28 @@ class Bench:
         return min(self.get_and_put(*floor) for floor in FLOORS)
 
     def sort(self, memory, source, target):
-        return (self.xsort, "sort", "-q", "-m", memory, "-T", str(self.scratch), source, "-o", target)
+        return (
+            self.xsort,
+            "sort",
+            "-q",
+            "-m",
+            memory,
+            "-T",
+            str(self.scratch),
+            source,
+            "-o",
+            target,
+        )
 
     def memory(self):
-        return self.proven(self.seconds(self.sort(self.given.memory, "s3://bench/input", "s3://bench/sorted")))
+        return self.proven(
+            self.seconds(self.sort(self.given.memory, "s3://bench/input", "s3://bench/sorted"))
+        )
 
     def spill(self):
-        return self.proven(self.seconds(self.sort(SPILL_MEMORY, "s3://bench/input", "s3://bench/sorted")))
+        return self.proven(
+            self.seconds(self.sort(SPILL_MEMORY, "s3://bench/input", "s3://bench/sorted"))
+        )
 
     def local(self):
         output = str(self.scratch / "output")
@@ -96,7 +136,9 @@ class Bench:
         source, target = str(self.scratch / "copied"), str(self.scratch / "output")
         copy = (self.aws, "s3", "cp", "--quiet")
         seconds = self.seconds(
-            (*copy, "s3://bench/input", source), self.sort(self.given.memory, source, target), (*copy, target, "s3://bench/sorted")
+            (*copy, "s3://bench/input", source),
+            self.sort(self.given.memory, source, target),
+            (*copy, target, "s3://bench/sorted"),
         )
         for path in (source, target):
             os.remove(path)
@@ -107,7 +149,9 @@ class Bench:
         return seconds
 
     def within_limit(self):
-        """Peak bytes of a sort in a cgroup of its budget and a little, and how often that was full; None where there are no such cgroups."""
+        """Peak bytes of a sort in a cgroup of its budget and a little, and how often that was
+        full; None where there are no such cgroups.
+        """
         if not os.access(CGROUPS, os.W_OK):
             return None
         group = CGROUPS / "xsort-bench-objects"
@@ -115,11 +159,20 @@ class Bench:
         try:
             (group / "memory.limit_in_bytes").write_text(str((256 << 20) + OVERHEAD_BYTES))
             (group / "memory.max_usage_in_bytes").write_text("0")
-            join = f"echo $$ >{group}/cgroup.procs && exec \"$@\""
-            self.call("sh", "-c", join, "sh", *self.sort(SPILL_MEMORY, "s3://bench/input", "s3://bench/sorted"))
+            join = f'echo $$ >{group}/cgroup.procs && exec "$@"'
+            self.call(
+                "sh",
+                "-c",
+                join,
+                "sh",
+                *self.sort(SPILL_MEMORY, "s3://bench/input", "s3://bench/sorted"),
+            )
             self.proven(0)
             # Page cache counts, too, and is given back when the limit is near.
-            return {name: int((group / f"memory.{name}").read_text()) for name in ("max_usage_in_bytes", "failcnt")}
+            return {
+                name: int((group / f"memory.{name}").read_text())
+                for name in ("max_usage_in_bytes", "failcnt")
+            }
         finally:
             group.rmdir()
 
@@ -138,7 +191,10 @@ def table(medians, ratios, limit, size):
     lines += [f"| {name} | {seconds:.2f} | {beside[name]} |" for name, seconds in medians.items()]
     if limit:
         peak = limit["max_usage_in_bytes"] / 2**20
-        lines += ["", f"In a cgroup of {SPILL_MEMORY} and {OVERHEAD_BYTES >> 20} MiB it ends, with a peak of {peak:.0f} MiB, page cache included."]
+        lines += [
+            "",
+            f"In a cgroup of {SPILL_MEMORY} and {OVERHEAD_BYTES >> 20} MiB it ends, with a peak of {peak:.0f} MiB, page cache included.",
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -170,8 +226,13 @@ def ratios_of(names, rows, rounds):
 
 def main():
     given = options()
-    with tempfile.TemporaryDirectory(dir=given.scratch) as scratch, tempfile.TemporaryDirectory(dir=given.store) as store:
-        server = subprocess.Popen([given.server, f"directory={store}", "bucket=bench"], stdout=subprocess.PIPE, text=True)
+    with (
+        tempfile.TemporaryDirectory(dir=given.scratch) as scratch,
+        tempfile.TemporaryDirectory(dir=given.store) as store,
+    ):
+        server = subprocess.Popen(
+            [given.server, f"directory={store}", "bucket=bench"], stdout=subprocess.PIPE, text=True
+        )
         try:
             bench = Bench(given, server.stdout.readline().strip(), Path(scratch).resolve())
             bench.prepare()
@@ -180,12 +241,19 @@ def main():
         finally:
             server.kill()
             server.wait()
-    medians = {name: statistics.median(row["seconds"] for row in rows if row["what"] == name) for name in names}
+    medians = {
+        name: statistics.median(row["seconds"] for row in rows if row["what"] == name)
+        for name in names
+    }
     page = table(medians, ratios_of(names, rows, given.rounds), limit, given.size)
     print(page)
     if given.record:
         root = Path(__file__).resolve().parent.parent.parent
-        environment = machine.describe(root) | {"size": given.size, "rounds": given.rounds, "limit": limit}
+        environment = machine.describe(root) | {
+            "size": given.size,
+            "rounds": given.rounds,
+            "limit": limit,
+        }
         given.record.mkdir(parents=True, exist_ok=True)
         (given.record / "table.md").write_text(page)
         (given.record / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

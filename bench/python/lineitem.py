@@ -34,7 +34,9 @@ def generate(path, scale):
         reader = connection.execute("from lineitem").to_arrow_reader(65536)
         schema, batches = reader.schema, reader
     except duckdb.Error as error:
-        print(f"NOTICE: no dbgen ({str(error).splitlines()[0][:90]}): columns alike", file=sys.stderr)
+        print(
+            f"NOTICE: no dbgen ({str(error).splitlines()[0][:90]}): columns alike", file=sys.stderr
+        )
         schema, batches = alike(scale)
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
         for batch in batches:
@@ -47,10 +49,16 @@ def alike(scale):
     import pyarrow as pa
 
     rng = np.random.default_rng(1)
-    words = "carefully quickly furiously deposits requests accounts packages ideas theodolites".split()
-    names = [f"l_{name}" for name in (
-        "orderkey partkey suppkey linenumber quantity extendedprice discount tax returnflag "
-        "linestatus shipdate commitdate receiptdate shipinstruct shipmode comment").split()]
+    words = (
+        "carefully quickly furiously deposits requests accounts packages ideas theodolites".split()
+    )
+    names = [
+        f"l_{name}"
+        for name in (
+            "orderkey partkey suppkey linenumber quantity extendedprice discount tax returnflag "
+            "linestatus shipdate commitdate receiptdate shipinstruct shipmode comment"
+        ).split()
+    ]
 
     def money(values):
         words = np.zeros((len(values), 2), "<i8")
@@ -70,12 +78,22 @@ def alike(scale):
         ship = rng.integers(8036, 10562, rows).astype("i4")
         date = lambda days: pa.array(days.astype("i4"), pa.int32()).cast(pa.date32())
         return [
-            order // 8 * 32 + order % 8, rng.integers(1, 200_000 * scale, rows),
-            rng.integers(1, 10_000 * scale, rows), at % 4 + 1, money(rng.integers(1, 51, rows) * 100),
-            money(rng.integers(90_000, 10_500_000, rows)), money(rng.integers(0, 11, rows)),
-            money(rng.integers(0, 9, rows)), choice(["R", "A", "N"], rows), choice(["O", "F"], rows),
-            date(ship), date(ship + rng.integers(-60, 60, rows)), date(ship + rng.integers(1, 31, rows)),
-            choice(instructs, rows), choice(modes, rows), choice(comments, rows),
+            order // 8 * 32 + order % 8,
+            rng.integers(1, 200_000 * scale, rows),
+            rng.integers(1, 10_000 * scale, rows),
+            at % 4 + 1,
+            money(rng.integers(1, 51, rows) * 100),
+            money(rng.integers(90_000, 10_500_000, rows)),
+            money(rng.integers(0, 11, rows)),
+            money(rng.integers(0, 9, rows)),
+            choice(["R", "A", "N"], rows),
+            choice(["O", "F"], rows),
+            date(ship),
+            date(ship + rng.integers(-60, 60, rows)),
+            date(ship + rng.integers(1, 31, rows)),
+            choice(instructs, rows),
+            choice(modes, rows),
+            choice(comments, rows),
         ]
 
     def batches():
@@ -83,7 +101,9 @@ def alike(scale):
             rows = min(65536, int(6_000_000 * scale) - first)
             yield pa.record_batch([pa.array(column) for column in batch(first, rows)], names=names)
 
-    return pa.record_batch([pa.array(column) for column in batch(0, 1)], names=names).schema, batches()
+    return pa.record_batch(
+        [pa.array(column) for column in batch(0, 1)], names=names
+    ).schema, batches()
 
 
 def stream(path):
@@ -134,14 +154,19 @@ def work(name, path, by, memory, scratch):
         # another order has.
         if os.environ.get("HASH"):
             picked = range(-(rows - batch.num_rows) % 10_007, batch.num_rows, 10_007)
-            sums.extend(tuple(map(str, row.values())) for row in batch.take(pa.array(picked, pa.int64())).to_pylist())
+            sums.extend(
+                tuple(map(str, row.values()))
+                for row in batch.take(pa.array(picked, pa.int64())).to_pylist()
+            )
     seconds = time.monotonic() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     import hashlib
 
     digest = hashlib.sha256(repr(sums).encode()).hexdigest()[:16]
     cpu = time.process_time() - cpu
-    print(json.dumps({"rows": rows, "seconds": seconds, "cpu": cpu, "peak_mib": peak, "sum": digest}))
+    print(
+        json.dumps({"rows": rows, "seconds": seconds, "cpu": cpu, "peak_mib": peak, "sum": digest})
+    )
 
 
 def main():
@@ -159,12 +184,18 @@ def main():
         return work(arguments.work, path, arguments.by, arguments.memory, str(arguments.folder))
     if not path.exists():
         generate(path, arguments.scale)
-    print(f"{path}: {path.stat().st_size / 1e9:.2f} GB, by {' '.join(arguments.by)}, {arguments.memory}")
+    print(
+        f"{path}: {path.stat().st_size / 1e9:.2f} GB, by {' '.join(arguments.by)}, {arguments.memory}"
+    )
     found = {name: [] for name in arguments.rivals}
     for _ in range(arguments.rounds):
         for name in arguments.rivals:
-            run = subprocess.run([sys.executable, __file__, *sys.argv[1:], "--work", name],
-                                 capture_output=True, text=True, env=os.environ | {"HASH": "1"})
+            run = subprocess.run(
+                [sys.executable, __file__, *sys.argv[1:], "--work", name],
+                capture_output=True,
+                text=True,
+                env=os.environ | {"HASH": "1"},
+            )
             if run.returncode:
                 print(f"{name} failed: {run.stderr[-500:]}")
                 continue
@@ -177,8 +208,10 @@ def main():
             continue
         seconds = statistics.median(one["seconds"] for one in runs)
         cpu = statistics.median(one["cpu"] for one in runs)
-        print(f"{name}: {seconds:.2f} s, {cpu:.2f} s of processors, "
-              f"{max(one['peak_mib'] for one in runs)} MiB, {seconds / own:.2f} times xsort's")
+        print(
+            f"{name}: {seconds:.2f} s, {cpu:.2f} s of processors, "
+            f"{max(one['peak_mib'] for one in runs)} MiB, {seconds / own:.2f} times xsort's"
+        )
 
 
 if __name__ == "__main__":

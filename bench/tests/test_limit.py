@@ -36,7 +36,9 @@ class Floor(unittest.TestCase):
     def test_never_less_than_the_faster_direction_alone(self):
         for spilled in range(0, 33):
             floor = limit.floor_seconds(FAST_MIXED, "sort", 8, spilled)
-            self.assertGreaterEqual(floor, limit.floor_seconds(FAST_MIXED, "sort", 8, 8) if spilled >= 8 else 8)
+            self.assertGreaterEqual(
+                floor, limit.floor_seconds(FAST_MIXED, "sort", 8, 8) if spilled >= 8 else 8
+            )
 
     def test_making_writes_and_proving_reads(self):
         self.assertEqual(limit.floor_seconds(SLOW_MIXED, "gen", 8, 0), 4)
@@ -46,7 +48,12 @@ class Floor(unittest.TestCase):
 
 def fio_job(configuration, pattern, direction, read=0, write=0, error=0):
     name = f"{configuration.name()} {pattern} {direction}"
-    return {"jobname": name, "error": error, "read": {"bw_bytes": read}, "write": {"bw_bytes": write}}
+    return {
+        "jobname": name,
+        "error": error,
+        "read": {"bw_bytes": read},
+        "write": {"bw_bytes": write},
+    }
 
 
 def answer(read, write, mixed_read, mixed_write, error=0):
@@ -59,8 +66,14 @@ def answer(read, write, mixed_read, mixed_write, error=0):
             jobs.append(fio_job(configuration, "mixed", "read", read=mixed_read, error=error))
             jobs.append(fio_job(configuration, "mixed", "write", write=mixed_write, error=error))
             jobs.append(fio_job(configuration, "created", "write", write=write // 2, error=error))
-            jobs.append(fio_job(configuration, "created_mixed", "read", read=mixed_read, error=error))
-            jobs.append(fio_job(configuration, "created_mixed", "write", write=mixed_write // 2, error=error))
+            jobs.append(
+                fio_job(configuration, "created_mixed", "read", read=mixed_read, error=error)
+            )
+            jobs.append(
+                fio_job(
+                    configuration, "created_mixed", "write", write=mixed_write // 2, error=error
+                )
+            )
     return jobs
 
 
@@ -76,17 +89,27 @@ class Best(unittest.TestCase):
         self.assertEqual(len(rates.configurations), len(limit.CONFIGURATIONS))
 
     def test_each_pattern_has_its_own_best(self):
-        first, second = [configuration for configuration in limit.CONFIGURATIONS if configuration.jobs == 1]
-        better = [fio_job(first, "read", "read", read=100), fio_job(second, "write", "write", write=100)]
+        first, second = [
+            configuration for configuration in limit.CONFIGURATIONS if configuration.jobs == 1
+        ]
+        better = [
+            fio_job(first, "read", "read", read=100),
+            fio_job(second, "write", "write", write=100),
+        ]
         rates = limit.best(rows(answer(10, 20, 3, 4) + better))
         self.assertEqual((rates.read, rates.write), (110, 120))
 
     def test_a_configuration_that_fails_does_not_count(self):
         first = limit.CONFIGURATIONS[0]
-        failed = [fio_job(first, pattern, pattern, read=10**9, write=10**9, error=12) for pattern in limit.PATTERNS]
+        failed = [
+            fio_job(first, pattern, pattern, read=10**9, write=10**9, error=12)
+            for pattern in limit.PATTERNS
+        ]
         rates = limit.best(rows(failed + answer(10, 20, 3, 4)))
         self.assertEqual(rates.read, 20)
-        self.assertEqual(rates.configurations[0], {"configuration": first.name()} | dict.fromkeys(limit.PATTERNS))
+        self.assertEqual(
+            rates.configurations[0], {"configuration": first.name()} | dict.fromkeys(limit.PATTERNS)
+        )
 
     def test_without_a_whole_answer_there_are_no_rates(self):
         for jobs in ([], answer(10, 20, 3, 4, error=1), answer(10, 0, 0, 0)):
@@ -94,19 +117,33 @@ class Best(unittest.TestCase):
                 limit.best(rows(jobs))
 
     def test_without_space_for_a_new_file_the_others_count(self):
-        jobs = [job | {"error": 28 if "created" in job["jobname"] else 0} for job in answer(10, 20, 3, 4)]
+        jobs = [
+            job | {"error": 28 if "created" in job["jobname"] else 0}
+            for job in answer(10, 20, 3, 4)
+        ]
         rates = limit.best(rows(jobs))
         self.assertEqual((rates.read, rates.created, rates.of_new_files()), (20, None, None))
 
     def test_who_may_not_use_io_uring_is_asked_again_without(self):
-        with mock.patch.object(limit, "lay_out"), mock.patch.object(limit, "free", return_value=30), mock.patch.object(limit, "ask", side_effect=self.without_io_uring) as ask:
+        with (
+            mock.patch.object(limit, "lay_out"),
+            mock.patch.object(limit, "free", return_value=30),
+            mock.patch.object(limit, "ask", side_effect=self.without_io_uring) as ask,
+        ):
             rates = limit.measure(Path("probe"), 2**30, 1)
         self.assertEqual((ask.call_count, rates.read, rates.freed, rates.created), (2, 20, 30, 20))
-        self.assertEqual({row["configuration"].split()[0] for row in rates.configurations if row["read"]}, {"libaio"})
+        self.assertEqual(
+            {row["configuration"].split()[0] for row in rates.configurations if row["read"]},
+            {"libaio"},
+        )
 
     def without_io_uring(self, configurations, *_):
         error = lambda configuration: 1 if configuration.engine == "io_uring" else 0
-        jobs = [fio_job(each, pattern, "read", read=20, error=error(each)) for each in configurations for pattern in limit.PATTERNS]
+        jobs = [
+            fio_job(each, pattern, "read", read=20, error=error(each))
+            for each in configurations
+            for pattern in limit.PATTERNS
+        ]
         return [limit.row(configuration, jobs) for configuration in configurations]
 
     def test_names_tell_configurations_apart(self):
@@ -116,7 +153,9 @@ class Best(unittest.TestCase):
     def test_a_row_can_be_read_again(self):
         rates = limit.best(rows(answer(10, 20, 3, 4)))
         again = limit.Rates(**json.loads(json.dumps(rates.row())))
-        self.assertEqual((again.read, again.write, again.mixed), (rates.read, rates.write, rates.mixed))
+        self.assertEqual(
+            (again.read, again.write, again.mixed), (rates.read, rates.write, rates.mixed)
+        )
 
 
 class NewFiles(unittest.TestCase):
@@ -136,7 +175,10 @@ class NewFiles(unittest.TestCase):
                 fresh.write_bytes(b"x")
             return []
 
-        with tempfile.TemporaryDirectory() as directory, mock.patch.object(limit, "fio", side_effect=fio):
+        with (
+            tempfile.TemporaryDirectory() as directory,
+            mock.patch.object(limit, "fio", side_effect=fio),
+        ):
             probe = Path(directory) / "probe"
             limit.new(probe).write_bytes(b"of a run that was killed")
             limit.ask(limit.CONFIGURATIONS, probe, 2**30, 1)
@@ -145,7 +187,10 @@ class NewFiles(unittest.TestCase):
 
 class Sustained(unittest.TestCase):
     def test_the_best_mean_counts_and_not_the_best_burst(self):
-        measured = [configured(steady=(10, 20, 30), swinging=(13, 1, 1)), configured(steady=(10, 22, 30), swinging=(3, 1, 1))]
+        measured = [
+            configured(steady=(10, 20, 30), swinging=(13, 1, 1)),
+            configured(steady=(10, 22, 30), swinging=(3, 1, 1)),
+        ]
         rates = limit.sustained(measured)
         self.assertEqual((rates.read, rates.write, rates.mixed), (10, 21, 30))
 
@@ -154,12 +199,28 @@ class Sustained(unittest.TestCase):
         self.assertEqual((rates.read, rates.write, rates.mixed), (10, 40, 31))
 
     def test_older_rows_have_one_rate_of_new_files(self):
-        older = [limit.Rates(10, 20, 30, ({"configuration": "one", "read": 10, "write": 20, "mixed": 30},), created=created) for created in (8, 12)]
+        older = [
+            limit.Rates(
+                10,
+                20,
+                30,
+                ({"configuration": "one", "read": 10, "write": 20, "mixed": 30},),
+                created=created,
+            )
+            for created in (8, 12)
+        ]
         rates = limit.sustained(older)
-        self.assertEqual((rates.created, rates.created_mixed, rates.of_new_files()), (10, None, None))
+        self.assertEqual(
+            (rates.created, rates.created_mixed, rates.of_new_files()), (10, None, None)
+        )
 
     def test_what_failed_does_not_count(self):
-        rates = limit.sustained([configured(one=(10, 20, 30), two=(None, None, None)), configured(one=(12, 20, 30), two=(8, 8, 8))])
+        rates = limit.sustained(
+            [
+                configured(one=(10, 20, 30), two=(None, None, None)),
+                configured(one=(12, 20, 30), two=(8, 8, 8)),
+            ]
+        )
         self.assertEqual(rates.read, 11)
 
 
@@ -167,12 +228,17 @@ class HugePages(unittest.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
-        self.reserved, self.memory = Path(directory.name) / "nr_hugepages", Path(directory.name) / "meminfo"
+        self.reserved, self.memory = (
+            Path(directory.name) / "nr_hugepages",
+            Path(directory.name) / "meminfo",
+        )
         mock.patch.multiple(limit, RESERVED=self.reserved, MEMORY=self.memory).start()
         self.addCleanup(mock.patch.stopall)
 
     def buffers(self, free, size="2048 kB"):
-        self.memory.write_text(f"MemTotal:       24 kB\nHugePages_Free:     {free}\nHugepagesize:       {size}\n")
+        self.memory.write_text(
+            f"MemTotal:       24 kB\nHugePages_Free:     {free}\nHugepagesize:       {size}\n"
+        )
         with limit.huge_pages() as buffers:
             meanwhile = self.reserved.exists() and self.reserved.read_text()
         return buffers, meanwhile
@@ -200,8 +266,13 @@ class Freed(unittest.TestCase):
 
 def configured(**given):
     """Rates of a measurement by the rates of its configurations."""
-    rows = tuple({"configuration": name} | dict(zip(limit.PATTERNS, rates)) for name, rates in given.items())
-    return limit.Rates(*(max(row[pattern] or 0 for row in rows) for pattern in limit.PATTERNS[:3]), configurations=rows)
+    rows = tuple(
+        {"configuration": name} | dict(zip(limit.PATTERNS, rates)) for name, rates in given.items()
+    )
+    return limit.Rates(
+        *(max(row[pattern] or 0 for row in rows) for pattern in limit.PATTERNS[:3]),
+        configurations=rows,
+    )
 
 
 class Jobs(unittest.TestCase):
@@ -209,14 +280,23 @@ class Jobs(unittest.TestCase):
         for configuration in limit.CONFIGURATIONS:
             for pattern in limit.PATTERNS:
                 with self.subTest(configuration.name() + pattern):
-                    self.assertEqual(overlaps(limit.job(configuration, pattern, Path("probe"), 64 * 2**20), 64 * 2**20), [])
+                    self.assertEqual(
+                        overlaps(
+                            limit.job(configuration, pattern, Path("probe"), 64 * 2**20), 64 * 2**20
+                        ),
+                        [],
+                    )
 
     def test_new_files_are_written_once_and_others_for_the_whole_time(self):
         for pattern in limit.PATTERNS:
-            _, *sections = limit.job(limit.CONFIGURATIONS[0], pattern, Path("probe"), 64 * 2**20).split("[")
+            _, *sections = limit.job(
+                limit.CONFIGURATIONS[0], pattern, Path("probe"), 64 * 2**20
+            ).split("[")
             for section in sections:
                 is_new = pattern in limit.NEW and "rw=write" in section
-                self.assertEqual("filename=probe-new\nfallocate=native\nend_fsync=1" in section, is_new, section)
+                self.assertEqual(
+                    "filename=probe-new\nfallocate=native\nend_fsync=1" in section, is_new, section
+                )
                 self.assertEqual("filename=probe\ntime_based" in section, not is_new, section)
                 self.assertEqual("exitall" in section, is_new and "mixed" in pattern, section)
 
@@ -227,7 +307,10 @@ def overlaps(text, bytes):
     for section in text.split("[")[1:]:
         values = dict(line.split("=") for line in section.splitlines()[1:] if "=" in line)
         offset, part = int(values["offset"]), int(values["size"])
-        spans = [(offset + number * int(values["offset_increment"]), part) for number in range(int(values["numjobs"]))]
+        spans = [
+            (offset + number * int(values["offset_increment"]), part)
+            for number in range(int(values["numjobs"]))
+        ]
         files.setdefault(values["filename"], []).extend(spans)
     pairs = []
     for spans in map(sorted, files.values()):
@@ -243,8 +326,15 @@ class Size(unittest.TestCase):
                 probe_bytes = limit.Limit(None, 1).probe_bytes(input_bytes)
                 for pattern in ("mixed", "created", "created_mixed"):
                     text = limit.job(limit.CONFIGURATIONS[0], pattern, Path("probe"), probe_bytes)
-                    sizes = [int(line.removeprefix("size=")) for line in text.splitlines() if line.startswith("size=")]
-                    self.assertTrue(sizes and min(sizes) > input_bytes - limit.CONFIGURATIONS[0].block_bytes, sizes)
+                    sizes = [
+                        int(line.removeprefix("size="))
+                        for line in text.splitlines()
+                        if line.startswith("size=")
+                    ]
+                    self.assertTrue(
+                        sizes and min(sizes) > input_bytes - limit.CONFIGURATIONS[0].block_bytes,
+                        sizes,
+                    )
 
     def test_who_asks_for_a_size_gets_it(self):
         self.assertEqual(limit.Limit(2**30, 1).probe_bytes(2**40), 2**30)
@@ -253,7 +343,10 @@ class Size(unittest.TestCase):
         for pattern in limit.NEW:
             text = limit.job(limit.CONFIGURATIONS[-1], pattern, Path("probe"), 2**30)
             sections = [section for section in text.split("[") if "probe-new" in section]
-            values = [dict(line.split("=") for line in section.splitlines() if "=" in line) for section in sections]
+            values = [
+                dict(line.split("=") for line in section.splitlines() if "=" in line)
+                for section in sections
+            ]
             written = sum(int(each["size"]) * int(each["numjobs"]) for each in values)
             self.assertEqual(limit.Limit(2**30, 1).space(0), 2**30 + written)
 
@@ -278,9 +371,15 @@ class Age(unittest.TestCase):
 
     def test_rates_of_a_smaller_file_are_not_those_of_a_larger(self):
         by_input = limit.Limit(None, 1)
-        for input_bytes in (limit.PROBE_BYTES_MIN, 2 * limit.PROBE_BYTES_MIN, 2 * limit.PROBE_BYTES_MIN):
+        for input_bytes in (
+            limit.PROBE_BYTES_MIN,
+            2 * limit.PROBE_BYTES_MIN,
+            2 * limit.PROBE_BYTES_MIN,
+        ):
             by_input.rates(Path("."), input_bytes)
-        self.assertEqual([call.args[1] // limit.PROBE_BYTES_MIN for call in self.measure.call_args_list], [2, 4])
+        self.assertEqual(
+            [call.args[1] // limit.PROBE_BYTES_MIN for call in self.measure.call_args_list], [2, 4]
+        )
 
     def test_a_refusal_is_kept_and_fio_not_asked_again(self):
         self.measure.side_effect = limit.Refused("no direct I/O here")

@@ -1,4 +1,6 @@
-"""Lines are judged by GNU sort's output, in a locale that is there, and everyone is told the same."""
+"""Lines are judged by GNU sort's output, in a locale that is there, and everyone is told the
+same.
+"""
 
 from pathlib import Path
 import subprocess
@@ -44,16 +46,26 @@ class Commands(unittest.TestCase):
     def test_options_are_the_same_for_all(self):
         for case in workloads.topic_cases("lines", 10**6, 2**20, 2, 2**30, rivals.NAMES):
             commands = {
-                entry.contender: rivals.Contenders("xsort").command(entry.contender, case, entry, 2**20, "IN", "OUT", "SCRATCH")
+                entry.contender: rivals.Contenders("xsort").command(
+                    entry.contender, case, entry, 2**20, "IN", "OUT", "SCRATCH"
+                )
                 for entry in case.entries
                 if entry.contender in workloads.SORTERS
             }
             self.assertEqual(commands["xsort"][:2], ["xsort", "lines"])
-            self.assertEqual(len({tuple(command[1 + (name == "xsort"):]) for name, command in commands.items()}), 1)
+            self.assertEqual(
+                len(
+                    {tuple(command[1 + (name == "xsort") :]) for name, command in commands.items()}
+                ),
+                1,
+            )
 
     def test_xsort_tells_what_it_spilled_after_its_warnings(self):
         lines, *_ = workloads.topic_cases("lines", 10**6, 2**20, 2, 2**30, ("xsort",))
-        self.assertEqual(topic.told_by_xsort("", 'a warning\n{"spilled_bytes": 7}\n', lines), {"spilled_bytes": 7})
+        self.assertEqual(
+            topic.told_by_xsort("", 'a warning\n{"spilled_bytes": 7}\n', lines),
+            {"spilled_bytes": 7},
+        )
 
 
 class Prepared(unittest.TestCase):
@@ -65,20 +77,31 @@ class Prepared(unittest.TestCase):
 
     def cases(self, **wanted):
         cases = workloads.topic_cases("merges", 10**6, 2**20, 2, 2**30, ("gnu", "xsort"))
-        return [case for case in cases if all(getattr(case, name) == value for name, value in wanted.items())]
+        return [
+            case
+            for case in cases
+            if all(getattr(case, name) == value for name, value in wanted.items())
+        ]
 
     def test_a_merge_has_all_lines_in_sorted_parts(self):
         case, *_ = self.cases(task="merge", parts=2, locale="C")
-        parts = [file.read_text().split() for file in prepared.prepare(case, self.source, rivals.ENVIRONMENT)]
+        parts = [
+            file.read_text().split()
+            for file in prepared.prepare(case, self.source, rivals.ENVIRONMENT)
+        ]
         self.assertEqual(parts, [["1", "10", "8"], ["7", "9"]])
-        command = rivals.Contenders("xsort").command("xsort", case, case.entries[-1], 2**20, self.source, "OUT", "SCRATCH")
+        command = rivals.Contenders("xsort").command(
+            "xsort", case, case.entries[-1], 2**20, self.source, "OUT", "SCRATCH"
+        )
         self.assertEqual(command[-4:], ["-o", "OUT", *map(str, prepared.inputs(case, self.source))])
 
     def test_a_check_has_lines_in_its_own_order_and_no_output(self):
         (case,) = self.cases(options=("-c", "-n"))
         (file,) = prepared.prepare(case, self.source, rivals.ENVIRONMENT)
         self.assertEqual(file.read_text().split(), ["1", "7", "8", "9", "10"])
-        command = rivals.Contenders("xsort").command("xsort", case, case.entries[-1], 2**20, self.source, "OUT", "SCRATCH")
+        command = rivals.Contenders("xsort").command(
+            "xsort", case, case.entries[-1], 2**20, self.source, "OUT", "SCRATCH"
+        )
         self.assertEqual(command[-1], str(file))
         self.assertNotIn("OUT", command)
 
@@ -92,7 +115,9 @@ class Prepared(unittest.TestCase):
         (case,) = self.cases(reader=("gzip", "-dc"))
         prepared.prepare(case, self.source, rivals.ENVIRONMENT)
         command = rivals.piped(case, self.source, ["sort", "-n"])
-        self.assertEqual(subprocess.run(command, capture_output=True, text=True).stdout, "1\n7\n8\n9\n10\n")
+        self.assertEqual(
+            subprocess.run(command, capture_output=True, text=True).stdout, "1\n7\n8\n9\n10\n"
+        )
 
 
 class Repeats(unittest.TestCase):
@@ -103,7 +128,9 @@ class Repeats(unittest.TestCase):
 
     def test_start_to_exit_of_a_failure(self):
         with tempfile.TemporaryDirectory() as directory:
-            _, usage, status = measure.start_to_exit(["/bin/sh", "-c", "echo said; exit 3"], {}, Path(directory) / "log")
+            _, usage, status = measure.start_to_exit(
+                ["/bin/sh", "-c", "echo said; exit 3"], {}, Path(directory) / "log"
+            )
             self.assertEqual((status, (Path(directory) / "log.out").read_text()), (3, "said\n"))
             self.assertGreater(usage.ru_maxrss, 0)
 

@@ -19,7 +19,11 @@ def texts(picture):
 
 
 class Picture(unittest.TestCase):
-    rivals = [sort_row("xsort", 2.5, is_baseline=True), sort_row("GNU sort", 8.0, contender="gnu"), sort_row("DuckDB", 5.0, contender="duckdb")]
+    rivals = [
+        sort_row("xsort", 2.5, is_baseline=True),
+        sort_row("GNU sort", 8.0, contender="gnu"),
+        sort_row("DuckDB", 5.0, contender="duckdb"),
+    ]
 
     def test_bars_are_in_proportion_and_the_quickest_first(self):
         widths = [float(bar.get("width")) for bar in drawn(self.rivals).iter(f"{SVG}rect")]
@@ -29,7 +33,14 @@ class Picture(unittest.TestCase):
 
     def test_names_and_figures_are_written(self):
         said = texts(drawn(self.rivals))
-        for words in ("a <title> & more", "xsort", "2.50 s, 80% of the limit", "8.00 s, 3.2 times xsort's", "the drive's limit", "seconds"):
+        for words in (
+            "a <title> & more",
+            "xsort",
+            "2.50 s, 80% of the limit",
+            "8.00 s, 3.2 times xsort's",
+            "the drive's limit",
+            "seconds",
+        ):
             self.assertIn(words, said)
 
     def test_large_ratios_are_drawn_logarithmically(self):
@@ -43,20 +54,36 @@ class Picture(unittest.TestCase):
         self.assertTrue(any(text.startswith("2.50 s/GB") for text in said), said)
 
     def test_inputs_stay_together_and_starts_are_left_out(self):
-        rows = [sort_row("xsort", 9.0, case="urls"), sort_row("GNU sort", 2.0, case="words", contender="gnu"), sort_row("xsort", 1.0, case="words")]
-        rows += [sort_row("GNU sort", 8.0, case="urls", contender="gnu"), sort_row("xsort", 0.001, case="start", repeats=200)]
-        said = [text for text in texts(drawn(rows)) if text.split(",")[0] in ("urls", "words", "start")]
+        rows = [
+            sort_row("xsort", 9.0, case="urls"),
+            sort_row("GNU sort", 2.0, case="words", contender="gnu"),
+            sort_row("xsort", 1.0, case="words"),
+        ]
+        rows += [
+            sort_row("GNU sort", 8.0, case="urls", contender="gnu"),
+            sort_row("xsort", 0.001, case="start", repeats=200),
+        ]
+        said = [
+            text for text in texts(drawn(rows)) if text.split(",")[0] in ("urls", "words", "start")
+        ]
         self.assertEqual(said, ["urls, GNU sort", "urls", "words", "words, GNU sort"])
 
     def test_failures_are_named_without_a_bar(self):
-        rows = [*self.rivals, failed_row("Polars", "it broke", contender="polars"), failed_row("ClickHouse", "not installed", contender="clickhouse")]
+        rows = [
+            *self.rivals,
+            failed_row("Polars", "it broke", contender="polars"),
+            failed_row("ClickHouse", "not installed", contender="clickhouse"),
+        ]
         picture = drawn(rows)
         self.assertEqual(len(list(picture.iter(f"{SVG}rect"))), 3)
         self.assertIn("failed with 512 MiB", texts(picture))
         self.assertIn("not installed", texts(picture))
 
     def test_who_succeeded_with_more_memory_has_one_line(self):
-        rows = [failed_row("DuckDB", "it broke", contender="duckdb"), sort_row("DuckDB (2 x memory)", 5.0, contender="duckdb")]
+        rows = [
+            failed_row("DuckDB", "it broke", contender="duckdb"),
+            sort_row("DuckDB (2 x memory)", 5.0, contender="duckdb"),
+        ]
         self.assertNotIn("DuckDB", texts(drawn(rows)))
 
     def test_nothing_that_succeeded_is_a_picture_too(self):

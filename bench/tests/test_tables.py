@@ -1,4 +1,6 @@
-"""Tables: the same bytes every time, what their names promise, and a proof that finds what is wrong with an output."""
+"""Tables: the same bytes every time, what their names promise, and a proof that finds what is
+wrong with an output.
+"""
 
 import csv
 import json
@@ -52,18 +54,33 @@ class Tables(unittest.TestCase):
             for key in keys:
                 with self.subTest((name, key.text())):
                     self.assertEqual(tables_proof.parsed(key.text()), key)
-                    column = tables_proof.json_key(key) if name == "events" else tables_proof.csv_key(key)
+                    column = (
+                        tables_proof.json_key(key)
+                        if name == "events"
+                        else tables_proof.csv_key(key)
+                    )
                     self.assertEqual(len(column([read])), 1)
 
     def test_a_proof_does_not_depend_on_the_order(self):
         header, *rows = self.made("plain").splitlines(keepends=True)
-        self.assertEqual(self.proof("plain", header + "".join(rows)), self.proof("plain", "".join(reversed(rows)) + header))
+        self.assertEqual(
+            self.proof("plain", header + "".join(rows)),
+            self.proof("plain", "".join(reversed(rows)) + header),
+        )
 
     def test_a_proof_sees_other_rows(self):
         text = "1,a,1.00,2026-01-01,x\n2,b,2.00,2026-01-02,\n"
         found = self.proof("plain", text)
-        self.assertEqual(self.proof("plain", '"1","a","1.00","2026-01-01","x"\r\n2,b,2.00,2026-01-02,\n'), found)
-        for other in (text.replace("x", "y"), text.replace("2.00", "2.0"), text + text[:21], text[:21], text.replace("b", "")):
+        self.assertEqual(
+            self.proof("plain", '"1","a","1.00","2026-01-01","x"\r\n2,b,2.00,2026-01-02,\n'), found
+        )
+        for other in (
+            text.replace("x", "y"),
+            text.replace("2.00", "2.0"),
+            text + text[:21],
+            text[:21],
+            text.replace("b", ""),
+        ):
             self.assertNotEqual(self.proof("plain", other), found)
 
     def test_a_proof_sees_the_first_row_out_of_order(self):
@@ -103,7 +120,11 @@ class Tables(unittest.TestCase):
         with patch.object(tables_proof, "PIECE_BYTES", 2**20):
             pieces = tables_proof.piece_ends("plain", self.path)
             self.assertGreater(len(pieces), 5)
-            place = next(place for place, (one, other) in enumerate(zip(rows, rows[1:])) if int(one.split(",")[0]) > int(other.split(",")[0]))
+            place = next(
+                place
+                for place, (one, other) in enumerate(zip(rows, rows[1:]))
+                if int(one.split(",")[0]) > int(other.split(",")[0])
+            )
             with self.assertRaisesRegex(tables_proof.Disorder, f"row {place + 2} "):
                 self.proof("plain", "".join(rows), tables.Key("order_id", "num"))
 
@@ -111,7 +132,9 @@ class Tables(unittest.TestCase):
         one = '{"time":"2026-01-01T00:00:00.000Z","user":{"id":10,"name":"\\u00e9"}}\n'
         other = '{"time": "2026-01-01T00:00:00.000Z", "user": {"id": 10, "name": "é"}}\n'
         self.assertEqual(self.proof("events", one), self.proof("events", other))
-        self.assertNotEqual(self.proof("events", one), self.proof("events", one.replace("10", "11")))
+        self.assertNotEqual(
+            self.proof("events", one), self.proof("events", one.replace("10", "11"))
+        )
         with self.assertRaises(tables_proof.Disorder):
             self.proof("events", one + one.replace("10", "9"), tables.Key(".user.id", "int"))
 
@@ -128,7 +151,9 @@ class Commands(unittest.TestCase):
         for case in self.cases:
             for entry in case.entries:
                 with self.subTest((case.label, entry.label)):
-                    command = self.contenders.command(entry.contender, case, entry, 2**20, "IN", "OUT", "SCRATCH")
+                    command = self.contenders.command(
+                        entry.contender, case, entry, 2**20, "IN", "OUT", "SCRATCH"
+                    )
                     self.assertIn("IN", command)
                     self.assertIn("OUT", command)
 

@@ -29,7 +29,11 @@ class Texts(unittest.TestCase):
         for name in texts.NAMES:
             with self.subTest(name):
                 text = made(name)
-                least = BYTES * 2 // 5 if name in ("numbers", "sorted", "reversed") else BYTES - texts.LONG_BYTES
+                least = (
+                    BYTES * 2 // 5
+                    if name in ("numbers", "sorted", "reversed")
+                    else BYTES - texts.LONG_BYTES
+                )
                 self.assertIn(len(text), range(least, BYTES + 1))
                 self.assertTrue(text.endswith(b"\n"))
                 self.assertNotIn(b"\n\n", text)
@@ -46,7 +50,9 @@ class Texts(unittest.TestCase):
 
     def test_names_keep_their_promises(self):
         self.assertLessEqual(len(set(made("few").splitlines())), texts.FEW_LINES)
-        self.assertTrue(all(line.startswith(texts.PREFIX.encode()) for line in made("prefixed").splitlines()))
+        self.assertTrue(
+            all(line.startswith(texts.PREFIX.encode()) for line in made("prefixed").splitlines())
+        )
         self.assertEqual({len(line) + 1 for line in made("long").splitlines()}, {texts.LONG_BYTES})
         self.assertEqual({line.count(b",") for line in made("csv").splitlines()}, {3})
         self.assertFalse(made("world").isascii())

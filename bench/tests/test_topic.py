@@ -22,12 +22,22 @@ class Failure(unittest.TestCase):
 
     def test_a_rival_may_fail_unless_strict(self):
         rows = [self.success, self.rival_failed]
-        self.assertEqual([topic.has_failed(rows, is_strict) for is_strict in (False, True)], [False, True])
+        self.assertEqual(
+            [topic.has_failed(rows, is_strict) for is_strict in (False, True)], [False, True]
+        )
 
     def test_a_rival_may_need_more_memory(self):
-        rows = [self.success, self.rival_failed, sort_row("DuckDB (2 x memory)", 4.0, contender="duckdb")]
+        rows = [
+            self.success,
+            self.rival_failed,
+            sort_row("DuckDB (2 x memory)", 4.0, contender="duckdb"),
+        ]
         self.assertFalse(topic.has_failed(rows, True))
 
     def test_who_was_not_tried_did_not_fail(self):
-        absent = {name: value for name, value in failed_row("DuckDB", "not installed", contender="duckdb").items() if name != "seconds"}
+        absent = {
+            name: value
+            for name, value in failed_row("DuckDB", "not installed", contender="duckdb").items()
+            if name != "seconds"
+        }
         self.assertFalse(topic.has_failed([self.success, absent], True))

@@ -18,7 +18,9 @@ def found(tree):
         trees.make(tree, root)
         statuses = lambda paths: {str(path.relative_to(root)): path.stat() for path in paths}
         every = [root, *root.rglob("*")]
-        return statuses(path for path in every if path.is_dir()), statuses(path for path in every if path.is_file())
+        return statuses(path for path in every if path.is_dir()), statuses(
+            path for path in every if path.is_file()
+        )
 
 
 class Shapes(unittest.TestCase):
@@ -37,7 +39,9 @@ class Shapes(unittest.TestCase):
         )
 
     def test_levels(self):
-        levels = lambda tree: 1 + max(tree.path(number).count("/") for number in range(tree.directories))
+        levels = lambda tree: (
+            1 + max(tree.path(number).count("/") for number in range(tree.directories))
+        )
         expected = {"deep": 12, "wide": 2, "single": 1, "million": 3}
         self.assertEqual({name: levels(TREES[name]) for name in expected}, expected)
 
@@ -49,7 +53,9 @@ class Shapes(unittest.TestCase):
                 self.assertEqual((len(directories), len(files)), (small.directories, small.names))
                 self.assertEqual(len({status.st_ino for status in files.values()}), small.inodes)
                 self.assertEqual({status.st_nlink for status in files.values()}, {small.links})
-                self.assertEqual({status.st_size for status in files.values()}, {0 if small.is_empty else 70})
+                self.assertEqual(
+                    {status.st_size for status in files.values()}, {0 if small.is_empty else 70}
+                )
 
     def test_every_directory_is_filled_and_the_names_of_a_file_are_in_several(self):
         _, files = found(replace(TREES["links"], directories=12, files=20))
@@ -57,7 +63,9 @@ class Shapes(unittest.TestCase):
         for path, status in files.items():
             places.setdefault(status.st_ino, set()).add(os.path.dirname(path))
         self.assertEqual({len(directories) for directories in places.values()}, {4})
-        self.assertEqual(len({directory for directories in places.values() for directory in directories}), 12)
+        self.assertEqual(
+            len({directory for directories in places.values() for directory in directories}), 12
+        )
 
     def test_smaller_ones_keep_their_shape(self):
         for tree in TREES.values():
