@@ -20,12 +20,11 @@ use xsort::{Method, Prefix, Prefixed, Resources, Sort};
 ///
 /// `memory` is the most memory for all that grows with the data: bytes, "1G", or a percentage of
 /// what is available ("50%", the default). `scratch` are directories for temporary files: the
-/// output's, unless given. `method` is "auto", "merge" or "scatter". With
-/// `merge` each input is in order already: they are merged, and one that isn't in order is an error.
-/// `remove_input` removes the
-/// inputs once the output is in place, or before if their space is needed. With `sync=False` the
-/// kernel decides when the output is durable. `checkpoint` keeps finished work in hidden files, and
-/// resumes an interrupted sort to the same output. `bandwidth_limit` is in bytes a second.
+/// output's, unless given. `method` is "auto", "merge" or "scatter". With `merge` each input is in
+/// order already: they are merged, and one that isn't in order is an error. `remove_input` removes
+/// the inputs once the output is in place, or before if their space is needed. With `sync=False`
+/// the kernel decides when the output is durable. `checkpoint` keeps finished work in hidden files,
+/// and resumes an interrupted sort to the same output. `bandwidth_limit` is in bytes a second.
 /// `verify_output` reads an output that is an object back, and compares it with what was sent.
 /// `progress` is a callable that gets a Progress ten times a second, or True for a bar of tqdm.
 ///
@@ -34,8 +33,8 @@ use xsort::{Method, Prefix, Prefixed, Resources, Sort};
 /// Raises xsort.Error, of which NoSpace, BudgetTooSmall, Corrupt and Unsuitable are kinds.
 #[pyfunction]
 #[pyo3(signature = (inputs, output, *, format=None, record=None, key=None, memory=None,
-    threads=None, scratch=None, method="auto", merge=false, remove_input=false, sync=true, checkpoint=false,
-    bandwidth_limit=None, verify_output=false, progress=None))]
+    threads=None, scratch=None, method="auto", merge=false, remove_input=false, sync=true,
+    checkpoint=false, bandwidth_limit=None, verify_output=false, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
 pub(crate) fn sort(
     py: Python<'_>,

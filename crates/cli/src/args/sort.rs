@@ -63,6 +63,7 @@ pub(crate) struct SortArgs {
 
     /// How to sort
     #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = methods())]
+    #[arg(hide_short_help = true)]
     pub(crate) method: Method,
 
     /// Cache per thread, for which a sort in memory is divided [default: what the processor has]

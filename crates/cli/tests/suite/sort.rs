@@ -193,7 +193,7 @@ fn inputs_in_order_are_merged() {
         check(&sandbox, &line, &["c", "a", "empty", "a"], "out", &layout);
     }
     let expected = oracle(&[sandbox.read("c"), sandbox.read("a")].concat(), &layout);
-    let report = sandbox.json("sort --merge c a -o out --json");
+    let report = sandbox.json("sort --merge c a -o out");
     assert_eq!(
         (&report["records"], &report["plan"]["method"]),
         (&42_345.into(), &"merge_inputs".into())

@@ -183,7 +183,8 @@ fn a_drive_that_is_too_hot_pauses_a_job_until_it_has_cooled_down() {
     let root = watched.sandbox.path().join("sys");
     let sensor = hot_drive(&watched, &root);
     watched.sandbox.ok("gen -q 3MB in");
-    let mut command = watched.command("sort -f gensort -m 1M in -o out --temperature-limit 70");
+    let mut command =
+        watched.command("sort -f gensort --method merge -m 1M in -o out --temperature-limit 70");
     command.env("XSORT_SYSFS", &root);
     let mut job = watched.start_with(command);
     let found = watched.wait_for(&mut job, |found| {

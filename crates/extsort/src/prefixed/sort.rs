@@ -15,7 +15,8 @@ use std::sync::Arc;
 use xsort_disk::Disk;
 use xsort_records::KeyField;
 
-/// Sorts the records of `inputs` together, or merges inputs that are in order. Records with equal keys keep the order of the input.
+/// Sorts the records of `inputs` together, or merges inputs that are in order. Records with equal
+/// keys keep the order of the input.
 /// `engine` sets memory, threads and scratch. If it has a checkpoint, `output` is not used.
 ///
 /// # Errors
@@ -93,8 +94,9 @@ pub fn of_records_read(error: Error, observer: &dyn Observer) -> Error {
     of_input::<Changed>(of_input::<BadRecord>(error, observer), observer)
 }
 
-/// Plans a sort or a merge of `inputs` inputs, `bytes` bytes of prefixed records in all. Records with their keys take more scratch
-/// than their input has bytes; how much is known only when they are read.
+/// Plans a sort or a merge of `inputs` inputs, `bytes` bytes of prefixed records in all. Records
+/// with their keys take more scratch than their input has bytes; how much is known only when they
+/// are read.
 ///
 /// # Errors
 ///

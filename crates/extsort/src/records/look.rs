@@ -1,13 +1,13 @@
-//! What the inputs look like: in order, sorted stretches one after the other, or in any order. A few
-//! dozen places are read, and their records compared.
+//! What the inputs look like: in order, sorted stretches one after the other, or in any order. A
+//! few dozen places are read, and their records compared.
 //!
 //! ```text
 //!  files     |----x---------x-----|---x---------x---------x|
 //!             sorted    | sorted  | sorted     | the rest: in any order
 //! ```
 //!
-//! The first place of random records is in disorder, so the answer for them takes a few small reads.
-//! All answers are guesses: whoever relies on one must check all records.
+//! The first place of random records is in disorder, so the answer for them takes a few small
+//! reads. All answers are guesses: whoever relies on one must check all records.
 
 use super::chunks::Extent;
 use super::job::{SortIo, SortJob};
@@ -186,7 +186,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Finds where stretches begin, between the places and within them. `None` if there are too many.
+    /// Finds where stretches begin, between the places and within them. `None` if there are too
+    /// many.
     fn begins(&self, samples: &[Sample]) -> Result<Option<Begins>, Error> {
         if self.has_many_breaks(samples) {
             return Ok(None);

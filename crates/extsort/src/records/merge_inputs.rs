@@ -6,11 +6,11 @@
 //!          key     key     key     key   key    read first: the index
 //! ```
 //!
-//! The index of a stretch has the first key of each block, and the last key of all. The merge checks
-//! each block when it gets there: its first key is the index's, its records are in order, and none
-//! is greater than the next block's first. What is in any order after the last stretch is sorted in
-//! memory first. If a check fails, the stretches were a wrong guess. If the caller said that the
-//! inputs are in order, they are searched for the first record that isn't.
+//! The index of a stretch has the first key of each block, and the last key of all. The merge
+//! checks each block when it gets there: its first key is the index's, its records are in order,
+//! and none is greater than the next block's first. What is in any order after the last stretch is
+//! sorted in memory first. If a check fails, the stretches were a wrong guess. If the caller said
+//! that the inputs are in order, they are searched for the first record that isn't.
 
 use super::compression::Compression;
 use super::job::{CompleteOutput, SortIo, SortJob, SortState};

@@ -8,8 +8,8 @@ use std::time::Instant;
 /// A finished phase.
 #[derive(Clone, Debug, Serialize)]
 pub struct Phase {
-    /// Name of the phase: prepare, copy, index, sort, form runs, reduce, merge, sample, scatter, split, gather,
-    /// publish.
+    /// Name of the phase: prepare, copy, index, sort, form runs, reduce, merge, sample, scatter,
+    /// split, gather, publish.
     pub name: &'static str,
     /// Seconds on the wall clock.
     pub seconds: f64,

@@ -1,5 +1,5 @@
-//! Merges of inputs that are in order, compared with the standard library's stable sort. Simulations
-//! with trouble are in `simulation.rs`.
+//! Merges of inputs that are in order, compared with the standard library's stable sort.
+//! Simulations with trouble are in `simulation.rs`.
 
 use crate::simulation::{layout, records};
 use crate::sort::{generated, options as sort_options, oracle};

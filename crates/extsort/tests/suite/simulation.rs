@@ -270,12 +270,22 @@ fn simulate(seed: u64, trouble: Trouble) -> Result<(), String> {
     if trouble == Trouble::Corruption && disk.scratch_bytes() > 0 {
         return Err("scratch is left".into());
     }
+    judge_files(&disk, &options, &parts, changed)
+}
+
+/// Checks that inputs are as they were, except `changed`, and that nothing else is left.
+fn judge_files(
+    disk: &SimDisk,
+    options: &SortOptions,
+    parts: &[&[u8]],
+    changed: Option<usize>,
+) -> Result<(), String> {
     let removed_may_be = options.remove_input;
     let others =
         options.inputs.iter().zip(parts).enumerate().filter(|(input, _)| Some(*input) != changed);
     for (_, (path, part)) in others {
         match disk.get(path) {
-            Some(there) if there == part => {}
+            Some(there) if there == *part => {}
             None if removed_may_be => {}
             _ => return Err(format!("{} is damaged", path.display())),
         }

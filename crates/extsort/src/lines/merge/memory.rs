@@ -26,8 +26,8 @@ use xsort_disk::{BlockPool, Lease, align_up};
 
 /// Blocks of a sorted input: one that is merged, and one with the beginning of the next line.
 pub(crate) const SORTED_INPUT_BLOCKS: usize = 2;
-/// Most blocks of a sorted input that are held, where there is memory: some are checked while others
-/// are merged.
+/// Most blocks of a sorted input that are held, where there is memory: some are checked while
+/// others are merged.
 pub(crate) const SORTED_INPUT_BLOCKS_MAX: usize = 8;
 /// Share of the short blocks for compressed data, as a divisor. At least two blocks are.
 const COMPRESSED_SHARE: usize = 8;

@@ -246,8 +246,8 @@ impl<'a, 'j> Reader<'a, 'j> {
 }
 
 /// Most blocks of a sorted input that are held. Without checks there are few, because a read of a
-/// pipe may have to wait. Each block that is being checked has a copy of the line before it: of long
-/// lines there are few copies.
+/// pipe may have to wait. Each block that is being checked has a copy of the line before it: of
+/// long lines there are few copies.
 fn blocks_max(job: &LinesJob<'_>, input: &SortedInput) -> usize {
     let has_long_lines = input.last_line_bytes() > job.plan.block_bytes / SORTED_INPUT_BLOCKS_MAX;
     match job.checks_inputs && !has_long_lines {

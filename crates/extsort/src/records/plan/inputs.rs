@@ -8,7 +8,7 @@
 //! The planner takes the largest blocks of which the merge has enough for every input and for
 //! segments of a good size. If there are none, it takes the first that make a merge possible.
 
-use super::runs::{Budget, Candidate, INDEX_ENTRY_BYTES, WHOLE_CHUNK, block_sizes};
+use super::runs::{Budget, Candidate, INDEX_ENTRY_BYTES, Output, WHOLE_CHUNK, block_sizes};
 use super::shape::{Facts, MergeShape, Plan, Shape};
 use super::sizes::{FLIGHT_BYTES, thread_counts};
 use crate::records::runs::records_of_block;
@@ -74,24 +74,32 @@ impl Merge<'_> {
         let enough = runs + 2 + held * segment_blocks + 2 * FLIGHT_BYTES / block_bytes;
         let read_blocks = fitting.min(enough);
 
+        let shape = MergeShape {
+            is_arranged: false,
+            fan_in_max: runs as usize,
+            merge_passes: 1,
+            segment_blocks: segment_blocks as usize,
+            read_blocks: read_blocks as usize,
+        };
+        let pool_bytes = output.bytes() + read_blocks * block_bytes;
+        Some((self.assemble(shape, Budget { pool_bytes, ..budget }, &output), is_comfortable))
+    }
+
+    fn assemble(&self, shape: MergeShape, budget: Budget, output: &Output) -> Plan {
+        let Merge { facts, threads, block_bytes } = *self;
+        let Facts { record_bytes, key_bytes, budget_bytes, ref input_bytes, .. } = *facts;
         let bytes: u64 = input_bytes.iter().sum();
-        let plan = Plan {
-            shape: Shape::MergeInputs(MergeShape {
-                is_arranged: false,
-                fan_in_max: runs as usize,
-                merge_passes: 1,
-                segment_blocks: segment_blocks as usize,
-                read_blocks: read_blocks as usize,
-            }),
+        Plan {
+            shape: Shape::MergeInputs(shape),
             records: bytes / record_bytes,
             bytes,
             record_bytes,
             key_bytes,
             budget_bytes,
             threads,
-            pool_bytes: output.bytes() + read_blocks * block_bytes,
-            index_bytes,
-            compression_bytes,
+            pool_bytes: budget.pool_bytes,
+            index_bytes: budget.index_bytes,
+            compression_bytes: 0,
             chunk_bytes: 0,
             extents_max: 1,
             chunks: 0,
@@ -108,7 +116,6 @@ impl Merge<'_> {
             scratch_bytes: 0,
             read_bytes: bytes,
             write_bytes: bytes,
-        };
-        Some((plan, is_comfortable))
+        }
     }
 }
