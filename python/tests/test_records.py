@@ -32,6 +32,20 @@ def test_both_methods_keep_the_order_of_equal_keys(tmp_path, method):
     assert rows(out) == sorted(rows(data), key=lambda row: row[:10])
 
 
+def test_files_in_order_are_merged_and_others_are_named(tmp_path):
+    names, out = [tmp_path / name for name in "abc"], tmp_path / "out"
+    for seed, name in enumerate(names):
+        xsort.generate(10_000, name, pattern="few", seed=seed)
+        xsort.sort(name, name)
+    report = xsort.sort(names, out, merge=True, memory="2M")
+    everything = [row for name in names for row in rows(name)]
+    assert rows(out) == sorted(everything, key=lambda row: row[:10])
+    assert report.records == 30_000 and report.scratch_bytes == 0
+    xsort.generate(10_000, names[1])
+    with pytest.raises(xsort.Unsuitable, match=r"b: record \d+, at byte \d+, belongs before"):
+        xsort.sort(names, out, merge=True)
+
+
 def test_keys_are_numbers_of_any_direction(tmp_path):
     data, out = tmp_path / "data", tmp_path / "out"
     values = [(index * 7919 % 1009) - 500 for index in range(5000)]
