@@ -6,11 +6,14 @@ one is put beside it.
 """
 
 import json
+import textwrap
 
 import plot
 import quote
 import report
 import walks_report
+
+COLUMNS = 100
 
 
 def folder_name(date, topic, name, is_complete):
@@ -63,6 +66,18 @@ def write(folder, title, environment, rows, pages=sort_pages):
         "rows.jsonl": "".join(json.dumps(row) + "\n" for row in rows),
     }
     folder.mkdir(parents=True, exist_ok=True)
+    files["table.md"] = wrapped(files["table.md"])
     for name, text in files.items():
         (folder / name).write_text(text)
     return files["table.md"]
+
+
+def wrapped(page):
+    """A page whose lines have 100 columns at most, as all pages have; tables are as wide as they
+    are.
+    """
+    lines = []
+    for line in page.split("\n"):
+        is_prose = line and not line.startswith(("|", "#"))
+        lines += textwrap.wrap(line, COLUMNS) if is_prose else [line]
+    return "\n".join(lines)

@@ -37,14 +37,18 @@ COLUMNS = (
 HEAD = f"| {' | '.join(COLUMNS)} |"
 RULE = "|---|---|" + "--:|" * (len(COLUMNS) - 2)
 
-LEGEND = """`memory`: what the program was given; `peak`: what it took (`<`: less than the harness, so not known). `seconds`: median (least-most) until the
-output is on the drive, unless the first line says otherwise. `per byte`: seconds per byte as a multiple of the bold line's in the same round, on
-the same input if it has one, median (least-most). `CPU`: user and system. `read`, `written`: what the device moved; `moved/byte`: both together,
-per byte of input. `floor`: what the input, the output and xsort's scratch take at the rates of fio's best configuration over the whole record;
-`x floor`: seconds as its multiple; `share`: of the drive's limit, 100% is the limit. For gen it is fio's rate for a file that is new, too.
-`freed`: what giving that scratch back takes of the drive, measured with fio's file; `share with it`: of a limit that counts it. The floor has
-fio write over a file that is there; `new`: where it writes files that are new, as scratch is, and an output that isn't written over scratch;
-`share of new`: of that limit, without giving scratch back. Raw rows: `rows.jsonl`.
+LEGEND = """`memory`: what the program was given; `peak`: what it took (`<`: less than the harness,
+so not known). `seconds`: median (least-most) until the output is on the drive, unless the first
+line says otherwise. `per byte`: seconds per byte as a multiple of the bold line's in the same
+round, on the same input if it has one, median (least-most). `CPU`: user and system. `read`,
+`written`: what the device moved; `moved/byte`: both together, per byte of input. `floor`: what the
+input, the output and xsort's scratch take at the rates of fio's best configuration over the whole
+record; `x floor`: seconds as its multiple; `share`: of the drive's limit, 100% is the limit. For
+gen it is fio's rate for a file that is new, too. `freed`: what giving that scratch back takes of
+the drive, measured with fio's file; `share with it`: of a limit that counts it. The floor has fio
+write over a file that is there; `new`: where it writes files that are new, as scratch is, and an
+output that isn't written over scratch; `share of new`: of that limit, without giving scratch back.
+Raw rows: `rows.jsonl`.
 """
 
 

@@ -29,11 +29,14 @@ COLUMNS = (
 HEAD = f"| {' | '.join(COLUMNS)} |"
 RULE = "|---|---|---|" + "--:|" * (len(COLUMNS) - 4) + "---|"
 
-LEGEND = """`caches`: warm, the kernel has all in memory; cold, dropped before each walk. `ms`: median (least-most) of the rounds, from start to exit; the
-floor's are those that it measures itself, after it has learnt the tree. `times xsort's`: time as a multiple of xsort's in the same round, median
-(least-most). `share of the floor`: the floor's time in the same round as a part of the program's. A name is one of a file or directory. `peak`: what it
-took (`<`: less than the harness, so not known). `read`: by the device. `calls a name`: system calls on a smaller tree of that shape, start and exit
-included. `total`: beside GNU du's; \* in the short tables is a wrong one. Raw rows, with each command: `rows.jsonl`.
+LEGEND = """`caches`: warm, the kernel has all in memory; cold, dropped before each walk. `ms`:
+median (least-most) of the rounds, from start to exit; the floor's are those that it measures
+itself, after it has learnt the tree. `times xsort's`: time as a multiple of xsort's in the same
+round, median (least-most). `share of the floor`: the floor's time in the same round as a part of
+the program's. A name is one of a file or directory. `peak`: what it took (`<`: less than the
+harness, so not known). `read`: by the device. `calls a name`: system calls on a smaller tree of
+that shape, start and exit included. `total`: beside GNU du's; \* in the short tables is a wrong
+one. Raw rows, with each command: `rows.jsonl`.
 """
 
 
