@@ -36,13 +36,6 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
         ));
     }
     let (inputs, stream) = stdin::replace_stdin(files, args.dry_run, stop)?;
-    if args.merge && stream.is_some() {
-        return Err(Failure::Usage(
-            "standard input can't be merged (--merge): its blocks are read where they are; write \
-             it to a file, or leave the option out"
-                .into(),
-        ));
-    }
     let sort = sort(args, inputs.clone(), layout);
     if args.dry_run {
         let plan = sort.plan_in(&session.job, &session.console, &args.output)?;

@@ -89,6 +89,21 @@ pub(crate) struct SortJob<'a> {
     pub(crate) journal: JournalHandle<'a>,
 }
 
+impl<'a> SortJob<'a> {
+    /// The job with another plan, which needs no scratch, and with a failure of its own, so that
+    /// the job can go on if what is tried by this plan fails.
+    pub(crate) fn with_plan(&self, plan: &'a Plan) -> Result<SortJob<'a>, Error> {
+        Ok(SortJob {
+            plan,
+            scratch: None,
+            compression: Compression::new(None, plan.threads, plan.block_bytes)?,
+            spool: None,
+            failure: Failure::default(),
+            ..*self
+        })
+    }
+}
+
 impl SortJob<'_> {
     /// Frees the scratch space that an earlier process has used and this one doesn't need. After
     /// this, steps with blocks on scratch can no longer be replayed.

@@ -12,7 +12,6 @@
 //! sorted in memory first. If a check fails, the stretches were a wrong guess. If the caller said
 //! that the inputs are in order, they are searched for the first record that isn't.
 
-use super::compression::Compression;
 use super::job::{CompleteOutput, SortIo, SortJob, SortState};
 use super::memory::Memory;
 use super::plan::{Plan, Shape};
@@ -22,7 +21,6 @@ use super::runs::{
 };
 use super::stretches::{Stretch, Stretches, pieces, read_pieces};
 use crate::Error;
-use crate::job::failure::Failure;
 use crate::store::scratch::BlockAddress;
 use parking_lot::Mutex;
 use std::path::PathBuf;
@@ -69,14 +67,7 @@ pub(super) fn merge_stretches(
     state: &mut SortState<'_>,
 ) -> Result<CompleteOutput, Error> {
     let Shape::MergeInputs(shape) = &plan.shape else { unreachable!("such a plan merges inputs") };
-    let merge = SortJob {
-        plan,
-        scratch: None,
-        compression: Compression::new(None, plan.threads, plan.block_bytes)?,
-        spool: None,
-        failure: Failure::default(),
-        ..*job
-    };
+    let merge = job.with_plan(plan)?;
     state.phases.begin("index", 0);
     let read = Arc::default();
     let mut runs = open_runs(&merge, &state.io, &stretches.sorted, &read)?;

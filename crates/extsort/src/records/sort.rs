@@ -305,16 +305,8 @@ fn copy(
     plan: &Plan,
     state: &mut SortState<'_>,
 ) -> Result<CompleteOutput, Error> {
-    let copy = SortJob {
-        plan,
-        scratch: None,
-        compression: Compression::new(None, plan.threads, plan.block_bytes)?,
-        spool: None,
-        failure: Failure::default(),
-        ..*job
-    };
     job.observer.expect(&[("copy", plan.bytes)]);
-    copy_in_order(&copy, state)
+    copy_in_order(&job.with_plan(plan)?, state)
 }
 
 /// The result of phase one.

@@ -51,8 +51,9 @@ pub(crate) fn prepare<'a>(
     }
     if options.method == Method::MergeInputs && (options.checkpoint.is_some() || stream.is_some()) {
         return Err(Error::Settings(
-            "a merge (--merge) reads its inputs where they are, so none can be a stream, and it \
-             can't be resumed (--checkpoint): write the stream to a file, or leave out --merge"
+            "a merge (--merge) reads its inputs where they are, so that none can be a stream, and \
+             it can't be resumed (--checkpoint): if one is a stream, write it to a file, or leave \
+             out --merge"
                 .into(),
         ));
     }
