@@ -93,6 +93,31 @@ pub(crate) enum Record {
     Prefixed(String),
 }
 
+/// Whether inputs that are in order are merged: `True`, `False`, or `"any"` to sort them if one
+/// isn't.
+#[derive(FromPyObject)]
+pub(crate) enum Merge {
+    #[pyo3(transparent)]
+    Flag(bool),
+    #[pyo3(transparent)]
+    Word(String),
+}
+
+impl Merge {
+    /// True if all inputs must be in order; false if one that isn't in order is sorted. `None` to
+    /// sort.
+    pub(crate) fn must_be_in_order(&self) -> Result<Option<bool>, Failure> {
+        match self {
+            Merge::Flag(false) => Ok(None),
+            Merge::Flag(true) => Ok(Some(true)),
+            Merge::Word(word) if word == "any" => Ok(Some(false)),
+            Merge::Word(word) => Err(Failure::of_argument(format!(
+                "merge is True, False or \"any\", not \"{word}\""
+            ))),
+        }
+    }
+}
+
 /// The fields of a key, from a text or an iterable of texts.
 pub(crate) fn key_fields(key: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<KeyField>> {
     let keys = key.map_or_else(|| Ok(Vec::new()), texts)?;

@@ -100,9 +100,9 @@ fn of_job<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
     match cause(error) {
         Error::Disk(disk) => of_file(py, text, &disk.source, &disk.path),
         Error::Output(source) | Error::Codec(source) => of_file(py, text, source, Path::new("")),
-        Error::Input { path, .. } | Error::LongLine { path, .. } => {
-            class(py, "Unsuitable")?.call1((text, path))
-        }
+        Error::Input { path, .. }
+        | Error::Unordered { path, .. }
+        | Error::LongLine { path, .. } => class(py, "Unsuitable")?.call1((text, path)),
         Error::Settings(_) => class(py, "Unsuitable")?.call1((text,)),
         Error::Memory { needed_bytes, .. } => {
             class(py, "BudgetTooSmall")?.call1((text, *needed_bytes))

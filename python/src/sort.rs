@@ -1,7 +1,7 @@
 //! `xsort.sort`.
 
 use crate::amounts::{Size, Whole};
-use crate::arguments::{Record, key_fields, layout, named, optional_paths, path, paths};
+use crate::arguments::{Merge, Record, key_fields, layout, named, optional_paths, path, paths};
 use crate::errors::Failure;
 use crate::job::Job;
 use crate::reports::SortReport;
@@ -20,10 +20,11 @@ use xsort::{Method, Prefix, Prefixed, Resources, Sort};
 ///
 /// `memory` is the most memory for all that grows with the data: bytes, "1G", or a percentage of
 /// what is available ("50%", the default). `scratch` are directories for temporary files: the
-/// output's, unless given. `method` is "auto", "merge" or "scatter". With `merge` each input is in
-/// order already: they are merged, and one that isn't in order is an error. `remove_input` removes
-/// the inputs once the output is in place, or before if their space is needed. With `sync=False`
-/// the kernel decides when the output is durable. `checkpoint` keeps finished work in hidden files,
+/// output's, unless given. `method` is "auto", "merge" or "scatter". With `merge=True` each
+/// input is in order already: they are merged, and one that isn't in order is an error. With
+/// `merge="any"` all are sorted then. `remove_input` removes the inputs once the output is in
+/// place, or before if their space is needed. With `sync=False` the kernel decides when the output
+/// is durable. `checkpoint` keeps finished work in hidden files,
 /// and resumes an interrupted sort to the same output. `bandwidth_limit` is in bytes a second.
 /// `verify_output` reads an output that is an object back, and compares it with what was sent.
 /// `progress` is a callable that gets a Progress ten times a second, or True for a bar of tqdm.
@@ -33,8 +34,8 @@ use xsort::{Method, Prefix, Prefixed, Resources, Sort};
 /// Raises xsort.Error, of which NoSpace, BudgetTooSmall, Corrupt and Unsuitable are kinds.
 #[pyfunction]
 #[pyo3(signature = (inputs, output, *, format=None, record=None, key=None, memory=None,
-    threads=None, scratch=None, method="auto", merge=false, remove_input=false, sync=true,
-    checkpoint=false, bandwidth_limit=None, verify_output=false, progress=None))]
+    threads=None, scratch=None, method="auto", merge=Merge::Flag(false), remove_input=false,
+    sync=true, checkpoint=false, bandwidth_limit=None, verify_output=false, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
 pub(crate) fn sort(
     py: Python<'_>,
@@ -47,7 +48,7 @@ pub(crate) fn sort(
     threads: Option<Whole>,
     scratch: Option<&Bound<'_, PyAny>>,
     method: &str,
-    merge: bool,
+    merge: Merge,
     remove_input: bool,
     sync: bool,
     checkpoint: bool,
@@ -56,7 +57,10 @@ pub(crate) fn sort(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<SortReport> {
     let (output, inputs, scratch) = (path(output)?, paths(inputs)?, optional_paths(scratch)?);
-    let method = named::<Method>(method)?;
+    let (method, merge) = (named::<Method>(method)?, merge.must_be_in_order()?);
+    if merge.is_some() && method != Method::Auto {
+        return Err(Failure::of_argument("merge and method: leave one of both out").into());
+    }
     let resources = Resources { verify_output, ..resources(memory, threads, bandwidth_limit)? };
     let record = match record {
         Some(Record::Prefixed(prefix)) => {
@@ -68,7 +72,10 @@ pub(crate) fn sort(
             let prefixed = Prefixed::files(named::<Prefix>(&prefix)?, inputs)
                 .keys(key_fields(key)?)
                 .scratch(scratch);
-            let prefixed = prefixed.when(!sync, Prefixed::no_sync).when(merge, Prefixed::merge);
+            let prefixed = prefixed
+                .when(!sync, Prefixed::no_sync)
+                .when(merge == Some(true), Prefixed::merge)
+                .when(merge == Some(false), Prefixed::merge_or_sort);
             let job = Job::new(progress)?;
             let prefixed =
                 prefixed.resources(resources).cancel(job.cancel()).callbacks(job.callbacks());
@@ -83,7 +90,8 @@ pub(crate) fn sort(
         sort = sort.layout(layout);
     }
     let sort = sort
-        .when(merge, Sort::merge)
+        .when(merge == Some(true), Sort::merge)
+        .when(merge == Some(false), Sort::merge_or_sort)
         .when(remove_input, Sort::remove_input)
         .when(!sync, Sort::no_sync)
         .when(checkpoint, Sort::checkpoint);

@@ -1,7 +1,7 @@
 //! `xsort.sort_table`.
 
 use crate::amounts::{Size, Whole};
-use crate::arguments::{optional_paths, path, paths, texts, within_of};
+use crate::arguments::{Merge, optional_paths, path, paths, texts, within_of};
 use crate::errors::Failure;
 use crate::job::Job;
 use crate::output::Output;
@@ -17,9 +17,10 @@ use xsort::{Dialect, Keep, OnBad, Place, Resources, Table};
 /// "#3:int", or a path of JSON, ".user.id:int". `format` is "csv", "tsv" or "ndjson"; without it,
 /// the first input's name says it. `delimiter` is the byte between fields. Without a `header` the
 /// first row is a row as any other, and columns have numbers only. `unique` keeps the "first" or
-/// the "last" of rows with equal keys. `top` is how many rows are written. With `merge` each input
-/// is in order already: they are merged, and one that isn't in order is an error. `on_bad` says
-/// what becomes of rows whose values aren't of their type: "error", or they come "first" or "last".
+/// the "last" of rows with equal keys. `top` is how many rows are written. With
+/// `merge=True` each input is in order already: they are merged, and one that isn't in order is an
+/// error. With `merge="any"` all are sorted then. `on_bad` says what becomes of rows whose values
+/// aren't of their type: "error", or they come "first" or "last".
 ///
 /// `sorted_by` says that the rows are in the order of the first keys, which it repeats. `within`
 /// says that they are nearly in order: by how many rows one may come late (1000, "100k"), or by
@@ -34,7 +35,7 @@ use xsort::{Dialect, Keep, OnBad, Place, Resources, Table};
 /// Raises xsort.Error; Unsuitable for keys and columns that there are not.
 #[pyfunction]
 #[pyo3(signature = (inputs, output, *, by, format=None, delimiter=None, header=true, unique=None,
-    top=None, merge=false, on_bad="error", sorted_by=None, within=None, late=None,
+    top=None, merge=Merge::Flag(false), on_bad="error", sorted_by=None, within=None, late=None,
     memory=None, threads=None, scratch=None, bandwidth_limit=None, verify_output=false,
     progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
@@ -48,7 +49,7 @@ pub(crate) fn sort_table(
     header: bool,
     unique: Option<&str>,
     top: Option<u64>,
-    merge: bool,
+    merge: Merge,
     on_bad: &str,
     sorted_by: Option<&Bound<'_, PyAny>>,
     within: Option<&Bound<'_, PyAny>>,
@@ -74,9 +75,11 @@ pub(crate) fn sort_table(
     if let Some(rows) = top {
         table = table.top(rows);
     }
-    if merge {
-        table = table.merge();
-    }
+    table = match merge.must_be_in_order()? {
+        Some(true) => table.merge(),
+        Some(false) => table.merge_or_sort(),
+        None => table,
+    };
     table = as_it_comes(table.on_bad(on_bad_value(on_bad)?), sorted_by, within, late)?;
     if scratch.is_some() {
         table = table.scratch(optional_paths(scratch)?);

@@ -44,6 +44,13 @@ def test_files_in_order_are_merged_and_others_are_named(tmp_path):
     xsort.generate(10_000, names[1])
     with pytest.raises(xsort.Unsuitable, match=r"b: record \d+, at byte \d+, belongs before"):
         xsort.sort(names, out, merge=True)
+    xsort.sort(names, out, merge="any")
+    everything = [row for name in names for row in rows(name)]
+    assert rows(out) == sorted(everything, key=lambda row: row[:10])
+    with pytest.raises(xsort.Unsuitable, match="leave one of both out"):
+        xsort.sort(names, out, merge=True, method="merge")
+    with pytest.raises(xsort.Unsuitable, match='not "x"'):
+        xsort.sort(names, out, merge="x")
 
 
 def test_keys_are_numbers_of_any_direction(tmp_path):

@@ -155,6 +155,8 @@ def test_tables_in_order_are_merged(tmp_path):
     two.write_text("n,t\n2,b\n1,b\n")
     with pytest.raises(xsort.Error, match="2.csv: row 3 belongs before"):
         xsort.sort_table([one, two], out, by="n:int", merge=True)
+    xsort.sort_table([one, two], out, by="n:int", merge="any")
+    assert out.read_text() == "n,t\n1,a\n1,b\n2,b\n3,a\n"
 
 
 def test_bad_values_and_keys_are_errors(tmp_path):

@@ -98,7 +98,7 @@ fn job_code(error: &Error, stopped: u8) -> u8 {
     match error {
         Error::Cancelled => stopped,
         Error::Settings(_) => USAGE,
-        Error::Input { .. } | Error::LongLine { .. } => INPUT,
+        Error::Input { .. } | Error::Unordered { .. } | Error::LongLine { .. } => INPUT,
         Error::Memory { .. } | Error::Space { .. } | Error::ScratchFull { .. } => SPACE,
         Error::Corrupt { .. } | Error::Lost { .. } => CORRUPT,
         Error::Panicked => BUG,

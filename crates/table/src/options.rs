@@ -131,3 +131,17 @@ pub enum TableOutput<'o> {
     /// Any writer.
     Stream(&'o mut (dyn Write + Send)),
 }
+
+impl<'o> TableOutput<'o> {
+    /// Returns the same destination for a second try; `None` for a writer, which can't take back
+    /// what it got.
+    pub fn again(&self) -> Option<TableOutput<'o>> {
+        match *self {
+            TableOutput::File { path, sync } => Some(TableOutput::File { path, sync }),
+            TableOutput::Parts { path, part_bytes, sync } => {
+                Some(TableOutput::Parts { path, part_bytes, sync })
+            }
+            TableOutput::Stream(_) => None,
+        }
+    }
+}

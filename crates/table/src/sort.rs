@@ -84,7 +84,7 @@ fn not_in_order(error: Error, options: &TableOptions) -> Error {
         row.trim_end().chars().take(SHOWN_CHARS).collect::<String>()
     };
     let header_rows = options.header_rows();
-    let (path, reason) = match error {
+    match error {
         Error::NotSorted { path, number, line, before } => {
             let (number, line, before) = (number + header_rows, row(&line), row(&before));
             let way_out = match options.is_incremental() {
@@ -92,13 +92,13 @@ fn not_in_order(error: Error, options: &TableOptions) -> Error {
                     "leave out --sorted-by to sort it, or name only the keys that it is in the \
                      order of"
                 }
-                false => "sort it first, or sort all inputs together (leave out --merge)",
+                false => "sort it first, or sort all inputs together (--merge=any)",
             };
             let reason = format!(
                 "row {number} belongs before the row before it, so the file is not in order: \
                  {line:?} after {before:?}: {way_out}"
             );
-            (path, reason)
+            Error::Unordered { path, reason }
         }
         Error::Late { path, number, line, lag } => {
             let (number, line) = (number + header_rows, row(&line));
@@ -106,11 +106,10 @@ fn not_in_order(error: Error, options: &TableOptions) -> Error {
                 "row {number} comes too late: {lag}: {line:?}: raise it, or write such rows to a \
                  file (--late FILE)"
             );
-            (path, reason)
+            Error::Input { path, reason }
         }
-        other => return other,
-    };
-    Error::Input { path, reason }
+        other => other,
+    }
 }
 
 /// Adds the count of bad rows to the report, if they are no errors and this process has read all

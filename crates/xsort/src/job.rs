@@ -28,7 +28,7 @@ pub struct Job {
     pub disk: Arc<dyn Disk>,
     machine: MachineShare,
     /// Shares of the budget that are not for data.
-    reservation: Reservation,
+    pub(crate) reservation: Reservation,
     rate: Option<Arc<RateLimit>>,
     objects: Objects,
 }

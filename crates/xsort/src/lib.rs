@@ -89,6 +89,7 @@ mod late_output;
 mod limited;
 mod lines;
 pub mod machine;
+mod merge_or_sort;
 mod merge_sorted;
 mod objects;
 mod prefixed;

@@ -1,6 +1,7 @@
 //! Sorts files of records that begin with their length.
 
 use crate::job::Job;
+use crate::merge_or_sort::refuses_merge;
 use crate::setup::{Setup, output_setters, resource_setters, sort_setters};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,8 @@ use xsort_records::{KeyField, Prefix};
 pub struct Prefixed {
     inputs: Vec<PathBuf>,
     options: PrefixedOptions,
+    /// True to merge the inputs if all are in order.
+    tries_merge: bool,
     sync: bool,
     codec: Option<Codec>,
     checkpoint: Option<Checkpoint>,
@@ -46,6 +49,7 @@ impl Prefixed {
         Prefixed {
             inputs: inputs.into_iter().map(Into::into).collect(),
             options: PrefixedOptions { prefix, fields: Vec::new(), merges: false },
+            tries_merge: false,
             sync: true,
             codec: None,
             checkpoint: None,
@@ -74,6 +78,15 @@ impl Prefixed {
     #[must_use]
     pub fn merge(mut self) -> Prefixed {
         self.options.merges = true;
+        self
+    }
+
+    /// Merges the inputs if each is in the order of the keys already, as
+    /// [`merge`](Prefixed::merge) does, and else sorts them. A merge that finds a file out of order
+    /// has been in vain. So streams, and inputs on their way to a writer, are sorted without one.
+    #[must_use]
+    pub fn merge_or_sort(mut self) -> Prefixed {
+        self.tries_merge = true;
         self
     }
 
@@ -117,8 +130,23 @@ impl Prefixed {
         let meaning = || format!("prefixed {:?}", self.options);
         let checkpoint = job.checkpoint(self.checkpoint, &self.inputs, path, meaning)?;
         let engine = LinesOptions { checkpoint, ..self.engine(job, path) };
-        sort_prefixed(&self.options, &engine, inputs, output, &*job.disk, observer)
-            .map_err(|error| job.total_from_budget(error))
+        let sort = |options: &PrefixedOptions, inputs, output| {
+            sort_prefixed(options, &engine, inputs, output, &*job.disk, observer)
+                .map_err(|error| job.total_from_budget(error))
+        };
+        if let SortedOutput::File { path, sync } = output
+            && self.tries_merge
+            && job.known_bytes(&self.inputs).is_some()
+        {
+            let merge = PrefixedOptions { merges: true, ..self.options.clone() };
+            let merged = sort(&merge, inputs, SortedOutput::File { path, sync });
+            if !refuses_merge(&merged) {
+                return merged;
+            }
+            let inputs = job.inputs(&self.inputs, input_file)?;
+            return sort(&self.options, inputs, SortedOutput::File { path, sync });
+        }
+        sort(&self.options, inputs, output)
     }
 
     /// Returns the resources that the sort would use.

@@ -2,8 +2,10 @@
 
 use crate::job::Job;
 use crate::machine::random_seed;
+use crate::merge_or_sort::refuses_merge;
 use crate::setup::{Setup, output_setters, resource_setters, sort_setters};
 use std::path::{Path, PathBuf};
+use xsort_disk::is_standard_output;
 use xsort_extsort::records::Method;
 use xsort_extsort::{
     Checkpoint, Codec, DryRun, Error, Observer, SortOptions, SortReport, Stream, dry_run,
@@ -29,6 +31,8 @@ pub struct Sort {
     inputs: Vec<PathBuf>,
     layout: Option<Layout>,
     method: Method,
+    /// True to merge the inputs if all are in order.
+    tries_merge: bool,
     codec: Option<Codec>,
     scratch: Vec<PathBuf>,
     remove_input: bool,
@@ -45,6 +49,7 @@ impl Sort {
             inputs: inputs.into_iter().map(Into::into).collect(),
             layout: None,
             method: Method::Auto,
+            tries_merge: false,
             codec: None,
             scratch: Vec::new(),
             remove_input: false,
@@ -88,6 +93,15 @@ impl Sort {
         self.method(Method::MergeInputs)
     }
 
+    /// Merges the inputs if each is in the order of the key already, as [`merge`](Sort::merge)
+    /// does, and else sorts them. A merge that finds a file out of order has been in vain. So
+    /// streams, and inputs on their way to standard output, are sorted without one.
+    #[must_use]
+    pub fn merge_or_sort(mut self) -> Sort {
+        self.tries_merge = true;
+        self
+    }
+
     /// Removes the inputs once the output is published, or earlier if their space is needed.
     #[must_use]
     pub fn remove_input(mut self) -> Sort {
@@ -126,8 +140,19 @@ impl Sort {
         stream: Option<Stream>,
         output: &Path,
     ) -> Result<SortReport, Error> {
-        sort_streamed(&self.options(job, output), stream, &*job.disk, observer)
-            .map_err(|error| job.total_from_data(error))
+        let options = self.options(job, output);
+        let sort = |options: &SortOptions, stream| {
+            sort_streamed(options, stream, &*job.disk, observer)
+                .map_err(|error| job.total_from_data(error))
+        };
+        if self.tries_merge && stream.is_none() && !is_standard_output(output) {
+            let merge = SortOptions { method: Method::MergeInputs, ..options.clone() };
+            let merged = sort(&merge, None);
+            if !refuses_merge(&merged) {
+                return merged;
+            }
+        }
+        sort(&options, stream)
     }
 
     /// Measures the drive. Returns how the sort would proceed and how long it would take.

@@ -2,6 +2,7 @@
 
 use crate::job::Job;
 use crate::late_output::LateOutput;
+use crate::merge_or_sort::refuses_merge;
 use crate::setup::{Setup, output_setters, resource_setters, sort_setters};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,8 @@ use xsort_table::{
 pub struct Table {
     inputs: Vec<PathBuf>,
     options: TableOptions,
+    /// True to merge the inputs if all are in order.
+    tries_merge: bool,
     late: Option<PathBuf>,
     sync: bool,
     codec: Option<Codec>,
@@ -75,6 +78,7 @@ impl Table {
         Table {
             inputs: inputs.into_iter().map(Into::into).collect(),
             options,
+            tries_merge: false,
             late: None,
             sync: true,
             codec: None,
@@ -134,6 +138,15 @@ impl Table {
     #[must_use]
     pub fn merge(mut self) -> Table {
         self.options.merges = true;
+        self
+    }
+
+    /// Merges the inputs if each is in the order of the keys already, as [`merge`](Table::merge)
+    /// does, and else sorts them. A merge that finds a file out of order has been in vain. So
+    /// streams, compressed inputs, and inputs on their way to a writer are sorted without one.
+    #[must_use]
+    pub fn merge_or_sort(mut self) -> Table {
+        self.tries_merge = true;
         self
     }
 
@@ -218,21 +231,44 @@ impl Table {
         path: &Path,
         output: TableOutput<'_>,
     ) -> Result<KeyedReport, Error> {
-        let options = self.options(path)?;
+        let mut options = self.options(path)?;
+        let tries_merge = self.tries_merge && job.known_bytes(&self.inputs).is_some();
+        let again = output.again().filter(|_| tries_merge);
+        let Some(again) = again else {
+            return self.sort_once(&options, job, observer, inputs, path, output);
+        };
+        options.merges = true;
+        let reservation = job.reservation.clone();
+        let merged = self.sort_once(&options, job, observer, inputs, path, output);
+        if !refuses_merge(&merged) {
+            return merged;
+        }
+        options.merges = false;
+        job.reservation = reservation;
+        let inputs = job.inputs(&self.inputs, LinesInput::at)?;
+        self.sort_once(&options, job, observer, inputs, path, again)
+    }
+
+    /// Sorts or merges, as `options` say.
+    fn sort_once(
+        &self,
+        options: &TableOptions,
+        job: &mut Job,
+        observer: &dyn Observer,
+        inputs: Vec<LinesInput>,
+        path: &Path,
+        output: TableOutput<'_>,
+    ) -> Result<KeyedReport, Error> {
         let meaning = || format!("table {options:?}");
         let checkpoint = job.checkpoint(self.checkpoint, &self.inputs, path, meaning)?;
         let inputs = job.decompressed(inputs, observer)?;
         let engine = LinesOptions { checkpoint, ..self.engine(job, path) };
         let disk = &*job.disk;
         let sorted = match &self.late {
-            Some(late) => self.sort_and_late(
-                (&options, &engine),
-                inputs,
-                (output, late, path),
-                disk,
-                observer,
-            ),
-            None => sort_table(&options, &engine, inputs, output, disk, observer),
+            Some(late) => {
+                self.sort_and_late((options, &engine), inputs, (output, late, path), disk, observer)
+            }
+            None => sort_table(options, &engine, inputs, output, disk, observer),
         };
         sorted.map_err(|error| job.total_from_budget(error))
     }

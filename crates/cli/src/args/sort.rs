@@ -2,7 +2,7 @@
 
 use super::help::{DONE, SIZES, TEMPLATE, sizes_environment_and_exit_status};
 use super::shared::{Records, Report, Resources, Trees};
-use super::values::{ScratchCodec, codecs, methods, output, seconds};
+use super::values::{Merge, ScratchCodec, codecs, methods, output, seconds};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -57,9 +57,12 @@ pub(crate) struct SortArgs {
     /// The inputs are in order already: merge them, and check their order
     ///
     /// A file that isn't in order is an error, with the record. Each is read once, where it is, and
-    /// nothing goes to scratch. Hundreds of files are merged at once.
-    #[arg(long, conflicts_with_all = ["method", "compress", "checkpoint", "resume", "restart"])]
-    pub(crate) merge: bool,
+    /// nothing goes to scratch. Hundreds of files are merged at once. With --merge=any all are
+    /// sorted if one isn't in order.
+    #[arg(long, value_name = "any", num_args = 0..=1, require_equals = true)]
+    #[arg(value_enum, default_missing_value = "sorted")]
+    #[arg(conflicts_with_all = ["method", "compress", "checkpoint", "resume", "restart"])]
+    pub(crate) merge: Option<Merge>,
 
     /// How to sort
     #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = methods())]
@@ -148,7 +151,7 @@ pub(crate) struct SortArgs {
 impl SortArgs {
     /// How to sort records of one size.
     pub(crate) fn method(&self) -> Method {
-        if self.merge { Method::MergeInputs } else { self.method }
+        if self.merge == Some(Merge::Sorted) { Method::MergeInputs } else { self.method }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::help::{SIZES, TEMPLATE, sizes_environment_and_exit_status};
 use super::shared::{Emptiness, Report, Resources};
 use super::sort::Checkpoints;
-use super::values::{ScratchCodec, codecs, output, table_formats, whole};
+use super::values::{Merge, ScratchCodec, codecs, output, table_formats, whole};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use xsort::size;
@@ -86,9 +86,12 @@ pub(crate) struct TableArgs {
     /// The inputs are in order already: merge them, and check their order
     ///
     /// A file that isn't in order is an error, with the row and the one before it. Hundreds of
-    /// files are merged at once. More than the memory has blocks for take several passes.
-    #[arg(long, conflicts_with_all = ["shuffle", "check", "checkpoint", "resume", "restart"])]
-    pub(crate) merge: bool,
+    /// files are merged at once. More than the memory has blocks for take several passes. With
+    /// --merge=any all are sorted if one isn't in order.
+    #[arg(long, value_name = "any", num_args = 0..=1, require_equals = true)]
+    #[arg(value_enum, default_missing_value = "sorted")]
+    #[arg(conflicts_with_all = ["shuffle", "check", "checkpoint", "resume", "restart"])]
+    pub(crate) merge: Option<Merge>,
 
     // Not a doc comment: its brackets would be links to rustdoc.
     #[arg(

@@ -1,5 +1,6 @@
 //! Parsers of single values.
 
+use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -68,6 +69,15 @@ pub(super) fn methods() -> impl TypedValueParser<Value = Method> {
         ("merge", "sort chunks into runs, then merge them"),
         ("scatter", "put records into bins by ranges of keys, then sort each bin"),
     ])
+}
+
+/// What is done with inputs that are in order already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Merge {
+    /// A file that isn't in order is an error
+    Sorted,
+    /// If a file isn't in order, all are sorted
+    Any,
 }
 
 /// Parses the format of a table.

@@ -1,7 +1,7 @@
 //! `xsort sort`: sorts files of records, or prints the plan for it.
 
 use super::sort_prefixed;
-use crate::args::SortArgs;
+use crate::args::{Merge, SortArgs};
 use crate::exit::Failure;
 use crate::inputs::names_memory::TooManyNames;
 use crate::inputs::stdin;
@@ -53,6 +53,7 @@ fn sort(args: &SortArgs, inputs: Vec<PathBuf>, layout: Layout) -> Sort {
     Sort::files(inputs)
         .when(is_known, |sort| sort.layout(layout))
         .method(args.method())
+        .when(args.merge == Some(Merge::Any), Sort::merge_or_sort)
         .compress(args.compress)
         .scratch(&args.scratch)
         .when(args.remove_input, Sort::remove_input)

@@ -1,7 +1,7 @@
 //! `xsort sort --record prefixed:TYPE`: sorts records that begin with their length.
 
 use super::keyed_plan::print_plan;
-use crate::args::SortArgs;
+use crate::args::{Merge, SortArgs};
 use crate::exit::Failure;
 use crate::job::Session;
 use crate::output::{of_stream, refuse_terminal};
@@ -23,7 +23,8 @@ pub(super) fn run(args: &SortArgs, prefix: Prefix, stop: &Stop) -> Result<(), Fa
     let files = session.files(&args.inputs, args.trees())?;
     let sort = Prefixed::files(prefix, &files)
         .keys(args.records.keys.iter().cloned())
-        .when(args.merge, Prefixed::merge)
+        .when(args.merge == Some(Merge::Sorted), Prefixed::merge)
+        .when(args.merge == Some(Merge::Any), Prefixed::merge_or_sort)
         .compress(args.compress)
         .scratch(&args.scratch)
         .checkpoint_as(args.checkpoints.checkpoint());

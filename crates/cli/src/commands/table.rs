@@ -1,7 +1,7 @@
 //! `xsort table`: sorts the rows of CSV, TSV and NDJSON files.
 
 use super::keyed_plan::print_plan;
-use crate::args::{Quote, TableArgs};
+use crate::args::{Merge, Quote, TableArgs};
 use crate::exit::Failure;
 use crate::inputs::expand::ExpandedInputs;
 use crate::inputs::tree::TreeOptions;
@@ -37,6 +37,7 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     let table = Table::with_options(options, &files)
         .compress(args.compress)
         .scratch(&args.scratch)
+        .when(args.merge == Some(Merge::Any), Table::merge_or_sort)
         .checkpoint_as(args.checkpoints.checkpoint());
     let table = match &args.late {
         Some(late) => table.late(late),
@@ -79,7 +80,7 @@ fn options(args: &TableArgs, files: &[PathBuf]) -> Result<TableOptions, Failure>
         counts: args.count,
         shuffle,
         rows_max: args.top,
-        merges: args.merge,
+        merges: args.merge == Some(Merge::Sorted),
         sorted_by: Keys(args.sorted_by.iter().flat_map(|keys| keys.0.clone()).collect()),
         within: args.within,
         ..TableOptions::new(format(args, files)?, keys(args))

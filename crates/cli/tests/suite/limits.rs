@@ -48,6 +48,22 @@ fn xsort(sandbox: &Sandbox, line: &str) -> Command {
 }
 
 #[test]
+fn a_merge_of_many_files_stays_within_its_budget() {
+    let sandbox = Sandbox::new();
+    let files = quick_or_long(40, 200);
+    let names: Vec<String> = (0..files).map(|file| format!("in{file}")).collect();
+    for name in &names {
+        sandbox.ok(&format!("gen -q --pattern sorted 3MB {name}"));
+    }
+    let budget = 16;
+    let line = format!("sort -q --merge -m {budget}M {} -o out", names.join(" "));
+    let peak = peak_bytes(xsort(&sandbox, &line));
+    assert!(peak <= budget * MIB + OVERHEAD_BYTES, "{line}: {} MiB", peak / MIB);
+    let report = sandbox.json("verify out");
+    assert_eq!(report["records"], files * 30_000);
+}
+
+#[test]
 fn a_sort_stays_within_its_budget() {
     let sandbox = Sandbox::new();
     for pattern in ["uniform", "equal", "reversed", "heavy"] {

@@ -108,7 +108,13 @@ fn files_in_order_are_merged() {
     sandbox.ok(&format!("sort {record} --merge all b --dry-run -o out"));
     sandbox.write("wrong", &all);
     let said = sandbox.fails(&format!("sort {record} --merge b wrong -q -o out"), 3);
-    assert!(said.contains("wrong: record ") && said.contains("leave out --merge"), "{said}");
+    assert!(said.contains("wrong: record ") && said.contains("--merge=any"), "{said}");
+    assert!(sandbox.read("out") == sandbox.read("expected"));
+    sandbox.ok(&format!("sort {record} b wrong -q -o expected"));
+    sandbox.ok(&format!("sort {record} --merge=any b wrong -q -o out"));
+    assert!(sandbox.read("out") == sandbox.read("expected"));
+    let merge = format!("$xsort sort {record} --merge=any <(cat b) - -q -o out <wrong");
+    sandbox.script_ok(&merge);
     assert!(sandbox.read("out") == sandbox.read("expected"));
 }
 

@@ -210,7 +210,7 @@ fn inputs_in_order_are_merged() {
     sandbox.write("wrong", unsorted);
     for (line, code, said) in [
         ("sort --merge c wrong -o out", 3, "wrong: record 2, at byte 100, belongs before"),
-        ("sort --merge c wrong -o -", 3, "leave out --merge"),
+        ("sort --merge c wrong -o -", 3, "--merge=any"),
         ("sort --merge c --resume -o out", 2, "cannot be used with"),
         ("sort --merge c --method auto -o out", 2, "cannot be used with"),
     ] {
@@ -218,6 +218,14 @@ fn inputs_in_order_are_merged() {
         assert!(stderr.contains(said), "{line}: {stderr}");
         assert!(sandbox.read("out") == expected, "{line}");
     }
+    for line in ["sort --merge=any c wrong -o any", "sort --merge=any -m 1M c wrong -o any"] {
+        check(&sandbox, line, &["c", "wrong"], "any", &layout);
+    }
+    let report = sandbox.json("sort --merge=any c c -o any");
+    assert_eq!(report["plan"]["method"], "merge_inputs");
+    sandbox.ok("sort c wrong -o expected");
+    sandbox.script_ok("cat c | $xsort sort --merge=any - wrong -o - >piped");
+    assert!(sandbox.read("piped") == sandbox.read("expected"));
     let ended = sandbox.script("cat c | $xsort sort --merge - wrong -o out");
     let said = String::from_utf8_lossy(&ended.stderr);
     assert!(ended.status.code() == Some(2) && said.contains("write it to a file"), "{said}");

@@ -153,6 +153,26 @@ fn a_dry_run_says_what_a_sort_takes_and_reads_nothing() {
 }
 
 #[test]
+fn tables_are_merged_if_all_are_in_order_and_else_sorted() {
+    let sandbox = Sandbox::new();
+    let table = |ids: &mut dyn Iterator<Item = u32>| {
+        ids.fold("id,name\n".to_owned(), |text, id| text + &format!("{id},name {}\n", id % 5))
+    };
+    sandbox.write("a.csv", table(&mut (1..9000).step_by(7)));
+    sandbox.write("b.csv", table(&mut (3..9000).step_by(7)));
+    sandbox.write("c.csv", table(&mut (2..9000).step_by(7).rev()));
+    sandbox.fails("table a.csv c.csv --by id:int --merge -q -o out", 3);
+    for inputs in ["a.csv b.csv", "a.csv c.csv b.csv"] {
+        sandbox.ok(&format!("table {inputs} --by id:int -q -o expected"));
+        for output in ["-o out", "-o - >out", "--file-size 1G -o new && mv new-00001 out"] {
+            sandbox
+                .script_ok(&format!("$xsort table {inputs} --by id:int --merge=any -q {output}"));
+            assert!(sandbox.read("out") == sandbox.read("expected"), "{inputs} {output}");
+        }
+    }
+}
+
+#[test]
 fn a_shuffle_is_that_of_its_seed_whatever_the_memory() {
     let sandbox = Sandbox::new();
     let (text, _) = orders(60_000);

@@ -26,6 +26,15 @@ pub enum Error {
         reason: String,
     },
 
+    /// An input of a merge is not in order.
+    #[error("{}: {reason}", DisplayPath(path))]
+    Unordered {
+        /// Path of the input.
+        path: PathBuf,
+        /// The first record or row that belongs before the one before it, and what to do.
+        reason: String,
+    },
+
     /// A line is too long for the budget.
     #[error(
         "{}: {}",

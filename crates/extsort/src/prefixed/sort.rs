@@ -47,9 +47,9 @@ fn not_in_order(error: Error) -> Error {
     let Error::NotSorted { path, number, .. } = error else { return error };
     let reason = format!(
         "record {number} belongs before the record before it, so the file is not in order: sort \
-         it first, or sort all inputs together (leave out --merge)"
+         it first, or sort all inputs together (--merge=any)"
     );
-    Error::Input { path, reason }
+    Error::Unordered { path, reason }
 }
 
 /// Records with their keys, for a caller that sorts and merges them itself.

@@ -36,7 +36,7 @@ const SHOWN_BYTES: usize = 32;
 /// Merges the inputs, whose paths are `paths`. The output is then complete but not published.
 ///
 /// # Errors
-/// [`Error::Input`] if an input isn't in order, with the first record that isn't.
+/// [`Error::Unordered`] if an input isn't in order, with the first record that isn't.
 pub(super) fn merge_inputs(
     job: &SortJob<'_>,
     paths: &[PathBuf],
@@ -155,11 +155,11 @@ fn explain(job: &SortJob<'_>, io: &SortIo<'_>, paths: &[PathBuf]) -> Error {
                 let reason = format!(
                     "record {}, at byte {}, belongs before the record before it, so the file is \
                      not in order: its key is {key} after {before}: sort it first, or sort all \
-                     inputs together (leave out --merge)",
+                     inputs together (--merge=any)",
                     number + 1,
                     number * job.record_bytes as u64,
                 );
-                return Error::Input { path: path.clone(), reason };
+                return Error::Unordered { path: path.clone(), reason };
             }
             Err(error) => return error,
         }

@@ -79,7 +79,7 @@ fn the_first_record_out_of_order_is_named() {
         let (report, output) = merge(&layout, &files, (budget_bytes, threads));
         match (report, first) {
             (Ok(_), None) => Ok(()),
-            (Err(Error::Input { path, reason }), Some(first)) => {
+            (Err(Error::Unordered { path, reason }), Some(first)) => {
                 let place = format!("record {}, at byte {},", first + 2, (first + 1) * 100);
                 let is_named = path == Path::new("in1") && reason.starts_with(&place);
                 if is_named && output.is_none() { Ok(()) } else { Err(reason) }
