@@ -337,8 +337,8 @@ def lines_cases(bytes, memory, threads, contenders):
 
 
 def keys_cases(bytes, memory, threads, contenders):
-    """Lines by keys and in a language, by GNU sort and xsort."""
-    entries = lines_entries(("gnu", "xsort"), memory, threads, contenders)
+    """Lines by keys and in a language, by GNU sort and xsort, beside cp, which only copies them."""
+    entries = lines_entries(("gnu", "xsort", "cp"), memory, threads, contenders)
     orders = [
         warm_case(text, options, bytes, entries, " ".join((text, *options)))
         for text, options in KEYS
