@@ -23,6 +23,7 @@ pub(crate) use shared::{RecordForm, Records, Report, Resources, connections, par
 pub(crate) use sort::SortArgs;
 pub(crate) use status::StatusArgs;
 pub(crate) use table::{Quote, TableArgs};
+pub(crate) use values::{ColumnCodec, TableFormat};
 pub(crate) use verify::VerifyArgs;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueHint};
