@@ -4,7 +4,9 @@ use crate::options::ColumnsOptions;
 use crate::read_sorted::read_sorted;
 use crate::sort_plan::SortPlan;
 use crate::write_sorted::write_sorted;
-use std::io::{self, Write};
+use parking_lot::Mutex;
+use std::fmt;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,14 +30,15 @@ pub enum ColumnsOutput<'o> {
     Stream(&'o mut (dyn Write + Send)),
 }
 
-/// Sorts the rows of Parquet files by any of their columns.
+/// Sorts the rows of Parquet or Arrow files by any of their columns.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use xsort_columns::Columns;
 ///
 /// let inputs = ["monday.parquet", "tuesday.parquet"];
-/// let report = Columns::files(inputs).by("ts,user.id:desc")?.memory(1 << 30).run("sorted.parquet")?;
+/// let columns = Columns::files(inputs).by("ts,user.id:desc")?.memory(1 << 30);
+/// let report = columns.run("sorted.parquet")?;
 /// println!("{report}");
 /// # Ok(())
 /// # }
@@ -49,6 +52,17 @@ pub struct Columns {
     options: ColumnsOptions,
     scratch: Vec<PathBuf>,
     resources: Resources,
+    stdin: Option<Stdin>,
+}
+
+/// What is read as standard input.
+#[derive(Clone)]
+struct Stdin(Arc<Mutex<Option<Box<dyn Read + Send>>>>);
+
+impl fmt::Debug for Stdin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stdin").finish_non_exhaustive()
+    }
 }
 
 impl Columns {
@@ -67,6 +81,7 @@ impl Columns {
             options,
             scratch: Vec::new(),
             resources: Resources::default(),
+            stdin: None,
         }
     }
 
@@ -91,6 +106,13 @@ impl Columns {
     #[must_use]
     pub fn memory(mut self, memory: impl Into<Memory>) -> Self {
         self.resources.memory = Some(memory.into());
+        self
+    }
+
+    /// Reads the input `-` from `stream`, which is read once. Unless set, it is standard input.
+    #[must_use]
+    pub fn stdin(mut self, stream: Box<dyn Read + Send>) -> Self {
+        self.stdin = Some(Stdin(Arc::new(Mutex::new(Some(stream)))));
         self
     }
 
@@ -125,10 +147,10 @@ impl Columns {
     ) -> Result<KeyedReport, Error> {
         let began = Instant::now();
         let plan = self.plan(job)?;
-        let bytes = plan.inputs.bytes();
+        let bytes = plan.bytes();
         observer.expect(&[("form runs", bytes), ("merge", bytes)]);
         let scratch = scratch_directories(&self.scratch, path);
-        let sorted = read_sorted(&plan, job, observer, scratch)?;
+        let (sorted, rows) = read_sorted(&plan, job, observer, scratch)?;
         observer.phase("merge", bytes);
         let disk = Arc::clone(&job.disk);
         let threads = job.threads();
@@ -147,7 +169,7 @@ impl Columns {
                 (report, written)
             }
         };
-        Ok(report(job, &plan, written, began))
+        Ok(report(job, &plan, (rows, written), began))
     }
 
     /// Returns the number, from 1, of the first row of the input that belongs before the row before
@@ -160,18 +182,18 @@ impl Columns {
             return Err(Error::Settings("--check takes one file: check them one by one".into()));
         }
         let plan = self.plan(job)?;
-        observer.phase("check", plan.inputs.bytes());
+        observer.phase("check", plan.bytes());
         let mut check = plan.order_check(self.options.unique.is_some())?;
         let mut reading = plan.start_reading()?;
-        while let Some((group, batch)) = reading.next()? {
+        while let Some(batch) = reading.next()? {
             if observer.is_cancelled() {
                 return Err(Error::Cancelled);
             }
-            let found = check.push(&batch)?;
+            let found = check.push(&batch.rows)?;
             if found.is_some() {
                 return Ok(found);
             }
-            observer.advance(group.bytes * batch.num_rows() as u64 / group.rows as u64);
+            observer.advance(batch.bytes);
         }
         Ok(None)
     }
@@ -185,7 +207,7 @@ impl Columns {
         // Batches, their keys and their order take about twice as much as the columns.
         let is_resident = plan.memory.decoded_bytes * 2 < plan.memory.sort_bytes;
         Ok(LinesDryRun {
-            bytes: Some(plan.inputs.bytes()),
+            bytes: Some(plan.bytes()).filter(|&bytes| bytes > 0),
             memory_bytes: plan.memory.bytes(),
             shares: plan.memory.shares(),
             scratch_bytes: if is_resident { Some(0) } else { None },
@@ -195,19 +217,24 @@ impl Columns {
     }
 
     fn plan(&self, job: &Job) -> Result<SortPlan, Error> {
-        SortPlan::new(&self.inputs, &self.options, job)
+        let stdin = self.stdin.clone();
+        let mut open = move || match &stdin {
+            Some(stdin) => stdin.0.lock().take().ok_or_else(|| io::Error::other("it was read")),
+            None => Ok(Box::new(io::stdin()) as Box<dyn Read + Send>),
+        };
+        SortPlan::new(&self.inputs, &self.options, job, &mut open)
     }
 }
 
 fn report(
     job: &Job,
     plan: &SortPlan,
-    (sorted, written_bytes): (BatchReport, u64),
+    (rows, (sorted, written_bytes)): (u64, (BatchReport, u64)),
     began: Instant,
 ) -> KeyedReport {
-    let (bytes, seconds) = (plan.inputs.bytes(), began.elapsed().as_secs_f64());
+    let (bytes, seconds) = (plan.bytes(), began.elapsed().as_secs_f64());
     KeyedReport {
-        counted: Counted::Rows(plan.inputs.groups().iter().map(|group| group.rows as u64).sum()),
+        counted: Counted::Rows(rows),
         bytes,
         written_bytes,
         checksum: sorted.checksum.map(|sum| format!("{sum:x}")),

@@ -3,7 +3,7 @@
 use crate::file::InputFile;
 use crate::physical::{read_schema, written_schema};
 use crate::schema_difference::difference;
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::SchemaRef;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::arrow::parquet_to_arrow_schema;
 use parquet::errors::ParquetError;
@@ -117,6 +117,20 @@ impl Inputs {
         self.all.iter().map(|input| input.decoder(keys)).collect()
     }
 
+    /// Returns what decodes each input to the types of Arrow that its writer has noted.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if a schema can't be read in this way.
+    pub(crate) fn decoders_to_arrow(&self) -> Result<Vec<Decoder>, Error> {
+        let decoder = |input: &Input| {
+            let footer = Arc::new(input.footer.clone());
+            let metadata = ArrowReaderMetadata::try_new(footer, ArrowReaderOptions::new());
+            let metadata = metadata.map_err(|error| input.file.error(words(&error)))?;
+            Ok(Decoder { file: input.file.clone(), metadata })
+        };
+        self.all.iter().map(decoder).collect()
+    }
+
     /// Returns the schema of the output, if `keys` are the leaves of the keys.
     ///
     /// # Errors
@@ -153,13 +167,6 @@ impl Input {
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let metadata = ArrowReaderMetadata::try_new(Arc::new(footer), options).map_err(failed)?;
         Ok(Decoder { file: self.file.clone(), metadata })
-    }
-}
-
-impl Decoder {
-    /// Returns the schema of the batches.
-    pub(crate) fn schema(&self) -> &Schema {
-        self.metadata.schema()
     }
 }
 

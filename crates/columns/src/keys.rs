@@ -2,10 +2,10 @@
 //!
 //! The type of a column comes from the schema. A type in the key may only say the same.
 
-use crate::inputs::Inputs;
 use crate::leaves;
 use arrow_schema::{DataType, Schema, SortOptions};
 use parquet::basic::{ConvertedType, LogicalType};
+use parquet::schema::types::SchemaDescriptor;
 use std::ops::Range;
 use xsort_arrow::SortColumn;
 use xsort_extsort::Error;
@@ -19,14 +19,18 @@ pub(crate) struct FoundKeys {
 }
 
 impl FoundKeys {
-    /// Finds the columns that `keys` name.
+    /// Finds the columns that `keys` name in a schema. Files of Parquet have a `descriptor`, too.
     ///
     /// # Errors
     /// [`Error::Settings`] if there is no such column, or its values can't be sorted by.
-    pub(crate) fn find(keys: &Keys, inputs: &Inputs) -> Result<FoundKeys, Error> {
-        let found = keys.0.iter().map(|key| find(key, inputs));
+    pub(crate) fn find(
+        keys: &Keys,
+        schema: &Schema,
+        descriptor: Option<&SchemaDescriptor>,
+    ) -> Result<FoundKeys, Error> {
+        let found = keys.0.iter().map(|key| find(key, schema, descriptor));
         let columns = found.collect::<Result<Vec<SortColumn>, Error>>()?;
-        let fields = inputs.schema.fields();
+        let fields = schema.fields();
         let leaves = columns.iter().map(|column| leaves::range(fields, &column.path())).collect();
         Ok(FoundKeys { columns, leaves })
     }
@@ -38,7 +42,11 @@ impl FoundKeys {
     }
 }
 
-fn find(key: &KeyColumn, inputs: &Inputs) -> Result<SortColumn, Error> {
+fn find(
+    key: &KeyColumn,
+    schema: &Schema,
+    descriptor: Option<&SchemaDescriptor>,
+) -> Result<SortColumn, Error> {
     let name = match &key.column {
         Column::Name(name) => name.clone(),
         Column::Number(number) => format!("#{number}"),
@@ -47,11 +55,10 @@ fn find(key: &KeyColumn, inputs: &Inputs) -> Result<SortColumn, Error> {
     };
     let options =
         SortOptions { descending: key.is_descending, nulls_first: key.nulls == Some(Place::First) };
-    let schema = &*inputs.schema;
     let column = SortColumn::named(schema, &name, options).map_err(crate::errors::of_arrow)?;
     let leaves = leaves::range(schema.fields(), &column.path());
     for leaf in leaves {
-        let leaf = inputs.first().descriptor().column(leaf);
+        let Some(leaf) = descriptor.map(|all| all.column(leaf)) else { break };
         let is_interval = leaf.converted_type() == ConvertedType::INTERVAL;
         let is_shape = matches!(
             leaf.logical_type_ref(),
@@ -73,16 +80,17 @@ fn check_type(name: &str, key: &KeyColumn, found: &DataType) -> Result<(), Error
     if !key.is_typed {
         return Ok(());
     }
-    let is_text = matches!(found, T::Utf8 | T::Binary | T::FixedSizeBinary(_));
+    let is_text = matches!(
+        found,
+        T::Utf8 | T::LargeUtf8 | T::Utf8View | T::Binary | T::LargeBinary | T::BinaryView
+    ) || matches!(found, T::FixedSizeBinary(_));
     let is_same = match key.kind {
         KeyKind::Text => is_text,
         KeyKind::Integer => found.is_integer(),
-        KeyKind::Number => {
-            found.is_numeric() || matches!(found, T::Decimal128(..) | T::Decimal256(..))
-        }
+        KeyKind::Number => found.is_numeric(),
         KeyKind::Float => found.is_floating(),
         KeyKind::Bool => matches!(found, T::Boolean),
-        KeyKind::Date => matches!(found, T::Date32),
+        KeyKind::Date => matches!(found, T::Date32 | T::Date64),
         KeyKind::DateTime(None) => matches!(found, T::Timestamp(..)),
         _ if is_text => {
             return Err(Error::Settings(format!(

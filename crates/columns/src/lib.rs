@@ -1,4 +1,4 @@
-//! Sort files of columns larger than memory: Parquet, by any of their columns.
+//! Sort files of columns larger than memory by any of their columns: Parquet and Arrow.
 //!
 //! ```text
 //!  footers --> plan of the memory
@@ -16,12 +16,16 @@
 //! | `physical` | the schema with which columns are read and written |
 //! | `keys`, `leaves` | the columns to sort by; columns of Arrow as leaves of Parquet |
 //! | `plan`, `pages` | how the memory is divided; how large pages are |
+//! | `arrow_inputs`, `arrow_reading` | inputs in Arrow's format; threads that decode them |
+//! | `source`, `sink` | batches of any input; the file that they become |
 //! | `reading`, `gate`, `damage` | threads that decode; room for what they decoded; errors |
 //! | `old_times` | times that can't be decoded |
 //! | `writing`, `encoding`, `properties` | row groups; threads that encode; how they are written |
 //! | `errors` | errors of the crates below |
 #![forbid(unsafe_code)]
 
+mod arrow_inputs;
+mod arrow_reading;
 mod columns;
 mod damage;
 mod encoding;
@@ -44,9 +48,11 @@ mod read_sorted;
 mod reading;
 mod schema_difference;
 mod shuffle;
+mod sink;
 mod sort_plan;
+mod source;
 mod write_sorted;
 mod writing;
 
 pub use columns::{Columns, ColumnsOutput};
-pub use options::{Codec, ColumnsOptions};
+pub use options::{Codec, ColumnsOptions, InputFormat, OutputFormat};

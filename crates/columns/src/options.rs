@@ -18,7 +18,12 @@ pub struct ColumnsOptions {
     pub shuffle: Option<u64>,
     /// Checks that each input is in order already.
     pub merges: bool,
-    /// The compression of the output. Unless set, each column has that of the first input.
+    /// The format of the inputs.
+    pub input_format: InputFormat,
+    /// The format of the output.
+    pub output_format: OutputFormat,
+    /// The compression of the output. Unless set, each column of Parquet has that of the first
+    /// input, and Arrow's files are not compressed.
     pub codec: Option<Codec>,
     /// Maximum number of rows in a row group. Unless set, as many as the largest one of the inputs
     /// has, but at least 122,880. Fewer if the memory has no room for them.
@@ -35,10 +40,32 @@ impl ColumnsOptions {
             rows_max: None,
             shuffle: None,
             merges: false,
+            input_format: InputFormat::Parquet,
+            output_format: OutputFormat::Parquet,
             codec: None,
             group_rows: None,
         }
     }
+}
+
+/// The format of inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputFormat {
+    /// Parquet.
+    Parquet,
+    /// Files or streams of Arrow's.
+    Arrow,
+}
+
+/// The format of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// Parquet.
+    Parquet,
+    /// A file of Arrow's, with an index of its batches (also called Feather, version 2).
+    ArrowFile,
+    /// A stream of Arrow's.
+    ArrowStream,
 }
 
 /// A compression of columns.

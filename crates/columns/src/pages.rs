@@ -1,8 +1,8 @@
 //! The sizes of pages, from their headers.
 //!
-//! A footer has the sum of a column's pages only. Most writers end a page at one MiB, but some write
-//! a single page of any size. So where the sum is larger, the headers of one row group are read: a
-//! few hundred bytes each.
+//! A footer has the sum of a column's pages only. Most writers end a page at one MiB, but some
+//! write a single page of any size. So where the sum is larger, the headers of one row group are
+//! read: a few hundred bytes each.
 
 use crate::file::OpenInput;
 use parquet::errors::Result;

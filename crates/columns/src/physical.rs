@@ -43,9 +43,9 @@ pub(crate) fn written_schema(root: &Type, keys: &[Range<usize>]) -> Result<TypeP
     })
 }
 
-/// Returns the schema with a first column of counts.
-pub(crate) fn with_count(root: &Type) -> Result<TypePtr> {
-    let count = Type::primitive_type_builder(crate::groups::COUNT, PhysicalType::INT64)
+/// Returns the schema with a first column of whole numbers.
+pub(crate) fn with_count(root: &Type, name: &str) -> Result<TypePtr> {
+    let count = Type::primitive_type_builder(name, PhysicalType::INT64)
         .with_repetition(Repetition::REQUIRED)
         .build()?;
     let fields = std::iter::once(Arc::new(count)).chain(root.get_fields().iter().cloned());

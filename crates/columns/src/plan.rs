@@ -27,6 +27,8 @@ const WRITE_BYTES_MAX: u64 = 1 << 30;
 const PAGE_BYTES: (u64, u64) = (16 << 10, 1 << 20);
 /// Pages that a column's encoder takes, with the dictionary and what finds values in it.
 const ENCODER_PAGES: u64 = 8;
+/// A batch of Arrow's may be compressed, to as little as one in `UNPACKED` bytes.
+const UNPACKED: u64 = 3;
 /// Least bytes of the sort.
 const SORT_BYTES_MIN: u64 = 8 << 20;
 /// Bytes of a page that need no look at headers. What writers do is one MiB, and a little more.
@@ -83,6 +85,42 @@ impl MemoryPlan {
             written_page_bytes: encoder_page.clamp(PAGE_BYTES.0, PAGE_BYTES.1) as usize,
             sort_bytes,
             decoded_bytes: inputs.groups().iter().map(|group| decoded_bytes(inputs, group)).sum(),
+        })
+    }
+
+    /// Divides `budget` bytes for inputs in Arrow's format, whose largest batch has `batch_bytes`
+    /// bytes, to an output of `leaves` columns.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if they are too few.
+    pub(crate) fn of_arrow(
+        batch_bytes: u64,
+        leaves: usize,
+        budget: u64,
+        threads: usize,
+    ) -> Result<MemoryPlan, Error> {
+        let leaves = leaves.max(1) as u64;
+        let batch_bytes = (batch_bytes * UNPACKED).max(QUEUE_BYTES.0);
+        let encoders_min = leaves * ENCODER_PAGES * PAGE_BYTES.0 + FileOutput::MEMORY_BYTES;
+        let needed_bytes = (2 * batch_bytes).max(encoders_min) + SORT_BYTES_MIN;
+        if budget < needed_bytes {
+            return Err(Error::Memory { budget_bytes: budget, needed_bytes });
+        }
+        let most = WRITE_BYTES_MAX.min(budget - SORT_BYTES_MIN);
+        let write_bytes = (budget / WRITE_SHARE).clamp(encoders_min.min(most), most);
+        // Batches that are decoded ahead, and one that is taken.
+        let ahead = (write_bytes / batch_bytes).saturating_sub(1).clamp(1, threads as u64 + 1);
+        let queue_bytes = (ahead + 1) * batch_bytes;
+        let encoder_page = write_bytes / 2 / (leaves * ENCODER_PAGES);
+        let (lanes, sets) = (ahead as usize, Vec::new());
+        Ok(MemoryPlan {
+            read: ReadPlan { lanes, sets, queue_bytes: queue_bytes as usize },
+            footer_bytes: 0,
+            page_bytes: 0,
+            write_bytes,
+            written_page_bytes: encoder_page.clamp(PAGE_BYTES.0, PAGE_BYTES.1) as usize,
+            sort_bytes: budget - write_bytes.max(queue_bytes),
+            decoded_bytes: u64::MAX / 4,
         })
     }
 

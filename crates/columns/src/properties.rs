@@ -1,18 +1,21 @@
 //! How the output is written: as the first input is, with its compression, dictionaries, encodings,
 //! Bloom filters and metadata.
 
+use crate::inputs::Inputs;
 use crate::leaves;
 use crate::options::Codec;
 use crate::physical::is_decimal;
 use crate::sort_plan::SortPlan;
+use arrow_schema::Schema;
+use parquet::arrow::add_encoded_arrow_schema_to_metadata;
 use parquet::basic::{Compression, Encoding, LogicalType, PageType, Type as PhysicalType};
 use parquet::file::metadata::{ColumnChunkMetaData, SortingColumn};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use parquet::schema::types::ColumnDescriptor;
 
 /// Returns how the output of a sort is written.
-pub(crate) fn properties(plan: &SortPlan) -> WriterProperties {
-    let (first, codec) = (plan.inputs.first(), plan.options.codec);
+pub(crate) fn properties(plan: &SortPlan, inputs: &Inputs) -> WriterProperties {
+    let (first, codec) = (inputs.first(), plan.options.codec);
     let page_bytes = plan.memory.written_page_bytes;
     let metadata = first.footer.file_metadata().key_value_metadata().cloned();
     let columns = first.footer.row_groups().first().map(|group| group.columns());
@@ -23,12 +26,12 @@ pub(crate) fn properties(plan: &SortPlan) -> WriterProperties {
     };
     let mut builder = WriterProperties::builder()
         .set_writer_version(version)
-        .set_created_by(format!("xsort version {}", env!("CARGO_PKG_VERSION")))
+        .set_created_by(created_by())
         .set_key_value_metadata(metadata)
         .set_data_page_size_limit(page_bytes)
         .set_dictionary_page_size_limit(page_bytes)
         .set_max_row_group_row_count(None)
-        .set_sorting_columns(sorting_columns(plan));
+        .set_sorting_columns(sorting_columns(plan, inputs));
     builder = builder.set_compression(match codec {
         Some(codec) => codec.compression(),
         None => Codec::Zstd.compression(),
@@ -37,6 +40,24 @@ pub(crate) fn properties(plan: &SortPlan) -> WriterProperties {
         builder = as_column(builder, column, codec);
     }
     builder.build()
+}
+
+/// Returns how an output with this schema is written, if the inputs were in Arrow's format.
+pub(crate) fn properties_of_arrow(plan: &SortPlan, schema: &Schema) -> WriterProperties {
+    let page_bytes = plan.memory.written_page_bytes;
+    let mut properties = WriterProperties::builder()
+        .set_created_by(created_by())
+        .set_data_page_size_limit(page_bytes)
+        .set_dictionary_page_size_limit(page_bytes)
+        .set_max_row_group_row_count(None)
+        .set_compression(plan.options.codec.unwrap_or(Codec::Zstd).compression())
+        .build();
+    add_encoded_arrow_schema_to_metadata(schema, &mut properties);
+    properties
+}
+
+fn created_by() -> String {
+    format!("xsort version {}", env!("CARGO_PKG_VERSION"))
 }
 
 /// Writes a column as it was.
@@ -85,8 +106,8 @@ fn has_new_pages(column: &ColumnChunkMetaData) -> bool {
 
 /// Returns the order of the rows in the words of the format: of the first keys, as long as their
 /// order is the format's own.
-fn sorting_columns(plan: &SortPlan) -> Option<Vec<SortingColumn>> {
-    let (first, schema) = (plan.inputs.first(), &*plan.inputs.schema);
+fn sorting_columns(plan: &SortPlan, inputs: &Inputs) -> Option<Vec<SortingColumn>> {
+    let (first, schema) = (inputs.first(), &*inputs.schema);
     if plan.options.shuffle.is_some() {
         return None;
     }

@@ -16,31 +16,31 @@ use xsort_extsort::{Error, Observer};
 /// Bytes that the heap of `--top` takes for a key, beside the key.
 const HEAP_KEY_BYTES: u64 = 64;
 
-/// Reads all rows, and sorts them.
+/// Reads all rows, and sorts them. Also returns their number.
 pub(crate) fn read_sorted(
     plan: &SortPlan,
     job: &Job,
     observer: &dyn Observer,
     scratch: Vec<PathBuf>,
-) -> Result<SortedBatches, Error> {
-    observer.phase("form runs", plan.inputs.bytes());
+) -> Result<(SortedBatches, u64), Error> {
+    observer.phase("form runs", plan.bytes());
     let mut rows = RowsIn::start(plan, job, scratch)?;
     let mut reading = plan.start_reading()?;
-    let mut input = 0;
-    while let Some((group, batch)) = reading.next()? {
+    let (mut input, mut read) = (0, 0);
+    while let Some(batch) = reading.next()? {
         if observer.is_cancelled() {
             return Err(Error::Cancelled);
         }
-        if group.input != input {
+        if batch.input != input {
             rows.begin_input(plan)?;
-            input = group.input;
+            input = batch.input;
         }
-        let bytes = group.bytes * batch.num_rows() as u64 / group.rows as u64;
-        rows.push(batch, plan, input)?;
-        observer.advance(bytes);
+        read += batch.rows.num_rows() as u64;
+        rows.push(batch.rows, plan, input)?;
+        observer.advance(batch.bytes);
     }
     drop(reading);
-    rows.sorting.finish().map_err(of_arrow)
+    Ok((rows.sorting.finish().map_err(of_arrow)?, read))
 }
 
 /// Rows on their way to the sort.
@@ -97,21 +97,22 @@ impl RowsIn {
     }
 
     fn push(&mut self, batch: RecordBatch, plan: &SortPlan, input: usize) -> Result<(), Error> {
-        let file = &plan.inputs.all[input].file;
+        let path = plan.path(input);
+        let failed = |reason| Error::Input { path: path.to_owned(), reason };
         if let Some(order) = &mut self.order
             && let Some(row) = order.push(&batch)?
         {
             let reason = format!("row {row} belongs before the row before it: leave --merge out");
-            return Err(file.error(reason));
+            return Err(failed(reason));
         }
         let batch = match (&mut self.first, &mut self.shuffle) {
             (Some(first), _) => first.filter(&batch)?,
             (None, Some(shuffle)) => {
-                shuffle.add(&batch).map_err(|error| file.error(error.to_string()))?
+                shuffle.add(&batch).map_err(|error| failed(error.to_string()))?
             }
             (None, None) => batch,
         };
         let pushed = self.sorting.push(batch);
-        pushed.map_err(|error| of_push(error, &file.path, self.beside_bytes))
+        pushed.map_err(|error| of_push(error, path, self.beside_bytes))
     }
 }

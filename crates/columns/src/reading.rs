@@ -15,6 +15,7 @@ use crate::damage::find_damage;
 use crate::gate::Gate;
 use crate::inputs::{Decoder, Group};
 use crate::old_times::check_old_times;
+use crate::source::{InputBatch, Source};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -95,12 +96,10 @@ impl Reading {
         }
         Ok(Reading { shared, schema, pieces, threads, held, places, group: 0, row: 0 })
     }
+}
 
-    /// Returns the next batch, and its row group.
-    ///
-    /// # Errors
-    /// [`Error::Input`] if a page is damaged.
-    pub(crate) fn next(&mut self) -> Result<Option<(Group, RecordBatch)>, Error> {
+impl Source for Reading {
+    fn next(&mut self) -> Result<Option<InputBatch>, Error> {
         let group = loop {
             let Some(&group) = self.shared.groups.get(self.group) else { return Ok(None) };
             if self.row < group.rows {
@@ -129,7 +128,8 @@ impl Reading {
         let batch =
             batch.map_err(|error| file.error(format!("row group {}: {error}", group.index)));
         self.row += rows;
-        Ok(Some((group, batch?)))
+        let bytes = group.bytes * rows as u64 / group.rows as u64;
+        Ok(Some(InputBatch { input: group.input, bytes, rows: batch? }))
     }
 }
 

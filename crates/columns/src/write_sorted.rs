@@ -1,14 +1,17 @@
 //! The second half: sorted rows become a file.
 
 use crate::errors::of_arrow;
-use crate::groups::Groups;
-use crate::options::ColumnsOptions;
+use crate::groups::{COUNT, Groups};
+use crate::options::{ColumnsOptions, OutputFormat};
 use crate::physical::with_count;
-use crate::properties::properties;
+use crate::properties::{properties, properties_of_arrow};
 use crate::shuffle::without_numbers;
-use crate::sort_plan::SortPlan;
-use crate::writing::{OutputForm, Writing};
+use crate::sink::{ArrowForm, Form, Sink};
+use crate::sort_plan::{AnyInputs, SortPlan};
+use crate::writing::OutputForm;
 use arrow_array::RecordBatch;
+use parquet::arrow::ArrowSchemaConverter;
+use parquet::errors::ParquetError;
 use std::io::Write;
 use std::sync::Arc;
 use xsort_arrow::{BatchReport, SortedBatches};
@@ -26,7 +29,7 @@ pub(crate) fn write_sorted(
     observer: &dyn Observer,
     to: &mut (dyn Write + Send),
 ) -> Result<BatchReport, Error> {
-    let (all, bytes) = (sorted.rows(), plan.inputs.bytes());
+    let (all, bytes) = (sorted.rows(), plan.bytes());
     let mut rows = RowsOut::begin(plan, threads, to)?;
     for batch in &mut sorted {
         if observer.is_cancelled() {
@@ -55,7 +58,7 @@ pub(crate) fn write_sorted(
 
 /// Rows on their way to the file.
 struct RowsOut<'w> {
-    writing: Writing<&'w mut (dyn Write + Send)>,
+    sink: Sink<&'w mut (dyn Write + Send)>,
     groups: Option<Groups>,
     /// Rows that may still be written.
     left: u64,
@@ -74,7 +77,7 @@ impl<'w> RowsOut<'w> {
         let schema = counts.then(|| plan.written_schema());
         let groups = unique.map(|keep| Ok::<_, Error>(Groups::new(plan.digester()?, keep, schema)));
         Ok(RowsOut {
-            writing: Writing::begin(to, form(plan, threads)?)?,
+            sink: Sink::begin(to, form(plan, threads)?)?,
             groups: groups.transpose()?,
             left: rows_max.unwrap_or(u64::MAX),
             taken: 0,
@@ -102,7 +105,7 @@ impl<'w> RowsOut<'w> {
         let rows = self.left.min(batch.num_rows() as u64);
         self.left -= rows;
         self.given += rows;
-        self.writing.push(&batch.slice(0, rows as usize))
+        self.sink.push(&batch.slice(0, rows as usize))
     }
 
     /// Returns the numbers of rows that came, that were given to the file, and that its footer
@@ -111,23 +114,42 @@ impl<'w> RowsOut<'w> {
         if let Some(last) = self.groups.as_mut().map(Groups::end).transpose()?.flatten() {
             self.give(&last)?;
         }
-        let rows = self.writing.end()?;
+        let rows = self.sink.end()?;
         Ok((self.taken, self.given, rows))
     }
 }
 
-fn form(plan: &SortPlan, threads: usize) -> Result<OutputForm, Error> {
-    let (inputs, memory) = (&plan.inputs, &plan.memory);
-    let written = inputs.written_schema(&plan.keys.leaves)?;
-    let failed = |error| inputs.first().file.error(crate::inputs::words(&error));
-    let largest = inputs.groups().iter().map(|group| group.rows).max().unwrap_or(0);
+fn form(plan: &SortPlan, threads: usize) -> Result<Form, Error> {
+    let schema = plan.written_schema();
+    let (format, codec) = (plan.options.output_format, plan.options.codec);
+    if format != OutputFormat::Parquet {
+        return Ok(Form::Arrow(ArrowForm { format, schema, codec }));
+    }
+    let not_written = |error: ParquetError| {
+        Error::Settings(format!("the output can't be Parquet: {}", crate::inputs::words(&error)))
+    };
+    let (written, properties, largest) = match &plan.inputs {
+        AnyInputs::Parquet(inputs, _) => {
+            let written = inputs.written_schema(&plan.keys.leaves)?;
+            let largest = inputs.groups().iter().map(|group| group.rows).max().unwrap_or(0);
+            let written = match plan.options.counts {
+                true => with_count(&written, COUNT).map_err(not_written)?,
+                false => written,
+            };
+            (written, properties(plan, inputs), largest)
+        }
+        AnyInputs::Arrow(_) => {
+            let converted = ArrowSchemaConverter::new().convert(&schema).map_err(not_written)?;
+            (converted.root_schema_ptr(), properties_of_arrow(plan, &schema), 0)
+        }
+    };
     let group_rows = plan.options.group_rows.unwrap_or(largest.max(GROUP_ROWS_MIN));
-    Ok(OutputForm {
-        written: if plan.options.counts { with_count(&written).map_err(failed)? } else { written },
-        schema: plan.written_schema(),
-        properties: Arc::new(properties(plan)),
+    Ok(Form::Parquet(OutputForm {
+        written,
+        schema,
+        properties: Arc::new(properties),
         group_rows: group_rows.max(1),
-        group_bytes: memory.write_bytes - FileOutput::MEMORY_BYTES,
+        group_bytes: plan.memory.write_bytes - FileOutput::MEMORY_BYTES,
         threads,
-    })
+    }))
 }

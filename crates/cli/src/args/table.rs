@@ -27,10 +27,10 @@ const STATUS: &str = "\
 0    success; with --check: in order
   1    --check: a row is out of order";
 
-/// Sort the rows of CSV, TSV, NDJSON and Parquet files by their values, in a set amount of memory
+/// Sort rows of CSV, TSV, NDJSON, Parquet and Arrow by their values, in a set amount of memory
 ///
-/// Rows of text may have quoted line ends and any other bytes, and come out with the bytes that they
-/// came in with; rows with equal keys keep the order of the input. The header stays at the top. An
+/// Rows of text may have quoted line ends and any other bytes, and come out with the bytes that
+/// they came in with; rows with equal keys keep the order of the input. The header stays at the top. An
 /// output file appears whole or not at all. Parquet is written as the first input is: its schema,
 /// metadata, compression and encodings. Columns and rows are not selected here: that is for
 /// other tools.
@@ -49,7 +49,7 @@ pub(crate) struct TableArgs {
     pub(crate) by: Vec<Keys>,
 
     /// Format of the inputs [default: by the name: .csv, .tsv, .ndjson or .jsonl, also before .gz,
-    /// .zst or .lz4; .parquet]
+    /// .zst or .lz4; .parquet, .arrow, .feather, .arrows]
     #[arg(short, long, value_name = "FORMAT", value_parser = table_formats())]
     pub(crate) format: Option<TableFormat>,
 
@@ -139,7 +139,7 @@ pub(crate) struct TableArgs {
     #[arg(long, value_name = "SIZE", value_parser = file_size, conflicts_with = "check")]
     pub(crate) file_size: Option<u64>,
 
-    /// Parquet: compression of the output [default: of each column that of the first input]
+    /// Columns: compression of the output [default: in Parquet that of the first input]
     #[arg(long, value_name = "CODEC", value_parser = column_codecs())]
     pub(crate) compression: Option<ColumnCodec>,
 

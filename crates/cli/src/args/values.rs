@@ -75,8 +75,10 @@ pub(super) fn methods() -> impl TypedValueParser<Value = Method> {
 pub(crate) enum TableFormat {
     /// Rows of text.
     Rows(RowFormat),
-    /// Files of columns.
+    /// Files of columns: Parquet.
     Parquet,
+    /// Files of columns: Arrow's own.
+    Arrow,
 }
 
 impl FromStr for TableFormat {
@@ -85,6 +87,7 @@ impl FromStr for TableFormat {
     fn from_str(text: &str) -> Result<TableFormat, Self::Err> {
         match text {
             "parquet" => Ok(TableFormat::Parquet),
+            "arrow" => Ok(TableFormat::Arrow),
             other => other.parse().map(TableFormat::Rows),
         }
     }
@@ -97,6 +100,7 @@ pub(super) fn table_formats() -> impl TypedValueParser<Value = TableFormat> {
         ("tsv", "tab-separated, without quotes"),
         ("ndjson", "a JSON value in each line"),
         ("parquet", "columns of Apache Parquet"),
+        ("arrow", "columns of Apache Arrow: files and streams"),
     ])
 }
 

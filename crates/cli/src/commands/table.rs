@@ -30,8 +30,8 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         refuse_parts(&args.output, &*session.job.disk)?;
     }
     let files = tables_in(args, &args.inputs, args.empty.allow_empty, &mut session)?;
-    if columns::are_columns(args.format, &files)? {
-        return columns::run(args, &files, seed(args)?, session);
+    if let Some(format) = columns::format_of(args.format, &files)? {
+        return columns::run(args, files, (format, seed(args)?), session);
     }
     columns::refuse_for_rows(args)?;
     let options = options(args, &files)?;
@@ -219,8 +219,8 @@ pub(super) fn format(args: &TableArgs, files: &[PathBuf]) -> Result<RowFormat, F
     let named = || files.iter().map(|path| format_of_name(path)).collect::<Option<Vec<_>>>();
     let format = match args.format {
         Some(TableFormat::Rows(format)) => Some(format),
-        Some(TableFormat::Parquet) => {
-            return Err(Failure::Usage("files of Parquet have no rows of text".into()));
+        Some(TableFormat::Parquet | TableFormat::Arrow) => {
+            return Err(Failure::Usage("files of columns have no rows of text".into()));
         }
         None => named().and_then(|all| {
             let first = all.first().copied();
@@ -231,7 +231,8 @@ pub(super) fn format(args: &TableArgs, files: &[PathBuf]) -> Result<RowFormat, F
     match format {
         None => usage(
             "the names of the inputs don't say of which format they are: give --format csv, \
-             --format tsv, --format ndjson (a JSON value in each line) or --format parquet",
+             --format tsv, --format ndjson (a JSON value in each line), --format parquet or \
+             --format arrow",
         ),
         Some(RowFormat::Ndjson) => {
             let bytes = [args.delimiter, args.escape, args.comment];

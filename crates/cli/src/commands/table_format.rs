@@ -18,6 +18,7 @@ pub(super) fn table_format_of_name(path: &Path) -> Option<TableFormat> {
     let extension = path.extension().and_then(OsStr::to_str).map(str::to_lowercase);
     match extension.as_deref() {
         Some("parquet" | "parq" | "pq") => Some(TableFormat::Parquet),
+        Some("arrow" | "feather" | "ipc" | "arrows") => Some(TableFormat::Arrow),
         _ => format_of_name(path).map(TableFormat::Rows),
     }
 }

@@ -137,8 +137,8 @@ fn what_columns_cannot_do_is_refused_with_words() {
     write(&sandbox, "in.parquet", 10);
     sandbox.write("a.csv", "id\n1\n");
     for (line, words) in [
-        ("in.parquet a.csv --by id -o x.parquet", "a.csv is no Parquet file"),
-        ("in.parquet --by id -o x.csv", "ends in .parquet"),
+        ("in.parquet a.csv --by id -o x.parquet", "a.csv is of another format than in.parquet"),
+        ("in.parquet --by id -o x.csv", "choose a name that ends in .parquet"),
         ("-f parquet --by id -o x.parquet", "files on drives"),
         ("in.parquet --by id --checkpoint -o x.parquet", "--checkpoint isn't there"),
         ("in.parquet --by id --file-size 1M -o x.parquet", "--file-size isn't there"),
@@ -147,8 +147,8 @@ fn what_columns_cannot_do_is_refused_with_words() {
         ("in.parquet --by id --compress lz4 -o x.parquet", "--compress isn't there"),
         ("in.parquet --by id --delimiter ; -o x.parquet", "are for csv"),
         ("in.parquet --by id --on-bad last -o x.parquet", "--on-bad"),
-        ("a.csv --by id --compression zstd -o x.csv", "for Parquet"),
-        ("a.csv --by id --row-group-size 5 -o x.csv", "for Parquet"),
+        ("a.csv --by id --compression zstd -o x.csv", "for Parquet and Arrow"),
+        ("a.csv --by id --row-group-size 5 -o x.csv", "for Parquet and Arrow"),
         ("in.parquet --by no -o x.parquet", "no column 'no'"),
     ] {
         let error = sandbox.fails(&format!("table {line}"), 2);

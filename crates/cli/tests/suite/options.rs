@@ -137,7 +137,7 @@ const ALL: &[Cases] = &[
                     &["id:int", "#1", "\"id\":desc", "n:datetime(%Y)"],
                     &["x:y", "", "#0", "#9", "no"],
                 ),
-                ("format", &["csv", "tsv", "ndjson", "parquet"], &["x", ""]),
+                ("format", &["csv", "tsv", "ndjson", "parquet", "arrow"], &["x", ""]),
                 // For Parquet: columns.rs tries them.
                 ("compression", &[], &["zstd", "none", "x", ""]),
                 ("row-group-size", &[], &["5", "0", "x", ""]),

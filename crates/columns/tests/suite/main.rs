@@ -2,6 +2,7 @@
 
 #[path = "../../../arrow/tests/suite/arrays.rs"]
 mod arrays;
+mod arrow_files;
 mod damage;
 mod files;
 mod forms;
