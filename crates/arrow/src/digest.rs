@@ -43,6 +43,14 @@ impl BatchDigester {
     ) -> Result<BatchDigester, Error> {
         let by = by.into_iter().map(|text| SortColumn::parse(text.as_ref(), &schema));
         let by = by.collect::<Result<Vec<_>, _>>()?;
+        BatchDigester::by_columns(schema, by)
+    }
+
+    /// Creates a digester for batches of this schema, sorted by these columns.
+    ///
+    /// # Errors
+    /// [`Error::Column`] if there is none.
+    pub fn by_columns(schema: SchemaRef, by: Vec<SortColumn>) -> Result<BatchDigester, Error> {
         if by.is_empty() {
             return Err(Error::Column("name at least one column to sort by".into()));
         }
@@ -62,11 +70,21 @@ impl BatchDigester {
         let schema = Arc::new(self.schema.project(&columns)?);
         let moved = |column: &SortColumn| SortColumn {
             index: columns.partition_point(|&index| index < column.index),
-            ..*column
+            ..column.clone()
         };
         let by: Vec<SortColumn> = self.by.iter().map(moved).collect();
         let keys = KeyMaker::new(&by, &schema)?;
         Ok((columns, BatchDigester { schema, by, keys }))
+    }
+
+    /// Returns the keys of a batch's rows: bytes that compare as the rows do.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] if the batch has another schema.
+    pub fn keys(&self, batch: &RecordBatch) -> Result<LargeBinaryArray, Error> {
+        crate::sorting::check(&batch.schema(), &self.schema)?;
+        let keys = self.keys.keys(batch)?;
+        Ok(LargeBinaryArray::from_iter_values((0..keys.rows()).map(|row| keys.key(row))))
     }
 
     /// Digests a batch.

@@ -18,7 +18,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
 use arrow_buffer::{ArrowNativeType, NullBuffer, ScalarBuffer};
 use arrow_data::ArrayData;
 use arrow_row::{RowConverter, Rows};
-use arrow_schema::{ArrowError, DataType, Schema, SortOptions};
+use arrow_schema::{ArrowError, DataType, Schema};
 use std::sync::Arc;
 
 /// The first byte of the number 0, which has no other bytes.
@@ -30,27 +30,26 @@ pub(crate) struct KeyMaker(Vec<KeyColumn>);
 
 #[derive(Debug)]
 struct KeyColumn {
-    index: usize,
-    options: SortOptions,
+    column: SortColumn,
     /// `None` for numbers.
     converter: Option<RowConverter>,
 }
 
 impl KeyMaker {
     pub(crate) fn new(by: &[SortColumn], schema: &Schema) -> Result<KeyMaker, ArrowError> {
-        let column = |&SortColumn { index, options }: &SortColumn| {
-            let is_number =
-                matches!(sign(schema.field(index).data_type()), Some(Sign::None | Sign::Signed));
-            let field = SortColumn { index, options }.field(schema);
+        let column = |column: &SortColumn| {
+            let sign = sign(column.leaf(schema).data_type());
+            let is_number = matches!(sign, Some(Sign::None | Sign::Signed));
+            let field = column.field(schema);
             let converter = (!is_number).then(|| RowConverter::new(vec![field])).transpose()?;
-            Ok(KeyColumn { index, options, converter })
+            Ok(KeyColumn { column: column.clone(), converter })
         };
         Ok(KeyMaker(by.iter().map(column).collect::<Result<_, ArrowError>>()?))
     }
 
     /// Returns the keys of all rows of a batch.
     pub(crate) fn keys(&self, batch: &RecordBatch) -> Result<Keys, ArrowError> {
-        let parts = self.0.iter().map(|column| column.part(batch.column(column.index)));
+        let parts = self.0.iter().map(|key| key.part(&key.column.values(batch)?));
         let parts = parts.collect::<Result<Vec<_>, _>>()?;
         let mut keys = Keys { bytes: Vec::new(), ends: Vec::with_capacity(batch.num_rows()) };
         for row in 0..batch.num_rows() {
@@ -114,8 +113,8 @@ impl KeyColumn {
         Box::new(Numbers::<W> {
             values: ScalarBuffer::new(data.buffers()[0].clone(), data.offset(), data.len()),
             nulls: data.nulls().cloned(),
-            null: if self.options.nulls_first { 0x02 } else { 0xfe },
-            turn: if self.options.descending { 0xff } else { 0 },
+            null: if self.column.options.nulls_first { 0x02 } else { 0xfe },
+            turn: if self.column.options.descending { 0xff } else { 0 },
         })
     }
 }

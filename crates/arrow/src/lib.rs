@@ -43,6 +43,7 @@ mod sorting;
 mod spill;
 mod value;
 
+pub use by::SortColumn;
 pub use digest::{BatchDigest, BatchDigester};
 pub use error::Error;
 pub use report::BatchReport;

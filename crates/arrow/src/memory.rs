@@ -113,7 +113,8 @@ impl Held {
         self.batches += ARRAY_BYTES as u64;
         let nulls = data.nulls().map(NullBuffer::buffer);
         for buffer in data.buffers().iter().chain(nulls) {
-            let used = self.buffers.entry(buffer.as_ptr() as usize).or_default();
+            // Several buffers may be parts of one allocation: a message, a page.
+            let used = self.buffers.entry(buffer.data_ptr().as_ptr() as usize).or_default();
             // The allocated size may be far more than the used size.
             let more = buffer.capacity().max(buffer.len()).saturating_sub(*used);
             *used += more;

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use xsort::machine::MemoryLimits;
-use xsort::{Callbacks, Cancel, Memory, Progress, Resources, Sorter};
+use xsort::{Callbacks, Cancel, Job, Memory, Progress, Resources, Sorter};
 
 /// Default maximum number of rows in a returned batch.
 const BATCH_ROWS: usize = 64 << 10;
@@ -74,6 +74,7 @@ impl BatchSorter {
     }
 
     /// Sorts by these columns: `NAME[:desc][:nulls-first]`, or `#1` for the first column and so on.
+    /// `user.id` is the field `id` of the structs in the column `user`.
     /// Later columns decide between rows whose earlier columns are equal.
     ///
     /// # Errors
@@ -83,6 +84,21 @@ impl BatchSorter {
             self.by.push(SortColumn::parse(text.as_ref(), &self.schema)?);
         }
         Ok(self)
+    }
+
+    /// Sorts by these columns, which follow those of earlier calls.
+    #[must_use]
+    pub fn by_columns(mut self, by: impl IntoIterator<Item = SortColumn>) -> Self {
+        self.by.extend(by);
+        self
+    }
+
+    /// Sets the disk for scratch, which other parts of a job use, too. Unless set, the sort has one
+    /// of its own.
+    #[must_use]
+    pub fn disk_of(mut self, job: &Job) -> Self {
+        self.sorter = self.sorter.disk_of(job);
+        self
     }
 
     /// Sets the maximum number of rows in a returned batch; 65,536 by default. Batches of long rows

@@ -96,6 +96,9 @@ impl BatchSorting {
                 let order = resident.sort(settings.threads, &settings.cancel)?;
                 settings.progress.done(bytes);
                 settings.progress.begin("gather", bytes);
+                // A batch of long rows has fewer: as many bytes as one that was spilled, about.
+                let rows_max = settings.shares.chunk as u64 * rows / bytes.max(1);
+                settings.batch_rows = settings.batch_rows.min(rows_max.max(1) as usize);
                 SortedBatches::of_order(settings, order, rows, began)
             }
             State::Spilling(spill) => {

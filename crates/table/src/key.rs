@@ -21,6 +21,8 @@ pub struct KeyColumn {
     pub column: Column,
     /// The type of its values.
     pub kind: KeyKind,
+    /// True if the type was written, false if it is the default.
+    pub is_typed: bool,
     /// True if the largest come first.
     pub is_descending: bool,
     /// The place of rows without a value, if given.
@@ -108,7 +110,8 @@ impl FromStr for Keys {
                 Column::Path(_) => KeyKind::Json,
                 Column::Name(_) | Column::Number(_) => KeyKind::Text,
             };
-            let mut key = KeyColumn { column, kind, is_descending: false, nulls: None };
+            let (is_typed, is_descending) = (false, false);
+            let mut key = KeyColumn { column, kind, is_typed, is_descending, nulls: None };
             rest = behind.trim_start();
             while let Some(behind) = rest.strip_prefix(':') {
                 let bytes = word_bytes(behind);
@@ -203,6 +206,7 @@ impl KeyColumn {
             ("json", _) => KeyKind::Json,
             _ => return self.apply_place(word),
         };
+        self.is_typed = true;
         Ok(())
     }
 
@@ -245,7 +249,7 @@ mod tests {
     use super::*;
 
     fn key(column: Column, kind: KeyKind) -> KeyColumn {
-        KeyColumn { column, kind, is_descending: false, nulls: None }
+        KeyColumn { column, kind, is_typed: true, is_descending: false, nulls: None }
     }
 
     #[test]
@@ -256,14 +260,15 @@ mod tests {
         let expected = [
             KeyColumn { is_descending: true, ..key(name("date"), KeyKind::Date) },
             key(name("amount"), KeyKind::Number),
-            key(name("odd, \"name"), KeyKind::Text),
+            KeyColumn { is_typed: false, ..key(name("odd, \"name"), KeyKind::Text) },
             KeyColumn { nulls: Some(Place::First), ..key(Column::Number(3), KeyKind::Integer) },
         ];
         assert_eq!(keys.0, expected);
         let keys: Keys = "t:datetime(%d/%m/%Y, %H:%M):desc,b".parse().unwrap();
         let format = |text: &str| KeyKind::DateTime(Some(text.parse().unwrap()));
         assert_eq!(keys.0[0].kind, format("%d/%m/%Y, %H:%M"));
-        assert!(keys.0[0].is_descending && keys.0[1] == key(name("b"), KeyKind::Text));
+        let b = KeyColumn { is_typed: false, ..key(name("b"), KeyKind::Text) };
+        assert!(keys.0[0].is_descending && keys.0[1] == b);
         let keys: Keys = "a:datetime(%d (%m)):desc,b:datetime(%H)".parse().unwrap();
         assert_eq!((&keys.0[0].kind, &keys.0[1].kind), (&format("%d (%m)"), &format("%H")));
         let keys: Keys = ".user.\"a:b\":int:desc, .time,.".parse().unwrap();

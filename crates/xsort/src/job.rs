@@ -1,5 +1,6 @@
 //! A job and its resources, each of which is decided once, for this machine and these files.
 
+use crate::cancel::Cancel;
 use crate::limited::{Limited, limited_input};
 use crate::machine::MachineShare;
 use crate::objects::Objects;
@@ -118,6 +119,11 @@ impl Job {
     /// Returns the number of worker threads, at least 1.
     pub fn threads(&self) -> usize {
         self.machine.threads()
+    }
+
+    /// Returns the flag that stops the job.
+    pub fn cancel(&self) -> &Cancel {
+        &self.machine.asked.cancel
     }
 
     /// Returns the cache sizes to which a sort in memory adapts.

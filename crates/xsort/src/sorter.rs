@@ -1,9 +1,11 @@
 //! Sorts records that a program pushes.
 
+use crate::job::Job;
 use crate::setup::{Setup, resource_setters};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use xsort_disk::STANDARD_OUTPUT;
+use xsort_disk::{Disk, STANDARD_OUTPUT};
 use xsort_extsort::sorter::{SorterOptions, Sorting};
 use xsort_extsort::{Error, scratch_directories};
 
@@ -59,7 +61,18 @@ use xsort_extsort::{Error, scratch_directories};
 #[derive(Clone, Debug, Default)]
 pub struct Sorter {
     scratch: Vec<PathBuf>,
+    disk: Option<SharedDisk>,
     setup: Setup,
+}
+
+/// The disk of a job that has begun.
+#[derive(Clone)]
+struct SharedDisk(Arc<dyn Disk>);
+
+impl fmt::Debug for SharedDisk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedDisk").finish_non_exhaustive()
+    }
 }
 
 impl Sorter {
@@ -82,6 +95,14 @@ impl Sorter {
         self
     }
 
+    /// Has scratch on the disk of a job that has begun, whose bandwidth limit and I/O engine then
+    /// hold for the sort, too. Unless set, the sort has a disk of its own.
+    #[must_use]
+    pub fn disk_of(mut self, job: &Job) -> Sorter {
+        self.disk = Some(SharedDisk(Arc::clone(&job.disk)));
+        self
+    }
+
     /// Begins a sort. Nothing is started before a buffer is full.
     ///
     /// # Errors
@@ -94,6 +115,7 @@ impl Sorter {
             caches: job.caches(),
             scratch: scratch_directories(&self.scratch, Path::new(STANDARD_OUTPUT)),
         };
-        Ok(Sorting::start(options, job.disk, Arc::new(observer)))
+        let disk = self.disk.as_ref().map_or(job.disk, |SharedDisk(disk)| Arc::clone(disk));
+        Ok(Sorting::start(options, disk, Arc::new(observer)))
     }
 }

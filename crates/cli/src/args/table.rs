@@ -3,12 +3,15 @@
 use super::help::{SIZES, TEMPLATE, sizes_environment_and_exit_status};
 use super::shared::{Emptiness, Report, Resources};
 use super::sort::Checkpoints;
-use super::values::{Merge, ScratchCodec, codecs, output, table_formats, whole};
+use super::values::{
+    ColumnCodec, Merge, ScratchCodec, TableFormat, codecs, column_codecs, output, table_formats,
+    whole,
+};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use xsort::size;
 use xsort_disk::STANDARD_OUTPUT;
-use xsort_table::{BadWithin, Keep, Keys, OnBad, Place, RowFormat, Within};
+use xsort_table::{BadWithin, Keep, Keys, OnBad, Place, Within};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,6 +20,7 @@ Examples:
   cat big.tsv | xsort table --format tsv --by '#3:int' > sorted.tsv
   xsort table events.ndjson --by .user.id:int --by .time -o sorted.ndjson
   tail -f log | xsort table -f ndjson --by .time:datetime --within 10s
+  xsort table a.parquet b.parquet --by ts,user.id:desc -m 1G -o sorted.parquet
   xsort table big.csv --check --by id:int             status 1 if it is out of order
 ";
 
@@ -24,11 +28,12 @@ const STATUS: &str = "\
 0    success; with --check: in order
   1    --check: a row is out of order";
 
-/// Sort the rows of CSV, TSV and NDJSON files by their values, in a set amount of memory
+/// Sort rows of CSV, TSV, NDJSON, Parquet and Arrow by their values, in a set amount of memory
 ///
-/// Rows may have quoted line ends and any other bytes, and come out with the bytes that they came
-/// in with; rows with equal keys keep the order of the input. The header stays at the top. An
-/// output file appears whole or not at all. Columns and rows are not selected here: that is for
+/// Rows of text may have quoted line ends and any other bytes, and come out with the bytes that
+/// they came in with; rows with equal keys keep the order of the input. The header stays at the top. An
+/// output file appears whole or not at all. Parquet is written as the first input is: its schema,
+/// metadata, compression and encodings. Columns and rows are not selected here: that is for
 /// other tools.
 #[derive(Debug, Args)]
 #[command(help_template = TEMPLATE, before_help = EXAMPLES)]
@@ -45,9 +50,9 @@ pub(crate) struct TableArgs {
     pub(crate) by: Vec<Keys>,
 
     /// Format of the inputs [default: by the name: .csv, .tsv, .ndjson or .jsonl, also before .gz,
-    /// .zst or .lz4]
+    /// .zst or .lz4; .parquet, .arrow, .feather, .arrows]
     #[arg(short, long, value_name = "FORMAT", value_parser = table_formats())]
-    pub(crate) format: Option<RowFormat>,
+    pub(crate) format: Option<TableFormat>,
 
     /// The byte between two fields, such as ';' [default: that of the format]
     #[arg(long, value_name = "BYTE", value_parser = byte)]
@@ -137,6 +142,15 @@ pub(crate) struct TableArgs {
     /// -o part.csv makes part-00001.csv and so on
     #[arg(long, value_name = "SIZE", value_parser = file_size, conflicts_with = "check")]
     pub(crate) file_size: Option<u64>,
+
+    /// Columns: compression of the output [default: in Parquet that of the first input]
+    #[arg(long, value_name = "CODEC", value_parser = column_codecs())]
+    pub(crate) compression: Option<ColumnCodec>,
+
+    /// Parquet: the most rows in a row group [default: as many as the largest one of the inputs,
+    /// but at least 122880]
+    #[arg(long, value_name = "ROWS", value_parser = group_rows)]
+    pub(crate) row_group_size: Option<usize>,
 
     /// What to do about values that are not of their type: error, first or last
     ///
@@ -233,6 +247,13 @@ pub(crate) struct Quote(pub(crate) Option<u8>);
 
 fn quote(text: &str) -> Result<Quote, String> {
     if text.is_empty() { Ok(Quote(None)) } else { byte(text).map(|byte| Quote(Some(byte))) }
+}
+
+fn group_rows(text: &str) -> Result<usize, String> {
+    match whole::<u32>(text)? {
+        0 => Err("at least one row is wanted".into()),
+        rows => Ok(rows as usize),
+    }
 }
 
 fn file_size(text: &str) -> Result<u64, String> {

@@ -80,12 +80,78 @@ pub(crate) enum Merge {
     Any,
 }
 
+/// The format of a table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum TableFormat {
+    /// Rows of text.
+    Rows(RowFormat),
+    /// Files of columns: Parquet.
+    Parquet,
+    /// Files of columns: Arrow's own.
+    Arrow,
+}
+
+impl FromStr for TableFormat {
+    type Err = <RowFormat as FromStr>::Err;
+
+    fn from_str(text: &str) -> Result<TableFormat, Self::Err> {
+        match text {
+            "parquet" => Ok(TableFormat::Parquet),
+            "arrow" => Ok(TableFormat::Arrow),
+            other => other.parse().map(TableFormat::Rows),
+        }
+    }
+}
+
 /// Parses the format of a table.
-pub(super) fn table_formats() -> impl TypedValueParser<Value = RowFormat> {
+pub(super) fn table_formats() -> impl TypedValueParser<Value = TableFormat> {
     named([
         ("csv", "comma-separated values (RFC 4180)"),
         ("tsv", "tab-separated, without quotes"),
         ("ndjson", "a JSON value in each line"),
+        ("parquet", "columns of Apache Parquet"),
+        ("arrow", "columns of Apache Arrow: files and streams"),
+    ])
+}
+
+/// The compression of columns. A type of the program, which may be built without columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ColumnCodec {
+    None,
+    Snappy,
+    Zstd,
+    Lz4,
+    Gzip,
+}
+
+/// There is no compression of this name.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("none, snappy, zstd, lz4 or gzip is wanted")]
+pub(crate) struct NoCodec;
+
+impl FromStr for ColumnCodec {
+    type Err = NoCodec;
+
+    fn from_str(text: &str) -> Result<ColumnCodec, NoCodec> {
+        match text {
+            "none" => Ok(ColumnCodec::None),
+            "snappy" => Ok(ColumnCodec::Snappy),
+            "zstd" => Ok(ColumnCodec::Zstd),
+            "lz4" => Ok(ColumnCodec::Lz4),
+            "gzip" => Ok(ColumnCodec::Gzip),
+            _ => Err(NoCodec),
+        }
+    }
+}
+
+/// Parses the compression of columns.
+pub(super) fn column_codecs() -> impl TypedValueParser<Value = ColumnCodec> {
+    named([
+        ("none", "nothing is compressed"),
+        ("snappy", "quick"),
+        ("zstd", "nearly as quick and smaller"),
+        ("lz4", "the quickest to read"),
+        ("gzip", "slow; everything reads it"),
     ])
 }
 

@@ -2,6 +2,7 @@
 //! folders.
 
 pub(crate) mod cluster;
+mod columns;
 pub(crate) mod completions;
 pub(crate) mod generate;
 mod gnu_definition;
@@ -13,6 +14,7 @@ pub(crate) mod sort;
 mod sort_prefixed;
 mod summary_file;
 pub(crate) mod table;
+mod table_format;
 mod verdict;
 pub(crate) mod verify;
 mod verify_prefixed;

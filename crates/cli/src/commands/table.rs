@@ -1,7 +1,9 @@
-//! `xsort table`: sorts the rows of CSV, TSV and NDJSON files.
+//! `xsort table`: sorts the rows of CSV, TSV and NDJSON files. Files of columns go to `columns`.
 
+use super::columns;
 use super::keyed_plan::print_plan;
-use crate::args::{Merge, Quote, TableArgs};
+use super::table_format::{format_of_name, keys, table_format_of_name};
+use crate::args::{Merge, Quote, TableArgs, TableFormat};
 use crate::exit::Failure;
 use crate::inputs::expand::ExpandedInputs;
 use crate::inputs::tree::TreeOptions;
@@ -9,7 +11,6 @@ use crate::job::Session;
 use crate::output::{of_stream, write_stderr};
 use crate::settings::{directory_of, random_bytes};
 use crate::signals::Stop;
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::ops::ControlFlow;
@@ -21,9 +22,6 @@ use xsort_extsort::lines::{LinesInput, OutputCodec};
 use xsort_extsort::units::Count;
 use xsort_table::{Dialect, Keys, PartNames, RowFormat, TableOptions, TableOutput};
 
-/// Suffixes of compressed inputs. The suffix of the format precedes them.
-const COMPRESSED: [&str; 3] = ["gz", "zst", "lz4"];
-
 pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     refuse_output(&args.output)?;
     refuse_checkpoint(args)?;
@@ -32,6 +30,10 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         refuse_parts(&args.output, &*session.job.disk)?;
     }
     let files = tables_in(args, &args.inputs, args.empty.allow_empty, &mut session)?;
+    if let Some(format) = columns::format_of(args.format, &files)? {
+        return columns::run(args, files, (format, seed(args)?), session);
+    }
+    columns::refuse_for_rows(args)?;
     let options = options(args, &files)?;
     options.check().map_err(|error| Failure::Usage(error.to_string()))?;
     let table = Table::with_options(options, &files)
@@ -68,28 +70,18 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
 
 /// The options of the table that the arguments describe.
 fn options(args: &TableArgs, files: &[PathBuf]) -> Result<TableOptions, Failure> {
-    let shuffle = match (args.shuffle, args.seed) {
-        (true, None) => Some(random_seed()?),
-        (true, seed) => seed,
-        (false, _) => None,
-    };
     Ok(TableOptions {
         has_header: !args.no_header,
         on_bad: args.on_bad,
         unique: args.unique,
         counts: args.count,
-        shuffle,
+        shuffle: seed(args)?,
         rows_max: args.top,
         merges: args.merge == Some(Merge::Sorted),
         sorted_by: Keys(args.sorted_by.iter().flat_map(|keys| keys.0.clone()).collect()),
         within: args.within,
         ..TableOptions::new(format(args, files)?, keys(args))
     })
-}
-
-/// The keys to sort by.
-pub(super) fn keys(args: &TableArgs) -> Keys {
-    Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect())
 }
 
 /// Refuses options that don't allow a sort to be resumed.
@@ -173,11 +165,15 @@ fn check(
     Err(Failure::Disorder)
 }
 
-/// A random seed, for a shuffle without `--seed`.
-fn random_seed() -> Result<u64, Failure> {
-    random_bytes().map(u64::from_ne_bytes).map_err(|error| {
-        Failure::Job(Error::Settings(format!("no random bytes: {error}; give --seed")))
-    })
+/// The seed of a shuffle; a random one without `--seed`.
+fn seed(args: &TableArgs) -> Result<Option<u64>, Failure> {
+    match (args.shuffle, args.seed) {
+        (true, None) => random_bytes().map(u64::from_ne_bytes).map(Some).map_err(|error| {
+            Failure::Job(Error::Settings(format!("no random bytes: {error}; give --seed")))
+        }),
+        (true, seed) => Ok(seed),
+        (false, _) => Ok(None),
+    }
 }
 
 /// The inputs, with each directory replaced by the tables below it. Tables are recognised by their
@@ -199,7 +195,7 @@ pub(super) fn tables_in(
             continue;
         }
         let found = one.files.len();
-        let is_table = |path: &PathBuf| match (format_of_name(path), args.format) {
+        let is_table = |path: &PathBuf| match (table_format_of_name(path), args.format) {
             (Some(format), Some(wanted)) => format == wanted,
             (format, None) => format.is_some(),
             (None, Some(_)) => false,
@@ -223,7 +219,10 @@ pub(super) fn tables_in(
 pub(super) fn format(args: &TableArgs, files: &[PathBuf]) -> Result<RowFormat, Failure> {
     let named = || files.iter().map(|path| format_of_name(path)).collect::<Option<Vec<_>>>();
     let format = match args.format {
-        Some(format) => Some(format),
+        Some(TableFormat::Rows(format)) => Some(format),
+        Some(TableFormat::Parquet | TableFormat::Arrow) => {
+            return Err(Failure::Usage("files of columns have no rows of text".into()));
+        }
         None => named().and_then(|all| {
             let first = all.first().copied();
             first.filter(|first| all.iter().all(|other| other == first))
@@ -233,7 +232,8 @@ pub(super) fn format(args: &TableArgs, files: &[PathBuf]) -> Result<RowFormat, F
     match format {
         None => usage(
             "the names of the inputs don't say of which format they are: give --format csv, \
-             --format tsv or --format ndjson (a JSON value in each line)",
+             --format tsv, --format ndjson (a JSON value in each line), --format parquet or \
+             --format arrow",
         ),
         Some(RowFormat::Ndjson) => {
             let bytes = [args.delimiter, args.escape, args.comment];
@@ -275,19 +275,4 @@ fn byte_of_two(dialect: &Dialect) -> Option<(&'static str, &'static str)> {
     ];
     let same = pairs.into_iter().find(|((_, a), (_, b))| a.is_some() && a == b);
     same.map(|((a, _), (b, _))| (a, b))
-}
-
-pub(super) fn format_of_name(path: &Path) -> Option<RowFormat> {
-    let extension = |path: &Path| path.extension().and_then(OsStr::to_str).map(str::to_lowercase);
-    let outer = extension(path)?;
-    let name = match COMPRESSED.contains(&&*outer) {
-        true => extension(&PathBuf::from(path.file_stem()?))?,
-        false => outer,
-    };
-    match &*name {
-        "csv" => Some(RowFormat::Delimited(Dialect::CSV)),
-        "tsv" | "tab" => Some(RowFormat::Delimited(Dialect::TSV)),
-        "ndjson" | "jsonl" => Some(RowFormat::Ndjson),
-        _ => None,
-    }
 }

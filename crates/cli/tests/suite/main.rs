@@ -3,6 +3,7 @@
 mod architecture;
 mod bandwidth;
 mod broken_stores;
+mod columns;
 mod completions;
 mod du;
 mod du_extras;

@@ -137,7 +137,10 @@ const ALL: &[Cases] = &[
                     &["id:int", "#1", "\"id\":desc", "n:datetime(%Y)"],
                     &["x:y", "", "#0", "#9", "no"],
                 ),
-                ("format", &["csv", "tsv", "ndjson"], &["x", ""]),
+                ("format", &["csv", "tsv", "ndjson", "parquet", "arrow"], &["x", ""]),
+                // For Parquet: columns.rs tries them.
+                ("compression", &[], &["zstd", "none", "x", ""]),
+                ("row-group-size", &[], &["5", "0", "x", ""]),
                 ("delimiter", &[",", ";", "\\t"], &["ab", "", "\u{e9}"]),
                 ("quote", &["'", "\"", "", "|"], &["ab", "\u{e9}", ","]),
                 ("escape", &["\\", "'"], &["ab", ""]),

@@ -1,0 +1,40 @@
+//! The format of a table by its name, and the keys that its rows are sorted by.
+
+use crate::args::{TableArgs, TableFormat};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use xsort_table::{Dialect, Keys, RowFormat};
+
+/// Suffixes of compressed inputs. The suffix of the format precedes them.
+const COMPRESSED: [&str; 3] = ["gz", "zst", "lz4"];
+
+/// The keys to sort by.
+pub(super) fn keys(args: &TableArgs) -> Keys {
+    Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect())
+}
+
+/// The format that a name says.
+pub(super) fn table_format_of_name(path: &Path) -> Option<TableFormat> {
+    let extension = path.extension().and_then(OsStr::to_str).map(str::to_lowercase);
+    match extension.as_deref() {
+        Some("parquet" | "parq" | "pq") => Some(TableFormat::Parquet),
+        Some("arrow" | "feather" | "ipc" | "arrows") => Some(TableFormat::Arrow),
+        _ => format_of_name(path).map(TableFormat::Rows),
+    }
+}
+
+/// The format of rows of text that a name says.
+pub(super) fn format_of_name(path: &Path) -> Option<RowFormat> {
+    let extension = |path: &Path| path.extension().and_then(OsStr::to_str).map(str::to_lowercase);
+    let outer = extension(path)?;
+    let name = match COMPRESSED.contains(&&*outer) {
+        true => extension(&PathBuf::from(path.file_stem()?))?,
+        false => outer,
+    };
+    match &*name {
+        "csv" => Some(RowFormat::Delimited(Dialect::CSV)),
+        "tsv" | "tab" => Some(RowFormat::Delimited(Dialect::TSV)),
+        "ndjson" | "jsonl" => Some(RowFormat::Ndjson),
+        _ => None,
+    }
+}

@@ -1,0 +1,207 @@
+//! `xsort table` of Parquet files as users meet it. Its crate tests the sorting of rows.
+
+use crate::limits::peak_bytes;
+use crate::sandbox::{Sandbox, clean, program};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs::File;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+const MIB: u64 = 1 << 20;
+/// Memory that a sort of columns may need besides its budget.
+const OVERHEAD_BYTES: u64 = 96 * MIB;
+
+/// Writes a file with numbers, each of them twice, and a text that no other row has.
+fn write(sandbox: &Sandbox, name: &str, rows: i64) {
+    let file = File::create(sandbox.path().join(name)).unwrap();
+    let id = |row: i64| (row / 2).wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64) >> 20;
+    let mut writer = None;
+    for first in (0..rows.max(1)).step_by(1 << 16) {
+        let numbers = first..rows.min(first + (1 << 16));
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers.clone().map(id)));
+        let text = |row: i64| format!("the text of row {row}, {:016x}", id(row * 2));
+        let texts: ArrayRef = Arc::new(StringArray::from_iter_values(numbers.map(text)));
+        let batch = RecordBatch::try_from_iter([("id", ids), ("text", texts)]).unwrap();
+        let writer = writer.get_or_insert_with(|| {
+            ArrowWriter::try_new(file.try_clone().unwrap(), batch.schema(), None).unwrap()
+        });
+        writer.write(&batch).unwrap();
+    }
+    writer.unwrap().close().unwrap();
+}
+
+fn read(sandbox: &Sandbox, name: &str) -> Vec<RecordBatch> {
+    let file = File::open(sandbox.path().join(name)).unwrap();
+    let batches = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
+    batches.collect::<Result<Vec<_>, _>>().unwrap()
+}
+
+/// The numbers in a column of a file.
+fn numbers(sandbox: &Sandbox, name: &str, column: &str) -> Vec<i64> {
+    let batches = read(sandbox, name);
+    let values = batches.iter().flat_map(|batch| {
+        batch.column_by_name(column).unwrap().as_primitive::<Int64Type>().values().to_vec()
+    });
+    values.collect()
+}
+
+#[test]
+fn a_file_is_known_by_its_name_or_its_first_bytes() {
+    let sandbox = Sandbox::new();
+    write(&sandbox, "in.parquet", 1000);
+    write(&sandbox, "data", 500);
+    sandbox.ok("table in.parquet --by id -q -o a.parquet");
+    sandbox.ok("table -f parquet in.parquet --by #1 -q -o b.parquet");
+    assert_eq!(sandbox.read("a.parquet"), sandbox.read("b.parquet"));
+    sandbox.ok("table in.parquet data --by id:desc -q -o c.parquet");
+    let ids = numbers(&sandbox, "c.parquet", "id");
+    assert!(ids.len() == 1500 && ids.is_sorted_by(|a, b| a >= b));
+    sandbox.script_ok("$xsort table in.parquet --by id > d.parquet");
+    assert_eq!(sandbox.read("a.parquet"), sandbox.read("d.parquet"));
+}
+
+#[test]
+fn the_report_has_the_fields_of_other_tables() {
+    let sandbox = Sandbox::new();
+    write(&sandbox, "in.parquet", 1000);
+    let report = sandbox.json("table in.parquet --by id -m 64M -o out.parquet");
+    let bytes = sandbox.read("in.parquet").len();
+    let written = sandbox.read("out.parquet").len();
+    assert_eq!((&report["rows"], &report["bytes"]), (&Value::from(1000), &Value::from(bytes)));
+    assert_eq!(report["written_bytes"], Value::from(written));
+    let shares = report["memory_shares"].as_array().unwrap();
+    let sum: u64 = shares.iter().map(|share| share["bytes"].as_u64().unwrap()).sum();
+    assert_eq!(report["memory_bytes"], Value::from(sum));
+    assert!(sum <= 64 * MIB, "{report}");
+    let text = sandbox.ok("table in.parquet --by id -m 64M -v -o out.parquet");
+    assert!(text.contains("1,000 rows") && text.contains("footers of inputs"), "{text}");
+    let plan = sandbox.json("table in.parquet --by id -m 64M --dry-run -o new.parquet");
+    assert_eq!(plan["memory_shares"], report["memory_shares"]);
+    assert_eq!(sandbox.names(), ["in.parquet", "out.parquet"]);
+}
+
+#[test]
+fn rows_are_chosen_as_in_tables_of_text() {
+    let sandbox = Sandbox::new();
+    write(&sandbox, "in.parquet", 10_000);
+    let all = numbers(&sandbox, "in.parquet", "id");
+    let mut sorted = all.clone();
+    sorted.sort_unstable();
+    for rows in [0, 1, 777, 10_000, 20_000] {
+        sandbox.ok(&format!("table in.parquet --by id --top {rows} -q -o top.parquet"));
+        assert_eq!(numbers(&sandbox, "top.parquet", "id"), sorted[..rows.min(10_000)]);
+    }
+    for keep in ["first", "last"] {
+        sandbox.ok(&format!("table in.parquet --by id -u={keep} --count -q -o one.parquet"));
+        let mut ids = sorted.clone();
+        ids.dedup();
+        assert_eq!(numbers(&sandbox, "one.parquet", "id"), ids);
+        let counts = numbers(&sandbox, "one.parquet", "count");
+        assert_eq!(counts.iter().sum::<i64>(), 10_000);
+    }
+    sandbox.ok("table in.parquet --shuffle --seed 7 -q -o a.parquet");
+    sandbox.ok("table in.parquet --shuffle --seed 7 -j 1 -m 16M -q -o b.parquet");
+    let (a, b) = (numbers(&sandbox, "a.parquet", "id"), numbers(&sandbox, "b.parquet", "id"));
+    assert_eq!(a, b);
+    let mut again = a.clone();
+    again.sort_unstable();
+    assert!(a != all && again == sorted);
+}
+
+#[test]
+fn order_is_checked() {
+    let sandbox = Sandbox::new();
+    write(&sandbox, "in.parquet", 1000);
+    sandbox.ok("table in.parquet --by id -q -o sorted.parquet");
+    sandbox.ok("table sorted.parquet --check --by id");
+    let ended = sandbox.run("table in.parquet --check --by id");
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("in.parquet: row ") && ended.stderr.contains("out of order"));
+    assert_eq!(sandbox.run("table sorted.parquet --check --unique --by id").code, Some(1));
+    sandbox.ok("table sorted.parquet sorted.parquet --merge --by id -q -o merged.parquet");
+    assert_eq!(numbers(&sandbox, "merged.parquet", "id").len(), 2000);
+    let error = sandbox.fails("table sorted.parquet in.parquet --merge --by id -o no.parquet", 3);
+    assert!(error.contains("in.parquet: row ") && error.contains("--merge"), "{error}");
+}
+
+#[test]
+fn what_columns_cannot_do_is_refused_with_words() {
+    let sandbox = Sandbox::new();
+    write(&sandbox, "in.parquet", 10);
+    sandbox.write("a.csv", "id\n1\n");
+    for (line, words) in [
+        ("in.parquet a.csv --by id -o x.parquet", "a.csv is of another format than in.parquet"),
+        ("in.parquet --by id -o x.csv", "choose a name that ends in .parquet"),
+        ("-f parquet --by id -o x.parquet", "files on drives"),
+        ("in.parquet --by id --checkpoint -o x.parquet", "--checkpoint isn't there"),
+        ("in.parquet --by id --file-size 1M -o x.parquet", "--file-size isn't there"),
+        ("in.parquet --by id --within 5 -o x.parquet", "--within isn't there"),
+        ("in.parquet --by id --sorted-by id -o x.parquet", "--sorted-by isn't there"),
+        ("in.parquet --by id --compress lz4 -o x.parquet", "--compress isn't there"),
+        ("in.parquet --by id --delimiter ; -o x.parquet", "are for csv"),
+        ("in.parquet --by id --on-bad last -o x.parquet", "--on-bad"),
+        ("a.csv --by id --compression zstd -o x.csv", "for Parquet and Arrow"),
+        ("a.csv --by id --row-group-size 5 -o x.csv", "for Parquet and Arrow"),
+        ("in.parquet --by no -o x.parquet", "no column 'no'"),
+    ] {
+        let error = sandbox.fails(&format!("table {line}"), 2);
+        assert!(error.contains(words), "{line}: {error}");
+    }
+    for options in ["--compression none", "--compression gzip", "--row-group-size 3"] {
+        sandbox.ok(&format!("table in.parquet --by id {options} -q -o x.parquet"));
+    }
+    sandbox.write("b.parquet", "PAR1 and no more");
+    sandbox.fails("table b.parquet --by id -o y.parquet", 3);
+    assert_eq!(sandbox.names(), ["a.csv", "b.parquet", "in.parquet", "x.parquet"]);
+}
+
+#[test]
+fn one_that_is_killed_leaves_the_old_output_and_nothing_else() {
+    let sandbox = Sandbox::new();
+    write(&sandbox, "in.parquet", 200_000);
+    sandbox.write("out.parquet", "old");
+    for (milliseconds, signal) in [(30, Signal::KILL), (100, Signal::TERM), (250, Signal::TERM)] {
+        let mut child = clean(program())
+            .args("table in.parquet --by text -m 16M -q -o out.parquet".split_whitespace())
+            .current_dir(sandbox.path())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        // It may have ended.
+        drop(kill_process(Pid::from_child(&child), signal));
+        if !child.wait().unwrap().success() {
+            assert_eq!(sandbox.read("out.parquet"), b"old");
+        }
+        assert_eq!(sandbox.names(), ["in.parquet", "out.parquet"]);
+        sandbox.write("out.parquet", "old");
+    }
+}
+
+#[test]
+fn memory_is_limited() {
+    let sandbox = Sandbox::new();
+    write(&sandbox, "in.parquet", 1_500_000);
+    for mib in [32, 64] {
+        let mut command = clean(program());
+        let line = format!("table in.parquet --by text:desc -m {mib}M -q -o out.parquet");
+        command.args(line.split_whitespace()).current_dir(sandbox.path());
+        let peak = peak_bytes(command);
+        assert!(peak < mib * MIB + OVERHEAD_BYTES, "{mib} MiB: {} MiB", peak / MIB);
+        let texts: Vec<String> = read(&sandbox, "out.parquet")
+            .iter()
+            .flat_map(|batch| {
+                let texts = batch.column(1).as_string::<i32>();
+                texts.iter().map(|text| text.unwrap().to_owned()).collect::<Vec<_>>()
+            })
+            .collect();
+        assert!(texts.len() == 1_500_000 && texts.is_sorted_by(|a, b| a > b));
+    }
+}

@@ -1,0 +1,271 @@
+//! The builder of a sort of files of columns.
+
+use crate::options::ColumnsOptions;
+use crate::read_sorted::read_sorted;
+use crate::sort_plan::SortPlan;
+use crate::write_sorted::write_sorted;
+use parking_lot::Mutex;
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+use xsort::{Job, Memory, Resources};
+use xsort_arrow::BatchReport;
+use xsort_extsort::keyed::{Counted, KeyedReport};
+use xsort_extsort::lines::{FileOutput, LinesDryRun};
+use xsort_extsort::{Compressed, Error, Observer, Unobserved, scratch_directories};
+use xsort_table::BadKeys;
+
+/// Where the sorted rows go.
+pub enum ColumnsOutput<'o> {
+    /// A file that appears whole or not at all.
+    File {
+        /// Its path.
+        path: &'o Path,
+        /// Whether to wait until it is durable.
+        sync: bool,
+    },
+    /// A stream.
+    Stream(&'o mut (dyn Write + Send)),
+}
+
+/// Sorts the rows of Parquet or Arrow files by any of their columns.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use xsort_columns::Columns;
+///
+/// let inputs = ["monday.parquet", "tuesday.parquet"];
+/// let columns = Columns::files(inputs).by("ts,user.id:desc")?.memory(1 << 30);
+/// let report = columns.run("sorted.parquet")?;
+/// println!("{report}");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// All files have the same schema. Rows with equal keys keep the order of the inputs. The output
+/// has the schema, the metadata, the compression and the encodings of the first input.
+#[derive(Clone, Debug)]
+pub struct Columns {
+    inputs: Vec<PathBuf>,
+    options: ColumnsOptions,
+    scratch: Vec<PathBuf>,
+    resources: Resources,
+    stdin: Option<Stdin>,
+}
+
+/// What is read as standard input.
+#[derive(Clone)]
+struct Stdin(Arc<Mutex<Option<Box<dyn Read + Send>>>>);
+
+impl fmt::Debug for Stdin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stdin").finish_non_exhaustive()
+    }
+}
+
+impl Columns {
+    /// Sorts the rows of these files together.
+    pub fn files<P: Into<PathBuf>>(inputs: impl IntoIterator<Item = P>) -> Columns {
+        Columns::with_options(ColumnsOptions::new(xsort_table::Keys(Vec::new())), inputs)
+    }
+
+    /// Sorts the rows of these files together with these options.
+    pub fn with_options<P: Into<PathBuf>>(
+        options: ColumnsOptions,
+        inputs: impl IntoIterator<Item = P>,
+    ) -> Columns {
+        Columns {
+            inputs: inputs.into_iter().map(Into::into).collect(),
+            options,
+            scratch: Vec::new(),
+            resources: Resources::default(),
+            stdin: None,
+        }
+    }
+
+    /// Sorts by these columns, in the syntax of `xsort table --by`: `"date:desc,user.id"`, `"#3"`.
+    /// Columns of later calls decide among rows whose earlier columns are equal.
+    ///
+    /// # Errors
+    /// If the text is not a list of keys. A missing column is found only when the sort runs.
+    pub fn by(mut self, keys: &str) -> Result<Columns, BadKeys> {
+        self.options.keys.0.extend(keys.parse::<xsort_table::Keys>()?.0);
+        Ok(self)
+    }
+
+    /// Sets the directories for scratch. Unless set, scratch is in the output's directory.
+    #[must_use]
+    pub fn scratch<P: Into<PathBuf>>(mut self, directories: impl IntoIterator<Item = P>) -> Self {
+        self.scratch = directories.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Limits the memory for everything that grows with the data.
+    #[must_use]
+    pub fn memory(mut self, memory: impl Into<Memory>) -> Self {
+        self.resources.memory = Some(memory.into());
+        self
+    }
+
+    /// Reads the input `-` from `stream`, which is read once. Unless set, it is standard input.
+    #[must_use]
+    pub fn stdin(mut self, stream: Box<dyn Read + Send>) -> Self {
+        self.stdin = Some(Stdin(Arc::new(Mutex::new(Some(stream)))));
+        self
+    }
+
+    /// Sets all resources that the job may use.
+    #[must_use]
+    pub fn resources(mut self, resources: Resources) -> Self {
+        self.resources = resources;
+        self
+    }
+
+    /// Sorts into the file `output`, which may be one of the inputs. It appears whole or not at
+    /// all; until then an old file stays.
+    ///
+    /// # Errors
+    /// Any [`Error`]; [`Error::Settings`] if there are no keys or no such columns.
+    pub fn run(&self, output: impl AsRef<Path>) -> Result<KeyedReport, Error> {
+        let path = output.as_ref();
+        let mut job = self.resources.job(&self.inputs, Some(path))?;
+        self.run_in(&mut job, &Unobserved, path, ColumnsOutput::File { path, sync: true })
+    }
+
+    /// Sorts within a job that the caller has begun and observes. `path` is the output's.
+    ///
+    /// # Errors
+    /// The errors of [`run`](Columns::run).
+    pub fn run_in(
+        &self,
+        job: &mut Job,
+        observer: &dyn Observer,
+        path: &Path,
+        output: ColumnsOutput<'_>,
+    ) -> Result<KeyedReport, Error> {
+        let began = Instant::now();
+        let plan = self.plan(job)?;
+        let bytes = plan.bytes();
+        observer.expect(&[("form runs", bytes), ("merge", bytes)]);
+        let scratch = scratch_directories(&self.scratch, path);
+        let (sorted, rows) = read_sorted(&plan, job, observer, scratch)?;
+        observer.phase("merge", bytes);
+        let disk = Arc::clone(&job.disk);
+        let threads = job.threads();
+        let written = match output {
+            ColumnsOutput::Stream(stream) => {
+                let mut counted = CountedStream { to: stream, bytes: 0 };
+                let report = write_sorted(sorted, &plan, threads, observer, &mut counted)?;
+                (report, counted.bytes)
+            }
+            ColumnsOutput::File { path, sync } => {
+                let mut file = FileOutput::create(&*disk, path, bytes)?;
+                let report = write_sorted(sorted, &plan, threads, observer, &mut file)
+                    .map_err(|error| error.of_output(path))?;
+                let written = file.written_bytes();
+                file.publish(sync).map_err(|error| error.of_output(path))?;
+                (report, written)
+            }
+        };
+        Ok(report(job, &plan, (rows, written), began))
+    }
+
+    /// Returns the number, from 1, of the first row of the input that belongs before the row before
+    /// it; with `unique` also of one that is equal to it. `None` if all rows are in order.
+    ///
+    /// # Errors
+    /// The errors of [`run`](Columns::run); [`Error::Settings`] if there are several inputs.
+    pub fn check_in(&self, job: &Job, observer: &dyn Observer) -> Result<Option<u64>, Error> {
+        if self.inputs.len() != 1 {
+            return Err(Error::Settings("--check takes one file: check them one by one".into()));
+        }
+        let plan = self.plan(job)?;
+        observer.phase("check", plan.bytes());
+        let mut check = plan.order_check(self.options.unique.is_some())?;
+        let mut reading = plan.start_reading()?;
+        while let Some(batch) = reading.next()? {
+            if observer.is_cancelled() {
+                return Err(Error::Cancelled);
+            }
+            let found = check.push(&batch.rows)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+            observer.advance(batch.bytes);
+        }
+        Ok(None)
+    }
+
+    /// Returns the resources that the sort would use.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if the memory is not enough.
+    pub fn plan_in(&self, job: &Job) -> Result<LinesDryRun, Error> {
+        let plan = self.plan(job)?;
+        // Batches, their keys and their order take about twice as much as the columns.
+        let is_resident = plan.memory.decoded_bytes * 2 < plan.memory.sort_bytes;
+        Ok(LinesDryRun {
+            bytes: Some(plan.bytes()).filter(|&bytes| bytes > 0),
+            memory_bytes: plan.memory.bytes(),
+            shares: plan.memory.shares(),
+            scratch_bytes: if is_resident { Some(0) } else { None },
+            compress: None,
+            threads: job.threads(),
+        })
+    }
+
+    fn plan(&self, job: &Job) -> Result<SortPlan, Error> {
+        let stdin = self.stdin.clone();
+        let mut open = move || match &stdin {
+            Some(stdin) => stdin.0.lock().take().ok_or_else(|| io::Error::other("it was read")),
+            None => Ok(Box::new(io::stdin()) as Box<dyn Read + Send>),
+        };
+        SortPlan::new(&self.inputs, &self.options, job, &mut open)
+    }
+}
+
+fn report(
+    job: &Job,
+    plan: &SortPlan,
+    (rows, (sorted, written_bytes)): (u64, (BatchReport, u64)),
+    began: Instant,
+) -> KeyedReport {
+    let (bytes, seconds) = (plan.bytes(), began.elapsed().as_secs_f64());
+    KeyedReport {
+        counted: Counted::Rows(rows),
+        bytes,
+        written_bytes,
+        checksum: sorted.checksum.map(|sum| format!("{sum:x}")),
+        bad_rows: None,
+        late_rows: None,
+        seconds,
+        bytes_per_second: bytes as f64 / seconds.max(1e-9),
+        threads: job.threads(),
+        memory_bytes: plan.memory.bytes(),
+        shares: plan.memory.shares(),
+        runs: sorted.runs,
+        spilled_bytes: sorted.spilled_bytes,
+        scratch_bytes: sorted.scratch_bytes,
+        compressed: Compressed::default(),
+    }
+}
+
+/// A stream whose bytes are counted.
+struct CountedStream<'o> {
+    to: &'o mut (dyn Write + Send),
+    bytes: u64,
+}
+
+impl Write for CountedStream<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.to.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}

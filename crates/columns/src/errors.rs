@@ -1,0 +1,43 @@
+//! Errors of the crates below in the words of this one.
+
+use parquet::errors::ParquetError;
+use std::io;
+use std::path::Path;
+use xsort_extsort::Error;
+
+/// Returns an error of sorting batches.
+pub(crate) fn of_arrow(error: xsort_arrow::Error) -> Error {
+    match error {
+        xsort_arrow::Error::Sort(error) => error,
+        xsort_arrow::Error::Panicked => Error::Panicked,
+        other => Error::Settings(other.to_string()),
+    }
+}
+
+/// Returns an error of pushing rows of the input at `path`. `beside_bytes` is the memory that the
+/// sort doesn't have.
+pub(crate) fn of_push(error: xsort_arrow::Error, path: &Path, beside_bytes: u64) -> Error {
+    match of_arrow(error) {
+        Error::LongRecord { bytes, needed_bytes: Some(needed), .. } => {
+            let mib = (needed + beside_bytes).div_ceil(1 << 20) + 1;
+            let reason =
+                format!("a row of {bytes} bytes is too long for the memory: give it -m {mib}M");
+            Error::Input { path: path.to_owned(), reason }
+        }
+        error => error,
+    }
+}
+
+/// Returns an error of writing the output.
+pub(crate) fn of_writing(error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(source) => Error::Output(*source),
+            Err(other) => Error::Output(io::Error::other(other.to_string())),
+        },
+        other => Error::Settings(format!(
+            "the output can't be written as Parquet: {}",
+            crate::inputs::words(&other)
+        )),
+    }
+}

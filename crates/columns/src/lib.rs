@@ -1,0 +1,58 @@
+//! Sort files of columns larger than memory by any of their columns: Parquet and Arrow.
+//!
+//! ```text
+//!  footers --> plan of the memory
+//!  row groups --> decoded on all threads --> BatchSorter --> encoded on all threads --> one file
+//! ```
+//!
+//! | file | idea |
+//! |---|---|
+//! | `columns`, `options` | the builder: from files to a file; what it should do |
+//! | `sort_plan`, `read_sorted`, `write_sorted` | decisions before the sort; its two halves |
+//! | `order_check`, `groups` | rows out of order; one of several rows with equal keys |
+//! | `first_rows`, `shuffle` | the first rows of the order; a random order |
+//! | `inputs`, `file` | footers and the schema; a file that is read at positions |
+//! | `schema_difference` | why two files can't be sorted together |
+//! | `physical` | the schema with which columns are read and written |
+//! | `keys`, `leaves` | the columns to sort by; columns of Arrow as leaves of Parquet |
+//! | `plan`, `pages` | how the memory is divided; how large pages are |
+//! | `arrow_inputs`, `arrow_reading` | inputs in Arrow's format; threads that decode them |
+//! | `source`, `sink` | batches of any input; the file that they become |
+//! | `reading`, `gate`, `damage` | threads that decode; room for what they decoded; errors |
+//! | `old_times` | times that can't be decoded |
+//! | `writing`, `encoding`, `properties` | row groups; threads that encode; how they are written |
+//! | `errors` | errors of the crates below |
+#![forbid(unsafe_code)]
+
+mod arrow_inputs;
+mod arrow_reading;
+mod columns;
+mod damage;
+mod encoding;
+mod errors;
+mod file;
+mod first_rows;
+mod gate;
+mod groups;
+mod inputs;
+mod keys;
+mod leaves;
+mod old_times;
+mod options;
+mod order_check;
+mod pages;
+mod physical;
+mod plan;
+mod properties;
+mod read_sorted;
+mod reading;
+mod schema_difference;
+mod shuffle;
+mod sink;
+mod sort_plan;
+mod source;
+mod write_sorted;
+mod writing;
+
+pub use columns::{Columns, ColumnsOutput};
+pub use options::{Codec, ColumnsOptions, InputFormat, OutputFormat};

@@ -1,0 +1,96 @@
+//! What a sort of columns should do.
+
+use parquet::basic::{Compression, GzipLevel, ZstdLevel};
+use xsort_table::{Keep, Keys};
+
+/// The options of a sort of files of columns.
+#[derive(Clone, Debug)]
+pub struct ColumnsOptions {
+    /// The columns to sort by.
+    pub keys: Keys,
+    /// Which one of several rows with equal keys is written; all of them unless set.
+    pub unique: Option<Keep>,
+    /// Writes the number of rows with each key in a new first column. With `unique`.
+    pub counts: bool,
+    /// Most rows that are written.
+    pub rows_max: Option<u64>,
+    /// Writes rows in a random order, which depends on this number, instead of sorting by keys.
+    pub shuffle: Option<u64>,
+    /// Checks that each input is in order already.
+    pub merges: bool,
+    /// The format of the inputs.
+    pub input_format: InputFormat,
+    /// The format of the output.
+    pub output_format: OutputFormat,
+    /// The compression of the output. Unless set, each column of Parquet has that of the first
+    /// input, and Arrow's files are not compressed.
+    pub codec: Option<Codec>,
+    /// Maximum number of rows in a row group. Unless set, as many as the largest one of the inputs
+    /// has, but at least 122,880. Fewer if the memory has no room for them.
+    pub group_rows: Option<usize>,
+}
+
+impl ColumnsOptions {
+    /// Creates the options of a sort by these columns.
+    pub fn new(keys: Keys) -> ColumnsOptions {
+        ColumnsOptions {
+            keys,
+            unique: None,
+            counts: false,
+            rows_max: None,
+            shuffle: None,
+            merges: false,
+            input_format: InputFormat::Parquet,
+            output_format: OutputFormat::Parquet,
+            codec: None,
+            group_rows: None,
+        }
+    }
+}
+
+/// The format of inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputFormat {
+    /// Parquet.
+    Parquet,
+    /// Files or streams of Arrow's.
+    Arrow,
+}
+
+/// The format of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// Parquet.
+    Parquet,
+    /// A file of Arrow's, with an index of its batches (also called Feather, version 2).
+    ArrowFile,
+    /// A stream of Arrow's.
+    ArrowStream,
+}
+
+/// A compression of columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    /// None.
+    Plain,
+    /// Snappy: quick.
+    Snappy,
+    /// Zstandard, level 1: nearly as quick and smaller.
+    Zstd,
+    /// LZ4: the quickest to decompress.
+    Lz4,
+    /// gzip: slow; what everything can read.
+    Gzip,
+}
+
+impl Codec {
+    pub(crate) fn compression(self) -> Compression {
+        match self {
+            Codec::Plain => Compression::UNCOMPRESSED,
+            Codec::Snappy => Compression::SNAPPY,
+            Codec::Zstd => Compression::ZSTD(ZstdLevel::default()),
+            Codec::Lz4 => Compression::LZ4_RAW,
+            Codec::Gzip => Compression::GZIP(GzipLevel::default()),
+        }
+    }
+}

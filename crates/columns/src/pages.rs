@@ -1,0 +1,169 @@
+//! The sizes of pages, from their headers.
+//!
+//! A footer has the sum of a column's pages only. Most writers end a page at one MiB, but some
+//! write a single page of any size. So where the sum is larger, the headers of one row group are
+//! read: a few hundred bytes each.
+
+use crate::file::OpenInput;
+use parquet::errors::Result;
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::reader::ChunkReader;
+use std::io::{self, Read};
+
+/// The sizes of a column's largest page, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PageSizes {
+    /// As it is in the file, and decompressed.
+    pub(crate) packed: u64,
+    pub(crate) plain: u64,
+}
+
+impl PageSizes {
+    pub(crate) fn max(self, other: PageSizes) -> PageSizes {
+        let (packed, plain) = (self.packed.max(other.packed), self.plain.max(other.plain));
+        PageSizes { packed, plain }
+    }
+}
+
+/// Reads the headers of a column of a row group. Stops at what is no header: the reader of the
+/// pages will say what is wrong.
+pub(crate) fn largest_page(input: &OpenInput, column: &ColumnChunkMetaData) -> Result<PageSizes> {
+    let (mut at, bytes) = column.byte_range();
+    let end = at.saturating_add(bytes);
+    let mut largest = PageSizes::default();
+    while at < end {
+        let mut read = Counted { read: input.get_read(at)?, bytes: 0 };
+        let Some(page) = page_header(&mut read)? else { break };
+        largest = largest.max(page);
+        at = at.saturating_add(read.bytes).saturating_add(page.packed);
+    }
+    Ok(largest)
+}
+
+/// A reader whose bytes are counted.
+struct Counted<R> {
+    read: R,
+    bytes: u64,
+}
+
+impl<R: Read> Counted<R> {
+    fn byte(&mut self) -> io::Result<u8> {
+        let mut byte = [0];
+        self.read.read_exact(&mut byte)?;
+        self.bytes += 1;
+        Ok(byte[0])
+    }
+
+    fn skip(&mut self, bytes: u64) -> io::Result<()> {
+        self.bytes += io::copy(&mut self.read.by_ref().take(bytes), &mut io::sink())?;
+        Ok(())
+    }
+
+    fn number(&mut self) -> io::Result<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(io::ErrorKind::InvalidData.into())
+    }
+}
+
+/// Most structs in each other: a header has three.
+const DEPTH_MAX: usize = 8;
+
+/// Reads a page's header, a struct of Thrift's compact protocol: field 2 is the plain size, field 3
+/// that in the file. `None` if there is none.
+fn page_header<R: Read>(read: &mut Counted<R>) -> Result<Option<PageSizes>> {
+    let (mut page, mut field) = (PageSizes::default(), 0);
+    let mut fields = 0;
+    loop {
+        let Ok(header) = read.byte() else { return Ok(None) };
+        if header == 0 {
+            return Ok((fields >= 2).then_some(page));
+        }
+        field = match header >> 4 {
+            0 => read.number()?,
+            more => field + u64::from(more),
+        };
+        match (field, header & 15) {
+            (2 | 3, I32) => {
+                let number = read.number()?;
+                let size = if number & 1 == 0 { number >> 1 } else { return Ok(None) };
+                *(if field == 2 { &mut page.plain } else { &mut page.packed }) = size;
+                fields += 1;
+            }
+            (_, kind) => {
+                if skip(read, kind, 0).is_err() {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+}
+
+/// A number of 32 bits in the compact protocol.
+const I32: u8 = 5;
+
+/// Skips a value.
+fn skip<R: Read>(read: &mut Counted<R>, kind: u8, depth: usize) -> io::Result<()> {
+    if depth > DEPTH_MAX {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    match kind {
+        // Truth values are in the field's own byte.
+        1 | 2 => Ok(()),
+        3 => read.skip(1),
+        4..=6 => read.number().map(|_| ()),
+        7 => read.skip(8),
+        8 => {
+            let bytes = read.number()?;
+            read.skip(bytes)
+        }
+        9 | 10 => {
+            let header = read.byte()?;
+            let count = if header >> 4 == 15 { read.number()? } else { u64::from(header >> 4) };
+            (0..count).try_for_each(|_| match header & 15 {
+                // Here they have a byte.
+                1 | 2 => read.skip(1),
+                kind => skip(read, kind, depth + 1),
+            })
+        }
+        12 => loop {
+            let header = read.byte()?;
+            if header == 0 {
+                return Ok(());
+            }
+            if header >> 4 == 0 {
+                read.number()?;
+            }
+            skip(read, header & 15, depth + 1)?;
+        },
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_read_to_its_end() {
+        // type 0, plain size 100, size 60, and a header of a data page with statistics.
+        let bytes = [
+            0x15, 0, 0x15, 200, 1, 0x15, 120, 0x2c, 0x15, 20, 0x15, 0, 0x15, 6, 0x15, 6, 0x1c,
+            0x18, 2, 1, 2, 0, 0, 0, 99,
+        ];
+        let mut read = Counted { read: &bytes[..], bytes: 0 };
+        let page = page_header(&mut read).unwrap().unwrap();
+        assert_eq!(page, PageSizes { packed: 60, plain: 100 });
+        assert_eq!(read.bytes, bytes.len() as u64 - 1);
+        for end in 0..bytes.len() - 1 {
+            let mut read = Counted { read: &bytes[..end], bytes: 0 };
+            assert!(!matches!(page_header(&mut read), Ok(Some(_))), "{end}");
+        }
+    }
+}

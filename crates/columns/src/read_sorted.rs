@@ -1,0 +1,122 @@
+//! The first half: all rows are read and sorted.
+
+use crate::errors::{of_arrow, of_push};
+use crate::first_rows::FirstRows;
+use crate::order_check::OrderCheck;
+use crate::shuffle::Shuffle;
+use crate::sort_plan::SortPlan;
+use arrow_array::RecordBatch;
+use arrow_schema::SortOptions;
+use std::path::PathBuf;
+use std::sync::Arc;
+use xsort::{Job, Memory, Resources};
+use xsort_arrow::{BatchSorter, BatchSorting, SortColumn, SortedBatches};
+use xsort_extsort::{Error, Observer};
+
+/// Bytes that the heap of `--top` takes for a key, beside the key.
+const HEAP_KEY_BYTES: u64 = 64;
+
+/// Reads all rows, and sorts them. Also returns their number.
+pub(crate) fn read_sorted(
+    plan: &SortPlan,
+    job: &Job,
+    observer: &dyn Observer,
+    scratch: Vec<PathBuf>,
+) -> Result<(SortedBatches, u64), Error> {
+    observer.phase("form runs", plan.bytes());
+    let mut rows = RowsIn::start(plan, job, scratch)?;
+    let mut reading = plan.start_reading()?;
+    let (mut input, mut read) = (0, 0);
+    while let Some(batch) = reading.next()? {
+        if observer.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        if batch.input != input {
+            rows.begin_input(plan)?;
+            input = batch.input;
+        }
+        read += batch.rows.num_rows() as u64;
+        rows.push(batch.rows, plan, input)?;
+        observer.advance(batch.bytes);
+    }
+    drop(reading);
+    Ok((rows.sorting.finish().map_err(of_arrow)?, read))
+}
+
+/// Rows on their way to the sort.
+struct RowsIn {
+    sorting: BatchSorting,
+    /// Checks the order of the current input.
+    order: Option<OrderCheck>,
+    first: Option<FirstRows>,
+    shuffle: Option<Shuffle>,
+    /// Memory that the sort doesn't have, in bytes.
+    beside_bytes: u64,
+}
+
+impl RowsIn {
+    fn start(plan: &SortPlan, job: &Job, scratch: Vec<PathBuf>) -> Result<RowsIn, Error> {
+        let options = &plan.options;
+        let shuffle = options.shuffle.map(|seed| Shuffle::new(seed, &plan.schema));
+        let (schema, by) = match &shuffle {
+            None => (Arc::clone(&plan.schema), plan.by.clone()),
+            Some(shuffle) => {
+                let (schema, numbers) = (shuffle.schema(), [plan.schema.fields().len()]);
+                let by = SortColumn::at(schema, &numbers, SortOptions::default());
+                (Arc::clone(schema), vec![by.map_err(of_arrow)?])
+            }
+        };
+        let sort_bytes = plan.memory.sort_bytes;
+        let resources = Resources {
+            memory: Some(Memory::Bytes(sort_bytes)),
+            threads: Some(job.threads()),
+            cancel: job.cancel().clone(),
+            ..Resources::default()
+        };
+        let sorter = BatchSorter::new(schema).by_columns(by).resources(resources).disk_of(job);
+        // A heap that takes much of the memory would save nothing.
+        let fits = |&rows: &u64| rows > 0 && rows * HEAP_KEY_BYTES <= sort_bytes / 16;
+        let top = options.rows_max.filter(fits);
+        let first = match (top, options.unique, &shuffle) {
+            (Some(rows), None, None) => Some(FirstRows::new(plan.digester()?, rows as usize)),
+            _ => None,
+        };
+        Ok(RowsIn {
+            sorting: sorter.scratch(scratch).start().map_err(of_arrow)?,
+            order: options.merges.then(|| plan.order_check(false)).transpose()?,
+            first,
+            shuffle,
+            beside_bytes: job.total_bytes().saturating_sub(sort_bytes),
+        })
+    }
+
+    /// Begins the next input.
+    fn begin_input(&mut self, plan: &SortPlan) -> Result<(), Error> {
+        self.order = plan.options.merges.then(|| plan.order_check(false)).transpose()?;
+        Ok(())
+    }
+
+    fn push(&mut self, batch: RecordBatch, plan: &SortPlan, input: usize) -> Result<(), Error> {
+        let path = plan.path(input);
+        let failed = |reason| Error::Input { path: path.to_owned(), reason };
+        if let Some(order) = &mut self.order
+            && let Some(row) = order.push(&batch)?
+        {
+            let path = path.to_owned();
+            let reason = format!(
+                "row {row} belongs before the row before it, so the file is not in order: sort it \
+                 first, or sort all inputs together (--merge=any)"
+            );
+            return Err(Error::Unordered { path, reason });
+        }
+        let batch = match (&mut self.first, &mut self.shuffle) {
+            (Some(first), _) => first.filter(&batch)?,
+            (None, Some(shuffle)) => {
+                shuffle.add(&batch).map_err(|error| failed(error.to_string()))?
+            }
+            (None, None) => batch,
+        };
+        let pushed = self.sorting.push(batch);
+        pushed.map_err(|error| of_push(error, path, self.beside_bytes))
+    }
+}

@@ -1,0 +1,143 @@
+//! What is decided before columns are read: the inputs, the columns to sort by, the memory.
+
+use crate::arrow_inputs::{ArrowInputs, OpenStdin};
+use crate::arrow_reading::ArrowReading;
+use crate::errors::of_arrow;
+use crate::groups::{COUNT, counted};
+use crate::inputs::{Decoder, Inputs};
+use crate::keys::FoundKeys;
+use crate::leaves;
+use crate::options::{ColumnsOptions, InputFormat, OutputFormat};
+use crate::order_check::OrderCheck;
+use crate::plan::MemoryPlan;
+use crate::reading::Reading;
+use crate::source::Source;
+use arrow_schema::{Schema, SchemaRef};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use xsort::Job;
+use xsort_arrow::{BatchDigester, SortColumn};
+use xsort_extsort::Error;
+
+/// The decisions.
+pub(crate) struct SortPlan {
+    pub(crate) options: ColumnsOptions,
+    pub(crate) inputs: AnyInputs,
+    pub(crate) keys: FoundKeys,
+    pub(crate) memory: MemoryPlan,
+    /// The schema of the batches, and the columns to sort by in it.
+    pub(crate) schema: SchemaRef,
+    pub(crate) by: Vec<SortColumn>,
+    threads: usize,
+}
+
+/// Inputs of one format.
+pub(crate) enum AnyInputs {
+    Parquet(Inputs, Vec<Decoder>),
+    Arrow(ArrowInputs),
+}
+
+impl SortPlan {
+    pub(crate) fn new(
+        paths: &[PathBuf],
+        options: &ColumnsOptions,
+        job: &Job,
+        stdin: OpenStdin<'_>,
+    ) -> Result<SortPlan, Error> {
+        if options.keys.0.is_empty() && options.shuffle.is_none() {
+            return Err(Error::Settings("there is no key to sort by".into()));
+        }
+        let plan = match options.input_format {
+            InputFormat::Parquet => of_parquet(paths, options, job),
+            InputFormat::Arrow => of_arrow_inputs(paths, options, job, stdin),
+        };
+        plan.map_err(|error| job.total_from_data(error))
+    }
+
+    /// Starts the threads that decode.
+    pub(crate) fn start_reading(&self) -> Result<Box<dyn Source>, Error> {
+        let plan = &self.memory.read;
+        Ok(match &self.inputs {
+            AnyInputs::Parquet(inputs, decoders) => {
+                Box::new(Reading::start(decoders.clone(), inputs.groups(), plan.clone())?)
+            }
+            AnyInputs::Arrow(inputs) => {
+                Box::new(ArrowReading::start(inputs, self.threads, plan.lanes)?)
+            }
+        })
+    }
+
+    /// Returns the number of bytes of all inputs; streams of unknown length have none.
+    pub(crate) fn bytes(&self) -> u64 {
+        match &self.inputs {
+            AnyInputs::Parquet(inputs, _) => inputs.bytes(),
+            AnyInputs::Arrow(inputs) => inputs.all.iter().map(|input| input.bytes).sum(),
+        }
+    }
+
+    /// Returns the path of an input.
+    pub(crate) fn path(&self, input: usize) -> &Path {
+        match &self.inputs {
+            AnyInputs::Parquet(inputs, _) => &inputs.all[input].file.path,
+            AnyInputs::Arrow(inputs) => &inputs.all[input].path,
+        }
+    }
+
+    /// Returns what builds the keys of batches.
+    pub(crate) fn digester(&self) -> Result<BatchDigester, Error> {
+        BatchDigester::by_columns(Arc::clone(&self.schema), self.by.clone()).map_err(of_arrow)
+    }
+
+    /// Returns a check of the order of rows. If it is strict, no two may be equal.
+    pub(crate) fn order_check(&self, is_strict: bool) -> Result<OrderCheck, Error> {
+        Ok(OrderCheck::new(self.digester()?, is_strict))
+    }
+
+    /// Returns the schema of the batches that are written.
+    pub(crate) fn written_schema(&self) -> SchemaRef {
+        let schema: &Schema = &self.schema;
+        if self.options.counts { Arc::new(counted(schema)) } else { Arc::clone(&self.schema) }
+    }
+}
+
+fn of_parquet(paths: &[PathBuf], options: &ColumnsOptions, job: &Job) -> Result<SortPlan, Error> {
+    let inputs = Inputs::open(paths, job)?;
+    refuse_count(options, &inputs.schema)?;
+    let keys = FoundKeys::find(&options.keys, &inputs.schema, Some(inputs.first().descriptor()))?;
+    let memory = MemoryPlan::new(&inputs, job.data_bytes(), job.threads())?;
+    let decoders = match options.output_format {
+        OutputFormat::Parquet => inputs.decoders(&keys.leaves)?,
+        OutputFormat::ArrowFile | OutputFormat::ArrowStream => inputs.decoders_to_arrow()?,
+    };
+    let schema = Arc::clone(decoders[0].metadata.schema());
+    let by = keys.of_batches(&schema)?;
+    let (options, threads) = (options.clone(), job.threads());
+    let inputs = AnyInputs::Parquet(inputs, decoders);
+    Ok(SortPlan { options, inputs, keys, memory, schema, by, threads })
+}
+
+fn of_arrow_inputs(
+    paths: &[PathBuf],
+    options: &ColumnsOptions,
+    job: &Job,
+    stdin: OpenStdin<'_>,
+) -> Result<SortPlan, Error> {
+    let inputs = ArrowInputs::open(paths, job, stdin)?;
+    let schema = Arc::clone(&inputs.schema);
+    refuse_count(options, &schema)?;
+    let keys = FoundKeys::find(&options.keys, &schema, None)?;
+    let leaves = leaves::range(schema.fields(), &[]).len();
+    let (budget, threads) = (job.data_bytes(), job.threads());
+    let memory = MemoryPlan::of_arrow(inputs.largest_batch(), leaves, budget, threads)?;
+    let (by, options) = (keys.columns.clone(), options.clone());
+    let inputs = AnyInputs::Arrow(inputs);
+    Ok(SortPlan { options, inputs, keys, memory, schema, by, threads })
+}
+
+fn refuse_count(options: &ColumnsOptions, schema: &Schema) -> Result<(), Error> {
+    if options.counts && schema.fields().iter().any(|field| field.name() == COUNT) {
+        let what = "the inputs have a column 'count': rename it, or leave --count out";
+        return Err(Error::Settings(what.into()));
+    }
+    Ok(())
+}

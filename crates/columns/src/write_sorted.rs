@@ -1,0 +1,155 @@
+//! The second half: sorted rows become a file.
+
+use crate::errors::of_arrow;
+use crate::groups::{COUNT, Groups};
+use crate::options::{ColumnsOptions, OutputFormat};
+use crate::physical::with_count;
+use crate::properties::{properties, properties_of_arrow};
+use crate::shuffle::without_numbers;
+use crate::sink::{ArrowForm, Form, Sink};
+use crate::sort_plan::{AnyInputs, SortPlan};
+use crate::writing::OutputForm;
+use arrow_array::RecordBatch;
+use parquet::arrow::ArrowSchemaConverter;
+use parquet::errors::ParquetError;
+use std::io::Write;
+use std::sync::Arc;
+use xsort_arrow::{BatchReport, SortedBatches};
+use xsort_extsort::lines::FileOutput;
+use xsort_extsort::{Error, Observer};
+
+/// Least number of rows in a full row group, unless the memory has room for fewer: as DuckDB has.
+const GROUP_ROWS_MIN: usize = 122_880;
+
+/// Writes all rows, and returns the report of their sort.
+pub(crate) fn write_sorted(
+    mut sorted: SortedBatches,
+    plan: &SortPlan,
+    threads: usize,
+    observer: &dyn Observer,
+    to: &mut (dyn Write + Send),
+) -> Result<BatchReport, Error> {
+    let (all, bytes) = (sorted.rows(), plan.bytes());
+    let mut rows = RowsOut::begin(plan, threads, to)?;
+    for batch in &mut sorted {
+        if observer.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        let batch = batch.map_err(of_arrow)?;
+        observer.advance(bytes * batch.num_rows() as u64 / all.max(1));
+        rows.push(batch, plan)?;
+        if rows.left == 0 {
+            break;
+        }
+    }
+    let (taken, given, rows_in_file) = rows.end()?;
+    let report = sorted.report().cloned().unwrap_or_default();
+    let is_short = plan.options.rows_max.is_some();
+    // Each row that was read is in a group, and each row that was given is in the file.
+    if given != rows_in_file || (taken != all && !is_short) {
+        let what = format!(
+            "{all} rows were sorted, {taken} of them came out, and {rows_in_file} of {given} would \
+             be written"
+        );
+        return Err(Error::Lost { what });
+    }
+    Ok(report)
+}
+
+/// Rows on their way to the file.
+struct RowsOut<'w> {
+    sink: Sink<&'w mut (dyn Write + Send)>,
+    groups: Option<Groups>,
+    /// Rows that may still be written.
+    left: u64,
+    /// Rows that came, and rows that were given to the file.
+    taken: u64,
+    given: u64,
+}
+
+impl<'w> RowsOut<'w> {
+    fn begin(
+        plan: &SortPlan,
+        threads: usize,
+        to: &'w mut (dyn Write + Send),
+    ) -> Result<RowsOut<'w>, Error> {
+        let ColumnsOptions { unique, counts, rows_max, .. } = plan.options;
+        let schema = counts.then(|| plan.written_schema());
+        let groups = unique.map(|keep| Ok::<_, Error>(Groups::new(plan.digester()?, keep, schema)));
+        Ok(RowsOut {
+            sink: Sink::begin(to, form(plan, threads)?)?,
+            groups: groups.transpose()?,
+            left: rows_max.unwrap_or(u64::MAX),
+            taken: 0,
+            given: 0,
+        })
+    }
+
+    fn push(&mut self, batch: RecordBatch, plan: &SortPlan) -> Result<(), Error> {
+        self.taken += batch.num_rows() as u64;
+        let batch = match plan.options.shuffle {
+            Some(_) => without_numbers(&batch, &plan.schema)
+                .map_err(|error| Error::Settings(error.to_string()))?,
+            None => batch,
+        };
+        match &mut self.groups {
+            None => self.give(&batch),
+            Some(groups) => {
+                let ended = groups.push(&batch)?;
+                ended.iter().try_for_each(|batch| self.give(batch))
+            }
+        }
+    }
+
+    fn give(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        let rows = self.left.min(batch.num_rows() as u64);
+        self.left -= rows;
+        self.given += rows;
+        self.sink.push(&batch.slice(0, rows as usize))
+    }
+
+    /// Returns the numbers of rows that came, that were given to the file, and that its footer
+    /// states.
+    fn end(mut self) -> Result<(u64, u64, u64), Error> {
+        if let Some(last) = self.groups.as_mut().map(Groups::end).transpose()?.flatten() {
+            self.give(&last)?;
+        }
+        let rows = self.sink.end()?;
+        Ok((self.taken, self.given, rows))
+    }
+}
+
+fn form(plan: &SortPlan, threads: usize) -> Result<Form, Error> {
+    let schema = plan.written_schema();
+    let (format, codec) = (plan.options.output_format, plan.options.codec);
+    if format != OutputFormat::Parquet {
+        return Ok(Form::Arrow(ArrowForm { format, schema, codec }));
+    }
+    let not_written = |error: ParquetError| {
+        Error::Settings(format!("the output can't be Parquet: {}", crate::inputs::words(&error)))
+    };
+    let (written, properties, largest) = match &plan.inputs {
+        AnyInputs::Parquet(inputs, _) => {
+            let written = inputs.written_schema(&plan.keys.leaves)?;
+            let largest = inputs.groups().iter().map(|group| group.rows).max().unwrap_or(0);
+            let written = match plan.options.counts {
+                true => with_count(&written, COUNT).map_err(not_written)?,
+                false => written,
+            };
+            (written, properties(plan, inputs), largest)
+        }
+        AnyInputs::Arrow(_) => {
+            let converted = ArrowSchemaConverter::new().convert(&schema).map_err(not_written)?;
+            (converted.root_schema_ptr(), properties_of_arrow(plan, &schema), 0)
+        }
+    };
+    let group_rows = plan.options.group_rows.unwrap_or(largest.max(GROUP_ROWS_MIN));
+    Ok(Form::Parquet(OutputForm {
+        written,
+        schema,
+        properties: Arc::new(properties),
+        group_rows: group_rows.max(1),
+        group_bytes: plan.memory.write_bytes - FileOutput::MEMORY_BYTES,
+        threads,
+    }))
+}

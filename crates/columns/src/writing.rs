@@ -1,0 +1,106 @@
+//! Writes batches as row groups of a Parquet file.
+
+use crate::encoding::Encoding;
+use crate::errors::of_writing;
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::TypePtr;
+use std::io::Write;
+use std::sync::Arc;
+use xsort_extsort::Error;
+
+/// Rows that are encoded before the memory of a row group is looked at.
+const ROWS: usize = 8 << 10;
+
+/// The schema of an output, by both kinds of types, and how it is written.
+#[derive(Clone, Debug)]
+pub(crate) struct OutputForm {
+    /// The schema in the file.
+    pub(crate) written: TypePtr,
+    /// The schema of the batches.
+    pub(crate) schema: SchemaRef,
+    pub(crate) properties: Arc<WriterProperties>,
+    /// Limits of a row group: of its rows, and of its bytes in memory.
+    pub(crate) group_rows: usize,
+    pub(crate) group_bytes: u64,
+    pub(crate) threads: usize,
+}
+
+/// A Parquet file that is being written.
+pub(crate) struct Writing<W: Write + Send> {
+    file: SerializedFileWriter<W>,
+    encoders: ArrowRowGroupWriterFactory,
+    encoding: Encoding,
+    form: OutputForm,
+    /// Rows of the current row group, and its bytes when they were last looked at.
+    group_rows: usize,
+    groups: usize,
+    rows: u64,
+}
+
+impl<W: Write + Send> Writing<W> {
+    /// Begins a file.
+    pub(crate) fn begin(to: W, form: OutputForm) -> Result<Writing<W>, Error> {
+        let properties = Arc::clone(&form.properties);
+        let written = Arc::clone(&form.written);
+        let file = SerializedFileWriter::new(to, written, properties).map_err(of_writing)?;
+        let encoders = ArrowRowGroupWriterFactory::new(&file, Arc::clone(&form.schema));
+        // An eighth for arrays that wait; what is encoded has the rest.
+        let waiting_max = form.group_bytes as usize / 8;
+        let encoding = Encoding::start(Arc::clone(&form.schema), form.threads, waiting_max);
+        let encoding = encoding.map_err(|error| {
+            Error::Settings(format!("a thread can't be started: {error}; give fewer threads"))
+        })?;
+        Ok(Writing { file, encoders, encoding, form, group_rows: 0, groups: 0, rows: 0 })
+    }
+
+    /// Adds rows.
+    pub(crate) fn push(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        let mut from = 0;
+        while from < batch.num_rows() {
+            if self.group_rows == 0 {
+                let encoders = self.encoders.create_column_writers(self.groups);
+                self.encoding.begin(encoders.map_err(of_writing)?);
+            }
+            let room = self.form.group_rows - self.group_rows;
+            let rows = room.min(ROWS).min(batch.num_rows() - from);
+            self.encoding.push(&batch.slice(from, rows));
+            from += rows;
+            self.group_rows += rows;
+            let is_full = self.encoding.bytes() as u64 >= self.form.group_bytes / 2;
+            if self.group_rows == self.form.group_rows || is_full {
+                self.end_group()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_group(&mut self) -> Result<(), Error> {
+        let chunks = self.encoding.finish().map_err(of_writing)?;
+        let mut group = self.file.next_row_group().map_err(of_writing)?;
+        for chunk in chunks {
+            chunk.append_to_row_group(&mut group).map_err(of_writing)?;
+        }
+        group.close().map_err(of_writing)?;
+        self.rows += self.group_rows as u64;
+        self.groups += 1;
+        self.group_rows = 0;
+        Ok(())
+    }
+
+    /// Writes the last row group and the footer. Returns the number of rows that the footer
+    /// states.
+    pub(crate) fn end(mut self) -> Result<u64, Error> {
+        if self.group_rows > 0 {
+            self.end_group()?;
+        }
+        let footer = self.file.finish().map_err(of_writing)?;
+        self.file.inner_mut().flush().map_err(Error::Output)?;
+        let rows = footer.row_groups().iter().map(|group| group.num_rows() as u64).sum();
+        debug_assert_eq!(rows, self.rows);
+        Ok(rows)
+    }
+}

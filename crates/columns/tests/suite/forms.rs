@@ -1,0 +1,125 @@
+//! The form of the output: schema, metadata, compression, encodings, row groups, order.
+
+use crate::files::{footer, numbers, read, with_keys, write};
+use arrow_array::{ArrayRef, Float64Array, StringArray};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::metadata::{KeyValue, SortingColumn};
+use parquet::file::properties::WriterProperties;
+use parquet::schema::types::ColumnPath;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::TempDir;
+use xsort_columns::{Codec, Columns, ColumnsOptions};
+use xsort_testing::Random;
+
+/// A file with texts and floats, written with `properties`.
+fn input(folder: &TempDir, rows: usize, properties: WriterProperties) -> PathBuf {
+    let text: StringArray = (0..rows).map(|row| Some(format!("text {}", row * 7 % 1000))).collect();
+    let float: Float64Array = (0..rows).map(|row| Some(row as f64 / 3.0)).collect();
+    let others: [(&str, ArrayRef); 2] = [("text", Arc::new(text)), ("float", Arc::new(float))];
+    let batch = with_keys(&mut Random::new(1), rows, 0, &others);
+    let path = folder.path().join("input.parquet");
+    write(&path, &[batch], properties);
+    path
+}
+
+fn sort(path: &Path, options: &str) -> PathBuf {
+    let output = path.with_file_name("sorted.parquet");
+    Columns::files([path]).by(options).unwrap().memory(64 << 20).run(&output).unwrap();
+    output
+}
+
+#[test]
+fn the_form_of_the_input_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_column_compression("text".into(), Compression::ZSTD(ZstdLevel::default()))
+        .set_column_dictionary_enabled("key".into(), false)
+        .set_column_dictionary_enabled("float".into(), false)
+        .set_column_encoding("key".into(), Encoding::DELTA_BINARY_PACKED)
+        .set_column_encoding("float".into(), Encoding::BYTE_STREAM_SPLIT)
+        .set_column_bloom_filter_enabled("text".into(), true)
+        .set_key_value_metadata(Some(vec![KeyValue::new("who".to_owned(), "a test".to_owned())]))
+        .build();
+    let path = input(&folder, 5000, properties);
+    let (before, after) = (footer(&path), footer(&sort(&path, "text,key")));
+    let (from, to) = (before.file_metadata(), after.file_metadata());
+    assert_eq!(from.schema(), to.schema());
+    assert_eq!(from.key_value_metadata(), to.key_value_metadata());
+    assert!(to.created_by().unwrap().starts_with("xsort version "));
+    for (a, b) in before.row_group(0).columns().iter().zip(after.row_group(0).columns()) {
+        let name = a.column_path().string();
+        assert_eq!(a.compression(), b.compression(), "{name}");
+        let data = |encoding: &Encoding| !matches!(encoding, Encoding::RLE);
+        let encodings = |all: &mut dyn Iterator<Item = Encoding>| {
+            let mut all: Vec<_> = all.filter(data).map(|each| format!("{each}")).collect();
+            all.sort();
+            all
+        };
+        assert_eq!(encodings(&mut a.encodings()), encodings(&mut b.encodings()), "{name}");
+        assert_eq!(a.bloom_filter_offset().is_some(), b.bloom_filter_offset().is_some(), "{name}");
+        assert!(b.column_index_offset().is_some() && b.offset_index_offset().is_some());
+        assert!(b.statistics().is_some());
+    }
+    let text = after
+        .row_group(0)
+        .columns()
+        .iter()
+        .position(|column| *column.column_path() == ColumnPath::from("text"));
+    assert!(after.row_group(0).column(text.unwrap()).bloom_filter_offset().is_some());
+}
+
+#[test]
+fn the_order_is_told_where_it_is_the_formats() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = input(&folder, 100, WriterProperties::builder().build());
+    let column =
+        |column_idx, descending, nulls_first| SortingColumn { column_idx, descending, nulls_first };
+    for (by, told) in [
+        ("text:desc,key:nulls-first", Some(vec![column(2, true, false), column(0, false, true)])),
+        ("key,float,text", Some(vec![column(0, false, false)])),
+        ("float,key", None),
+    ] {
+        let footer = footer(&sort(&path, by));
+        assert_eq!(footer.row_group(0).sorting_columns(), told.as_ref(), "{by}");
+    }
+}
+
+#[test]
+fn row_groups_and_compression_are_as_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = input(&folder, 5000, WriterProperties::builder().build());
+    let output = folder.path().join("sorted.parquet");
+    let options = ColumnsOptions {
+        codec: Some(Codec::Lz4),
+        group_rows: Some(777),
+        ..ColumnsOptions::new("key".parse().unwrap())
+    };
+    Columns::with_options(options, [&path]).memory(64 << 20).run(&output).unwrap();
+    let footer = footer(&output);
+    let rows: Vec<i64> = footer.row_groups().iter().map(|group| group.num_rows()).collect();
+    assert_eq!(rows, [777, 777, 777, 777, 777, 777, 338]);
+    let columns = footer.row_groups().iter().flat_map(|group| group.columns());
+    assert!(columns.into_iter().all(|column| column.compression() == Compression::LZ4_RAW));
+}
+
+#[test]
+fn a_file_is_sorted_onto_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = input(&folder, 3000, WriterProperties::builder().build());
+    let before = numbers(&read(&path));
+    Columns::files([&path]).by("number:desc").unwrap().memory(64 << 20).run(&path).unwrap();
+    let after = numbers(&read(&path));
+    assert!(after.iter().rev().eq(&before) && after.len() == 3000);
+    assert_eq!(folder.path().read_dir().unwrap().count(), 1);
+}
+
+#[test]
+fn no_rows_are_a_file_without_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = input(&folder, 0, WriterProperties::builder().build());
+    let output = sort(&path, "key");
+    assert_eq!(read(&output).num_rows(), 0);
+    assert_eq!(footer(&output).file_metadata().schema(), footer(&path).file_metadata().schema());
+}

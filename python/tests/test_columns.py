@@ -1,0 +1,143 @@
+"""`xsort table` of Parquet files that other programs wrote, read by them again."""
+
+import datetime
+import decimal
+import os
+import random
+import subprocess
+import uuid
+
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+pc = pytest.importorskip("pyarrow.compute")
+pq = pytest.importorskip("pyarrow.parquet")
+PROGRAM = os.environ.get("XSORT_PROGRAM")
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="XSORT_PROGRAM is not set")
+
+
+def table(rows, seed):
+    """Rows with duplicates and nulls, of all types that Parquet has."""
+    chosen = random.Random(seed)
+
+    def array(make, kind):
+        values = [None if chosen.random() < 0.1 else make() for _ in range(rows)]
+        return pa.array(values, kind)
+
+    number = lambda: chosen.randrange(-50, 50)  # noqa: E731
+    day = datetime.datetime(2026, 1, 1)
+    moment = lambda: day + datetime.timedelta(microseconds=chosen.randrange(10**15))  # noqa: E731
+    amount = lambda: decimal.Decimal(chosen.randrange(-(10**6), 10**6)).scaleb(-2)  # noqa: E731
+    columns = {
+        "key": array(number, pa.int32()),
+        "u64": array(lambda: chosen.choice([0, 1, 2**63, 2**64 - 1]), pa.uint64()),
+        "i8": array(number, pa.int8()),
+        "bool": array(lambda: chosen.random() < 0.5, pa.bool_()),
+        "float": array(lambda: chosen.uniform(-9, 9), pa.float64()),
+        "half": pa.array([None] * rows, pa.float16()),
+        "text": array(lambda: "é" * chosen.randrange(5), pa.string()),
+        "large": array(lambda: "x" * chosen.randrange(300), pa.large_string()),
+        "view": array(lambda: "y" * chosen.randrange(30), pa.string_view()),
+        "bytes": array(lambda: bytes(chosen.randrange(256) for _ in range(4)), pa.binary()),
+        "uuid": array(lambda: uuid.UUID(int=chosen.getrandbits(128)).bytes, pa.binary(16)),
+        "small": array(amount, pa.decimal128(9, 2)),
+        "wide": array(amount, pa.decimal128(30, 2)),
+        "widest": array(amount, pa.decimal256(60, 2)),
+        "date": array(lambda: moment().date(), pa.date32()),
+        "time": array(lambda: moment().time(), pa.time64("us")),
+        "us": array(moment, pa.timestamp("us", "Europe/Oslo")),
+        "ns": array(moment, pa.timestamp("ns")),
+        "span": array(number, pa.duration("ms")),
+        "nothing": pa.nulls(rows),
+        "list": array(lambda: [number() for _ in range(chosen.randrange(4))], pa.list_(pa.int16())),
+        "lists": array(
+            lambda: [[str(number())] * chosen.randrange(3)], pa.list_(pa.list_(pa.string()))
+        ),
+        "map": array(
+            lambda: [(str(at), number()) for at in range(chosen.randrange(3))],
+            pa.map_(pa.string(), pa.int64()),
+        ),
+        "pair": array(
+            lambda: {"x": number(), "y": {"z": str(number())}},
+            pa.struct({"x": pa.int64(), "y": pa.struct({"z": pa.string()})}),
+        ),
+        "kind": array(lambda: chosen.choice("abc"), pa.string()).dictionary_encode(),
+        "row": pa.array(range(seed << 32, (seed << 32) + rows), pa.int64()),
+    }
+    return pa.table(columns)
+
+
+def run(*words):
+    subprocess.run([PROGRAM, "table", *map(str, words)], check=True)
+
+
+def expected(rows, key, order="ascending"):
+    """Rows sorted with the rows' numbers as the last key."""
+    nulls = pc.is_null(rows[key])
+    keyed = rows.append_column("nulls", nulls)
+    by = [("nulls", "ascending"), (key, order), ("row", "ascending")]
+    return rows.take(pc.sort_indices(keyed, sort_keys=by))
+
+
+SORTED_BY = "key u64 i8 bool float text large bytes small wide widest date time us ns span"
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.6"])
+def test_what_pyarrow_wrote(tmp_path, version):
+    files = []
+    for seed in range(2):
+        files.append(tmp_path / f"{seed}.parquet")
+        pq.write_table(
+            table(3000, seed),
+            files[-1],
+            version=version,
+            row_group_size=1000,
+            compression=["zstd", "snappy"][seed],
+            use_dictionary=seed == 0,
+            data_page_version=["1.0", "2.0"][seed],
+        )
+    rows = pa.concat_tables([pq.read_table(file) for file in files])
+    out = tmp_path / "sorted.parquet"
+    for key in SORTED_BY.split():
+        for order, word in [("ascending", ""), ("descending", ":desc")]:
+            run(*files, "--by", key + word, "-m", "64M", "-q", "-o", out)
+            found = pq.read_table(out)
+            assert found.schema.equals(rows.schema, check_metadata=True)
+            found.validate(full=True)
+            assert found.equals(expected(rows, key, order)), key
+
+
+def test_old_times(tmp_path):
+    rows = table(2000, 3).select(["key", "us", "row"])
+    rows = rows.set_column(1, "us", rows["us"].cast(pa.timestamp("ns")))
+    file, out = tmp_path / "a.parquet", tmp_path / "sorted.parquet"
+    pq.write_table(rows, file, use_deprecated_int96_timestamps=True, store_schema=False)
+    run(file, "--by", "us:desc", "-q", "-o", out)
+    assert pq.read_table(out).equals(expected(pq.read_table(file), "us", "descending"))
+
+
+def test_fields_of_structs(tmp_path):
+    rows = table(2000, 4)
+    file, out = tmp_path / "a.parquet", tmp_path / "sorted.parquet"
+    pq.write_table(rows, file)
+    run(file, "--by", "pair.y.z", "-q", "-o", out)
+    flat = rows.append_column("z", pc.struct_field(rows["pair"], ["y", "z"]))
+    assert pq.read_table(out).equals(expected(flat, "z").drop_columns("z"))
+
+
+def test_what_duckdb_wrote(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    file, out = tmp_path / "a.parquet", tmp_path / "sorted.parquet"
+    duckdb.sql(
+        f"""copy (select (hash(i) % 1000)::int as key, i as row, hash(i)::hugeint as huge,
+        'text ' || i as text, [i, i + 1] as list, {{'a': i, 'b': 'x'}} as pair, i::decimal(12, 3)
+        as amount, interval (i) day as span, uuid() as uuid, i::varchar::blob as bytes,
+        timestamptz '2026-01-01' + interval (i) hour as at, map {{i: 'v'}} as map
+        from range(20000) t(i)) to '{file}' (row_group_size 5000)"""
+    )
+    run(file, "--by", "key:desc", "-m", "64M", "-q", "-o", out)
+    names = "key, row, huge, text, list, pair, amount, span, uuid, bytes, at, map"
+    rows = lambda name, order: duckdb.sql(  # noqa: E731
+        f"select {names} from read_parquet('{name}') {order}"
+    ).fetchall()
+    assert rows(out, "") == rows(file, "order by key desc, row")
