@@ -9,7 +9,7 @@ use crate::sort_plan::SortPlan;
 use arrow_schema::Schema;
 use parquet::arrow::add_encoded_arrow_schema_to_metadata;
 use parquet::basic::{Compression, Encoding, LogicalType, PageType, Type as PhysicalType};
-use parquet::file::metadata::{ColumnChunkMetaData, SortingColumn};
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData, SortingColumn};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use parquet::schema::types::ColumnDescriptor;
 
@@ -18,7 +18,7 @@ pub(crate) fn properties(plan: &SortPlan, inputs: &Inputs) -> WriterProperties {
     let (first, codec) = (inputs.first(), plan.options.codec);
     let page_bytes = plan.memory.written_page_bytes;
     let metadata = first.footer.file_metadata().key_value_metadata().cloned();
-    let columns = first.footer.row_groups().first().map(|group| group.columns());
+    let columns = first.footer.row_groups().first().map(RowGroupMetaData::columns);
     let has_new_pages = columns.is_some_and(|all| all.iter().any(has_new_pages));
     let version = match has_new_pages {
         true => WriterVersion::PARQUET_2_0,

@@ -265,7 +265,7 @@ impl<'s> Stream<'s> {
 
 /// Returns the bytes that a batch takes in memory.
 fn memory(batch: &RecordBatch) -> usize {
-    batch.columns().iter().map(|column| column.get_array_memory_size()).sum()
+    batch.columns().iter().map(Array::get_array_memory_size).sum()
 }
 
 /// Returns how many rows a batch should have, if `rows` rows take `bytes` bytes: a power of two, so

@@ -5,6 +5,7 @@ use crate::args::{Merge, TableArgs, TableFormat};
 use crate::exit::Failure;
 use crate::job::Session;
 use crate::output::write_stderr;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -206,8 +207,8 @@ fn options(
     use crate::args::ColumnCodec;
     use xsort_columns::{Codec, ColumnsOptions, InputFormat, OutputFormat};
 
-    let extension = args.output.extension().map(|name| name.to_ascii_lowercase());
-    let extension = extension.as_deref().and_then(std::ffi::OsStr::to_str);
+    let extension = args.output.extension().map(OsStr::to_ascii_lowercase);
+    let extension = extension.as_deref().and_then(OsStr::to_str);
     let output_format = match (extension, format) {
         (Some("parquet" | "parq" | "pq"), _) => OutputFormat::Parquet,
         (Some("arrow" | "feather" | "ipc"), _) => OutputFormat::ArrowFile,

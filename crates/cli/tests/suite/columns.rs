@@ -176,7 +176,7 @@ fn one_that_is_killed_leaves_the_old_output_and_nothing_else() {
             .unwrap();
         std::thread::sleep(Duration::from_millis(milliseconds));
         // It may have ended.
-        drop(kill_process(Pid::from_child(&child), signal));
+        let _ = kill_process(Pid::from_child(&child), signal);
         if !child.wait().unwrap().success() {
             assert_eq!(sandbox.read("out.parquet"), b"old");
         }

@@ -3,6 +3,7 @@
 use crate::files::{footer, numbers, read, with_keys, write};
 use arrow_array::{ArrayRef, Float64Array, StringArray};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
@@ -98,9 +99,9 @@ fn row_groups_and_compression_are_as_asked_for() {
     };
     Columns::with_options(options, [&path]).memory(64 << 20).run(&output).unwrap();
     let footer = footer(&output);
-    let rows: Vec<i64> = footer.row_groups().iter().map(|group| group.num_rows()).collect();
+    let rows: Vec<i64> = footer.row_groups().iter().map(RowGroupMetaData::num_rows).collect();
     assert_eq!(rows, [777, 777, 777, 777, 777, 777, 338]);
-    let columns = footer.row_groups().iter().flat_map(|group| group.columns());
+    let columns = footer.row_groups().iter().flat_map(RowGroupMetaData::columns);
     assert!(columns.into_iter().all(|column| column.compression() == Compression::LZ4_RAW));
 }
 
