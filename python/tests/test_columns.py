@@ -67,6 +67,15 @@ def table(rows, seed):
     return pa.table(columns)
 
 
+def same(found, wanted):
+    """Whether tables have the same values: dictionaries may be in another order."""
+    at = found.schema.get_field_index("kind")
+    if at >= 0:
+        found = found.set_column(at, "kind", found["kind"].cast(pa.string()))
+        wanted = wanted.set_column(at, "kind", wanted["kind"].cast(pa.string()))
+    return found.equals(wanted)
+
+
 def run(*words):
     subprocess.run([PROGRAM, "table", *map(str, words)], check=True)
 
@@ -76,7 +85,12 @@ def expected(rows, key, order="ascending"):
     nulls = pc.is_null(rows[key])
     keyed = rows.append_column("nulls", nulls)
     by = [("nulls", "ascending"), (key, order), ("row", "ascending")]
-    return rows.take(pc.sort_indices(keyed, sort_keys=by))
+    # pyarrow can't take rows of views.
+    flat = pa.schema([
+        field.with_type(pa.string()) if field.type == pa.string_view() else field
+        for field in rows.schema
+    ])
+    return rows.cast(flat).take(pc.sort_indices(keyed, sort_keys=by)).cast(rows.schema)
 
 
 SORTED_BY = "key u64 i8 bool float text large bytes small wide widest date time us ns span"
@@ -104,7 +118,7 @@ def test_what_pyarrow_wrote(tmp_path, version):
             found = pq.read_table(out)
             assert found.schema.equals(rows.schema, check_metadata=True)
             found.validate(full=True)
-            assert found.equals(expected(rows, key, order)), key
+            assert same(found, expected(rows, key, order)), key
 
 
 def test_old_times(tmp_path):
@@ -122,7 +136,7 @@ def test_fields_of_structs(tmp_path):
     pq.write_table(rows, file)
     run(file, "--by", "pair.y.z", "-q", "-o", out)
     flat = rows.append_column("z", pc.struct_field(rows["pair"], ["y", "z"]))
-    assert pq.read_table(out).equals(expected(flat, "z").drop_columns("z"))
+    assert same(pq.read_table(out), expected(flat, "z").drop_columns("z"))
 
 
 def test_what_duckdb_wrote(tmp_path):
@@ -132,11 +146,11 @@ def test_what_duckdb_wrote(tmp_path):
         f"""copy (select (hash(i) % 1000)::int as key, i as row, hash(i)::hugeint as huge,
         'text ' || i as text, [i, i + 1] as list, {{'a': i, 'b': 'x'}} as pair, i::decimal(12, 3)
         as amount, interval (i) day as span, uuid() as uuid, i::varchar::blob as bytes,
-        timestamptz '2026-01-01' + interval (i) hour as at, map {{i: 'v'}} as map
+        timestamptz '2026-01-01' + interval (i) hour as \"at\", map {{i: 'v'}} as \"map\"
         from range(20000) t(i)) to '{file}' (row_group_size 5000)"""
     )
     run(file, "--by", "key:desc", "-m", "64M", "-q", "-o", out)
-    names = "key, row, huge, text, list, pair, amount, span, uuid, bytes, at, map"
+    names = "key, row, huge, text, list, pair, amount, span, uuid, bytes, \"at\", \"map\""
     rows = lambda name, order: duckdb.sql(  # noqa: E731
         f"select {names} from read_parquet('{name}') {order}"
     ).fetchall()
