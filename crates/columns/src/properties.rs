@@ -1,15 +1,18 @@
 //! How the output is written: as the first input is, with its compression, dictionaries, encodings,
 //! Bloom filters and metadata.
 
+use crate::groups::counted;
 use crate::inputs::Inputs;
 use crate::leaves;
 use crate::options::Codec;
 use crate::physical::is_decimal;
 use crate::sort_plan::SortPlan;
 use arrow_schema::Schema;
-use parquet::arrow::add_encoded_arrow_schema_to_metadata;
+use parquet::arrow::{
+    ARROW_SCHEMA_META_KEY, add_encoded_arrow_schema_to_metadata, parquet_to_arrow_schema,
+};
 use parquet::basic::{Compression, Encoding, LogicalType, PageType, Type as PhysicalType};
-use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData, SortingColumn};
+use parquet::file::metadata::{ColumnChunkMetaData, FileMetaData, RowGroupMetaData, SortingColumn};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use parquet::schema::types::ColumnDescriptor;
 
@@ -39,7 +42,21 @@ pub(crate) fn properties(plan: &SortPlan, inputs: &Inputs) -> WriterProperties {
     for column in columns.into_iter().flatten() {
         builder = as_column(builder, column, codec);
     }
-    builder.build()
+    let mut properties = builder.build();
+    if plan.options.counts
+        && let Some(schema) = arrow_schema_of(first.footer.file_metadata())
+    {
+        add_encoded_arrow_schema_to_metadata(&counted(&schema), &mut properties);
+    }
+    properties
+}
+
+/// Returns the Arrow schema in a file's metadata, if it has one.
+fn arrow_schema_of(file: &FileMetaData) -> Option<Schema> {
+    let metadata = file.key_value_metadata()?;
+    let has_schema = metadata.iter().any(|entry| entry.key == ARROW_SCHEMA_META_KEY);
+    let schema = has_schema.then(|| parquet_to_arrow_schema(file.schema_descr(), Some(metadata)));
+    schema?.ok()
 }
 
 /// Returns how an output with this schema is written, if the inputs were in Arrow's format.

@@ -31,9 +31,9 @@ const STATUS: &str = "\
 /// Sort rows of CSV, TSV, NDJSON, Parquet and Arrow by their values, in a set amount of memory
 ///
 /// Rows of text may have quoted line ends and any other bytes, and come out with the bytes that
-/// they came in with; rows with equal keys keep the order of the input. The header stays at the top. An
-/// output file appears whole or not at all. Parquet is written as the first input is: its schema,
-/// metadata, compression and encodings. Columns and rows are not selected here: that is for
+/// they came in with; rows with equal keys keep the order of the input. The header stays at the
+/// top. An output file appears whole or not at all. Parquet is written as the first input is: its
+/// schema, metadata, compression and encodings. Columns and rows are not selected here: that is for
 /// other tools.
 #[derive(Debug, Args)]
 #[command(help_template = TEMPLATE, before_help = EXAMPLES)]
