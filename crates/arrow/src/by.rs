@@ -127,8 +127,8 @@ fn unknown(name: &str, schema: &Schema) -> Error {
     let names = schema.fields().iter().map(|field| format!("'{}'", field.name()));
     let names = names.take(20).collect::<Vec<_>>().join(", ");
     Error::Column(format!(
-        "there is no column '{name}' to sort by: the columns are {names}, and behind a name come \
-         :desc, :nulls-first and :nulls-last"
+        "there is no column '{name}' to sort by: the columns are {names}; after a name you may \
+         write :desc, :nulls-first or :nulls-last"
     ))
 }
 
