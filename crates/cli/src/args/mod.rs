@@ -23,7 +23,9 @@ pub(crate) use shared::{RecordForm, Records, Report, Resources, connections, par
 pub(crate) use sort::SortArgs;
 pub(crate) use status::StatusArgs;
 pub(crate) use table::{Quote, TableArgs};
-pub(crate) use values::{ColumnCodec, Merge, TableFormat};
+#[cfg(feature = "columns")]
+pub(crate) use values::ColumnCodec;
+pub(crate) use values::{Merge, TableFormat};
 pub(crate) use verify::VerifyArgs;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueHint};

@@ -1,83 +1,19 @@
 //! `xsort table` of files of columns: Parquet and Arrow.
 
-use super::table_format::{format_of_name, table_format_of_name};
-use crate::args::{Merge, TableArgs, TableFormat};
+use super::column_format::ColumnFormat;
+use super::keyed_plan::print_plan;
+use super::table_format::{format_of_name, keys};
+use crate::args::{ColumnCodec, Merge, TableArgs};
 use crate::exit::Failure;
 use crate::job::Session;
-use crate::output::write_stderr;
+use crate::output::{of_stream, write_stderr};
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::io::{self, Read};
+use std::path::PathBuf;
+use xsort_columns::{Codec, Columns, ColumnsOptions, ColumnsOutput, InputFormat, OutputFormat};
 use xsort_disk::{DisplayPath, is_standard_output, is_url};
+use xsort_extsort::lines::{Content, LinesInput};
 use xsort_table::OnBad;
-
-/// The format of the inputs if they are files of columns: by the option, by their names, or by
-/// their first bytes where the names say nothing.
-pub(super) fn format_of(
-    format: Option<TableFormat>,
-    files: &[PathBuf],
-) -> Result<Option<ColumnFormat>, Failure> {
-    if let Some(format) = format {
-        return Ok(columns_of(format));
-    }
-    let of_file = |path: &PathBuf| match table_format_of_name(path) {
-        Some(format) => columns_of(format),
-        None => format_of_begin(path),
-    };
-    let Some(first) = files.first() else { return Ok(None) };
-    let format = of_file(first);
-    let Some(other) = files.iter().find(|path| of_file(path) != format) else {
-        return Ok(format);
-    };
-    Err(Failure::Usage(format!(
-        "{} is of another format than {}: sort files of one format together",
-        DisplayPath(other),
-        DisplayPath(first)
-    )))
-}
-
-/// A format of columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ColumnFormat {
-    Parquet,
-    Arrow,
-}
-
-fn columns_of(format: TableFormat) -> Option<ColumnFormat> {
-    match format {
-        TableFormat::Rows(_) => None,
-        TableFormat::Parquet => Some(ColumnFormat::Parquet),
-        TableFormat::Arrow => Some(ColumnFormat::Arrow),
-    }
-}
-
-/// The format that the first bytes of a regular file are of.
-fn format_of_begin(path: &Path) -> Option<ColumnFormat> {
-    // Opening a pipe or a device may wait, or have effects.
-    if is_url(path) || !path.metadata().is_ok_and(|found| found.is_file()) {
-        return None;
-    }
-    let mut begin = [0; 6];
-    File::open(path).and_then(|mut file| file.read_exact(&mut begin)).ok()?;
-    match &begin {
-        [b'P', b'A', b'R', b'1', ..] => Some(ColumnFormat::Parquet),
-        b"ARROW1" => Some(ColumnFormat::Arrow),
-        _ => None,
-    }
-}
-
-/// Refuses options of columns where rows are text.
-pub(super) fn refuse_for_rows(args: &TableArgs) -> Result<(), Failure> {
-    match args.compression.is_some() || args.row_group_size.is_some() {
-        false => Ok(()),
-        true => Err(Failure::Usage(
-            "--compression and --row-group-size are for Parquet and Arrow: a name in .gz, .lz4 or \
-             .zst compresses rows of text"
-                .into(),
-        )),
-    }
-}
 
 /// Refuses what columns can't do, or can't do yet.
 fn refuse_options(
@@ -128,18 +64,12 @@ fn refuse_options(
 }
 
 /// Sorts or checks files of columns, of this format and with this seed of a shuffle.
-#[cfg(feature = "columns")]
 pub(super) fn run(
     args: &TableArgs,
     mut files: Vec<PathBuf>,
     (format, seed): (ColumnFormat, Option<u64>),
     mut session: Session<'_>,
 ) -> Result<(), Failure> {
-    use super::keyed_plan::print_plan;
-    use crate::output::of_stream;
-    use std::io;
-    use xsort_columns::{Columns, ColumnsOutput};
-
     refuse_options(args, &files, format)?;
     let stdin = open_stdin(&mut files, &session)?;
     let options = options(args, format, seed);
@@ -176,13 +106,10 @@ pub(super) fn run(
 }
 
 /// Opens standard input where it is one of the files: as a stream, or as the file that it is.
-#[cfg(feature = "columns")]
 fn open_stdin(
     files: &mut [PathBuf],
     session: &Session<'_>,
 ) -> Result<Option<Box<dyn Read + Send>>, Failure> {
-    use xsort_extsort::lines::{Content, LinesInput};
-
     let Some(name) = files.iter_mut().find(|path| path.as_os_str() == "-") else {
         return Ok(None);
     };
@@ -198,15 +125,7 @@ fn open_stdin(
 }
 
 /// The options of the sort that the arguments describe.
-#[cfg(feature = "columns")]
-fn options(
-    args: &TableArgs,
-    format: ColumnFormat,
-    seed: Option<u64>,
-) -> xsort_columns::ColumnsOptions {
-    use crate::args::ColumnCodec;
-    use xsort_columns::{Codec, ColumnsOptions, InputFormat, OutputFormat};
-
+fn options(args: &TableArgs, format: ColumnFormat, seed: Option<u64>) -> ColumnsOptions {
     let extension = args.output.extension().map(OsStr::to_ascii_lowercase);
     let extension = extension.as_deref().and_then(OsStr::to_str);
     let output_format = match (extension, format) {
@@ -221,7 +140,6 @@ fn options(
         ColumnFormat::Parquet => InputFormat::Parquet,
         ColumnFormat::Arrow => InputFormat::Arrow,
     };
-
     let codec = args.compression.map(|codec| match codec {
         ColumnCodec::None => Codec::Plain,
         ColumnCodec::Snappy => Codec::Snappy,
@@ -239,18 +157,6 @@ fn options(
         output_format,
         codec,
         group_rows: args.row_group_size,
-        ..ColumnsOptions::new(super::table_format::keys(args))
+        ..ColumnsOptions::new(keys(args))
     }
-}
-
-/// Says that this program was built without columns.
-#[cfg(not(feature = "columns"))]
-pub(super) fn run(
-    _: &TableArgs,
-    _: Vec<PathBuf>,
-    _: (ColumnFormat, Option<u64>),
-    _: Session<'_>,
-) -> Result<(), Failure> {
-    let what = "this xsort was built without columns: build it with the feature columns";
-    Err(Failure::Usage(what.into()))
 }

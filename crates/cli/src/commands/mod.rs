@@ -2,6 +2,11 @@
 //! folders.
 
 pub(crate) mod cluster;
+mod column_format;
+#[cfg(feature = "columns")]
+mod columns;
+#[cfg(not(feature = "columns"))]
+#[path = "without_columns.rs"]
 mod columns;
 pub(crate) mod completions;
 pub(crate) mod generate;

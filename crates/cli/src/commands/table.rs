@@ -1,5 +1,6 @@
 //! `xsort table`: sorts the rows of CSV, TSV and NDJSON files. Files of columns go to `columns`.
 
+use super::column_format;
 use super::columns;
 use super::keyed_plan::print_plan;
 use super::table_format::{format_of_name, keys, table_format_of_name};
@@ -30,10 +31,10 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         refuse_parts(&args.output, &*session.job.disk)?;
     }
     let files = tables_in(args, &args.inputs, args.empty.allow_empty, &mut session)?;
-    if let Some(format) = columns::format_of(args.format, &files)? {
+    if let Some(format) = column_format::format_of(args.format, &files)? {
         return columns::run(args, files, (format, seed(args)?), session);
     }
-    columns::refuse_for_rows(args)?;
+    column_format::refuse_for_rows(args)?;
     let options = options(args, &files)?;
     options.check().map_err(|error| Failure::Usage(error.to_string()))?;
     let table = Table::with_options(options, &files)

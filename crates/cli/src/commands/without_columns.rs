@@ -1,0 +1,18 @@
+//! In the place of `columns`, in a program that is built without that feature.
+
+use super::column_format::ColumnFormat;
+use crate::args::TableArgs;
+use crate::exit::Failure;
+use crate::job::Session;
+use std::path::PathBuf;
+
+/// Says that this program was built without columns.
+pub(super) fn run(
+    _: &TableArgs,
+    _: Vec<PathBuf>,
+    _: (ColumnFormat, Option<u64>),
+    _: Session<'_>,
+) -> Result<(), Failure> {
+    let what = "this xsort was built without columns: build it with the feature columns";
+    Err(Failure::Usage(what.into()))
+}
