@@ -106,12 +106,12 @@ pub(crate) enum Merge {
 impl Merge {
     /// True if all inputs must be in order; false if one that isn't in order is sorted. `None` to
     /// sort.
-    pub(crate) fn must_be_in_order(&self) -> Result<Option<bool>, Failure> {
-        match self {
-            Merge::Flag(false) => Ok(None),
-            Merge::Flag(true) => Ok(Some(true)),
-            Merge::Word(word) if word == "any" => Ok(Some(false)),
-            Merge::Word(word) => Err(Failure::of_argument(format!(
+    pub(crate) fn must_be_in_order(merge: Option<&Merge>) -> Result<Option<bool>, Failure> {
+        match merge {
+            None | Some(Merge::Flag(false)) => Ok(None),
+            Some(Merge::Flag(true)) => Ok(Some(true)),
+            Some(Merge::Word(word)) if word == "any" => Ok(Some(false)),
+            Some(Merge::Word(word)) => Err(Failure::of_argument(format!(
                 "merge is True, False or \"any\", not \"{word}\""
             ))),
         }

@@ -34,7 +34,7 @@ use xsort::{Method, Prefix, Prefixed, Resources, Sort};
 /// Raises xsort.Error, of which NoSpace, BudgetTooSmall, Corrupt and Unsuitable are kinds.
 #[pyfunction]
 #[pyo3(signature = (inputs, output, *, format=None, record=None, key=None, memory=None,
-    threads=None, scratch=None, method="auto", merge=Merge::Flag(false), remove_input=false,
+    threads=None, scratch=None, method="auto", merge=None, remove_input=false,
     sync=true, checkpoint=false, bandwidth_limit=None, verify_output=false, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
 pub(crate) fn sort(
@@ -48,7 +48,7 @@ pub(crate) fn sort(
     threads: Option<Whole>,
     scratch: Option<&Bound<'_, PyAny>>,
     method: &str,
-    merge: Merge,
+    merge: Option<Merge>,
     remove_input: bool,
     sync: bool,
     checkpoint: bool,
@@ -57,7 +57,7 @@ pub(crate) fn sort(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<SortReport> {
     let (output, inputs, scratch) = (path(output)?, paths(inputs)?, optional_paths(scratch)?);
-    let (method, merge) = (named::<Method>(method)?, merge.must_be_in_order()?);
+    let (method, merge) = (named::<Method>(method)?, Merge::must_be_in_order(merge.as_ref())?);
     if merge.is_some() && method != Method::Auto {
         return Err(Failure::of_argument("merge and method: leave one of both out").into());
     }

@@ -35,7 +35,7 @@ use xsort::{Dialect, Keep, OnBad, Place, Resources, Table};
 /// Raises xsort.Error; Unsuitable for keys and columns that there are not.
 #[pyfunction]
 #[pyo3(signature = (inputs, output, *, by, format=None, delimiter=None, header=true, unique=None,
-    top=None, merge=Merge::Flag(false), on_bad="error", sorted_by=None, within=None, late=None,
+    top=None, merge=None, on_bad="error", sorted_by=None, within=None, late=None,
     memory=None, threads=None, scratch=None, bandwidth_limit=None, verify_output=false,
     progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
@@ -49,7 +49,7 @@ pub(crate) fn sort_table(
     header: bool,
     unique: Option<&str>,
     top: Option<u64>,
-    merge: Merge,
+    merge: Option<Merge>,
     on_bad: &str,
     sorted_by: Option<&Bound<'_, PyAny>>,
     within: Option<&Bound<'_, PyAny>>,
@@ -75,7 +75,7 @@ pub(crate) fn sort_table(
     if let Some(rows) = top {
         table = table.top(rows);
     }
-    table = match merge.must_be_in_order()? {
+    table = match Merge::must_be_in_order(merge.as_ref())? {
         Some(true) => table.merge(),
         Some(false) => table.merge_or_sort(),
         None => table,
