@@ -1,11 +1,13 @@
 """Ctrl-C, progress, threads and the end of the interpreter."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import pytest
 import xsort
@@ -59,6 +61,18 @@ def test_what_a_progress_callable_raises_ends_the_job(tmp_path):
     assert out.read_text() == "old" and os.listdir(tmp_path) == ["out"]
 
 
+def wait_for_the_job():
+    """Waits until the thread that runs a job has ended, for a minute at most."""
+    for _ in range(6000):
+        names = []
+        for task in os.listdir("/proc/self/task"):
+            with contextlib.suppress(OSError), open(f"/proc/self/task/{task}/comm") as name:
+                names.append(name.read())
+        if "xsort\n" not in names:
+            return
+        time.sleep(0.01)
+
+
 def test_what_is_raised_says_what_became_of_the_output(tmp_path):
     class Enough(Exception):
         pass
@@ -77,6 +91,7 @@ def test_what_is_raised_says_what_became_of_the_output(tmp_path):
 
     def stop_when_done(progress):
         if out.stat().st_size != 3:
+            wait_for_the_job()
             raise Enough
 
     with pytest.raises(Enough) as raised:

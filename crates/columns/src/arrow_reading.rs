@@ -1,6 +1,7 @@
 //! Reads Arrow's files on several threads, and streams on the caller's.
 
 use crate::arrow_inputs::{ArrowInputs, Form, Messages, block_bytes, damage, read_block};
+use crate::errors::of_thread;
 use crate::file::OpenInput;
 use crate::source::{InputBatch, Source};
 use arrow_array::RecordBatch;
@@ -67,9 +68,7 @@ impl ArrowReading {
         let start = |_| {
             let work = work.clone();
             let thread = thread::Builder::new().name("xsort-decode".into());
-            thread.spawn(move || work.iter().for_each(decode)).map_err(|error| {
-                Error::Settings(format!("a thread can't be started: {error}; give fewer threads"))
-            })
+            thread.spawn(move || work.iter().for_each(decode)).map_err(of_thread)
         };
         let mut left = VecDeque::new();
         for (at, input) in inputs.all.iter().enumerate() {

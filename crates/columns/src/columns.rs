@@ -11,24 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use xsort::{Job, Memory, Resources};
-use xsort_arrow::BatchReport;
 use xsort_extsort::keyed::{Counted, KeyedReport};
-use xsort_extsort::lines::{FileOutput, LinesDryRun};
+use xsort_extsort::lines::{LinesDryRun, SortedOutput};
 use xsort_extsort::{Compressed, Error, Observer, Unobserved, scratch_directories};
 use xsort_table::BadKeys;
-
-/// Where the sorted rows go.
-pub enum ColumnsOutput<'o> {
-    /// A file that appears whole or not at all.
-    File {
-        /// Its path.
-        path: &'o Path,
-        /// Whether to wait until it is durable.
-        sync: bool,
-    },
-    /// A stream.
-    Stream(&'o mut (dyn Write + Send)),
-}
 
 /// Sorts the rows of Parquet or Arrow files by any of their columns.
 ///
@@ -131,7 +117,7 @@ impl Columns {
     pub fn run(&self, output: impl AsRef<Path>) -> Result<KeyedReport, Error> {
         let path = output.as_ref();
         let mut job = self.resources.job(&self.inputs, Some(path))?;
-        self.run_in(&mut job, &Unobserved, path, ColumnsOutput::File { path, sync: true })
+        self.run_in(&mut job, &Unobserved, path, SortedOutput::File { path, sync: true })
     }
 
     /// Sorts within a job that the caller has begun and observes. `path` is the output's.
@@ -143,7 +129,7 @@ impl Columns {
         job: &mut Job,
         observer: &dyn Observer,
         path: &Path,
-        output: ColumnsOutput<'_>,
+        output: SortedOutput<'_>,
     ) -> Result<KeyedReport, Error> {
         let began = Instant::now();
         let plan = self.plan(job)?;
@@ -152,24 +138,30 @@ impl Columns {
         let scratch = scratch_directories(&self.scratch, path);
         let (sorted, rows) = read_sorted(&plan, job, observer, scratch)?;
         observer.phase("merge", bytes);
-        let disk = Arc::clone(&job.disk);
         let threads = job.threads();
-        let written = match output {
-            ColumnsOutput::Stream(stream) => {
-                let mut counted = CountedStream { to: stream, bytes: 0 };
-                let report = write_sorted(sorted, &plan, threads, observer, &mut counted)?;
-                (report, counted.bytes)
-            }
-            ColumnsOutput::File { path, sync } => {
-                let mut file = FileOutput::create(&*disk, path, bytes)?;
-                let report = write_sorted(sorted, &plan, threads, observer, &mut file)
-                    .map_err(|error| error.of_output(path))?;
-                let written = file.written_bytes();
-                file.publish(sync).map_err(|error| error.of_output(path))?;
-                (report, written)
-            }
-        };
-        Ok(report(job, &plan, (rows, written), began))
+        let (sorted, written_bytes) = output.write(bytes, &*job.disk, |to| {
+            let mut to = CountedStream { to, bytes: 0 };
+            let report = write_sorted(sorted, &plan, threads, observer, &mut to)?;
+            Ok((report, to.bytes))
+        })?;
+        let seconds = began.elapsed().as_secs_f64();
+        Ok(KeyedReport {
+            counted: Counted::Rows(rows),
+            bytes,
+            written_bytes,
+            checksum: sorted.checksum.map(|sum| format!("{sum:x}")),
+            bad_rows: None,
+            late_rows: None,
+            seconds,
+            bytes_per_second: bytes as f64 / seconds.max(1e-9),
+            threads,
+            memory_bytes: plan.memory.bytes(),
+            shares: plan.memory.shares(),
+            runs: sorted.runs,
+            spilled_bytes: sorted.spilled_bytes,
+            scratch_bytes: sorted.scratch_bytes,
+            compressed: Compressed::default(),
+        })
     }
 
     /// Returns the number, from 1, of the first row of the input that belongs before the row before
@@ -205,7 +197,8 @@ impl Columns {
     pub fn plan_in(&self, job: &Job) -> Result<LinesDryRun, Error> {
         let plan = self.plan(job)?;
         // Batches, their keys and their order take about twice as much as the columns.
-        let is_resident = plan.memory.decoded_bytes * 2 < plan.memory.sort_bytes;
+        let is_resident =
+            plan.memory.decoded_bytes.is_some_and(|bytes| bytes * 2 < plan.memory.sort_bytes);
         Ok(LinesDryRun {
             bytes: Some(plan.bytes()).filter(|&bytes| bytes > 0),
             memory_bytes: plan.memory.bytes(),
@@ -223,32 +216,6 @@ impl Columns {
             None => Ok(Box::new(io::stdin()) as Box<dyn Read + Send>),
         };
         SortPlan::new(&self.inputs, &self.options, job, &mut open)
-    }
-}
-
-fn report(
-    job: &Job,
-    plan: &SortPlan,
-    (rows, (sorted, written_bytes)): (u64, (BatchReport, u64)),
-    began: Instant,
-) -> KeyedReport {
-    let (bytes, seconds) = (plan.bytes(), began.elapsed().as_secs_f64());
-    KeyedReport {
-        counted: Counted::Rows(rows),
-        bytes,
-        written_bytes,
-        checksum: sorted.checksum.map(|sum| format!("{sum:x}")),
-        bad_rows: None,
-        late_rows: None,
-        seconds,
-        bytes_per_second: bytes as f64 / seconds.max(1e-9),
-        threads: job.threads(),
-        memory_bytes: plan.memory.bytes(),
-        shares: plan.memory.shares(),
-        runs: sorted.runs,
-        spilled_bytes: sorted.spilled_bytes,
-        scratch_bytes: sorted.scratch_bytes,
-        compressed: Compressed::default(),
     }
 }
 

@@ -28,6 +28,11 @@ pub(crate) fn of_push(error: xsort_arrow::Error, path: &Path, beside_bytes: u64)
     }
 }
 
+/// Returns an error of starting a thread.
+pub(crate) fn of_thread(error: io::Error) -> Error {
+    Error::Settings(format!("a thread can't be started: {error}; give fewer threads"))
+}
+
 /// Returns an error of writing the output.
 pub(crate) fn of_writing(error: ParquetError) -> Error {
     match error {

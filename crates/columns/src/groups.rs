@@ -51,33 +51,20 @@ impl Groups {
         while begin < all {
             let key = keys.value(begin);
             let end = (begin + 1..all).find(|&row| keys.value(row) != key).unwrap_or(all);
-            let (rows, row) = match self.keep {
-                Keep::First => ((end - begin) as i64, begin),
-                Keep::Last => ((end - begin) as i64, end - 1),
-            };
+            let (rows, first) = ((end - begin) as i64, begin);
+            let row = if self.keep == Keep::First { first } else { end - 1 };
             begin = end;
             // Only the first group of a batch finds one that is open.
-            match self.open.take() {
-                Some(open) if open.key == key => {
-                    let row = match self.keep {
-                        Keep::First => open.row,
-                        Keep::Last => row_of(batch, row).map_err(failed)?,
-                    };
-                    self.open = Some(OpenGroup { row, rows: open.rows + rows, key: open.key });
-                }
-                open => {
-                    out.extend(open.map(|open| self.closed(open)).transpose()?);
-                    if end < all {
-                        kept.add(row, rows);
-                        continue;
-                    }
-                    let row = row_of(batch, row).map_err(failed)?;
-                    self.open = Some(OpenGroup { row, key: key.to_vec(), rows });
+            if self.open.as_ref().is_none_or(|open| open.key != key) {
+                out.extend(self.end()?);
+                if end < all {
+                    kept.add(row, rows);
+                    continue;
                 }
             }
+            self.extend(key, rows, batch, row)?;
             if end < all {
-                let open = self.open.take().map(|open| self.closed(open));
-                out.extend(open.transpose()?);
+                out.extend(self.end()?);
             }
         }
         // The groups that are kept come after an open one that has ended, and before a new one.
@@ -91,6 +78,30 @@ impl Groups {
     /// Returns the row of the last group.
     pub(crate) fn end(&mut self) -> Result<Option<RecordBatch>, Error> {
         self.open.take().map(|open| self.closed(open)).transpose()
+    }
+
+    /// Adds rows to the open group; of these, `row` may be the one to keep. Without an open group
+    /// they begin one.
+    fn extend(
+        &mut self,
+        key: &[u8],
+        rows: i64,
+        batch: &RecordBatch,
+        row: usize,
+    ) -> Result<(), Error> {
+        match &mut self.open {
+            None => {
+                let row = row_of(batch, row).map_err(failed)?;
+                self.open = Some(OpenGroup { row, key: key.to_vec(), rows });
+            }
+            Some(open) => {
+                open.rows += rows;
+                if self.keep == Keep::Last {
+                    open.row = row_of(batch, row).map_err(failed)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn closed(&self, open: OpenGroup) -> Result<RecordBatch, Error> {

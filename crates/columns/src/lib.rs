@@ -54,5 +54,5 @@ mod source;
 mod write_sorted;
 mod writing;
 
-pub use columns::{Columns, ColumnsOutput};
+pub use columns::Columns;
 pub use options::{Codec, ColumnsOptions, InputFormat, OutputFormat};

@@ -31,8 +31,7 @@ impl OrderCheck {
             }
             last = Some(key);
         }
-        let last = last.map(<[u8]>::to_vec);
-        self.last = last;
+        self.last = last.map(<[u8]>::to_vec);
         self.rows += batch.num_rows() as u64;
         Ok(None)
     }

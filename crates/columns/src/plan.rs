@@ -46,8 +46,8 @@ pub(crate) struct MemoryPlan {
     /// Limit of a page and of a dictionary that are written.
     pub(crate) written_page_bytes: usize,
     pub(crate) sort_bytes: u64,
-    /// About how many bytes all rows take in memory.
-    pub(crate) decoded_bytes: u64,
+    /// About how many bytes all rows take in memory, where footers tell it.
+    pub(crate) decoded_bytes: Option<u64>,
 }
 
 impl MemoryPlan {
@@ -56,11 +56,10 @@ impl MemoryPlan {
     /// # Errors
     /// [`Error::Memory`] if they are too few.
     pub(crate) fn new(inputs: &Inputs, budget: u64, threads: usize) -> Result<MemoryPlan, Error> {
-        let leaves = inputs.first().descriptor().num_columns().max(1) as u64;
+        let encoders = Encoders::of(inputs.first().descriptor().num_columns());
         let footer_bytes = inputs.footer_bytes();
         let group_pages = group_page_bytes(inputs)?;
-        let encoders_min = leaves * ENCODER_PAGES * PAGE_BYTES.0 + FileOutput::MEMORY_BYTES;
-        let least_way = (group_pages + QUEUE_BYTES.0).max(encoders_min);
+        let least_way = (group_pages + QUEUE_BYTES.0).max(encoders.bytes_min());
         let needed_bytes = footer_bytes + least_way + SORT_BYTES_MIN;
         if budget < needed_bytes {
             return Err(Error::Memory { budget_bytes: budget, needed_bytes });
@@ -72,19 +71,19 @@ impl MemoryPlan {
         let lanes = lanes(inputs, threads, queue_bytes, pages_max / group_pages.max(1));
         let sets = column_sets(inputs, threads.div_ceil(lanes));
         let page_bytes = group_pages * lanes as u64;
-        let most = WRITE_BYTES_MAX.min(free - SORT_BYTES_MIN);
-        let write_bytes = (free / WRITE_SHARE).clamp(encoders_min.min(most), most);
+        let write_bytes = encoders.share(free);
         let way = (page_bytes + queue_bytes).max(write_bytes);
         let sort_bytes = free.saturating_sub(way).max(SORT_BYTES_MIN);
-        let encoder_page = write_bytes / 2 / (leaves * ENCODER_PAGES);
         Ok(MemoryPlan {
             read: ReadPlan { lanes, sets, queue_bytes: queue_bytes as usize },
             footer_bytes,
             page_bytes,
             write_bytes,
-            written_page_bytes: encoder_page.clamp(PAGE_BYTES.0, PAGE_BYTES.1) as usize,
+            written_page_bytes: encoders.page_bytes(write_bytes),
             sort_bytes,
-            decoded_bytes: inputs.groups().iter().map(|group| decoded_bytes(inputs, group)).sum(),
+            decoded_bytes: Some(
+                inputs.groups().iter().map(|group| decoded_bytes(inputs, group)).sum(),
+            ),
         })
     }
 
@@ -99,28 +98,25 @@ impl MemoryPlan {
         budget: u64,
         threads: usize,
     ) -> Result<MemoryPlan, Error> {
-        let leaves = leaves.max(1) as u64;
+        let encoders = Encoders::of(leaves);
         let batch_bytes = (batch_bytes * UNPACKED).max(QUEUE_BYTES.0);
-        let encoders_min = leaves * ENCODER_PAGES * PAGE_BYTES.0 + FileOutput::MEMORY_BYTES;
-        let needed_bytes = (2 * batch_bytes).max(encoders_min) + SORT_BYTES_MIN;
+        let needed_bytes = (2 * batch_bytes).max(encoders.bytes_min()) + SORT_BYTES_MIN;
         if budget < needed_bytes {
             return Err(Error::Memory { budget_bytes: budget, needed_bytes });
         }
-        let most = WRITE_BYTES_MAX.min(budget - SORT_BYTES_MIN);
-        let write_bytes = (budget / WRITE_SHARE).clamp(encoders_min.min(most), most);
+        let write_bytes = encoders.share(budget);
         // Batches that are decoded ahead, and one that is taken.
         let ahead = (write_bytes / batch_bytes).saturating_sub(1).clamp(1, threads as u64 + 1);
         let queue_bytes = (ahead + 1) * batch_bytes;
-        let encoder_page = write_bytes / 2 / (leaves * ENCODER_PAGES);
         let (lanes, sets) = (ahead as usize, Vec::new());
         Ok(MemoryPlan {
             read: ReadPlan { lanes, sets, queue_bytes: queue_bytes as usize },
             footer_bytes: 0,
             page_bytes: 0,
             write_bytes,
-            written_page_bytes: encoder_page.clamp(PAGE_BYTES.0, PAGE_BYTES.1) as usize,
+            written_page_bytes: encoders.page_bytes(write_bytes),
             sort_bytes: budget - write_bytes.max(queue_bytes),
-            decoded_bytes: u64::MAX / 4,
+            decoded_bytes: None,
         })
     }
 
@@ -141,6 +137,35 @@ impl MemoryPlan {
     /// Returns the sum of all shares.
     pub(crate) fn bytes(&self) -> u64 {
         self.shares().iter().map(|share| share.bytes).sum()
+    }
+}
+
+/// The encoders of the columns of a file.
+#[derive(Clone, Copy)]
+struct Encoders {
+    /// Pages of all columns, with their dictionaries.
+    pages: u64,
+}
+
+impl Encoders {
+    fn of(leaves: usize) -> Encoders {
+        Encoders { pages: leaves.max(1) as u64 * ENCODER_PAGES }
+    }
+
+    /// The least memory, in bytes, in which they write a file.
+    fn bytes_min(self) -> u64 {
+        self.pages * PAGE_BYTES.0 + FileOutput::MEMORY_BYTES
+    }
+
+    /// Their share of `free` bytes.
+    fn share(self, free: u64) -> u64 {
+        let most = WRITE_BYTES_MAX.min(free - SORT_BYTES_MIN);
+        (free / WRITE_SHARE).clamp(self.bytes_min().min(most), most)
+    }
+
+    /// The limit of a page in this share, of which half is for pages.
+    fn page_bytes(self, share: u64) -> usize {
+        (share / 2 / self.pages).clamp(PAGE_BYTES.0, PAGE_BYTES.1) as usize
     }
 }
 

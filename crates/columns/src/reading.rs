@@ -12,6 +12,7 @@
 //! of any size streams with the pages of one row group in memory.
 
 use crate::damage::find_damage;
+use crate::errors::of_thread;
 use crate::gate::Gate;
 use crate::inputs::{Decoder, Group};
 use crate::old_times::check_old_times;
@@ -89,9 +90,7 @@ impl Reading {
             let shared = Arc::clone(&shared);
             let thread = thread::Builder::new().name("xsort-decode".into());
             let thread = thread.spawn(move || Stream::new(&shared, number, to).run());
-            threads.push(thread.map_err(|error| {
-                Error::Settings(format!("a thread can't be started: {error}; give fewer threads"))
-            })?);
+            threads.push(thread.map_err(of_thread)?);
             pieces.push(from);
         }
         Ok(Reading { shared, schema, pieces, threads, held, places, group: 0, row: 0 })

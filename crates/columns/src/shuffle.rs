@@ -3,6 +3,7 @@
 use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use std::sync::Arc;
+use xsort_records::split_mix;
 
 /// Adds random numbers to batches, as their last column.
 #[derive(Clone, Debug)]
@@ -18,7 +19,7 @@ impl Shuffle {
         let number = Arc::new(Field::new("random", DataType::UInt64, false));
         let fields = schema.fields().iter().cloned().chain([number]);
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        Shuffle { seed: mixed(seed), schema, rows: 0 }
+        Shuffle { seed: split_mix(seed), schema, rows: 0 }
     }
 
     /// The schema of batches with their numbers.
@@ -30,7 +31,7 @@ impl Shuffle {
     pub(crate) fn add(&mut self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let first = self.rows;
         self.rows += batch.num_rows() as u64;
-        let numbers = (first..self.rows).map(|row| mixed(self.seed ^ mixed(row)));
+        let numbers = (first..self.rows).map(|row| split_mix(self.seed ^ split_mix(row)));
         let numbers: ArrayRef = Arc::new(UInt64Array::from_iter_values(numbers));
         let columns = batch.columns().iter().cloned().chain([numbers]).collect();
         RecordBatch::try_new(Arc::clone(&self.schema), columns)
@@ -45,13 +46,4 @@ pub(crate) fn without_numbers(
     let columns = batch.columns()[..schema.fields().len()].to_vec();
     let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
-}
-
-/// The finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
-/// OOPSLA 2014): a bijection of 64 bits that no simple test tells from chance.
-fn mixed(word: u64) -> u64 {
-    let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
 }

@@ -79,14 +79,12 @@ impl<W: Write + Send> Sink<W> {
         match self {
             Sink::Parquet(writing) => writing.end(),
             Sink::File(mut writer, _, rows) => {
-                writer.finish().map_err(of_arrow_writing)?;
-                writer.flush().map_err(of_arrow_writing)?;
-                Ok(rows)
+                let ended = writer.finish().and_then(|()| writer.flush());
+                ended.map(|()| rows).map_err(of_arrow_writing)
             }
             Sink::Stream(mut writer, rows) => {
-                writer.finish().map_err(of_arrow_writing)?;
-                writer.flush().map_err(of_arrow_writing)?;
-                Ok(rows)
+                let ended = writer.finish().and_then(|()| writer.flush());
+                ended.map(|()| rows).map_err(of_arrow_writing)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Writes batches as row groups of a Parquet file.
 
 use crate::encoding::Encoding;
-use crate::errors::of_writing;
+use crate::errors::{of_thread, of_writing};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
@@ -51,9 +51,7 @@ impl<W: Write + Send> Writing<W> {
         // An eighth for arrays that wait; what is encoded has the rest.
         let waiting_max = form.group_bytes as usize / 8;
         let encoding = Encoding::start(Arc::clone(&form.schema), form.threads, waiting_max);
-        let encoding = encoding.map_err(|error| {
-            Error::Settings(format!("a thread can't be started: {error}; give fewer threads"))
-        })?;
+        let encoding = encoding.map_err(of_thread)?;
         Ok(Writing { file, encoders, encoding, form, group_rows: 0, groups: 0, rows: 0 })
     }
 

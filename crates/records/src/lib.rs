@@ -57,6 +57,7 @@ pub use key_grammar::KeyFieldError;
 pub use key_rule::KeyRule;
 pub use layout::{Layout, LayoutError, RECORD_BYTES_MAX};
 pub use little_key::LittleKey;
+pub use mix::split_mix;
 pub use pattern::{Pattern, UnknownPattern};
 pub use plain_key::PlainKey;
 pub use prefix::{BadPrefix, Prefix, UnknownPrefix};

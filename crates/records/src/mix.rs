@@ -14,6 +14,12 @@ fn mix(mut word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
+/// A pseudorandom number for `number`: the first word of SplitMix64 that is seeded with it. No two
+/// numbers have the same.
+pub fn split_mix(number: u64) -> u64 {
+    mix(number.wrapping_add(GOLDEN))
+}
+
 /// The inverse of [`mix`].
 fn unmix(mut word: u64) -> u64 {
     word = (word ^ (word >> 31) ^ (word >> 62)).wrapping_mul(0x3196_42b2_d24d_8ec3);

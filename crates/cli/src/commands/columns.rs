@@ -10,9 +10,9 @@ use crate::output::{of_stream, write_stderr};
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::PathBuf;
-use xsort_columns::{Codec, Columns, ColumnsOptions, ColumnsOutput, InputFormat, OutputFormat};
+use xsort_columns::{Codec, Columns, ColumnsOptions, InputFormat, OutputFormat};
 use xsort_disk::{DisplayPath, is_standard_output, is_url};
-use xsort_extsort::lines::{Content, LinesInput};
+use xsort_extsort::lines::{Content, LinesInput, SortedOutput};
 use xsort_table::OnBad;
 
 /// Refuses what columns can't do, or can't do yet.
@@ -95,8 +95,8 @@ pub(super) fn run(
     let mut stdout = session.job.hold_stream(io::stdout());
     let is_stream = is_standard_output(path);
     let output = match is_stream {
-        true => ColumnsOutput::Stream(&mut stdout),
-        false => ColumnsOutput::File { path, sync: !args.no_sync },
+        true => SortedOutput::Stream(&mut stdout),
+        false => SortedOutput::File { path, sync: !args.no_sync },
     };
     let Session { job, console, .. } = &mut session;
     let report = columns

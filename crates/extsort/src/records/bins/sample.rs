@@ -17,6 +17,7 @@ use crate::records::plan::{Plan, Shape, sample_keys};
 use crate::store::ordered_reads::FileRange;
 use std::ops::Range;
 use xsort_disk::{ALIGNMENT, FileId, align_up};
+use xsort_records::split_mix;
 
 /// Bytes read at each place, if records are small.
 const PLACE_BYTES: u64 = 8 << 10;
@@ -144,15 +145,6 @@ pub fn first_sampled(seed: u64, place: u64, stretch: Range<u64>, each: u64) -> u
     let choices = (stretch.end - stretch.start).saturating_sub(each) + 1;
     let random = u128::from(split_mix(seed ^ split_mix(place)));
     stretch.start + ((random * u128::from(choices)) >> 64) as u64
-}
-
-/// Hashes a number to a pseudorandom one (G. L. Steele, D. Lea and C. H. Flood, "Fast splittable
-/// pseudorandom number generators", 2014).
-fn split_mix(number: u64) -> u64 {
-    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
 }
 
 /// At most `each` records from record number `first` on, counted over all extents. They end with
