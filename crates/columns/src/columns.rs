@@ -3,6 +3,7 @@
 use crate::options::ColumnsOptions;
 use crate::read_sorted::read_sorted;
 use crate::sort_plan::SortPlan;
+use crate::verify::verify;
 use crate::write_sorted::write_sorted;
 use parking_lot::Mutex;
 use std::fmt;
@@ -10,7 +11,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
-use xsort::{Job, Memory, Resources};
+use xsort::{Job, Memory, Resources, Verdict};
 use xsort_extsort::keyed::{Counted, KeyedReport};
 use xsort_extsort::lines::{LinesDryRun, SortedOutput};
 use xsort_extsort::{Compressed, Error, Observer, Unobserved, scratch_directories};
@@ -132,7 +133,7 @@ impl Columns {
         output: SortedOutput<'_>,
     ) -> Result<KeyedReport, Error> {
         let began = Instant::now();
-        let plan = self.plan(job)?;
+        let plan = self.plan(job, &self.inputs)?;
         let bytes = plan.bytes();
         observer.expect(&[("form runs", bytes), ("merge", bytes)]);
         let scratch = scratch_directories(&self.scratch, path);
@@ -173,7 +174,7 @@ impl Columns {
         if self.inputs.len() != 1 {
             return Err(Error::Settings("--check takes one file: check them one by one".into()));
         }
-        let plan = self.plan(job)?;
+        let plan = self.plan(job, &self.inputs)?;
         observer.phase("check", plan.bytes());
         let mut check = plan.order_check(self.options.unique.is_some())?;
         let mut reading = plan.start_reading()?;
@@ -190,12 +191,28 @@ impl Columns {
         Ok(None)
     }
 
+    /// Checks the inputs as one sequence, and compares their rows with those of the files
+    /// `against`, in any order, unless there are none. All have the same schema.
+    ///
+    /// # Errors
+    /// The errors of [`run`](Columns::run).
+    pub fn verify_in(
+        &self,
+        job: &Job,
+        observer: &dyn Observer,
+        against: &[PathBuf],
+    ) -> Result<Verdict, Error> {
+        let plan = self.plan(job, &[&self.inputs, against].concat())?;
+        observer.phase("verify", plan.bytes());
+        verify(&plan, self.inputs.len(), job.threads(), observer)
+    }
+
     /// Returns the resources that the sort would use.
     ///
     /// # Errors
     /// [`Error::Memory`] if the memory is not enough.
     pub fn plan_in(&self, job: &Job) -> Result<LinesDryRun, Error> {
-        let plan = self.plan(job)?;
+        let plan = self.plan(job, &self.inputs)?;
         // Batches, their keys and their order take about twice as much as the columns.
         let is_resident =
             plan.memory.decoded_bytes.is_some_and(|bytes| bytes * 2 < plan.memory.sort_bytes);
@@ -209,13 +226,13 @@ impl Columns {
         })
     }
 
-    fn plan(&self, job: &Job) -> Result<SortPlan, Error> {
+    fn plan(&self, job: &Job, inputs: &[PathBuf]) -> Result<SortPlan, Error> {
         let stdin = self.stdin.clone();
         let mut open = move || match &stdin {
             Some(stdin) => stdin.0.lock().take().ok_or_else(|| io::Error::other("it was read")),
             None => Ok(Box::new(io::stdin()) as Box<dyn Read + Send>),
         };
-        SortPlan::new(&self.inputs, &self.options, job, &mut open)
+        SortPlan::new(inputs, &self.options, job, &mut open)
     }
 }
 

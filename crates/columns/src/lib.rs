@@ -10,6 +10,7 @@
 //! | `columns`, `options` | the builder: from files to a file; what it should do |
 //! | `sort_plan`, `read_sorted`, `write_sorted` | decisions before the sort; its two halves |
 //! | `order_check`, `groups` | rows out of order; one of several rows with equal keys |
+//! | `verify` | whether files are in order, and have the rows of others |
 //! | `first_rows`, `shuffle` | the first rows of the order; a random order |
 //! | `inputs`, `file` | footers and the schema; a file that is read at positions |
 //! | `schema_difference` | why two files can't be sorted together |
@@ -51,6 +52,7 @@ mod shuffle;
 mod sink;
 mod sort_plan;
 mod source;
+mod verify;
 mod write_sorted;
 mod writing;
 

@@ -6,6 +6,7 @@ use super::values::output;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use xsort_records::Checksum;
+use xsort_table::Keys;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -13,7 +14,14 @@ Examples:
   xsort verify sorted --against data       check that it has the same records as data, too
   xsort verify -o 1.sum part1              check the parts of a sequence one by one, ...
   xsort verify -s 1.sum 2.sum              ... then the sequence, from their summaries
+  xsort verify --by ts sorted.parquet --against data.parquet    rows of Parquet or Arrow
 ";
+
+const BY_HELP: &str = "\
+Check rows of Parquet or Arrow by COLUMN[:desc][:nulls-first],...; repeat for more
+
+The checksum is the sum of hashes of the rows' values. It doesn't depend on how a file is \
+compressed or encoded. Rows of text are checked by xsort table --check.";
 
 /// Check order, count, duplicates and checksum
 ///
@@ -26,6 +34,16 @@ Examples:
 pub(crate) struct VerifyArgs {
     #[command(flatten)]
     pub(crate) records: Records,
+
+    // Not a doc comment: its brackets would be links to rustdoc.
+    #[arg(
+        long,
+        value_name = "KEYS",
+        conflicts_with_all = ["format", "record", "keys", "summary", "summaries"],
+        help = "Check rows of Parquet or Arrow by COLUMN[:desc][:nulls-first],...; repeat for more",
+        long_help = BY_HELP
+    )]
+    pub(crate) by: Vec<Keys>,
 
     /// Also write a summary of the files, which are one part of a longer sequence; for 100-byte
     /// records it is the same as valsort's; '-' is standard output

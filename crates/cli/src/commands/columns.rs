@@ -1,19 +1,23 @@
-//! `xsort table` of files of columns: Parquet and Arrow.
+//! `xsort table` and `xsort verify --by` of files of columns: Parquet and Arrow.
 
-use super::column_format::ColumnFormat;
+use super::column_format::{self, ColumnFormat};
 use super::keyed_plan::print_plan;
 use super::table_format::{format_of_name, keys};
-use crate::args::{ColumnCodec, Merge, TableArgs};
+use super::verdict::{Contents, Verdict};
+use crate::args::{ColumnCodec, Merge, TableArgs, VerifyArgs};
 use crate::exit::Failure;
+use crate::inputs::stdin::refuse_shared;
 use crate::job::Session;
 use crate::output::{of_stream, write_stderr};
+use crate::signals::Stop;
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::PathBuf;
+use std::time::Instant;
 use xsort_columns::{Codec, Columns, ColumnsOptions, InputFormat, OutputFormat};
 use xsort_disk::{DisplayPath, is_standard_output, is_url};
 use xsort_extsort::lines::{Content, LinesInput, SortedOutput};
-use xsort_table::OnBad;
+use xsort_table::{Keys, OnBad};
 
 /// Refuses what columns can't do, or can't do yet.
 fn refuse_options(
@@ -37,16 +41,7 @@ fn refuse_options(
     if let Some((_, option, why)) = refused.into_iter().find(|&(is_given, ..)| is_given) {
         return Err(Failure::Usage(format!("files of columns: {option} {why}")));
     }
-    let is_far = |path: &&PathBuf| {
-        is_url(path) || (path.as_os_str() == "-" && format == ColumnFormat::Parquet)
-    };
-    if let Some(path) = files.iter().find(is_far) {
-        let from = if is_url(path) { "columns are" } else { "Parquet is" };
-        return Err(Failure::Usage(format!(
-            "{}: {from} read from files on drives: copy it to one first",
-            DisplayPath(path)
-        )));
-    }
+    refuse_far(files, format)?;
     let output = &args.output;
     if is_url(output) {
         let shown = DisplayPath(output);
@@ -61,6 +56,19 @@ fn refuse_options(
             DisplayPath(output)
         ))),
     }
+}
+
+/// Refuses inputs that are not on a drive.
+fn refuse_far(files: &[PathBuf], format: ColumnFormat) -> Result<(), Failure> {
+    let is_far = |path: &&PathBuf| {
+        is_url(path) || (path.as_os_str() == "-" && format == ColumnFormat::Parquet)
+    };
+    let Some(path) = files.iter().find(is_far) else { return Ok(()) };
+    let from = if is_url(path) { "columns are" } else { "Parquet is" };
+    Err(Failure::Usage(format!(
+        "{}: {from} read from files on drives: copy it to one first",
+        DisplayPath(path)
+    )))
 }
 
 /// Sorts or checks files of columns, of this format and with this seed of a shuffle.
@@ -105,6 +113,31 @@ pub(super) fn run(
     session.end().print("table", &report)
 }
 
+/// `xsort verify --by`: checks files of columns as one sequence.
+pub(super) fn verify(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
+    let begin = Instant::now();
+    refuse_shared([&args.files, &args.against])?;
+    let mut session = Session::begin(args.session_options(stop))?;
+    let files = session.files(&args.files, args.trees())?;
+    let against = session.files(&args.against, args.trees())?;
+    let all = [&*files, &*against].concat();
+    let Some(format) = column_format::format_of(None, &all)? else {
+        let what = "verify --by is for Parquet and Arrow: xsort table --check --by checks rows of \
+                    text";
+        return Err(Failure::Usage(what.into()));
+    };
+    refuse_far(&all, format)?;
+    let keys = Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect());
+    let options =
+        ColumnsOptions { input_format: input_format(format), ..ColumnsOptions::new(keys) };
+    let columns = Columns::with_options(options, &files);
+    let found = columns.verify_in(&session.job, &session.console, &against)?;
+    // The bytes of all files are counted together.
+    let against = found.against.map(|(_, checksum)| Contents { bytes: 0, checksum });
+    let printer = session.end();
+    Verdict::new(args, found, against, begin).print(printer)
+}
+
 /// Opens standard input where it is one of the files: as a stream, or as the file that it is.
 fn open_stdin(
     files: &mut [PathBuf],
@@ -136,10 +169,6 @@ fn options(args: &TableArgs, format: ColumnFormat, seed: Option<u64>) -> Columns
         // What can be read from a pipe while it is written.
         (_, ColumnFormat::Arrow) => OutputFormat::ArrowStream,
     };
-    let input_format = match format {
-        ColumnFormat::Parquet => InputFormat::Parquet,
-        ColumnFormat::Arrow => InputFormat::Arrow,
-    };
     let codec = args.compression.map(|codec| match codec {
         ColumnCodec::None => Codec::Plain,
         ColumnCodec::Snappy => Codec::Snappy,
@@ -153,10 +182,17 @@ fn options(args: &TableArgs, format: ColumnFormat, seed: Option<u64>) -> Columns
         rows_max: args.top,
         shuffle: seed,
         merges: args.merge == Some(Merge::Sorted),
-        input_format,
+        input_format: input_format(format),
         output_format,
         codec,
         group_rows: args.row_group_size,
         ..ColumnsOptions::new(keys(args))
+    }
+}
+
+fn input_format(format: ColumnFormat) -> InputFormat {
+    match format {
+        ColumnFormat::Parquet => InputFormat::Parquet,
+        ColumnFormat::Arrow => InputFormat::Arrow,
     }
 }

@@ -4,7 +4,7 @@
 
 use super::summary_file::SummaryFile;
 use super::verdict::{Contents, Verdict};
-use super::verify_prefixed;
+use super::{columns, verify_prefixed};
 use crate::args::VerifyArgs;
 use crate::exit::Failure;
 use crate::inputs::stdin;
@@ -24,6 +24,9 @@ use xsort_extsort::{Error, VerifyReport};
 use xsort_records::{Layout, VerifySummary};
 
 pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
+    if !args.by.is_empty() {
+        return columns::verify(args, stop);
+    }
     if let Some(prefix) = settings::prefix(&args.records) {
         return verify_prefixed::run(args, prefix, stop);
     }

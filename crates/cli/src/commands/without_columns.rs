@@ -1,9 +1,10 @@
 //! In the place of `columns`, in a program that is built without that feature.
 
 use super::column_format::ColumnFormat;
-use crate::args::TableArgs;
+use crate::args::{TableArgs, VerifyArgs};
 use crate::exit::Failure;
 use crate::job::Session;
+use crate::signals::Stop;
 use std::path::PathBuf;
 
 /// Says that this program was built without columns.
@@ -13,6 +14,15 @@ pub(super) fn run(
     _: (ColumnFormat, Option<u64>),
     _: Session<'_>,
 ) -> Result<(), Failure> {
+    Err(refusal())
+}
+
+/// Says the same.
+pub(super) fn verify(_: &VerifyArgs, _: &Stop) -> Result<(), Failure> {
+    Err(refusal())
+}
+
+fn refusal() -> Failure {
     let what = "this xsort was built without columns: build it with the feature columns";
-    Err(Failure::Usage(what.into()))
+    Failure::Usage(what.into())
 }

@@ -117,6 +117,7 @@ const ALL: &[Cases] = &[
                 ("summaries", FLAG, &["=x"]),
                 ("expect", &["0", "ff"], &["x", ""]),
                 ("against", &["in"], &[]),
+                ("by", &[], &["id", ""]),
             ],
         ],
         taken: &[0, 1, 2, 3],
