@@ -43,6 +43,7 @@ mod batch;
 mod batch_digest;
 mod batch_pump;
 mod channel;
+mod columns;
 mod complex_field;
 mod du;
 mod errors;

@@ -2,6 +2,7 @@
 
 use crate::amounts::{Size, Whole};
 use crate::arguments::{Merge, optional_paths, path, paths, texts, within_of};
+use crate::columns;
 use crate::errors::Failure;
 use crate::job::Job;
 use crate::output::Output;
@@ -10,12 +11,13 @@ use crate::resources::resources;
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use xsort::{Dialect, Keep, OnBad, Place, Resources, Table};
+use xsort_columns::Columns;
 
-/// Sorts the rows of CSV, TSV or NDJSON files by typed columns, stably.
+/// Sorts the rows of CSV, TSV, NDJSON, Parquet or Arrow files by typed columns, stably.
 ///
 /// `by` are keys, "COLUMN[:TYPE][:desc][:nulls-first]" each: "date:date:desc", "amount:num",
-/// "#3:int", or a path of JSON, ".user.id:int". `format` is "csv", "tsv" or "ndjson"; without it,
-/// the first input's name says it. `delimiter` is the byte between fields. Without a `header` the
+/// "#3:int", or a path of JSON, ".user.id:int". `format` is "csv", "tsv", "ndjson", "parquet" or
+/// "arrow"; without it, the first input's name says it. `delimiter` is the byte between fields. Without a `header` the
 /// first row is a row as any other, and columns have numbers only. `unique` keeps the "first" or
 /// the "last" of rows with equal keys. `top` is how many rows are written. With
 /// `merge=True` each input is in order already: they are merged, and one that isn't in order is an
@@ -27,6 +29,10 @@ use xsort::{Dialect, Keep, OnBad, Place, Resources, Table};
 /// which time its first key may be late: a time, a date or a number of seconds ("10m"). Rows then
 /// leave as soon as no other can come before them. `late` is a path for rows that come later;
 /// without it they are errors.
+///
+/// Parquet and Arrow are written as the first input is, in the format that the output's name says.
+/// Their files are on drives, and have no `delimiter`, `header`, `on_bad`, `sorted_by`, `within`
+/// and `late`.
 ///
 /// Inputs may be compressed (gzip, Zstandard, LZ4); an output whose name ends in .gz, .zst or .lz4
 /// is. `output` is a path, which appears whole or not at all and may be one of the inputs, or an
@@ -61,21 +67,49 @@ pub(crate) fn sort_table(
     verify_output: bool,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<TableReport> {
-    let output = Output::new(output)?;
-    let mut table = of_format(paths(inputs)?, format, delimiter)?;
-    for keys in texts(by)? {
+    let (output, inputs, by) = (Output::new(output)?, paths(inputs)?, texts(by)?);
+    let keep = unique.map(keep).transpose()?;
+    let merge = Merge::must_be_in_order(merge.as_ref())?;
+    let (job, resources) = (Job::new(progress)?, resources(memory, threads, bandwidth_limit)?);
+    let resources = Resources { verify_output, ..resources };
+    if let Some(format) = columns::format_of(format, &inputs) {
+        columns::refuse(&[
+            (delimiter.is_some(), "delimiter"),
+            (!header, "header"),
+            (on_bad != "error", "on_bad"),
+            (sorted_by.is_some(), "sorted_by"),
+            (within.is_some(), "within"),
+            (late.is_some(), "late"),
+            (verify_output, "verify_output"),
+        ])?;
+        let columns = columns::columns(inputs, format, &output, &by)?
+            .when(merge == Some(true), Columns::merge)
+            .resources(resources)
+            .scratch(optional_paths(scratch)?)
+            .cancel(job.cancel())
+            .callbacks(job.callbacks());
+        let columns = keep.into_iter().fold(columns, Columns::unique);
+        let columns = top.into_iter().fold(columns, Columns::top);
+        let (report, notices) = match output {
+            Output::Path(path) => job.run(py, move || columns.run(&path))?,
+            Output::Object(mut object) => job.run(py, move || columns.write_to(&mut object))?,
+        };
+        return Ok(TableReport::new(report, notices));
+    }
+    let mut table = of_format(inputs, format, delimiter)?;
+    for keys in by {
         table = table.by(&keys).map_err(Failure::of_argument)?;
     }
     if !header {
         table = table.without_header();
     }
-    if let Some(word) = unique {
-        table = table.unique(keep(word)?);
+    if let Some(keep) = keep {
+        table = table.unique(keep);
     }
     if let Some(rows) = top {
         table = table.top(rows);
     }
-    table = match Merge::must_be_in_order(merge.as_ref())? {
+    table = match merge {
         Some(true) => table.merge(),
         Some(false) => table.merge_or_sort(),
         None => table,
@@ -84,12 +118,7 @@ pub(crate) fn sort_table(
     if scratch.is_some() {
         table = table.scratch(optional_paths(scratch)?);
     }
-    let job = Job::new(progress)?;
-    let resources = resources(memory, threads, bandwidth_limit)?;
-    let table = table
-        .resources(Resources { verify_output, ..resources })
-        .cancel(job.cancel())
-        .callbacks(job.callbacks());
+    let table = table.resources(resources).cancel(job.cancel()).callbacks(job.callbacks());
     let (report, notices) = match output {
         Output::Path(path) => job.run(py, move || table.run(&path))?,
         Output::Object(mut object) => job.run(py, move || table.write_to(&mut object))?,
@@ -127,7 +156,8 @@ fn of_format(
         "tsv" => (Table::tsv(inputs), Some(Dialect::TSV)),
         "ndjson" => (Table::ndjson(inputs), None),
         name => {
-            let text = format!("there is no format '{name}': use csv, tsv or ndjson");
+            let text =
+                format!("there is no format '{name}': use csv, tsv, ndjson, parquet or arrow");
             return Err(Failure::of_argument(text));
         }
     };

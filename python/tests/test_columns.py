@@ -2,18 +2,56 @@
 
 import datetime
 import decimal
+import io
 import os
 import random
 import subprocess
 import uuid
 
 import pytest
+import xsort
 
 pa = pytest.importorskip("pyarrow")
 pc = pytest.importorskip("pyarrow.compute")
 pq = pytest.importorskip("pyarrow.parquet")
 PROGRAM = os.environ.get("XSORT_PROGRAM")
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="XSORT_PROGRAM is not set")
+
+
+def test_the_library_sorts_files(tmp_path):
+    whole = pa.table({"id": [3, 1, 2, 1], "text": ["c", "a", "b", "z"]})
+    pq.write_table(whole, tmp_path / "in.parquet", compression="zstd")
+    out = tmp_path / "out.parquet"
+    phases = set()
+    report = xsort.sort_table(
+        tmp_path / "in.parquet",
+        out,
+        by="id:desc",
+        memory="64M",
+        progress=lambda progress: phases.add(progress.phase),
+    )
+    assert (report.rows, report.written_bytes) == (4, out.stat().st_size)
+    assert pq.read_table(out).to_pydict() == {"id": [3, 2, 1, 1], "text": ["c", "b", "a", "z"]}
+    assert phases <= {"form runs", "merge", "publish"}
+    with pytest.raises(xsort.Error, match="row 2 belongs before"):
+        xsort.sort_table(out, tmp_path / "no.parquet", by="id", merge=True)
+    # To Arrow's formats, and to an object.
+    xsort.sort_table(out, tmp_path / "out.arrow", by="text", unique="last", top=3)
+    with pa.ipc.open_file(tmp_path / "out.arrow") as file:
+        assert file.read_all().to_pydict() == {"id": [1, 2, 3], "text": ["a", "b", "c"]}
+    stream = io.BytesIO()
+    xsort.sort_table(tmp_path / "out.arrow", stream, by="id,text:desc", format="arrow")
+    assert pa.ipc.open_stream(stream.getvalue()).read_all().to_pydict()["id"] == [1, 2, 3]
+    for arguments, words in [
+        ({"header": False}, "header is for rows of text"),
+        ({"by": "none"}, "no column 'none'"),
+        ({"by": ":"}, ""),
+    ]:
+        with pytest.raises(xsort.Unsuitable, match=words):
+            xsort.sort_table(out, tmp_path / "no.parquet", **{"by": "id", **arguments})
+    with pytest.raises(xsort.Error, match="columns are written to files on drives"):
+        xsort.sort_table(out, "s3://bucket/out.parquet", by="id")
+    assert not (tmp_path / "no.parquet").exists()
 
 
 def table(rows, seed):

@@ -5,7 +5,7 @@ to                  use
 ==================  ===========================================================
 sort records        `sort`: files of records of one size
 sort text           `sort_lines`: lines, in GNU sort's orders
-sort tables         `sort_table`: CSV, TSV and NDJSON by typed columns
+sort tables         `sort_table`: CSV, TSV, NDJSON, Parquet and Arrow by typed columns
 sort arrays         `sort_array`: of NumPy, or anything with a buffer
 sort Arrow          `sorted_batches`: tables, frames and streams, by columns
 sort what you hold  `Sorter`: records that are pushed, in any number; `key`, `desc`

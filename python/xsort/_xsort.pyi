@@ -403,7 +403,7 @@ def sort_table(
     output: _Path | _Writes,
     *,
     by: _Words,
-    format: Literal["csv", "tsv", "ndjson"] | None = None,
+    format: Literal["csv", "tsv", "ndjson", "parquet", "arrow"] | None = None,
     delimiter: str | None = None,
     header: bool = True,
     unique: Literal["first", "last"] | None = None,

@@ -11,11 +11,12 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
-use xsort::{Job, Memory, Resources, Verdict};
+use xsort::{Job, Setup, Verdict};
+use xsort_disk::{DisplayPath, STANDARD_OUTPUT, is_url};
 use xsort_extsort::keyed::{Counted, KeyedReport};
 use xsort_extsort::lines::{LinesDryRun, SortedOutput};
-use xsort_extsort::{Compressed, Error, Observer, Unobserved, scratch_directories};
-use xsort_table::BadKeys;
+use xsort_extsort::{Compressed, Error, Observer, scratch_directories};
+use xsort_table::{BadKeys, Keep};
 
 /// Sorts the rows of Parquet or Arrow files by any of their columns.
 ///
@@ -38,7 +39,7 @@ pub struct Columns {
     inputs: Vec<PathBuf>,
     options: ColumnsOptions,
     scratch: Vec<PathBuf>,
-    resources: Resources,
+    setup: Setup,
     stdin: Option<Stdin>,
 }
 
@@ -67,7 +68,7 @@ impl Columns {
             inputs: inputs.into_iter().map(Into::into).collect(),
             options,
             scratch: Vec::new(),
-            resources: Resources::default(),
+            setup: Setup::default(),
             stdin: None,
         }
     }
@@ -89,24 +90,33 @@ impl Columns {
         self
     }
 
-    /// Limits the memory for everything that grows with the data.
+    /// Writes one of several rows with equal keys.
     #[must_use]
-    pub fn memory(mut self, memory: impl Into<Memory>) -> Self {
-        self.resources.memory = Some(memory.into());
+    pub fn unique(mut self, keep: Keep) -> Columns {
+        self.options.unique = Some(keep);
         self
     }
+
+    /// Writes the first `rows` rows of the order only.
+    #[must_use]
+    pub fn top(mut self, rows: u64) -> Columns {
+        self.options.rows_max = Some(rows);
+        self
+    }
+
+    /// Requires that each input is in order. One that isn't is an error.
+    #[must_use]
+    pub fn merge(mut self) -> Columns {
+        self.options.merges = true;
+        self
+    }
+
+    xsort::resource_setters!();
 
     /// Reads the input `-` from `stream`, which is read once. Unless set, it is standard input.
     #[must_use]
     pub fn stdin(mut self, stream: Box<dyn Read + Send>) -> Self {
         self.stdin = Some(Stdin(Arc::new(Mutex::new(Some(stream)))));
-        self
-    }
-
-    /// Sets all resources that the job may use.
-    #[must_use]
-    pub fn resources(mut self, resources: Resources) -> Self {
-        self.resources = resources;
         self
     }
 
@@ -117,8 +127,18 @@ impl Columns {
     /// Any [`Error`]; [`Error::Settings`] if there are no keys or no such columns.
     pub fn run(&self, output: impl AsRef<Path>) -> Result<KeyedReport, Error> {
         let path = output.as_ref();
-        let mut job = self.resources.job(&self.inputs, Some(path))?;
-        self.run_in(&mut job, &Unobserved, path, SortedOutput::File { path, sync: true })
+        let (mut job, observer) = self.setup.begin(&self.inputs, Some(path))?;
+        self.run_in(&mut job, &observer, path, SortedOutput::File { path, sync: true })
+    }
+
+    /// Sorts into a writer. Unless set, scratch is in the system's temporary directory.
+    ///
+    /// # Errors
+    /// The errors of [`run`](Columns::run).
+    pub fn write_to(&self, output: &mut (dyn Write + Send)) -> Result<KeyedReport, Error> {
+        let path = Path::new(STANDARD_OUTPUT);
+        let (mut job, observer) = self.setup.begin(&self.inputs, Some(path))?;
+        self.run_in(&mut job, &observer, path, SortedOutput::Stream(output))
     }
 
     /// Sorts within a job that the caller has begun and observes. `path` is the output's.
@@ -133,6 +153,9 @@ impl Columns {
         output: SortedOutput<'_>,
     ) -> Result<KeyedReport, Error> {
         let began = Instant::now();
+        if let SortedOutput::File { path, .. } = output {
+            refuse_url(path, "written to files on drives: copy it from one afterwards")?;
+        }
         let plan = self.plan(job, &self.inputs)?;
         let bytes = plan.bytes();
         observer.expect(&[("form runs", bytes), ("merge", bytes)]);
@@ -227,12 +250,23 @@ impl Columns {
     }
 
     fn plan(&self, job: &Job, inputs: &[PathBuf]) -> Result<SortPlan, Error> {
+        for path in inputs {
+            refuse_url(path, "read from files on drives: copy it to one first")?;
+        }
         let stdin = self.stdin.clone();
         let mut open = move || match &stdin {
             Some(stdin) => stdin.0.lock().take().ok_or_else(|| io::Error::other("it was read")),
             None => Ok(Box::new(io::stdin()) as Box<dyn Read + Send>),
         };
         SortPlan::new(inputs, &self.options, job, &mut open)
+    }
+}
+
+/// Columns have no way to objects of stores.
+fn refuse_url(path: &Path, what: &str) -> Result<(), Error> {
+    match is_url(path) {
+        false => Ok(()),
+        true => Err(Error::Settings(format!("{}: columns are {what}", DisplayPath(path)))),
     }
 }
 

@@ -1,6 +1,8 @@
 //! What a sort of columns should do.
 
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};
+use std::ffi::OsStr;
+use std::path::Path;
 use xsort_table::{Keep, Keys};
 
 /// The options of a sort of files of columns.
@@ -57,6 +59,18 @@ pub enum InputFormat {
     Arrow,
 }
 
+impl InputFormat {
+    /// The format that a name says.
+    #[must_use]
+    pub fn of_name(path: &Path) -> Option<InputFormat> {
+        match extension(path).as_deref() {
+            Some("parquet" | "parq" | "pq") => Some(InputFormat::Parquet),
+            Some("arrow" | "feather" | "ipc" | "arrows") => Some(InputFormat::Arrow),
+            _ => None,
+        }
+    }
+}
+
 /// The format of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputFormat {
@@ -66,6 +80,24 @@ pub enum OutputFormat {
     ArrowFile,
     /// A stream of Arrow's.
     ArrowStream,
+}
+
+impl OutputFormat {
+    /// The format that the name of an output says, or else that of the inputs; of Arrow the stream,
+    /// which can be read from a pipe while it is written.
+    #[must_use]
+    pub fn of_name(path: &Path, inputs: InputFormat) -> OutputFormat {
+        match (extension(path).as_deref(), inputs) {
+            (Some("parquet" | "parq" | "pq"), _) => OutputFormat::Parquet,
+            (Some("arrow" | "feather" | "ipc"), _) => OutputFormat::ArrowFile,
+            (Some("arrows"), _) | (_, InputFormat::Arrow) => OutputFormat::ArrowStream,
+            (_, InputFormat::Parquet) => OutputFormat::Parquet,
+        }
+    }
+}
+
+fn extension(path: &Path) -> Option<String> {
+    path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase)
 }
 
 /// A compression of columns.

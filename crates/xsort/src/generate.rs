@@ -1,7 +1,7 @@
 //! Generates benchmark data.
 
 use crate::job::Job;
-use crate::setup::{Setup, output_setters, resource_setters};
+use crate::setup::{Setup, output_setters};
 use std::path::Path;
 use xsort_extsort::{Error, GenerateOptions, GenerateReport, Observer, generate};
 use xsort_records::{Format, GenerateSpec, Generator, Pattern};
@@ -39,7 +39,7 @@ impl Generate {
         Generate { spec, sync: true, setup: Setup::default() }
     }
 
-    resource_setters!();
+    crate::resource_setters!();
     output_setters!();
 
     /// Sets the format of the records.

@@ -3,7 +3,7 @@
 use crate::incremental_order::IncrementalOrder;
 use crate::keyed_order::sort_in_order;
 use crate::late_output::LateOutput;
-use crate::setup::{Setup, output_setters, resource_setters};
+use crate::setup::{Setup, output_setters};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ impl Lines {
         }
     }
 
-    resource_setters!();
+    crate::resource_setters!();
     output_setters!();
 
     /// Sorts by a part of the line, in the syntax of GNU sort: `"2,2n"` is the second field as a

@@ -2,7 +2,7 @@
 
 use crate::job::Job;
 use crate::merge_or_sort::refuses_merge;
-use crate::setup::{Setup, output_setters, resource_setters, sort_setters};
+use crate::setup::{Setup, output_setters, sort_setters};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use xsort_disk::STANDARD_OUTPUT;
@@ -58,7 +58,7 @@ impl Prefixed {
         }
     }
 
-    resource_setters!();
+    crate::resource_setters!();
     output_setters!();
     sort_setters!();
 

@@ -57,7 +57,7 @@ impl fmt::Debug for Callbacks {
 }
 
 /// The observer of a builder's job, which calls its closures.
-pub(crate) struct ProgressObserver {
+pub struct ProgressObserver {
     callbacks: Callbacks,
     cancel: Cancel,
     /// The disk, whose notices are passed on when the job is over.

@@ -10,9 +10,11 @@ use xsort_extsort::{Error, Observer};
 
 /// The resources and callbacks of a builder.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Setup {
-    pub(crate) resources: Resources,
-    pub(crate) callbacks: Callbacks,
+pub struct Setup {
+    /// What the job may use.
+    pub resources: Resources,
+    /// The closures that it calls.
+    pub callbacks: Callbacks,
 }
 
 impl Setup {
@@ -20,7 +22,7 @@ impl Setup {
     ///
     /// # Errors
     /// The errors of [`Resources::check_output`] and [`Resources::job`].
-    pub(crate) fn begin<P: AsRef<Path>>(
+    pub fn begin<P: AsRef<Path>>(
         &self,
         inputs: impl IntoIterator<Item = P>,
         output: Option<&Path>,
@@ -35,7 +37,8 @@ impl Setup {
     }
 }
 
-/// Defines the setters of all builders.
+/// Defines the setters of all builders, which have a [`Setup`] in the field `setup`.
+#[macro_export]
 macro_rules! resource_setters {
     () => {
         /// Applies `change` to the builder if `condition` is true.
@@ -107,7 +110,6 @@ macro_rules! resource_setters {
         }
     };
 }
-pub(crate) use resource_setters;
 
 /// Defines the setters of all builders that have an output.
 macro_rules! output_setters {

@@ -3,7 +3,7 @@
 use crate::job::Job;
 use crate::machine::random_seed;
 use crate::merge_or_sort::refuses_merge;
-use crate::setup::{Setup, output_setters, resource_setters, sort_setters};
+use crate::setup::{Setup, output_setters, sort_setters};
 use std::path::{Path, PathBuf};
 use xsort_disk::is_standard_output;
 use xsort_extsort::records::Method;
@@ -60,7 +60,7 @@ impl Sort {
         }
     }
 
-    resource_setters!();
+    crate::resource_setters!();
     output_setters!();
     sort_setters!();
 

@@ -1,7 +1,7 @@
 //! Sorts records that a program pushes.
 
 use crate::job::Job;
-use crate::setup::{Setup, resource_setters};
+use crate::setup::Setup;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -81,7 +81,7 @@ impl Sorter {
         Sorter::default()
     }
 
-    resource_setters!();
+    crate::resource_setters!();
 
     /// Sets the directories for scratch. Unless set, scratch is in the system's temporary
     /// directory. Nothing is written there while all records fit in memory.

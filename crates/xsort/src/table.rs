@@ -3,7 +3,7 @@
 use crate::job::Job;
 use crate::late_output::LateOutput;
 use crate::merge_or_sort::refuses_merge;
-use crate::setup::{Setup, output_setters, resource_setters, sort_setters};
+use crate::setup::{Setup, output_setters, sort_setters};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use xsort_disk::{Disk, STANDARD_OUTPUT};
@@ -88,7 +88,7 @@ impl Table {
         }
     }
 
-    resource_setters!();
+    crate::resource_setters!();
     output_setters!();
     sort_setters!();
 

@@ -1,7 +1,7 @@
 //! Checks order, count and checksum of records.
 
 use crate::job::Job;
-use crate::setup::{Setup, resource_setters};
+use crate::setup::Setup;
 use std::path::PathBuf;
 use xsort_extsort::lines::{LinesInput, total_bytes};
 use xsort_extsort::prefixed::input_file;
@@ -120,7 +120,7 @@ impl Verify {
         }
     }
 
-    resource_setters!();
+    crate::resource_setters!();
 
     /// Also reads these files, and compares their records in any order.
     #[must_use]

@@ -10,12 +10,11 @@ use crate::inputs::stdin::refuse_shared;
 use crate::job::Session;
 use crate::output::{of_stream, write_stderr};
 use crate::signals::Stop;
-use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::Instant;
 use xsort_columns::{Codec, Columns, ColumnsOptions, InputFormat, OutputFormat};
-use xsort_disk::{DisplayPath, is_standard_output, is_url};
+use xsort_disk::{DisplayPath, is_standard_output};
 use xsort_extsort::lines::{Content, LinesInput, SortedOutput};
 use xsort_table::{Keys, OnBad};
 
@@ -41,13 +40,8 @@ fn refuse_options(
     if let Some((_, option, why)) = refused.into_iter().find(|&(is_given, ..)| is_given) {
         return Err(Failure::Usage(format!("files of columns: {option} {why}")));
     }
-    refuse_far(files, format)?;
+    refuse_stream(files, format)?;
     let output = &args.output;
-    if is_url(output) {
-        let shown = DisplayPath(output);
-        let text = format!("{shown}: columns are written to files: copy it from one afterwards");
-        return Err(Failure::Usage(text));
-    }
     match format_of_name(output).is_some() && !is_standard_output(output) {
         false => Ok(()),
         true => Err(Failure::Usage(format!(
@@ -58,17 +52,16 @@ fn refuse_options(
     }
 }
 
-/// Refuses inputs that are not on a drive.
-fn refuse_far(files: &[PathBuf], format: ColumnFormat) -> Result<(), Failure> {
-    let is_far = |path: &&PathBuf| {
-        is_url(path) || (path.as_os_str() == "-" && format == ColumnFormat::Parquet)
-    };
-    let Some(path) = files.iter().find(is_far) else { return Ok(()) };
-    let from = if is_url(path) { "columns are" } else { "Parquet is" };
-    Err(Failure::Usage(format!(
-        "{}: {from} read from files on drives: copy it to one first",
-        DisplayPath(path)
-    )))
+/// Refuses Parquet from a stream: its footer is at the end.
+fn refuse_stream(files: &[PathBuf], format: ColumnFormat) -> Result<(), Failure> {
+    let is_stream = files.iter().any(|path| path.as_os_str() == "-");
+    match is_stream && format == ColumnFormat::Parquet {
+        false => Ok(()),
+        true => {
+            let what = "-: Parquet is read from files on drives: copy it to one first";
+            Err(Failure::Usage(what.into()))
+        }
+    }
 }
 
 /// Sorts or checks files of columns, of this format and with this seed of a shuffle.
@@ -126,7 +119,7 @@ pub(super) fn verify(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
                     text";
         return Err(Failure::Usage(what.into()));
     };
-    refuse_far(&all, format)?;
+    refuse_stream(&all, format)?;
     let keys = Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect());
     let options =
         ColumnsOptions { input_format: input_format(format), ..ColumnsOptions::new(keys) };
@@ -159,16 +152,6 @@ fn open_stdin(
 
 /// The options of the sort that the arguments describe.
 fn options(args: &TableArgs, format: ColumnFormat, seed: Option<u64>) -> ColumnsOptions {
-    let extension = args.output.extension().map(OsStr::to_ascii_lowercase);
-    let extension = extension.as_deref().and_then(OsStr::to_str);
-    let output_format = match (extension, format) {
-        (Some("parquet" | "parq" | "pq"), _) => OutputFormat::Parquet,
-        (Some("arrow" | "feather" | "ipc"), _) => OutputFormat::ArrowFile,
-        (Some("arrows"), _) => OutputFormat::ArrowStream,
-        (_, ColumnFormat::Parquet) => OutputFormat::Parquet,
-        // What can be read from a pipe while it is written.
-        (_, ColumnFormat::Arrow) => OutputFormat::ArrowStream,
-    };
     let codec = args.compression.map(|codec| match codec {
         ColumnCodec::None => Codec::Plain,
         ColumnCodec::Snappy => Codec::Snappy,
@@ -183,7 +166,7 @@ fn options(args: &TableArgs, format: ColumnFormat, seed: Option<u64>) -> Columns
         shuffle: seed,
         merges: args.merge == Some(Merge::Sorted),
         input_format: input_format(format),
-        output_format,
+        output_format: OutputFormat::of_name(&args.output, input_format(format)),
         codec,
         group_rows: args.row_group_size,
         ..ColumnsOptions::new(keys(args))
