@@ -1,10 +1,13 @@
 //! `xsort.sort_table` of files of columns: Parquet and Arrow.
 
 use crate::errors::Failure;
+use crate::job::Job;
 use crate::output::Output;
+use crate::reports::TableReport;
+use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
+use xsort::Keys;
 use xsort_columns::{Columns, ColumnsOptions, InputFormat, OutputFormat};
-use xsort_table::Keys;
 
 /// The format of the inputs, if they are files of columns: by its name, or by that of the first
 /// input.
@@ -40,12 +43,26 @@ pub(crate) fn columns(
     Ok(columns)
 }
 
+/// Runs the sort, and returns its report.
+pub(crate) fn run(
+    py: Python<'_>,
+    columns: Columns,
+    output: Output,
+    job: Job,
+) -> PyResult<TableReport> {
+    let (report, notices) = match output {
+        Output::Path(path) => job.run(py, move || columns.run(&path))?,
+        Output::Object(mut object) => job.run(py, move || columns.write_to(&mut object))?,
+    };
+    Ok(TableReport::new(report, notices))
+}
+
 /// Refuses arguments that only rows of text have: whether each was given, and its name.
 pub(crate) fn refuse(arguments: &[(bool, &str)]) -> Result<(), Failure> {
     match arguments.iter().find(|&&(is_given, _)| is_given) {
         None => Ok(()),
         Some((_, name)) => {
-            let text = format!("{name} is for rows of text, not for Parquet and Arrow");
+            let text = format!("{name}: for rows of text, not for Parquet and Arrow");
             Err(Failure::of_argument(text))
         }
     }

@@ -17,12 +17,12 @@ use xsort_columns::Columns;
 ///
 /// `by` are keys, "COLUMN[:TYPE][:desc][:nulls-first]" each: "date:date:desc", "amount:num",
 /// "#3:int", or a path of JSON, ".user.id:int". `format` is "csv", "tsv", "ndjson", "parquet" or
-/// "arrow"; without it, the first input's name says it. `delimiter` is the byte between fields. Without a `header` the
-/// first row is a row as any other, and columns have numbers only. `unique` keeps the "first" or
-/// the "last" of rows with equal keys. `top` is how many rows are written. With
-/// `merge=True` each input is in order already: they are merged, and one that isn't in order is an
-/// error. With `merge="any"` all are sorted then. `on_bad` says what becomes of rows whose values
-/// aren't of their type: "error", or they come "first" or "last".
+/// "arrow"; without it, the first input's name says it. `delimiter` is the byte between fields.
+/// Without a `header` the first row is a row as any other, and columns have numbers only. `unique`
+/// keeps the "first" or the "last" of rows with equal keys. `top` is how many rows are written.
+/// With `merge=True` each input is in order already: they are merged, and one that isn't in order
+/// is an error. With `merge="any"` all are sorted then. `on_bad` says what becomes of rows whose
+/// values aren't of their type: "error", or they come "first" or "last".
 ///
 /// `sorted_by` says that the rows are in the order of the first keys, which it repeats. `within`
 /// says that they are nearly in order: by how many rows one may come late (1000, "100k"), or by
@@ -72,14 +72,13 @@ pub(crate) fn sort_table(
     let merge = Merge::must_be_in_order(merge.as_ref())?;
     let (job, resources) = (Job::new(progress)?, resources(memory, threads, bandwidth_limit)?);
     let resources = Resources { verify_output, ..resources };
+    let is_known = sorted_by.is_some() || within.is_some() || late.is_some();
     if let Some(format) = columns::format_of(format, &inputs) {
         columns::refuse(&[
             (delimiter.is_some(), "delimiter"),
             (!header, "header"),
             (on_bad != "error", "on_bad"),
-            (sorted_by.is_some(), "sorted_by"),
-            (within.is_some(), "within"),
-            (late.is_some(), "late"),
+            (is_known, "sorted_by, within and late"),
             (verify_output, "verify_output"),
         ])?;
         let columns = columns::columns(inputs, format, &output, &by)?
@@ -89,20 +88,13 @@ pub(crate) fn sort_table(
             .cancel(job.cancel())
             .callbacks(job.callbacks());
         let columns = keep.into_iter().fold(columns, Columns::unique);
-        let columns = top.into_iter().fold(columns, Columns::top);
-        let (report, notices) = match output {
-            Output::Path(path) => job.run(py, move || columns.run(&path))?,
-            Output::Object(mut object) => job.run(py, move || columns.write_to(&mut object))?,
-        };
-        return Ok(TableReport::new(report, notices));
+        return columns::run(py, top.into_iter().fold(columns, Columns::top), output, job);
     }
     let mut table = of_format(inputs, format, delimiter)?;
     for keys in by {
         table = table.by(&keys).map_err(Failure::of_argument)?;
     }
-    if !header {
-        table = table.without_header();
-    }
+    table = table.when(!header, Table::without_header);
     if let Some(keep) = keep {
         table = table.unique(keep);
     }
@@ -115,9 +107,7 @@ pub(crate) fn sort_table(
         None => table,
     };
     table = as_it_comes(table.on_bad(on_bad_value(on_bad)?), sorted_by, within, late)?;
-    if scratch.is_some() {
-        table = table.scratch(optional_paths(scratch)?);
-    }
+    table = table.scratch(optional_paths(scratch)?);
     let table = table.resources(resources).cancel(job.cancel()).callbacks(job.callbacks());
     let (report, notices) = match output {
         Output::Path(path) => job.run(py, move || table.run(&path))?,
