@@ -1,6 +1,7 @@
 //! The builder of a sort of files of columns.
 
 use crate::options::ColumnsOptions;
+use crate::output_files::OutputFiles;
 use crate::read_sorted::read_sorted;
 use crate::sort_plan::SortPlan;
 use crate::verify::verify;
@@ -16,7 +17,7 @@ use xsort_disk::{DisplayPath, STANDARD_OUTPUT, is_url};
 use xsort_extsort::keyed::{Counted, KeyedReport};
 use xsort_extsort::lines::{LinesDryRun, SortedOutput};
 use xsort_extsort::{Compressed, Error, Observer, scratch_directories};
-use xsort_table::{BadKeys, Keep};
+use xsort_table::{BadKeys, Keep, TableOutput};
 
 /// Sorts the rows of Parquet or Arrow files by any of their columns.
 ///
@@ -128,7 +129,7 @@ impl Columns {
     pub fn run(&self, output: impl AsRef<Path>) -> Result<KeyedReport, Error> {
         let path = output.as_ref();
         let (mut job, observer) = self.setup.begin(&self.inputs, Some(path))?;
-        self.run_in(&mut job, &observer, path, SortedOutput::File { path, sync: true })
+        self.run_in(&mut job, &observer, path, TableOutput::File { path, sync: true })
     }
 
     /// Sorts into a writer. Unless set, scratch is in the system's temporary directory.
@@ -138,7 +139,7 @@ impl Columns {
     pub fn write_to(&self, output: &mut (dyn Write + Send)) -> Result<KeyedReport, Error> {
         let path = Path::new(STANDARD_OUTPUT);
         let (mut job, observer) = self.setup.begin(&self.inputs, Some(path))?;
-        self.run_in(&mut job, &observer, path, SortedOutput::Stream(output))
+        self.run_in(&mut job, &observer, path, TableOutput::Stream(output))
     }
 
     /// Sorts within a job that the caller has begun and observes. `path` is the output's.
@@ -150,10 +151,10 @@ impl Columns {
         job: &mut Job,
         observer: &dyn Observer,
         path: &Path,
-        output: SortedOutput<'_>,
+        output: TableOutput<'_>,
     ) -> Result<KeyedReport, Error> {
         let began = Instant::now();
-        if let SortedOutput::File { path, .. } = output {
+        if let TableOutput::File { path, .. } | TableOutput::Parts { path, .. } = output {
             refuse_url(path, "written to files on drives: copy it from one afterwards")?;
         }
         let plan = self.plan(job, &self.inputs)?;
@@ -163,11 +164,21 @@ impl Columns {
         let (sorted, rows) = read_sorted(&plan, job, observer, scratch)?;
         observer.phase("merge", bytes);
         let threads = job.threads();
-        let (sorted, written_bytes) = output.write(bytes, &*job.disk, |to| {
-            let mut to = CountedStream { to, bytes: 0 };
-            let report = write_sorted(sorted, &plan, threads, observer, &mut to)?;
-            Ok((report, to.bytes))
-        })?;
+        let write =
+            |files: &mut OutputFiles<'_>| write_sorted(sorted, &plan, threads, observer, files);
+        let (sorted, written_bytes) = match output {
+            TableOutput::Stream(to) => write_one(to, write)?,
+            TableOutput::File { path, sync } => {
+                let file = SortedOutput::File { path, sync };
+                file.write(bytes, &*job.disk, |to| write_one(to, write))?
+            }
+            TableOutput::Parts { path, part_bytes, sync } => {
+                let mut files = OutputFiles::parts(&*job.disk, path, part_bytes);
+                let report = write(&mut files);
+                let part = files.path().unwrap_or_default();
+                (report.map_err(|error| error.of_output(&part))?, files.publish(sync)?)
+            }
+        };
         let seconds = began.elapsed().as_secs_f64();
         Ok(KeyedReport {
             counted: Counted::Rows(rows),
@@ -262,28 +273,20 @@ impl Columns {
     }
 }
 
+/// Passes a single file or stream to `write`. Also returns the bytes that were written.
+fn write_one<R>(
+    to: &mut (dyn Write + Send),
+    write: impl FnOnce(&mut OutputFiles<'_>) -> Result<R, Error>,
+) -> Result<(R, u64), Error> {
+    let mut files = OutputFiles::one(to);
+    let result = write(&mut files)?;
+    Ok((result, files.publish(false)?))
+}
+
 /// Columns have no way to objects of stores.
 fn refuse_url(path: &Path, what: &str) -> Result<(), Error> {
     match is_url(path) {
         false => Ok(()),
         true => Err(Error::Settings(format!("{}: columns are {what}", DisplayPath(path)))),
-    }
-}
-
-/// A stream whose bytes are counted.
-struct CountedStream<'o> {
-    to: &'o mut (dyn Write + Send),
-    bytes: u64,
-}
-
-impl Write for CountedStream<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.to.write(bytes)?;
-        self.bytes += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
     }
 }

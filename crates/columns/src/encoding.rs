@@ -39,6 +39,8 @@ struct Column {
     queue: Mutex<Queue>,
     /// Bytes that the encoders take.
     bytes: AtomicUsize,
+    /// About how many bytes are written for what they have.
+    written_bytes: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -111,6 +113,11 @@ impl Encoding {
     /// Returns the memory that the row group takes, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.shared.columns.iter().map(|column| column.bytes.load(Relaxed)).sum()
+    }
+
+    /// Returns about how many bytes the row group takes in the file.
+    pub(crate) fn written_bytes(&self) -> usize {
+        self.shared.columns.iter().map(|column| column.written_bytes.load(Relaxed)).sum()
     }
 
     /// Ends the row group, and returns its columns in order.
@@ -186,12 +193,16 @@ impl Shared {
                 self.write(at, &mut encoders, &array);
                 let leaves = encoders.leaves.iter().map(ArrowColumnWriter::memory_size);
                 column.bytes.store(leaves.sum(), Relaxed);
+                let leaves = encoders.leaves.iter();
+                let written = leaves.map(ArrowColumnWriter::get_estimated_total_bytes);
+                column.written_bytes.store(written.sum(), Relaxed);
                 drop(array);
                 self.leave(bytes);
             }
             Some(Work::Close) => {
                 let closed = close(std::mem::take(&mut encoders));
                 column.bytes.store(0, Relaxed);
+                column.written_bytes.store(0, Relaxed);
                 drop(self.closed.send((at, closed)));
             }
             None => {}

@@ -19,6 +19,7 @@
 //! | `plan`, `pages` | how the memory is divided; how large pages are |
 //! | `arrow_inputs`, `arrow_reading` | inputs in Arrow's format; threads that decode them |
 //! | `source`, `sink` | batches of any input; the file that they become |
+//! | `output_files` | the files of an output: one, or several of a size |
 //! | `reading`, `gate`, `damage` | threads that decode; room for what they decoded; errors |
 //! | `old_times` | times that can't be decoded |
 //! | `writing`, `encoding`, `properties` | row groups; threads that encode; how they are written |
@@ -41,6 +42,7 @@ mod leaves;
 mod old_times;
 mod options;
 mod order_check;
+mod output_files;
 mod pages;
 mod physical;
 mod plan;

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use xsort_extsort::Error;
 
 /// How an output in Arrow's format is written.
+#[derive(Clone)]
 pub(crate) struct ArrowForm {
     pub(crate) format: OutputFormat,
     pub(crate) schema: SchemaRef,
@@ -21,6 +22,7 @@ pub(crate) struct ArrowForm {
 }
 
 /// What an output is.
+#[derive(Clone)]
 pub(crate) enum Form {
     Parquet(OutputForm),
     Arrow(ArrowForm),
@@ -54,11 +56,16 @@ impl<W: Write + Send> Sink<W> {
         })
     }
 
-    /// Adds rows.
-    pub(crate) fn push(&mut self, batch: &RecordBatch) -> Result<(), Error> {
-        if batch.num_rows() == 0 {
-            return Ok(());
+    /// Returns whether a file of `bytes` bytes so far should end.
+    pub(crate) fn is_full(&self, bytes: u64, bytes_max: Option<u64>) -> bool {
+        match self {
+            Sink::Parquet(writing) => writing.is_full(),
+            Sink::File(..) | Sink::Stream(..) => bytes_max.is_some_and(|most| bytes >= most),
         }
+    }
+
+    /// Adds rows, until the file is full. Returns how many.
+    pub(crate) fn push(&mut self, batch: &RecordBatch) -> Result<usize, Error> {
         match self {
             Sink::Parquet(writing) => return writing.push(batch),
             Sink::File(writer, schema, rows) => {
@@ -71,7 +78,7 @@ impl<W: Write + Send> Sink<W> {
                 *rows += batch.num_rows() as u64;
             }
         }
-        Ok(())
+        Ok(batch.num_rows())
     }
 
     /// Ends the file. Returns the number of rows in it.

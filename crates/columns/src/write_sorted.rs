@@ -3,6 +3,7 @@
 use crate::errors::of_arrow;
 use crate::groups::{COUNT, Groups};
 use crate::options::{ColumnsOptions, OutputFormat};
+use crate::output_files::{OutputFile, OutputFiles};
 use crate::physical::with_count;
 use crate::properties::{properties, properties_of_arrow};
 use crate::shuffle::without_numbers;
@@ -12,7 +13,6 @@ use crate::writing::OutputForm;
 use arrow_array::RecordBatch;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::errors::ParquetError;
-use std::io::Write;
 use std::sync::Arc;
 use xsort_arrow::{BatchReport, SortedBatches};
 use xsort_extsort::lines::FileOutput;
@@ -27,10 +27,10 @@ pub(crate) fn write_sorted(
     plan: &SortPlan,
     threads: usize,
     observer: &dyn Observer,
-    to: &mut (dyn Write + Send),
+    files: &mut OutputFiles<'_>,
 ) -> Result<BatchReport, Error> {
     let (all, bytes) = (sorted.rows(), plan.bytes());
-    let mut rows = RowsOut::begin(plan, threads, to)?;
+    let mut rows = RowsOut::new(plan, threads, files)?;
     for batch in &mut sorted {
         if observer.is_cancelled() {
             return Err(Error::Cancelled);
@@ -56,33 +56,58 @@ pub(crate) fn write_sorted(
     Ok(report)
 }
 
-/// Rows on their way to the file.
-struct RowsOut<'w> {
-    sink: Sink<&'w mut (dyn Write + Send)>,
+/// Rows on their way to the files.
+struct RowsOut<'f, 'a> {
+    form: Form,
+    files: &'f mut OutputFiles<'a>,
+    /// The file that is being written.
+    open: Option<(Sink<OutputFile<'a>>, OutputFile<'a>)>,
     groups: Option<Groups>,
     /// Rows that may still be written.
     left: u64,
-    /// Rows that came, and rows that were given to the file.
+    /// Rows that came, rows that were given to files, and rows that ended files state.
     taken: u64,
     given: u64,
+    stated: u64,
 }
 
-impl<'w> RowsOut<'w> {
-    fn begin(
+impl<'f, 'a> RowsOut<'f, 'a> {
+    fn new(
         plan: &SortPlan,
         threads: usize,
-        to: &'w mut (dyn Write + Send),
-    ) -> Result<RowsOut<'w>, Error> {
+        files: &'f mut OutputFiles<'a>,
+    ) -> Result<RowsOut<'f, 'a>, Error> {
         let ColumnsOptions { unique, counts, rows_max, .. } = plan.options;
         let schema = counts.then(|| plan.written_schema());
         let groups = unique.map(|keep| Ok::<_, Error>(Groups::new(plan.digester()?, keep, schema)));
-        Ok(RowsOut {
-            sink: Sink::begin(to, form(plan, threads)?)?,
+        let mut rows = RowsOut {
+            form: form(plan, threads, files.part_bytes())?,
+            files,
+            open: None,
             groups: groups.transpose()?,
             left: rows_max.unwrap_or(u64::MAX),
             taken: 0,
             given: 0,
-        })
+            stated: 0,
+        };
+        // There is a file also of no rows.
+        rows.begin_file()?;
+        Ok(rows)
+    }
+
+    fn begin_file(&mut self) -> Result<(), Error> {
+        let file = self.files.begin()?;
+        self.open = Some((Sink::begin(file.clone(), self.form.clone())?, file));
+        Ok(())
+    }
+
+    fn end_file(&mut self) -> Result<(), Error> {
+        if let Some((sink, file)) = self.open.take() {
+            self.stated += sink.end()?;
+            drop(file);
+            self.files.end()?;
+        }
+        Ok(())
     }
 
     fn push(&mut self, batch: RecordBatch, plan: &SortPlan) -> Result<(), Error> {
@@ -105,21 +130,32 @@ impl<'w> RowsOut<'w> {
         let rows = self.left.min(batch.num_rows() as u64);
         self.left -= rows;
         self.given += rows;
-        self.sink.push(&batch.slice(0, rows as usize))
+        let mut batch = batch.slice(0, rows as usize);
+        while batch.num_rows() > 0 {
+            if self.open.is_none() {
+                self.begin_file()?;
+            }
+            let Some((sink, file)) = &mut self.open else { break };
+            let rows = sink.push(&batch)?;
+            batch = batch.slice(rows, batch.num_rows() - rows);
+            if sink.is_full(file.bytes(), self.files.part_bytes()) {
+                self.end_file()?;
+            }
+        }
+        Ok(())
     }
 
-    /// Returns the numbers of rows that came, that were given to the file, and that its footer
-    /// states.
+    /// Returns the numbers of rows that came, that were given to files, and that these state.
     fn end(mut self) -> Result<(u64, u64, u64), Error> {
         if let Some(last) = self.groups.as_mut().map(Groups::end).transpose()?.flatten() {
             self.give(&last)?;
         }
-        let rows = self.sink.end()?;
-        Ok((self.taken, self.given, rows))
+        self.end_file()?;
+        Ok((self.taken, self.given, self.stated))
     }
 }
 
-fn form(plan: &SortPlan, threads: usize) -> Result<Form, Error> {
+fn form(plan: &SortPlan, threads: usize, file_bytes: Option<u64>) -> Result<Form, Error> {
     let schema = plan.written_schema();
     let (format, codec) = (plan.options.output_format, plan.options.codec);
     if format != OutputFormat::Parquet {
@@ -150,6 +186,7 @@ fn form(plan: &SortPlan, threads: usize) -> Result<Form, Error> {
         properties: Arc::new(properties),
         group_rows: group_rows.max(1),
         group_bytes: plan.memory.write_bytes - FileOutput::MEMORY_BYTES,
+        file_bytes,
         threads,
     }))
 }

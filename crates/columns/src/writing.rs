@@ -26,6 +26,8 @@ pub(crate) struct OutputForm {
     /// Limits of a row group: of its rows, and of its bytes in memory.
     pub(crate) group_rows: usize,
     pub(crate) group_bytes: u64,
+    /// About how many bytes a file has at most, if there may be several.
+    pub(crate) file_bytes: Option<u64>,
     pub(crate) threads: usize,
 }
 
@@ -39,6 +41,8 @@ pub(crate) struct Writing<W: Write + Send> {
     group_rows: usize,
     groups: usize,
     rows: u64,
+    /// Whether the next rows belong to another file.
+    is_full: bool,
 }
 
 impl<W: Write + Send> Writing<W> {
@@ -49,16 +53,23 @@ impl<W: Write + Send> Writing<W> {
         let file = SerializedFileWriter::new(to, written, properties).map_err(of_writing)?;
         let encoders = ArrowRowGroupWriterFactory::new(&file, Arc::clone(&form.schema));
         // An eighth for arrays that wait; what is encoded has the rest.
-        let waiting_max = form.group_bytes as usize / 8;
-        let encoding = Encoding::start(Arc::clone(&form.schema), form.threads, waiting_max);
+        let waiting_max = (form.group_bytes / 8).min(form.file_bytes.unwrap_or(u64::MAX) / 16);
+        let encoding =
+            Encoding::start(Arc::clone(&form.schema), form.threads, waiting_max as usize);
         let encoding = encoding.map_err(of_thread)?;
-        Ok(Writing { file, encoders, encoding, form, group_rows: 0, groups: 0, rows: 0 })
+        let (group_rows, groups, rows, is_full) = (0, 0, 0, false);
+        Ok(Writing { file, encoders, encoding, form, group_rows, groups, rows, is_full })
     }
 
-    /// Adds rows.
-    pub(crate) fn push(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+    /// Returns whether the file has the size that it should have.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// Adds rows, until the file is full. Returns how many.
+    pub(crate) fn push(&mut self, batch: &RecordBatch) -> Result<usize, Error> {
         let mut from = 0;
-        while from < batch.num_rows() {
+        while from < batch.num_rows() && !self.is_full {
             if self.group_rows == 0 {
                 let encoders = self.encoders.create_column_writers(self.groups);
                 self.encoding.begin(encoders.map_err(of_writing)?);
@@ -69,11 +80,13 @@ impl<W: Write + Send> Writing<W> {
             from += rows;
             self.group_rows += rows;
             let is_full = self.encoding.bytes() as u64 >= self.form.group_bytes / 2;
-            if self.group_rows == self.form.group_rows || is_full {
+            let written = self.file.bytes_written() + self.encoding.written_bytes();
+            self.is_full = self.form.file_bytes.is_some_and(|most| written as u64 >= most);
+            if self.group_rows == self.form.group_rows || is_full || self.is_full {
                 self.end_group()?;
             }
         }
-        Ok(())
+        Ok(from)
     }
 
     fn end_group(&mut self) -> Result<(), Error> {

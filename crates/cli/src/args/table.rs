@@ -139,7 +139,7 @@ pub(crate) struct TableArgs {
     pub(crate) top: Option<u64>,
 
     /// Write several files of at most this size, before they are compressed, each with the header:
-    /// -o part.csv makes part-00001.csv and so on
+    /// -o part.csv makes part-00001.csv and so on; of Parquet and Arrow of about this size
     #[arg(long, value_name = "SIZE", value_parser = file_size, conflicts_with = "check")]
     pub(crate) file_size: Option<u64>,
 

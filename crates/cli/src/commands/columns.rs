@@ -2,7 +2,7 @@
 
 use super::column_format::{self, ColumnFormat};
 use super::keyed_plan::print_plan;
-use super::table_format::{format_of_name, keys};
+use super::table_format::{format_of_name, keys, output};
 use super::verdict::{Contents, Verdict};
 use crate::args::{ColumnCodec, Merge, TableArgs, VerifyArgs};
 use crate::exit::Failure;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 use xsort_columns::{Codec, Columns, ColumnsOptions, InputFormat, OutputFormat};
 use xsort_disk::{DisplayPath, is_standard_output};
-use xsort_extsort::lines::{Content, LinesInput, SortedOutput};
+use xsort_extsort::lines::{Content, LinesInput};
 use xsort_table::{Keys, OnBad};
 
 /// Refuses what columns can't do, or can't do yet.
@@ -35,7 +35,6 @@ fn refuse_options(
         (is_resumable, "--checkpoint", "isn't there for columns yet: leave it out"),
         (!args.sorted_by.is_empty(), "--sorted-by", "isn't there for columns yet: leave it out"),
         (args.within.is_some(), "--within", "isn't there for columns yet: leave it out"),
-        (args.file_size.is_some(), "--file-size", "isn't there for columns yet: leave it out"),
     ];
     if let Some((_, option, why)) = refused.into_iter().find(|&(is_given, ..)| is_given) {
         return Err(Failure::Usage(format!("files of columns: {option} {why}")));
@@ -95,10 +94,7 @@ pub(super) fn run(
     }
     let mut stdout = session.job.hold_stream(io::stdout());
     let is_stream = is_standard_output(path);
-    let output = match is_stream {
-        true => SortedOutput::Stream(&mut stdout),
-        false => SortedOutput::File { path, sync: !args.no_sync },
-    };
+    let output = output(args, &mut stdout);
     let Session { job, console, .. } = &mut session;
     let report = columns
         .run_in(job, console, path, output)

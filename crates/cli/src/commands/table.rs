@@ -3,7 +3,7 @@
 use super::column_format;
 use super::columns;
 use super::keyed_plan::print_plan;
-use super::table_format::{format_of_name, keys, table_format_of_name};
+use super::table_format::{format_of_name, keys, output, table_format_of_name};
 use crate::args::{Merge, Quote, TableArgs, TableFormat};
 use crate::exit::Failure;
 use crate::inputs::expand::ExpandedInputs;
@@ -21,7 +21,7 @@ use xsort_disk::{Disk, DisplayPath, ListedFile, Operation, is_standard_output, i
 use xsort_extsort::Error;
 use xsort_extsort::lines::{LinesInput, OutputCodec};
 use xsort_extsort::units::Count;
-use xsort_table::{Dialect, Keys, PartNames, RowFormat, TableOptions, TableOutput};
+use xsort_table::{Dialect, Keys, PartNames, RowFormat, TableOptions};
 
 pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     refuse_output(&args.output)?;
@@ -56,12 +56,7 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         return check(args, &table, inputs, session);
     }
     let mut stdout = session.job.hold_stream(io::stdout());
-    let (is_stream, sync) = (is_standard_output(path), !args.no_sync);
-    let output = match (is_stream, args.file_size) {
-        (true, _) => TableOutput::Stream(&mut stdout),
-        (false, None) => TableOutput::File { path, sync },
-        (false, Some(part_bytes)) => TableOutput::Parts { path, part_bytes, sync },
-    };
+    let (is_stream, output) = (is_standard_output(path), output(args, &mut stdout));
     let Session { job, console, .. } = &mut session;
     let report = table
         .run_in(job, console, inputs, path, output)

@@ -1,9 +1,11 @@
-//! The format of a table by its name, and the keys that its rows are sorted by.
+//! The format of a table by its name, the keys that its rows are sorted by, and where they go.
 
 use crate::args::{TableArgs, TableFormat};
 use std::ffi::OsStr;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use xsort_table::{Dialect, Keys, RowFormat};
+use xsort_disk::is_standard_output;
+use xsort_table::{Dialect, Keys, RowFormat, TableOutput};
 
 /// Suffixes of compressed inputs. The suffix of the format precedes them.
 const COMPRESSED: [&str; 3] = ["gz", "zst", "lz4"];
@@ -11,6 +13,19 @@ const COMPRESSED: [&str; 3] = ["gz", "zst", "lz4"];
 /// The keys to sort by.
 pub(super) fn keys(args: &TableArgs) -> Keys {
     Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect())
+}
+
+/// Where the rows go: to standard output, to a file, or to several.
+pub(super) fn output<'o>(
+    args: &'o TableArgs,
+    stdout: &'o mut (dyn Write + Send),
+) -> TableOutput<'o> {
+    let (path, sync) = (&*args.output, !args.no_sync);
+    match (is_standard_output(path), args.file_size) {
+        (true, _) => TableOutput::Stream(stdout),
+        (false, None) => TableOutput::File { path, sync },
+        (false, Some(part_bytes)) => TableOutput::Parts { path, part_bytes, sync },
+    }
 }
 
 /// The format that a name says.

@@ -131,6 +131,40 @@ fn order_is_checked() {
     assert!(error.contains("in.parquet: row ") && error.contains("--merge"), "{error}");
 }
 
+#[test]
+fn an_output_of_several_files_is_cut_at_their_size() {
+    let sandbox = Sandbox::new();
+    write(&sandbox, "in.parquet", 300_000);
+    sandbox.ok("table in.parquet --by id -q -o one.parquet");
+    let whole = std::fs::metadata(sandbox.path().join("one.parquet")).unwrap().len();
+    for (extension, most) in [("parquet", 2), ("arrow", 16), ("arrows", 16)] {
+        let line = format!("table in.parquet --by id -q --file-size 1M -o part.{extension}");
+        sandbox.ok(&line);
+        let names: Vec<String> =
+            sandbox.names().into_iter().filter(|name| name.starts_with("part-")).collect();
+        assert!(names.len() > 2 && names[0] == format!("part-00001.{extension}"), "{names:?}");
+        let bytes = |name: &String| std::fs::metadata(sandbox.path().join(name)).unwrap().len();
+        let sizes: Vec<u64> = names.iter().map(bytes).collect();
+        assert!(sizes.iter().all(|&bytes| bytes < most << 20), "{sizes:?}");
+        assert!(sizes.iter().sum::<u64>() > whole / 2, "{sizes:?}");
+        if extension == "parquet" {
+            let line = format!("verify --by id {} --against in.parquet", names.join(" "));
+            sandbox.ok(&line);
+        } else {
+            sandbox.ok("table in.parquet --by id -q -o all.arrows");
+            let line = format!("verify --by id {} --against all.arrows", names.join(" "));
+            sandbox.ok(&line);
+        }
+        // Parts of an earlier output stay.
+        sandbox.fails(&line, 2);
+        names.iter().for_each(|name| std::fs::remove_file(sandbox.path().join(name)).unwrap());
+    }
+    // There is a file of no rows, too.
+    write(&sandbox, "none.parquet", 0);
+    sandbox.ok("table none.parquet --by id -q --file-size 1M -o part.parquet");
+    assert!(numbers(&sandbox, "part-00001.parquet", "id").is_empty());
+}
+
 /// Writes a file with these numbers and texts.
 fn write_rows(sandbox: &Sandbox, name: &str, ids: &[i64], texts: &[String]) {
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(ids.iter().copied()));
@@ -209,7 +243,6 @@ fn what_columns_cannot_do_is_refused_with_words() {
         ("in.parquet --by id -o x.csv", "choose a name that ends in .parquet"),
         ("-f parquet --by id -o x.parquet", "files on drives"),
         ("in.parquet --by id --checkpoint -o x.parquet", "--checkpoint isn't there"),
-        ("in.parquet --by id --file-size 1M -o x.parquet", "--file-size isn't there"),
         ("in.parquet --by id --within 5 -o x.parquet", "--within isn't there"),
         ("in.parquet --by id --sorted-by id -o x.parquet", "--sorted-by isn't there"),
         ("in.parquet --by id --compress lz4 -o x.parquet", "--compress isn't there"),
