@@ -1,13 +1,14 @@
 //! Inputs in Arrow's own format: files with an index of their batches, and streams.
 
+use crate::arrow_messages::{CONTINUATION, Messages, check_size};
 use crate::file::{InputFile, OpenInput};
 use arrow_buffer::Buffer;
-use arrow_ipc::reader::{FileDecoder, StreamReader, read_footer_length};
+use arrow_ipc::reader::{FileDecoder, read_footer_length};
 use arrow_ipc::{Block, MetadataVersion, root_as_footer};
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 use parking_lot::Mutex;
 use parquet::file::reader::ChunkReader;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort::Job;
@@ -16,15 +17,8 @@ use xsort_extsort::Error;
 
 /// The bytes at both ends of a file.
 const MAGIC: &[u8; 6] = b"ARROW1";
-/// The bytes before each message of a stream.
-const CONTINUATION: [u8; 4] = [0xff; 4];
 /// Bytes of a footer's length and the magic after it.
 const TAIL_BYTES: u64 = 10;
-/// Bytes that are read of a stream at once.
-const STREAM_BYTES: usize = 256 << 10;
-
-/// A stream of messages that was begun.
-pub(crate) type Messages = StreamReader<BufReader<Box<dyn Read + Send>>>;
 
 /// Inputs of one schema.
 pub(crate) struct ArrowInputs {
@@ -101,8 +95,7 @@ pub(crate) fn block_bytes(block: &Block) -> u64 {
 
 fn open(path: &Path, job: &Job, stdin: OpenStdin<'_>) -> Result<(ArrowInput, SchemaRef), Error> {
     let stream = |read: Box<dyn Read + Send>, bytes| {
-        let messages = StreamReader::try_new(BufReader::with_capacity(STREAM_BYTES, read), None);
-        let messages = messages.map_err(|error| damage(path, &error, "its schema"))?;
+        let messages = Messages::begin(read).map_err(|error| damage(path, &error, "its schema"))?;
         let schema = messages.schema();
         let form = Form::Stream(Mutex::new(Some(messages)));
         Ok((ArrowInput { path: path.to_owned(), bytes, form }, schema))
@@ -165,29 +158,37 @@ fn read_footer(file: &InputFile, open: &OpenInput) -> Result<ArrowFile, ArrowErr
 }
 
 impl ArrowFile {
-    /// Opens the file, and reads its dictionaries.
-    pub(crate) fn decoder(&self) -> Result<(OpenInput, FileDecoder), Error> {
+    /// Opens the file, and reads its dictionaries. Each takes at most `bytes_max` bytes.
+    pub(crate) fn decoder(&self, bytes_max: u64) -> Result<(OpenInput, FileDecoder), Error> {
         let open = self.file.open()?;
         let mut decoder = FileDecoder::new(Arc::clone(&self.schema), self.version);
         for block in &self.dictionaries {
-            let read =
-                read_block(&open, block).and_then(|bytes| decoder.read_dictionary(block, &bytes));
+            let read = read_block(&open, block, bytes_max)
+                .and_then(|bytes| decoder.read_dictionary(block, &bytes));
             read.map_err(|error| damage(&self.file.path, &error, "a dictionary"))?;
         }
         Ok((open, decoder))
     }
 }
 
-/// Reads a block of a file.
-pub(crate) fn read_block(open: &OpenInput, block: &Block) -> Result<Buffer, ArrowError> {
+/// Reads a block of a file, which takes at most `bytes_max` bytes once it is decompressed.
+pub(crate) fn read_block(
+    open: &OpenInput,
+    block: &Block,
+    bytes_max: u64,
+) -> Result<Buffer, ArrowError> {
     let bytes = open.get_bytes(block.offset() as u64, block_bytes(block) as usize);
     let bytes = bytes.map_err(|error| ArrowError::ParseError(error.to_string()))?;
+    check_size(block, &bytes, bytes_max)?;
     Ok(Buffer::from(bytes))
 }
 
 /// Returns the error of a damaged input.
 pub(crate) fn damage(path: &Path, error: &ArrowError, what: &str) -> Error {
     let reason = match error {
+        ArrowError::MemoryError(text) => {
+            return Error::Input { path: path.to_owned(), reason: text.clone() };
+        }
         ArrowError::IoError(text, _) => text.clone(),
         other => other.to_string(),
     };

@@ -1,8 +1,10 @@
 //! Reads Arrow's files on several threads, and streams on the caller's.
 
-use crate::arrow_inputs::{ArrowInputs, Form, Messages, block_bytes, damage, read_block};
+use crate::arrow_inputs::{ArrowInputs, Form, block_bytes, damage, read_block};
+use crate::arrow_messages::Messages;
 use crate::errors::of_thread;
 use crate::file::OpenInput;
+use crate::reading::ReadPlan;
 use crate::source::{InputBatch, Source};
 use arrow_array::RecordBatch;
 use arrow_ipc::Block;
@@ -21,6 +23,7 @@ struct Work {
     open: OpenInput,
     decoder: Arc<FileDecoder>,
     block: Block,
+    bytes_max: u64,
     to: Sender<Result<Option<RecordBatch>, ArrowError>>,
 }
 
@@ -40,6 +43,9 @@ pub(crate) struct ArrowReading {
     file: Option<OpenFile>,
     awaited: VecDeque<Awaited>,
     awaited_max: usize,
+    /// Bytes that a batch takes at most: one of a file, and one of a stream, which is alone.
+    bytes_max: u64,
+    stream_bytes_max: u64,
     work: Option<Sender<Work>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -58,12 +64,13 @@ struct OpenFile {
 }
 
 impl ArrowReading {
-    /// Starts threads, which decode at most `awaited_max` batches ahead.
+    /// Starts threads, which decode batches ahead.
     pub(crate) fn start(
         inputs: &ArrowInputs,
         threads: usize,
-        awaited_max: usize,
+        plan: &ReadPlan,
     ) -> Result<ArrowReading, Error> {
+        let awaited_max = plan.lanes.max(1);
         let (to, work) = unbounded::<Work>();
         let start = |_| {
             let work = work.clone();
@@ -86,7 +93,9 @@ impl ArrowReading {
             stream: None,
             file: None,
             awaited: VecDeque::new(),
-            awaited_max: awaited_max.max(1),
+            awaited_max,
+            bytes_max: (plan.queue_bytes / (awaited_max + 1)) as u64,
+            stream_bytes_max: plan.queue_bytes as u64,
             threads: (0..threads.min(awaited_max).max(1)).map(start).collect::<Result<_, _>>()?,
             work: Some(to),
         })
@@ -98,7 +107,7 @@ impl ArrowReading {
             let Some(file) = &mut self.file else {
                 let Some((_, Left::File(_))) = self.left.front() else { return Ok(()) };
                 let Some((input, Left::File(file))) = self.left.pop_front() else { return Ok(()) };
-                let (open, decoder) = file.decoder()?;
+                let (open, decoder) = file.decoder(self.bytes_max)?;
                 let (decoder, blocks) = (Arc::new(decoder), file.batches.into());
                 self.file = Some(OpenFile { input, open, decoder, blocks });
                 continue;
@@ -112,7 +121,8 @@ impl ArrowReading {
             self.awaited.push_back(Awaited { input: file.input, bytes: block_bytes(&block), from });
             if let Some(work) = &self.work {
                 // The threads end only when this is dropped.
-                let _ = work.send(Work { open, decoder, block, to });
+                let bytes_max = self.bytes_max;
+                let _ = work.send(Work { open, decoder, block, bytes_max, to });
             }
         }
         Ok(())
@@ -125,11 +135,12 @@ impl Source for ArrowReading {
             if let Some((input, messages)) = &mut self.stream {
                 let input = *input;
                 // Unwind safety: after a panic the stream isn't used.
-                let next = catch_unwind(AssertUnwindSafe(|| messages.next()));
-                match next.unwrap_or(Some(Err(contradiction()))) {
-                    Some(Ok(rows)) => return Ok(Some(InputBatch { input, bytes: 0, rows })),
-                    Some(Err(error)) => return Err(damage(&self.paths[input], &error, "a batch")),
-                    None => self.stream = None,
+                let bytes_max = self.stream_bytes_max;
+                let next = catch_unwind(AssertUnwindSafe(|| messages.next(bytes_max)));
+                match next.unwrap_or_else(|_| Err(contradiction())) {
+                    Ok(Some(rows)) => return Ok(Some(InputBatch { input, bytes: 0, rows })),
+                    Err(error) => return Err(damage(&self.paths[input], &error, "a batch")),
+                    Ok(None) => self.stream = None,
                 }
                 continue;
             }
@@ -155,10 +166,10 @@ fn contradiction() -> ArrowError {
 }
 
 fn decode(work: Work) {
-    let Work { open, decoder, block, to } = work;
+    let Work { open, decoder, block, bytes_max, to } = work;
     // Unwind safety: everything that has been used is gone.
     let batch = catch_unwind(AssertUnwindSafe(|| {
-        decoder.read_record_batch(&block, &read_block(&open, &block)?)
+        decoder.read_record_batch(&block, &read_block(&open, &block, bytes_max)?)
     }));
     // The receiver may be gone.
     let _ = to.send(batch.unwrap_or_else(|_| Err(contradiction())));

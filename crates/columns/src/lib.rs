@@ -18,6 +18,7 @@
 //! | `keys`, `leaves` | the columns to sort by; columns of Arrow as leaves of Parquet |
 //! | `plan`, `pages` | how the memory is divided; how large pages are |
 //! | `arrow_inputs`, `arrow_reading` | inputs in Arrow's format; threads that decode them |
+//! | `arrow_messages` | streams of Arrow's messages, and how much memory one takes |
 //! | `source`, `sink` | batches of any input; the file that they become |
 //! | `output_files` | the files of an output: one, or several of a size |
 //! | `reading`, `gate`, `damage` | threads that decode; room for what they decoded; errors |
@@ -27,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 mod arrow_inputs;
+mod arrow_messages;
 mod arrow_reading;
 mod columns;
 mod damage;

@@ -7,6 +7,7 @@
 //!
 //! Pages and encoders are not in memory at the same time, so both have the same share.
 
+use crate::arrow_messages::BATCH_SHARE;
 use crate::inputs::{Group, Inputs, read_error};
 use crate::pages::{PageSizes, largest_page};
 use crate::reading::ReadPlan;
@@ -105,6 +106,8 @@ impl MemoryPlan {
             return Err(Error::Memory { budget_bytes: budget, needed_bytes });
         }
         let write_bytes = encoders.share(budget);
+        // More for those that are compressed to less than the usual part.
+        let batch_bytes = batch_bytes.max(budget / BATCH_SHARE);
         // Batches that are decoded ahead, and one that is taken.
         let ahead = (write_bytes / batch_bytes).saturating_sub(1).clamp(1, threads as u64 + 1);
         let queue_bytes = (ahead + 1) * batch_bytes;

@@ -61,9 +61,7 @@ impl SortPlan {
             AnyInputs::Parquet(inputs, decoders) => {
                 Box::new(Reading::start(decoders.clone(), inputs.groups(), plan.clone())?)
             }
-            AnyInputs::Arrow(inputs) => {
-                Box::new(ArrowReading::start(inputs, self.threads, plan.lanes)?)
-            }
+            AnyInputs::Arrow(inputs) => Box::new(ArrowReading::start(inputs, self.threads, plan)?),
         })
     }
 

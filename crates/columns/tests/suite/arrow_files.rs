@@ -2,13 +2,14 @@
 
 use crate::arrays::{all_types, random_array};
 use crate::files::{assert_same, expected, read, with_keys};
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_schema::{DataType, SchemaRef, SortOptions};
 use arrow_select::concat::concat_batches;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use xsort_columns::{Codec, Columns, ColumnsOptions, InputFormat, OutputFormat};
 use xsort_extsort::Error;
 use xsort_testing::{Random, for_each_seed, quick_or_long};
@@ -164,4 +165,23 @@ fn changed_bytes_give_errors_and_no_panics() {
         }
         Ok(())
     });
+}
+
+/// Zeros are compressed to a thousandth and less, so the size of a batch in the file says nothing.
+#[test]
+fn a_batch_that_becomes_large_is_refused_with_memory_that_is_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    let zeros: ArrayRef = Arc::new(Int64Array::from(vec![0; 1 << 19]));
+    let batch = with_keys(&mut Random::new(9), 1 << 19, 0, &[("zeros", zeros)]);
+    let (path, output) = (folder.path().join("a.arrow"), folder.path().join("sorted.arrows"));
+    write_file(&path, &[batch], Some(arrow_ipc::CompressionType::ZSTD));
+    let sort = |memory: u64| {
+        let options = options("zeros,number:desc", OutputFormat::ArrowStream);
+        Columns::with_options(options, [&path]).memory(memory).run(&output)
+    };
+    let refused = sort(24 << 20).unwrap_err().to_string();
+    let enough = refused.rsplit_once("-m ").and_then(|(_, size)| size.strip_suffix('M'));
+    let enough: u64 = enough.unwrap_or_else(|| panic!("{refused}")).parse().unwrap();
+    assert!(refused.contains("once it is decompressed") && !output.exists(), "{refused}");
+    assert_eq!(sort(enough << 20).unwrap().counted.count(), 1 << 19);
 }
