@@ -1,6 +1,6 @@
 //! Inputs in Arrow's own format: files with an index of their batches, and streams.
 
-use crate::arrow_messages::{CONTINUATION, Messages, check_size};
+use crate::arrow_messages::{CONTINUATION, Messages, caught, check_size};
 use crate::file::{InputFile, OpenInput};
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::{FileDecoder, read_footer_length};
@@ -95,7 +95,8 @@ pub(crate) fn block_bytes(block: &Block) -> u64 {
 
 fn open(path: &Path, job: &Job, stdin: OpenStdin<'_>) -> Result<(ArrowInput, SchemaRef), Error> {
     let stream = |read: Box<dyn Read + Send>, bytes| {
-        let messages = Messages::begin(read).map_err(|error| damage(path, &error, "its schema"))?;
+        let messages =
+            caught(|| Messages::begin(read)).map_err(|error| damage(path, &error, "its schema"))?;
         let schema = messages.schema();
         let form = Form::Stream(Mutex::new(Some(messages)));
         Ok((ArrowInput { path: path.to_owned(), bytes, form }, schema))
@@ -116,7 +117,8 @@ fn open(path: &Path, job: &Job, stdin: OpenStdin<'_>) -> Result<(ArrowInput, Sch
         let reason = "it is no file of Arrow: it begins neither with ARROW1 nor as a stream";
         return Err(file.error(reason.into()));
     }
-    let found = read_footer(&file, &opened).map_err(|error| damage(path, &error, "its footer"))?;
+    let found = caught(|| read_footer(&file, &opened))
+        .map_err(|error| damage(path, &error, "its footer"))?;
     let schema = Arc::clone(&found.schema);
     let bytes = file.bytes;
     Ok((ArrowInput { path: path.to_owned(), bytes, form: Form::File(found) }, schema))
@@ -163,8 +165,8 @@ impl ArrowFile {
         let open = self.file.open()?;
         let mut decoder = FileDecoder::new(Arc::clone(&self.schema), self.version);
         for block in &self.dictionaries {
-            let read = read_block(&open, block, bytes_max)
-                .and_then(|bytes| decoder.read_dictionary(block, &bytes));
+            let read =
+                caught(|| decoder.read_dictionary(block, &read_block(&open, block, bytes_max)?));
             read.map_err(|error| damage(&self.file.path, &error, "a dictionary"))?;
         }
         Ok((open, decoder))

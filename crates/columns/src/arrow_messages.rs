@@ -6,6 +6,7 @@ use arrow_ipc::reader::FileDecoder;
 use arrow_ipc::{Block, Message, MessageHeader, root_as_message};
 use arrow_schema::{ArrowError, SchemaRef};
 use std::io::{self, BufReader, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// The bytes before each message.
@@ -129,6 +130,13 @@ pub(crate) fn check_size(block: &Block, bytes: &[u8], bytes_max: u64) -> Result<
         "a batch takes {sum} bytes once it is decompressed, more than its share of the memory: if \
          the file isn't damaged, give it -m {mib}M"
     )))
+}
+
+/// Returns the result of work that trusts what it reads, and of a panic an error. Nothing that has
+/// panicked may be used again.
+pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, ArrowError> {
+    let result = catch_unwind(AssertUnwindSafe(work));
+    result.unwrap_or_else(|_| Err(broken("its parts contradict each other")))
 }
 
 fn broken(what: &str) -> ArrowError {

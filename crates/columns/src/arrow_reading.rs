@@ -1,7 +1,7 @@
 //! Reads Arrow's files on several threads, and streams on the caller's.
 
 use crate::arrow_inputs::{ArrowInputs, Form, block_bytes, damage, read_block};
-use crate::arrow_messages::Messages;
+use crate::arrow_messages::{Messages, caught};
 use crate::errors::of_thread;
 use crate::file::OpenInput;
 use crate::reading::ReadPlan;
@@ -12,7 +12,6 @@ use arrow_ipc::reader::FileDecoder;
 use arrow_schema::ArrowError;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -134,10 +133,7 @@ impl Source for ArrowReading {
         loop {
             if let Some((input, messages)) = &mut self.stream {
                 let input = *input;
-                // Unwind safety: after a panic the stream isn't used.
-                let bytes_max = self.stream_bytes_max;
-                let next = catch_unwind(AssertUnwindSafe(|| messages.next(bytes_max)));
-                match next.unwrap_or_else(|_| Err(contradiction())) {
+                match caught(|| messages.next(self.stream_bytes_max)) {
                     Ok(Some(rows)) => return Ok(Some(InputBatch { input, bytes: 0, rows })),
                     Err(error) => return Err(damage(&self.paths[input], &error, "a batch")),
                     Ok(None) => self.stream = None,
@@ -161,18 +157,12 @@ impl Source for ArrowReading {
     }
 }
 
-fn contradiction() -> ArrowError {
-    ArrowError::ParseError("its parts contradict each other".into())
-}
-
 fn decode(work: Work) {
     let Work { open, decoder, block, bytes_max, to } = work;
-    // Unwind safety: everything that has been used is gone.
-    let batch = catch_unwind(AssertUnwindSafe(|| {
-        decoder.read_record_batch(&block, &read_block(&open, &block, bytes_max)?)
-    }));
+    let batch =
+        caught(|| decoder.read_record_batch(&block, &read_block(&open, &block, bytes_max)?));
     // The receiver may be gone.
-    let _ = to.send(batch.unwrap_or_else(|_| Err(contradiction())));
+    let _ = to.send(batch);
 }
 
 impl Drop for ArrowReading {
