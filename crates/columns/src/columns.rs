@@ -226,7 +226,8 @@ impl Columns {
     }
 
     /// Checks the inputs as one sequence, and compares their rows with those of the files
-    /// `against`, in any order, unless there are none. All have the same schema.
+    /// `against`, in any order. All have the same schema. `None` if there is nothing to compare
+    /// with; no files have no rows.
     ///
     /// # Errors
     /// The errors of [`run`](Columns::run).
@@ -234,11 +235,13 @@ impl Columns {
         &self,
         job: &Job,
         observer: &dyn Observer,
-        against: &[PathBuf],
+        against: Option<&[PathBuf]>,
     ) -> Result<Verdict, Error> {
-        let plan = self.plan(job, &[&self.inputs, against].concat())?;
+        let plan = self.plan(job, &[&self.inputs, against.unwrap_or_default()].concat())?;
         observer.phase("verify", plan.bytes());
-        verify(&plan, self.inputs.len(), job.threads(), observer)
+        let (verdict, others) = verify(&plan, self.inputs.len(), job.threads(), observer)?;
+        let against = against.map(|_| (others.records(), others));
+        Ok(Verdict { against, ..verdict })
     }
 
     /// Returns the resources that the sort would use.

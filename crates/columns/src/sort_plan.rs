@@ -73,14 +73,6 @@ impl SortPlan {
         }
     }
 
-    /// Returns whether there are more inputs than `count`.
-    pub(crate) fn has_more_inputs(&self, count: usize) -> bool {
-        match &self.inputs {
-            AnyInputs::Parquet(inputs, _) => inputs.all.len() > count,
-            AnyInputs::Arrow(inputs) => inputs.all.len() > count,
-        }
-    }
-
     /// Returns the path of an input.
     pub(crate) fn path(&self, input: usize) -> &Path {
         match &self.inputs {

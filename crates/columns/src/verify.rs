@@ -38,14 +38,14 @@ struct Work {
     to: Sender<Result<Found, Error>>,
 }
 
-/// Checks the first `files` inputs of a plan as one sequence, and compares their rows with those of
-/// all other inputs, if there are any.
+/// Checks the first `files` inputs of a plan as one sequence. Also returns the checksum of all
+/// others.
 pub(crate) fn verify(
     plan: &SortPlan,
     files: usize,
     threads: usize,
     observer: &dyn Observer,
-) -> Result<Verdict, Error> {
+) -> Result<(Verdict, Checksum), Error> {
     let (mut checked, mut others) = (Found::default(), Found::default());
     thread::scope(|scope| {
         let (to, work) = unbounded::<Work>();
@@ -80,16 +80,16 @@ pub(crate) fn verify(
         Ok(())
     })?;
     let checksum = |found: &Found| Checksum::from_parts(found.rows, found.sum);
-    let (own, other) = (checksum(&checked), checksum(&others));
-    Ok(Verdict {
+    let verdict = Verdict {
         records: checked.rows,
         bytes: plan.bytes(),
-        checksum: own,
+        checksum: checksum(&checked),
         unordered: checked.unordered,
         duplicates: checked.duplicates,
         first_unordered: checked.first_unordered,
-        against: plan.has_more_inputs(files).then_some((others.rows, other)),
-    })
+        against: None,
+    };
+    Ok((verdict, checksum(&others)))
 }
 
 impl Work {

@@ -228,6 +228,9 @@ fn a_proof_finds_rows_that_are_missing_changed_or_out_of_order() {
     write_rows(&sandbox, "y.parquet", &ids, &texts);
     sandbox.ok("verify --by id y.parquet --against in.parquet");
 
+    std::fs::create_dir(sandbox.path().join("empty")).unwrap();
+    let said = sandbox.run("verify --by id y.parquet --against empty --allow-empty");
+    assert!(said.code == Some(1) && said.stdout.contains("empty has 0 records"), "{}", said.stdout);
     sandbox.ok("gen -q 10r in");
     sandbox.fails("verify --by id in", 2);
     sandbox.fails("verify --by none out.parquet", 2);
