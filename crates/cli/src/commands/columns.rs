@@ -6,7 +6,6 @@ use super::table_format::{format_of_name, keys, output};
 use super::verdict::{Contents, Verdict};
 use crate::args::{ColumnCodec, Merge, TableArgs, VerifyArgs};
 use crate::exit::Failure;
-use crate::inputs::stdin::refuse_shared;
 use crate::job::Session;
 use crate::output::{of_stream, write_stderr};
 use crate::signals::Stop;
@@ -16,7 +15,7 @@ use std::time::Instant;
 use xsort_columns::{Codec, Columns, ColumnsOptions, InputFormat, OutputFormat};
 use xsort_disk::{DisplayPath, is_standard_output};
 use xsort_extsort::lines::{Content, LinesInput};
-use xsort_table::{Keys, OnBad};
+use xsort_table::OnBad;
 
 /// Refuses what columns can't do, or can't do yet.
 fn refuse_options(
@@ -105,7 +104,6 @@ pub(super) fn run(
 /// `xsort verify --by`: checks files of columns as one sequence.
 pub(super) fn verify(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
     let begin = Instant::now();
-    refuse_shared([&args.files, &args.against])?;
     let mut session = Session::begin(args.session_options(stop))?;
     let files = session.files(&args.files, args.trees())?;
     let against = session.files(&args.against, args.trees())?;
@@ -115,10 +113,10 @@ pub(super) fn verify(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
                     text";
         return Err(Failure::Usage(what.into()));
     };
-    refuse_stream(&all, format)?;
-    let keys = Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect());
-    let options =
-        ColumnsOptions { input_format: input_format(format), ..ColumnsOptions::new(keys) };
+    let options = ColumnsOptions {
+        input_format: input_format(format),
+        ..ColumnsOptions::new(keys(&args.by))
+    };
     let columns = Columns::with_options(options, &files);
     let against = Some(&*against).filter(|_| !args.against.is_empty());
     let found = columns.verify_in(&session.job, &session.console, against)?;
@@ -166,7 +164,7 @@ fn options(args: &TableArgs, format: ColumnFormat, seed: Option<u64>) -> Columns
         output_format: OutputFormat::of_name(&args.output, input_format(format)),
         codec,
         group_rows: args.row_group_size,
-        ..ColumnsOptions::new(keys(args))
+        ..ColumnsOptions::new(keys(&args.by))
     }
 }
 

@@ -21,7 +21,7 @@ use xsort_disk::{Disk, DisplayPath, ListedFile, Operation, is_standard_output, i
 use xsort_extsort::Error;
 use xsort_extsort::lines::{LinesInput, OutputCodec};
 use xsort_extsort::units::Count;
-use xsort_table::{Dialect, Keys, PartNames, RowFormat, TableOptions};
+use xsort_table::{Dialect, PartNames, RowFormat, TableOptions};
 
 pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
     refuse_output(&args.output)?;
@@ -74,9 +74,9 @@ fn options(args: &TableArgs, files: &[PathBuf]) -> Result<TableOptions, Failure>
         shuffle: seed(args)?,
         rows_max: args.top,
         merges: args.merge == Some(Merge::Sorted),
-        sorted_by: Keys(args.sorted_by.iter().flat_map(|keys| keys.0.clone()).collect()),
+        sorted_by: keys(&args.sorted_by),
         within: args.within,
-        ..TableOptions::new(format(args, files)?, keys(args))
+        ..TableOptions::new(format(args, files)?, keys(&args.by))
     })
 }
 

@@ -10,9 +10,9 @@ use xsort_table::{Dialect, Keys, RowFormat, TableOutput};
 /// Suffixes of compressed inputs. The suffix of the format precedes them.
 const COMPRESSED: [&str; 3] = ["gz", "zst", "lz4"];
 
-/// The keys to sort by.
-pub(super) fn keys(args: &TableArgs) -> Keys {
-    Keys(args.by.iter().flat_map(|keys| keys.0.clone()).collect())
+/// The keys of an option that may be repeated.
+pub(super) fn keys(all: &[Keys]) -> Keys {
+    Keys(all.iter().flat_map(|keys| keys.0.clone()).collect())
 }
 
 /// Where the rows go: to standard output, to a file, or to several.

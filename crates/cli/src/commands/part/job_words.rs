@@ -104,7 +104,7 @@ impl Words {
                 // If the locale is missing, GNU sort uses C instead.
                 Ok(Some(Locale::named(&name).map_or_else(|| "C".to_owned(), |_| name)))
             }
-            Words::Table(args) if has_locale(&keys(args)) => locale_name().map(Some),
+            Words::Table(args) if has_locale(&keys(&args.by)) => locale_name().map(Some),
             Words::Table(_) => Ok(None),
         }
     }
@@ -149,7 +149,7 @@ impl Words {
             }
             Words::Parquet(by) => Ok(Box::new(Parquet::new(by.clone(), package_python()))),
             Words::Table(args) => {
-                let keys = keys(args);
+                let keys = keys(&args.by);
                 let collator = match locale {
                     Some(name) => Collator::new(&named(name)?),
                     None => Collator::default(),
