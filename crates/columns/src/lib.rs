@@ -24,6 +24,7 @@
 //! | `reading`, `gate`, `damage` | threads that decode; room for what they decoded; errors |
 //! | `old_times` | times that can't be decoded |
 //! | `writing`, `encoding`, `properties` | row groups; threads that encode; how they are written |
+//! | `dictionaries` | which columns of a row group get one |
 //! | `errors` | errors of the crates below |
 #![forbid(unsafe_code)]
 
@@ -32,6 +33,7 @@ mod arrow_messages;
 mod arrow_reading;
 mod columns;
 mod damage;
+mod dictionaries;
 mod encoding;
 mod errors;
 mod file;

@@ -2,7 +2,8 @@
 
 use crate::arrow_inputs::has_dictionary;
 use crate::options::{Codec, OutputFormat};
-use crate::writing::{OutputForm, Writing};
+use crate::properties::OutputForm;
+use crate::writing::Writing;
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_ipc::CompressionType;
