@@ -6,7 +6,8 @@ use crate::source::Source;
 use crate::text_reading::{TextForm, TextInputs, TextReading};
 use crate::text_values::{has_zone, values};
 use arrow_array::cast::AsArray;
-use arrow_array::{RecordBatch, StringArray};
+use arrow_array::types::{Date32Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_json::reader::infer_json_schema;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use std::io::BufReader;
@@ -117,14 +118,43 @@ fn fitting(texts: &StringArray) -> Fitting {
     let Some(first) = texts.iter().flatten().next() else {
         return Fitting { mask: u8::MAX, has_values: false };
     };
-    let mut mask = 0;
-    for (at, data_type) in types().iter().enumerate() {
-        let fits = may_be(first, data_type)
-            && texts.iter().flatten().all(|text| may_be(text, data_type))
-            && values(&trimmed(texts), data_type).is_ok();
-        mask |= u8::from(fits) << at;
+    let (mut mask, trimmed, types) = (0_u8, trimmed(texts), types());
+    for (at, data_type) in types.iter().enumerate() {
+        let is_tried = mask & 1 << at == 0
+            && may_be(first, data_type)
+            && trimmed.iter().flatten().all(|text| may_be(text, data_type));
+        if let Some(values) = is_tried.then(|| values(&trimmed, data_type).ok()).flatten() {
+            mask |= 1 << at | also_fitting(&values, at);
+        }
     }
     Fitting { mask, has_values: true }
+}
+
+/// Returns the later types of which values of type `at` are values, too, for most of them: so these
+/// needn't be tried.
+fn also_fitting(values: &ArrayRef, at: usize) -> u8 {
+    let all = |most: u64| match values.data_type() {
+        DataType::Int64 => {
+            values.as_primitive::<Int64Type>().iter().flatten().all(|v| v.unsigned_abs() <= most)
+        }
+        DataType::Date32 => {
+            let days = values.as_primitive::<Date32Type>();
+            days.iter().flatten().all(|v| u64::from(v.unsigned_abs()) <= most)
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, None) => {
+            let times = values.as_primitive::<TimestampMicrosecondType>();
+            times.iter().flatten().all(|v| v.unsigned_abs() <= most)
+        }
+        _ => false,
+    };
+    // Whole numbers that floats hold, and days and microseconds of which nanoseconds have 64 bits.
+    let (days, microseconds) = (i64::MAX as u64 / 86_400_000_000_000, i64::MAX as u64 / 1000);
+    match values.data_type() {
+        DataType::Int64 if all(1 << 53) => 1 << (at + 1),
+        DataType::Date32 if all(days) => 1 << (at + 1) | 1 << (at + 2),
+        DataType::Timestamp(..) if all(microseconds) => 1 << (at + 1),
+        _ => 0,
+    }
 }
 
 fn trimmed(texts: &StringArray) -> StringArray {
@@ -138,17 +168,20 @@ fn may_be(text: &str, data_type: &DataType) -> bool {
     if text.is_empty() {
         return true;
     }
+    let has_date = || text.as_bytes().get(4) == Some(&b'-');
     match data_type {
         DataType::Int64 | DataType::Float64 => {
+            let is_whole = || !text.contains(['.', 'e', 'E']);
             let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
             digits.first().is_some_and(u8::is_ascii_digit)
                 && !(digits[0] == b'0' && digits.get(1).is_some_and(u8::is_ascii_digit))
+                && (*data_type == DataType::Float64 || is_whole())
         }
         DataType::Boolean => {
             text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")
         }
-        DataType::Date32 => text.len() == 10,
-        DataType::Timestamp(_, zone) => zone.is_some() == has_zone(text),
+        DataType::Date32 => has_date() && text.len() == 10,
+        DataType::Timestamp(_, zone) => has_date() && zone.is_some() == has_zone(text),
         _ => false,
     }
 }

@@ -66,11 +66,13 @@ fn is_exact(text: &str, to: &DataType, values: &ArrayRef, at: usize) -> bool {
         }
         DataType::Float64 => {
             let value = values.as_primitive::<arrow_array::types::Float64Type>().value(at);
-            is_float(text, value) && is_whole_exact(text, &format!("{value:.0}"))
+            is_float(text, value)
+                && (text.len() <= 15 || is_whole_exact(text, &format!("{value:.0}")))
         }
         DataType::Float32 => {
             let value = values.as_primitive::<Float32Type>().value(at);
-            is_float(text, value.into()) && is_whole_exact(text, &format!("{value:.0}"))
+            is_float(text, value.into())
+                && (text.len() <= 7 || is_whole_exact(text, &format!("{value:.0}")))
         }
         _ => true,
     }
