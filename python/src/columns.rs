@@ -5,35 +5,59 @@ use crate::job::Job;
 use crate::output::Output;
 use crate::reports::TableReport;
 use pyo3::prelude::*;
-use std::path::{Path, PathBuf};
-use xsort::Keys;
-use xsort_columns::{Columns, ColumnsOptions, InputFormat, OutputFormat};
+use std::path::PathBuf;
+use xsort::{Dialect, Keys, RowFormat};
+use xsort_columns::{Columns, ColumnsOptions, InputFormat, OutputFormat, parse_schema};
 
-/// The format of the inputs, if they are files of columns: by its name, or by that of the first
-/// input.
-pub(crate) fn format_of(format: Option<&str>, inputs: &[PathBuf]) -> Option<InputFormat> {
-    match format {
+/// The format of the inputs, if they are files of columns, or rows of text that become columns by a
+/// schema: by its name, or by that of the first input.
+pub(crate) fn format_of(
+    format: Option<&str>,
+    inputs: &[PathBuf],
+    (schema, output): (Option<&str>, &Output),
+) -> Result<Option<InputFormat>, Failure> {
+    let named = match format {
         Some("parquet") => Some(InputFormat::Parquet),
         Some("arrow") => Some(InputFormat::Arrow),
-        Some(_) => None,
+        Some(other) => other.parse().ok().map(InputFormat::Rows),
         None => inputs.first().and_then(|path| InputFormat::of_name(path)),
+    };
+    let Some(InputFormat::Rows(_)) = named else { return Ok(named) };
+    let becomes_columns = !matches!(
+        OutputFormat::of_name(output.path(), InputFormat::Rows(RowFormat::Ndjson)),
+        OutputFormat::Rows(..)
+    );
+    match (schema, becomes_columns) {
+        (Some(_), _) => Ok(named),
+        (None, false) => Ok(None),
+        (None, true) => {
+            let what = "rows of text become Parquet and Arrow by a schema: schema=\"id:int64,...\"";
+            Err(Failure::of_argument(what))
+        }
     }
 }
 
-/// A sort of files of columns by these keys.
+/// A sort of these inputs by these keys. Rows of text have a schema, and may have a delimiter and a
+/// header.
 pub(crate) fn columns(
     inputs: Vec<PathBuf>,
     format: InputFormat,
     output: &Output,
     by: &[String],
+    (schema, delimiter, header): (Option<&str>, Option<&str>, bool),
 ) -> Result<Columns, Failure> {
-    let output = match output {
-        Output::Path(path) => path,
-        Output::Object(_) => Path::new(""),
+    let input_format = match (format, delimiter.map(str::as_bytes)) {
+        (InputFormat::Rows(RowFormat::Delimited(dialect)), Some(&[delimiter])) => {
+            InputFormat::Rows(RowFormat::Delimited(Dialect { delimiter, ..dialect }))
+        }
+        (format, None) => format,
+        _ => return Err(Failure::of_argument("a delimiter is one byte, and for csv and tsv")),
     };
     let options = ColumnsOptions {
-        input_format: format,
-        output_format: OutputFormat::of_name(output, format),
+        input_format,
+        output_format: OutputFormat::of_name(output.path(), format),
+        schema: schema.map(parse_schema).transpose().map_err(Failure::of_argument)?,
+        has_header: header,
         ..ColumnsOptions::new(Keys(Vec::new()))
     };
     let mut columns = Columns::with_options(options, inputs);

@@ -4,7 +4,7 @@ use crate::arguments::{descriptor, path};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// An output.
 pub(crate) enum Output {
@@ -23,6 +23,14 @@ impl Output {
             return Ok(Output::Object(ObjectWriter(value.clone().unbind())));
         }
         path(value).map(Output::Path)
+    }
+
+    /// The path; that of an object is empty.
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Output::Path(path) => path,
+            Output::Object(_) => Path::new(""),
+        }
     }
 }
 

@@ -10,8 +10,8 @@ use crate::reports::TableReport;
 use crate::resources::resources;
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
-use xsort::{Dialect, Keep, OnBad, Place, Resources, Table};
-use xsort_columns::Columns;
+use xsort::{BestRow, Dialect, Keep, OnBad, Place, Resources, Table};
+use xsort_columns::{Columns, InputFormat};
 
 /// Sorts the rows of CSV, TSV, NDJSON, Parquet or Arrow files by typed columns, stably.
 ///
@@ -19,9 +19,10 @@ use xsort_columns::Columns;
 /// "#3:int", or a path of JSON, ".user.id:int". `format` is "csv", "tsv", "ndjson", "parquet" or
 /// "arrow"; without it, the first input's name says it. `delimiter` is the byte between fields.
 /// Without a `header` the first row is a row as any other, and columns have numbers only. `unique`
-/// keeps the "first" or the "last" of rows with equal keys. `top` is how many rows are written.
-/// With `merge=True` each input is in order already: they are merged, and one that isn't in order
-/// is an error. With `merge="any"` all are sorted then. `on_bad` says what becomes of rows whose
+/// keeps the "first" or the "last" of rows with equal keys; `keep` keeps the one with the largest
+/// or the smallest value in a column: "max:updated:datetime", "min:price:num". `top` is how many
+/// rows are written. With `merge=True` each input is in order already: they are merged, and one that
+/// isn't in order is an error. With `merge="any"` all are sorted then. `on_bad` says what becomes of rows whose
 /// values aren't of their type: "error", or they come "first" or "last".
 ///
 /// `sorted_by` says that the rows are in the order of the first keys, which it repeats. `within`
@@ -32,7 +33,7 @@ use xsort_columns::Columns;
 ///
 /// Parquet and Arrow are written as the first input is, in the format that the output's name says.
 /// Their files are on drives, and have no `delimiter`, `header`, `on_bad`, `sorted_by`, `within`
-/// and `late`.
+/// and `late`. Rows of text become columns by a `schema`, "id:int64,ts:timestamp[us]".
 ///
 /// Inputs may be compressed (gzip, Zstandard, LZ4); an output whose name ends in .gz, .zst or .lz4
 /// is. `output` is a path, which appears whole or not at all and may be one of the inputs, or an
@@ -41,8 +42,8 @@ use xsort_columns::Columns;
 /// Raises xsort.Error; Unsuitable for keys and columns that there are not.
 #[pyfunction]
 #[pyo3(signature = (inputs, output, *, by, format=None, delimiter=None, header=true, unique=None,
-    top=None, merge=None, on_bad="error", sorted_by=None, within=None, late=None,
-    memory=None, threads=None, scratch=None, bandwidth_limit=None, verify_output=false,
+    keep=None, schema=None, top=None, merge=None, on_bad="error", sorted_by=None, within=None,
+    late=None, memory=None, threads=None, scratch=None, bandwidth_limit=None, verify_output=false,
     progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
 pub(crate) fn sort_table(
@@ -54,6 +55,8 @@ pub(crate) fn sort_table(
     delimiter: Option<&str>,
     header: bool,
     unique: Option<&str>,
+    keep: Option<&str>,
+    schema: Option<&str>,
     top: Option<u64>,
     merge: Option<Merge>,
     on_bad: &str,
@@ -68,26 +71,28 @@ pub(crate) fn sort_table(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<TableReport> {
     let (output, inputs, by) = (Output::new(output)?, paths(inputs)?, texts(by)?);
-    let keep = unique.map(keep).transpose()?;
+    let (unique, best) = kept(unique, keep)?;
     let merge = Merge::must_be_in_order(merge.as_ref())?;
     let (job, resources) = (Job::new(progress)?, resources(memory, threads, bandwidth_limit)?);
     let resources = Resources { verify_output, ..resources };
     let is_known = sorted_by.is_some() || within.is_some() || late.is_some();
-    if let Some(format) = columns::format_of(format, &inputs) {
+    if let Some(format) = columns::format_of(format, &inputs, (schema, &output))? {
+        let is_text = matches!(format, InputFormat::Rows(_));
         columns::refuse(&[
-            (delimiter.is_some(), "delimiter"),
-            (!header, "header"),
+            (delimiter.is_some() && !is_text, "delimiter"),
+            (!header && !is_text, "header"),
             (on_bad != "error", "on_bad"),
             (is_known, "sorted_by, within and late"),
             (verify_output, "verify_output"),
         ])?;
-        let columns = columns::columns(inputs, format, &output, &by)?
+        let columns = columns::columns(inputs, format, &output, &by, (schema, delimiter, header))?
             .when(merge == Some(true), Columns::merge)
             .resources(resources)
             .scratch(optional_paths(scratch)?)
             .cancel(job.cancel())
             .callbacks(job.callbacks());
-        let columns = keep.into_iter().fold(columns, Columns::unique);
+        let columns = unique.into_iter().fold(columns, Columns::unique);
+        let columns = best.into_iter().fold(columns, Columns::keep);
         return columns::run(py, top.into_iter().fold(columns, Columns::top), output, job);
     }
     let mut table = of_format(inputs, format, delimiter)?;
@@ -95,17 +100,11 @@ pub(crate) fn sort_table(
         table = table.by(&keys).map_err(Failure::of_argument)?;
     }
     table = table.when(!header, Table::without_header);
-    if let Some(keep) = keep {
-        table = table.unique(keep);
-    }
-    if let Some(rows) = top {
-        table = table.top(rows);
-    }
-    table = match merge {
-        Some(true) => table.merge(),
-        Some(false) => table.merge_or_sort(),
-        None => table,
-    };
+    table = unique.into_iter().fold(table, Table::unique);
+    table = best.into_iter().fold(table, Table::keep);
+    table = top.into_iter().fold(table, Table::top);
+    table = table.when(merge == Some(true), Table::merge);
+    table = table.when(merge == Some(false), Table::merge_or_sort);
     table = as_it_comes(table.on_bad(on_bad_value(on_bad)?), sorted_by, within, late)?;
     table = table.scratch(optional_paths(scratch)?);
     let table = table.resources(resources).cancel(job.cancel()).callbacks(job.callbacks());
@@ -174,7 +173,20 @@ fn format_of(input: Option<&PathBuf>) -> &'static str {
     }
 }
 
-fn keep(word: &str) -> Result<Keep, Failure> {
+/// Which of several rows with equal keys is kept, by one argument or the other.
+fn kept(
+    unique: Option<&str>,
+    keep: Option<&str>,
+) -> Result<(Option<Keep>, Option<BestRow>), Failure> {
+    let unique = unique.map(which).transpose()?;
+    let best = keep.map(str::parse::<BestRow>).transpose().map_err(Failure::of_argument)?;
+    match best.is_some() && unique.is_some() {
+        false => Ok((unique, best)),
+        true => Err(Failure::of_argument("keep says which row stays: leave unique out")),
+    }
+}
+
+fn which(word: &str) -> Result<Keep, Failure> {
     match word {
         "first" => Ok(Keep::First),
         "last" => Ok(Keep::Last),

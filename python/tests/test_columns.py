@@ -193,3 +193,43 @@ def test_what_duckdb_wrote(tmp_path):
         f"select {names} from read_parquet('{name}') {order}"
     ).fetchall()
     assert rows(out, "") == rows(file, "order by key desc, row")
+
+
+def test_text_becomes_what_pyarrow_reads(tmp_path):
+    """CSV that pyarrow wrote, of types that it reads again."""
+    rows = 2000
+    whole = pa.table(
+        {
+            "id": pa.array(random.Random(3).sample(range(rows), rows), pa.int64()),
+            "day": pa.array([None if n % 9 == 0 else n for n in range(rows)], pa.date32()),
+            "ts": pa.array([n * 1_000_003 for n in range(rows)], pa.timestamp("us")),
+            "price": pa.array([decimal.Decimal(n) / 100 for n in range(rows)], pa.decimal128(9, 2)),
+            "text": pa.array([None if n % 5 == 0 else f'a "{n}"\n,' for n in range(rows)]),
+        }
+    )
+    csv = pytest.importorskip("pyarrow.csv")
+    csv.write_csv(whole, tmp_path / "in.csv")
+    schema = "id:int64,day:date,ts:timestamp[us],price:decimal(9,2),text:string"
+    out = tmp_path / "out.parquet"
+    report = xsort.sort_table(tmp_path / "in.csv", out, by="id", schema=schema)
+    assert report.rows == rows
+    assert pq.read_table(out).equals(whole.sort_by("id"))
+    xsort.sort_table(out, tmp_path / "out.csv", by="id:desc")
+    types = csv.ConvertOptions(
+        column_types=whole.schema, strings_can_be_null=True, quoted_strings_can_be_null=False
+    )
+    values = csv.ParseOptions(newlines_in_values=True)
+    back = csv.read_csv(tmp_path / "out.csv", parse_options=values, convert_options=types)
+    assert back.equals(whole.sort_by([("id", "descending")]))
+    # The newest row of each key, of columns and of text.
+    for name in ("out.parquet", "out.csv"):
+        xsort.sort_table(tmp_path / name, tmp_path / f"newest-{name}", by="day", keep="max:id")
+    newest = pq.read_table(tmp_path / "newest-out.parquet").to_pydict()
+    best = whole.group_by("day").aggregate([("id", "max")]).sort_by("day").to_pydict()
+    assert newest["id"] == best["id_max"]
+    with pytest.raises(xsort.Unsuitable, match="schema="):
+        xsort.sort_table(tmp_path / "in.csv", tmp_path / "no.parquet", by="id")
+    (tmp_path / "bad.csv").write_text("id,day,ts,price,text\n1.5,,,,\n")
+    with pytest.raises(xsort.Error, match="row 2, byte 21, column 'id': '1.5' is no Int64"):
+        xsort.sort_table(tmp_path / "bad.csv", tmp_path / "no.parquet", by="id", schema=schema)
+    assert not (tmp_path / "no.parquet").exists()

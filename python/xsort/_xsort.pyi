@@ -407,6 +407,8 @@ def sort_table(
     delimiter: str | None = None,
     header: bool = True,
     unique: Literal["first", "last"] | None = None,
+    keep: str | None = None,
+    schema: str | None = None,
     top: int | None = None,
     merge: bool | Literal["any"] | None = None,
     on_bad: Literal["error", "first", "last"] = "error",

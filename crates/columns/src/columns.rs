@@ -21,7 +21,7 @@ use xsort_disk::{DisplayPath, Operation, STANDARD_OUTPUT, is_url};
 use xsort_extsort::keyed::{Counted, KeyedReport};
 use xsort_extsort::lines::{Content, LinesDryRun, LinesInput, SortedOutput};
 use xsort_extsort::{Compressed, Error, Observer, scratch_directories};
-use xsort_table::{BadKeys, Keep, RowFormat, TableOutput};
+use xsort_table::{BadKeys, BestRow, Keep, RowFormat, TableOutput};
 
 /// Sorts the rows of Parquet or Arrow files by any of their columns.
 ///
@@ -99,6 +99,14 @@ impl Columns {
     #[must_use]
     pub fn unique(mut self, keep: Keep) -> Columns {
         self.options.unique = Some(keep);
+        self
+    }
+
+    /// Writes the best one of several rows with equal keys; of several that are best the first of
+    /// the inputs. Call it after [`by`](Columns::by).
+    #[must_use]
+    pub fn keep(mut self, best: BestRow) -> Columns {
+        self.options = self.options.keeping(best);
         self
     }
 

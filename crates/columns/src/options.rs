@@ -5,7 +5,7 @@ use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 use std::ffi::OsStr;
 use std::path::Path;
 use xsort_extsort::lines::OutputCodec;
-use xsort_table::{Keep, Keys, RowFormat};
+use xsort_table::{BestRow, Keep, Keys, RowFormat};
 
 /// The options of a sort of files of columns.
 #[derive(Clone, Debug)]
@@ -14,6 +14,9 @@ pub struct ColumnsOptions {
     pub keys: Keys,
     /// Which one of several rows with equal keys is written; all of them unless set.
     pub unique: Option<Keep>,
+    /// The number of the first `keys` that make rows equal; all of them unless set. The others only
+    /// say which of equal rows is the first.
+    pub unique_keys: Option<usize>,
     /// Writes the number of rows with each key in a new first column. With `unique`.
     pub counts: bool,
     /// Most rows that are written.
@@ -44,6 +47,7 @@ impl ColumnsOptions {
         ColumnsOptions {
             keys,
             unique: None,
+            unique_keys: None,
             counts: false,
             rows_max: None,
             shuffle: None,
@@ -55,6 +59,18 @@ impl ColumnsOptions {
             schema: None,
             has_header: true,
         }
+    }
+}
+
+impl ColumnsOptions {
+    /// Of rows with equal keys writes the best one only; of several that are best the first of the
+    /// inputs.
+    #[must_use]
+    pub fn keeping(mut self, best: BestRow) -> ColumnsOptions {
+        self.unique_keys = Some(self.keys.0.len());
+        self.keys.0.push(best.0);
+        self.unique = Some(Keep::First);
+        self
     }
 }
 

@@ -103,6 +103,13 @@ impl SortPlan {
         BatchDigester::by_columns(Arc::clone(&self.schema), self.by.clone()).map_err(of_arrow)
     }
 
+    /// Returns what builds the keys by which rows are equal.
+    pub(crate) fn group_digester(&self) -> Result<BatchDigester, Error> {
+        let count = self.options.unique_keys.unwrap_or(self.by.len());
+        let by = self.by[..count].to_vec();
+        BatchDigester::by_columns(Arc::clone(&self.schema), by).map_err(of_arrow)
+    }
+
     /// Returns a check of the order of rows. If it is strict, no two may be equal.
     pub(crate) fn order_check(&self, is_strict: bool) -> Result<OrderCheck, Error> {
         Ok(OrderCheck::new(self.digester()?, is_strict))

@@ -80,7 +80,8 @@ impl<'f, 'a> RowsOut<'f, 'a> {
     ) -> Result<RowsOut<'f, 'a>, Error> {
         let ColumnsOptions { unique, counts, rows_max, .. } = plan.options;
         let schema = counts.then(|| plan.written_schema());
-        let groups = unique.map(|keep| Ok::<_, Error>(Groups::new(plan.digester()?, keep, schema)));
+        let groups =
+            unique.map(|keep| Ok::<_, Error>(Groups::new(plan.group_digester()?, keep, schema)));
         let mut rows = RowsOut {
             form: form(plan, threads, files.part_bytes())?,
             files,

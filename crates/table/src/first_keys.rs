@@ -97,7 +97,7 @@ impl ByFirstFields {
         let field = |key: &KeyColumn| {
             Field::new(key, is_json).ok_or_else(|| {
                 Error::Settings(format!(
-                    "{} needs a type to be sorted by first, such as {}:str or {}:int",
+                    "{} needs a type to be sorted or grouped by first, such as {}:str or {}:int",
                     key.column, ".value", ".value"
                 ))
             })
@@ -105,7 +105,8 @@ impl ByFirstFields {
         Ok(ByFirstFields(keys.iter().map(field).collect::<Result<_, _>>()?))
     }
 
-    fn fields<'k>(&self, keyed: &'k [u8]) -> &'k [u8] {
+    /// Returns the first fields of a keyed row.
+    pub(crate) fn fields<'k>(&self, keyed: &'k [u8]) -> &'k [u8] {
         let end = self.0.iter().fold(0, |from, field| from + field.bytes(&keyed[from..]));
         &keyed[..end]
     }

@@ -29,6 +29,37 @@ pub struct KeyColumn {
     pub nulls: Option<Place>,
 }
 
+/// Which of several rows with equal keys is kept: the one with the largest value in a column, or
+/// with the smallest. A row without a value is kept only if no row has one.
+///
+/// ```text
+///  max:updated:datetime     min:price:num     max:#3:int
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BestRow(pub KeyColumn);
+
+impl FromStr for BestRow {
+    type Err = BadKeys;
+
+    fn from_str(text: &str) -> Result<BestRow, BadKeys> {
+        let wanted = || BadKeys("max:COLUMN[:TYPE] or min:COLUMN[:TYPE] is wanted".into());
+        let (is_max, column) = match text.split_once(':') {
+            Some(("max", column)) => (true, column),
+            Some(("min", column)) => (false, column),
+            _ => return Err(wanted()),
+        };
+        let keys: Keys = column.parse()?;
+        match <[KeyColumn; 1]>::try_from(keys.0) {
+            Ok([key]) if !key.is_descending && key.nulls.is_none() => {
+                // Texts, too, have no value where they are empty.
+                let nulls = Some(Place::Last);
+                Ok(BestRow(KeyColumn { is_descending: is_max, nulls, ..key }))
+            }
+            _ => Err(wanted()),
+        }
+    }
+}
+
 /// The name of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Column {

@@ -68,7 +68,7 @@ mod value;
 pub use check::{Disorder, check_table};
 pub use format::{NoFormat, RowFormat};
 pub use json::JsonPath;
-pub use key::{BadKeys, Column, KeyColumn, KeyKind, Keys, Place};
+pub use key::{BadKeys, BestRow, Column, KeyColumn, KeyKind, Keys, Place};
 pub use keyed_rows::{BadRowCounter, KeyedRows, keyed_rows, of_rows};
 pub use language::collator;
 pub use on_bad::OnBad;

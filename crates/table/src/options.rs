@@ -1,8 +1,9 @@
 //! The options of a sort of tables, and its outputs.
 
 use crate::format::RowFormat;
-use crate::key::Keys;
+use crate::key::{BestRow, Keys};
 use crate::on_bad::OnBad;
+use crate::split::Dialect;
 use std::io::Write;
 use std::path::Path;
 use xsort_extsort::Error;
@@ -25,6 +26,9 @@ pub struct TableOptions {
     pub on_bad: OnBad,
     /// Which one of the rows with equal keys is written; `None` to write all.
     pub unique: Option<Keep>,
+    /// The number of the first `keys` that make rows equal; all of them unless set. The others only
+    /// say which of equal rows is the first.
+    pub unique_keys: Option<usize>,
     /// Writes the number of rows with equal keys with each row: in a new first column, or in a JSON
     /// object around the row.
     pub counts: bool,
@@ -56,6 +60,7 @@ impl TableOptions {
             collator: Collator::default(),
             on_bad: OnBad::Refuse,
             unique: None,
+            unique_keys: None,
             counts: false,
             shuffle: None,
             rows_max: None,
@@ -68,6 +73,16 @@ impl TableOptions {
 }
 
 impl TableOptions {
+    /// Of rows with equal keys writes the best one only; of several that are best the first of the
+    /// input.
+    #[must_use]
+    pub fn keeping(mut self, best: BestRow) -> TableOptions {
+        self.unique_keys = Some(self.keys.0.len());
+        self.keys.0.push(best.0);
+        self.unique = Some(Keep::First);
+        self
+    }
+
     /// True if rows are sorted as they come.
     #[must_use]
     pub fn is_incremental(&self) -> bool {
@@ -86,6 +101,14 @@ impl TableOptions {
     /// [`Error::Settings`] with what to do.
     pub fn check(&self) -> Result<(), Error> {
         let refuse = |what: &str| Err(Error::Settings(what.into()));
+        let has_comments =
+            matches!(self.format, RowFormat::Delimited(Dialect { comment: Some(_), .. }));
+        if self.unique_keys.is_some() && (has_comments || self.merges || self.shuffle.is_some()) {
+            return refuse(
+                "the best of rows with equal keys is kept in a sort only, and without comments: \
+                 leave one of both out",
+            );
+        }
         if !self.is_incremental() {
             return Ok(());
         }

@@ -1,6 +1,8 @@
 //! The outline of a sort of tables.
 
 use crate::check::row_of;
+use crate::first_keys::ByFirstFields;
+use crate::format::RowFormat;
 use crate::incremental::{RowForm, RowsAsTheyCome};
 use crate::input_error::of_input;
 use crate::on_bad::OnBad;
@@ -148,7 +150,8 @@ fn sort_opened(
     let threads = CompressionThreads::of_budget(engine.budget_bytes, engine.threads);
     let room = RowRoom::of(options).engine_options(engine);
     let room = if options.merges { of_merged(&room, table.inputs.len())? } else { room };
-    let is_unique = options.unique == Some(Keep::First) && !options.counts;
+    let is_unique =
+        options.unique == Some(Keep::First) && !options.counts && options.unique_keys.is_none();
     let engine = LinesOptions { is_unique, ..room };
     let job = TableJob { options, engine: &engine, late: Mutex::new(late), disk, observer };
     let output = match output {
@@ -330,6 +333,11 @@ impl TableJob<'_> {
             let write_bytes = part_bytes.map_or(usize::MAX, |bytes| (bytes / 64) as usize);
             let mut grouped =
                 GroupedOutput::new(to, keep, rows_max, append).with_writes_of(write_bytes);
+            if let Some(count) = options.unique_keys {
+                let is_json = options.format == RowFormat::Ndjson;
+                let first = ByFirstFields::new(&options.keys.0[..count], is_json)?;
+                grouped = grouped.grouped_by(move |keyed| first.fields(keyed).len());
+            }
             let report = self.sort_or_merge_keyed(inputs, &mut grouped);
             let taken = grouped.records_taken;
             let report = report.and_then(|report| all_taken(report, taken));

@@ -134,5 +134,5 @@ pub use xsort_extsort::{Error, GenerateReport, LinesReport, Share, SortReport};
 #[cfg(feature = "objects")]
 pub use xsort_objects::abandon_uploads;
 pub use xsort_records::{Checksum, Endian, Format, KeyField, KeyKind, Layout, Pattern, Prefix};
-pub use xsort_table::{BadKeys, Dialect, Keep, Keys, OnBad, Place};
+pub use xsort_table::{BadKeys, BestRow, Dialect, Keep, Keys, OnBad, Place, RowFormat};
 pub use xsort_usage::Usage;

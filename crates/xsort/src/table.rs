@@ -11,8 +11,8 @@ use xsort_extsort::keyed::KeyedReport;
 use xsort_extsort::lines::{LinesDryRun, LinesInput, OutputCodec};
 use xsort_extsort::{Checkpoint, Codec, Error, LinesOptions, Observer};
 use xsort_table::{
-    BadKeys, Dialect, Disorder, Keep, Keys, OnBad, RowFormat, TableOptions, TableOutput, Within,
-    check_table, collator, plan_table, sort_table, sort_table_and_late,
+    BadKeys, BestRow, Dialect, Disorder, Keep, Keys, OnBad, RowFormat, TableOptions, TableOutput,
+    Within, check_table, collator, plan_table, sort_table, sort_table_and_late,
 };
 
 /// Sorts the rows of CSV, TSV and NDJSON files by typed columns.
@@ -130,6 +130,14 @@ impl Table {
     #[must_use]
     pub fn unique(mut self, keep: Keep) -> Table {
         self.options.unique = Some(keep);
+        self
+    }
+
+    /// Writes the best one of several rows with equal keys; of several that are best the first of
+    /// the input. Call it after [`by`](Table::by).
+    #[must_use]
+    pub fn keep(mut self, best: BestRow) -> Table {
+        self.options = self.options.keeping(best);
         self
     }
 

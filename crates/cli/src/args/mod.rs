@@ -59,7 +59,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Gen(GenArgs),
     Sort(SortArgs),
-    Table(TableArgs),
+    Table(Box<TableArgs>),
     Verify(VerifyArgs),
     Part(PartArgs),
     /// Sort on many machines, on Ray (needs the Python package: pip install 'xsort[ray]')

@@ -11,7 +11,7 @@ use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use xsort::size;
 use xsort_disk::STANDARD_OUTPUT;
-use xsort_table::{BadWithin, Keep, Keys, OnBad, Place, Within};
+use xsort_table::{BadKeys, BadWithin, BestRow, Keep, Keys, OnBad, Place, Within};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -104,6 +104,16 @@ pub(crate) struct TableArgs {
     #[arg(short, long, value_name = "WHICH", value_parser = keep)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "first")]
     pub(crate) unique: Option<Keep>,
+
+    // Not a doc comment: its brackets would be links to rustdoc.
+    #[arg(
+        help = "With --unique: keep the row whose value in a column is the largest \
+                (max:COLUMN[:TYPE]) or the smallest (min:...): the newest row of each key",
+        long_help = KEEP_HELP
+    )]
+    #[arg(long, value_name = "max:COLUMN", value_parser = best, requires = "unique")]
+    #[arg(conflicts_with_all = ["merge", "check", "comment"])]
+    pub(crate) keep: Option<BestRow>,
 
     /// With --unique: write how many rows there were of each key, in a new first column, or in
     /// ndjson as {"count":N,"row":...}
@@ -243,6 +253,13 @@ and length; those of other types come last, whatever the direction, unless nulls
 Values of JSON without a type are in the order of jq: null, false, true, numbers, strings, arrays, \
 objects.";
 
+const KEEP_HELP: &str = "\
+With --unique: keep the row whose value in a column is the largest (max:COLUMN[:TYPE]) or the \
+smallest (min:...): the newest row of each key
+
+Of several such rows it is the first of the input. A row without a value is kept only if no other \
+has one.";
+
 const SCHEMA_HELP: &str = "\
 The types of columns of text that become another format
 
@@ -298,6 +315,10 @@ fn keep(text: &str) -> Result<Keep, String> {
         "last" => Ok(Keep::Last),
         _ => Err("first or last is wanted".into()),
     }
+}
+
+fn best(text: &str) -> Result<BestRow, String> {
+    text.parse().map_err(|error: BadKeys| error.to_string())
 }
 
 fn on_bad(text: &str) -> Result<OnBad, String> {

@@ -3,7 +3,7 @@
 
 use super::column_format::{self, Formats};
 use super::keyed_plan::print_plan;
-use super::table_format::{keys, output};
+use super::table_format::{keys, output, refuse_last_and_best};
 use super::verdict::{Contents, Verdict};
 use crate::args::{ColumnCodec, Merge, TableArgs, TableFormat, VerifyArgs};
 use crate::exit::Failure;
@@ -163,7 +163,7 @@ fn options(
         ColumnCodec::Gzip => Codec::Gzip,
     });
     let schema = args.schema.as_deref().map(parse_schema).transpose();
-    Ok(ColumnsOptions {
+    let options = ColumnsOptions {
         unique: args.unique,
         counts: args.count,
         rows_max: args.top,
@@ -176,6 +176,11 @@ fn options(
         schema: schema.map_err(|error| Failure::Usage(format!("--schema: {error}")))?,
         has_header: !args.no_header,
         ..ColumnsOptions::new(keys(&args.by))
+    };
+    refuse_last_and_best(args)?;
+    Ok(match args.keep.clone() {
+        Some(best) => options.keeping(best),
+        None => options,
     })
 }
 

@@ -3,7 +3,7 @@
 use super::column_format::{self, Formats};
 use super::columns;
 use super::keyed_plan::print_plan;
-use super::table_format::{keys, output, table_format_of_name};
+use super::table_format::{keys, output, refuse_last_and_best, table_format_of_name};
 use crate::args::{Merge, Quote, TableArgs, TableFormat};
 use crate::exit::Failure;
 use crate::inputs::expand::ExpandedInputs;
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
 
 /// The options of the table that the arguments describe.
 fn options(args: &TableArgs, format: RowFormat) -> Result<TableOptions, Failure> {
-    Ok(TableOptions {
+    let options = TableOptions {
         has_header: !args.no_header,
         on_bad: args.on_bad,
         unique: args.unique,
@@ -81,6 +81,11 @@ fn options(args: &TableArgs, format: RowFormat) -> Result<TableOptions, Failure>
         sorted_by: keys(&args.sorted_by),
         within: args.within,
         ..TableOptions::new(format, keys(&args.by))
+    };
+    refuse_last_and_best(args)?;
+    Ok(match args.keep.clone() {
+        Some(best) => options.keeping(best),
+        None => options,
     })
 }
 

@@ -1,15 +1,26 @@
 //! The format of a table by its name, the keys that its rows are sorted by, and where they go.
 
 use crate::args::{TableArgs, TableFormat};
+use crate::exit::Failure;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
 use xsort_disk::is_standard_output;
-use xsort_table::{Keys, RowFormat, TableOutput};
+use xsort_table::{Keep, Keys, RowFormat, TableOutput};
 
 /// The keys of an option that may be repeated.
 pub(super) fn keys(all: &[Keys]) -> Keys {
     Keys(all.iter().flat_map(|keys| keys.0.clone()).collect())
+}
+
+/// Refuses to keep the last one of rows and the best one.
+pub(super) fn refuse_last_and_best(args: &TableArgs) -> Result<(), Failure> {
+    match args.keep.is_some() && args.unique == Some(Keep::Last) {
+        false => Ok(()),
+        true => Err(Failure::Usage(
+            "--keep takes the first of several best rows: leave =last of --unique out".into(),
+        )),
+    }
 }
 
 /// Where the rows go: to standard output, to a file, or to several.

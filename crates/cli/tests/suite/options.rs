@@ -152,6 +152,11 @@ const ALL: &[Cases] = &[
                 ("comment", &["#", "i"], &["ab", ""]),
                 ("no-header --by #1", FLAG, &[]),
                 ("unique", &["", "=first", "=last"], &["=x", "="]),
+                (
+                    "keep",
+                    &["max:id:int --unique", "min:n --unique"],
+                    &["max:id", "id --unique", "max:id:desc --unique", "max:id --unique=last"],
+                ),
                 ("count", &[" --unique"], &["", "=x"]),
                 ("merge", &["", "=any", "=sorted"], &["=x", "="]),
                 ("sorted-by", &["id"], &["n", "id:int", "x:y", ""]),

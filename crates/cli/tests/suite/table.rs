@@ -194,6 +194,63 @@ fn a_shuffle_is_that_of_its_seed_whatever_the_memory() {
     assert!(sandbox.read("a.csv") == sandbox.read("b.csv"));
 }
 
+/// Of five rows a key, whose values have ties and are missing.
+#[test]
+fn the_best_row_of_each_key_is_kept() {
+    let sandbox = Sandbox::new();
+    let rows = (0..5000_u64).map(|row| {
+        let value = row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60;
+        (row % 1000, (value > 3).then_some(value), row)
+    });
+    let rows: Vec<(u64, Option<u64>, u64)> = rows.collect();
+    let shown = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let lines = |rows: &[(u64, Option<u64>, u64)], separator: &str| -> String {
+        let line = |&(key, value, row): &(u64, Option<u64>, u64)| {
+            format!("{key}{separator}{}{separator}{row}\n", shown(value))
+        };
+        rows.iter().map(line).collect()
+    };
+    sandbox.write("in.csv", format!("key,value,row\n{}", lines(&rows, ",")));
+    let json: String = rows
+        .iter()
+        .map(|&(key, value, row)| {
+            let value = value.map_or("null".to_owned(), |value| value.to_string());
+            format!("{{\"key\":{key},\"value\":{value},\"row\":{row}}}\n")
+        })
+        .collect();
+    sandbox.write("in.ndjson", json);
+    for (how, is_max) in [("max", true), ("min", false)] {
+        let best = |key: u64| {
+            let own = rows.iter().filter(|row| row.0 == key);
+            let rank = |&(_, value, row): &(u64, Option<u64>, u64)| {
+                let value = value.map_or(u64::MAX, |value| if is_max { 99 - value } else { value });
+                (value, row)
+            };
+            *own.min_by_key(|row| rank(row)).unwrap()
+        };
+        let wanted: Vec<_> = (0..1000).map(best).collect();
+        let by = format!("--by key:int --unique --keep {how}:value:int -q");
+        sandbox.ok(&format!("table in.csv {by} -m 2M -o out.csv"));
+        let wanted_csv = format!("key,value,row\n{}", lines(&wanted, ","));
+        assert!(sandbox.read("out.csv") == wanted_csv.as_bytes(), "{how}");
+        sandbox.ok(&format!("table in.csv {by} --count --top 3 -o out.csv"));
+        let counted: String =
+            wanted[..3].iter().map(|&row| format!("5,{}", lines(&[row], ","))).collect();
+        assert_eq!(sandbox.read("out.csv"), format!("count,key,value,row\n{counted}").as_bytes());
+        let by_path = by.replace(" key", " .key").replace(":value", ":.value");
+        sandbox.ok(&format!("table in.ndjson {by_path} -o out.ndjson"));
+        let schema = "--schema key:int64,value:int64,row:int64";
+        sandbox.ok(&format!("table out.ndjson --by .row {schema} -q -o back.csv"));
+        sandbox.ok(&format!("table in.csv {by} {schema} -o out.parquet"));
+        sandbox.ok("table out.parquet --by row -q -o columns.csv");
+        assert_eq!(sandbox.read("columns.csv"), sandbox.read("back.csv"), "{how}");
+        let mut by_row = wanted;
+        by_row.sort_by_key(|row| row.2);
+        let by_row = format!("key,value,row\n{}", lines(&by_row, ","));
+        assert!(sandbox.read("back.csv") == by_row.as_bytes(), "{how}");
+    }
+}
+
 #[test]
 fn refusals_name_the_way_out_and_leave_the_old_output() {
     let sandbox = Sandbox::new();

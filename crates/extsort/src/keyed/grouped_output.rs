@@ -20,12 +20,17 @@ pub enum Keep {
     Last,
 }
 
+/// Returns a number of first bytes of a keyed record.
+type GroupBytes = Box<dyn Fn(&[u8]) -> usize + Send>;
+
 /// Takes keyed records in order, and writes one for each key.
 pub struct GroupedOutput<W, F> {
     to: W,
     /// `None` if each record is a group of its own.
     keep: Option<Keep>,
     write_bytes: usize,
+    /// Returns the bytes of a keyed record that those of its group have in common.
+    group_bytes: GroupBytes,
     /// Appends a record, given the size of its group.
     append: F,
     groups_left: u64,
@@ -49,6 +54,7 @@ impl<W: Write, F: FnMut(&mut Vec<u8>, u64, &[u8])> GroupedOutput<W, F> {
             to,
             keep,
             write_bytes: WRITE_BYTES,
+            group_bytes: Box::new(key_bytes),
             append,
             groups_left: groups_max,
             kept: Vec::new(),
@@ -66,11 +72,19 @@ impl<W: Write, F: FnMut(&mut Vec<u8>, u64, &[u8])> GroupedOutput<W, F> {
         GroupedOutput { write_bytes: write_bytes.min(WRITE_BYTES), ..self }
     }
 
+    /// Makes records a group whose first bytes are equal, as many as `bytes` returns for a keyed
+    /// record. Unless called, these are the bytes of the key.
+    #[must_use]
+    pub fn grouped_by(self, bytes: impl Fn(&[u8]) -> usize + Send + 'static) -> Self {
+        GroupedOutput { group_bytes: Box::new(bytes), ..self }
+    }
+
     /// Adds a keyed record to the group or begins a new group.
     fn take(&mut self, keyed: &[u8]) -> io::Result<()> {
-        let key = &keyed[..key_bytes(keyed)];
-        let is_same =
-            self.keep.is_some() && self.records > 0 && self.kept[..key_bytes(&self.kept)] == *key;
+        let key = &keyed[..(self.group_bytes)(keyed)];
+        let is_same = self.keep.is_some()
+            && self.records > 0
+            && self.kept[..(self.group_bytes)(&self.kept)] == *key;
         if !is_same {
             self.end_group()?;
         }
