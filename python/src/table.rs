@@ -21,9 +21,9 @@ use xsort_columns::{Columns, InputFormat};
 /// Without a `header` the first row is a row as any other, and columns have numbers only. `unique`
 /// keeps the "first" or the "last" of rows with equal keys; `keep` keeps the one with the largest
 /// or the smallest value in a column: "max:updated:datetime", "min:price:num". `top` is how many
-/// rows are written. With `merge=True` each input is in order already: they are merged, and one that
-/// isn't in order is an error. With `merge="any"` all are sorted then. `on_bad` says what becomes of rows whose
-/// values aren't of their type: "error", or they come "first" or "last".
+/// rows are written. With `merge=True` each input is in order already: they are merged, and one
+/// that isn't in order is an error. With `merge="any"` all are sorted then. `on_bad` says what
+/// becomes of rows whose values aren't of their type: "error", or they come "first" or "last".
 ///
 /// `sorted_by` says that the rows are in the order of the first keys, which it repeats. `within`
 /// says that they are nearly in order: by how many rows one may come late (1000, "100k"), or by
