@@ -31,6 +31,8 @@ pub(crate) struct ArrowInput {
     pub(crate) path: PathBuf,
     /// Bytes of a file; 0 if unknown.
     pub(crate) bytes: u64,
+    /// None for standard input.
+    file: Option<InputFile>,
     pub(crate) form: Form,
 }
 
@@ -78,6 +80,14 @@ impl ArrowInputs {
         }
     }
 
+    /// Fails if an object has changed since it was opened.
+    pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
+        self.all
+            .iter()
+            .filter_map(|input| input.file.as_ref())
+            .try_for_each(|file| file.check_unchanged())
+    }
+
     /// Returns the bytes of the largest batch of a file.
     pub(crate) fn largest_batch(&self) -> u64 {
         let files = self.all.iter().filter_map(|input| match &input.form {
@@ -94,24 +104,24 @@ pub(crate) fn block_bytes(block: &Block) -> u64 {
 }
 
 fn open(path: &Path, job: &Job, stdin: OpenStdin<'_>) -> Result<(ArrowInput, SchemaRef), Error> {
-    let stream = |read: Box<dyn Read + Send>, bytes| {
+    let stream = |read: Box<dyn Read + Send>, bytes, file| {
         let messages =
             caught(|| Messages::begin(read)).map_err(|error| damage(path, &error, "its schema"))?;
         let schema = messages.schema();
         let form = Form::Stream(Mutex::new(Some(messages)));
-        Ok((ArrowInput { path: path.to_owned(), bytes, form }, schema))
+        Ok((ArrowInput { path: path.to_owned(), bytes, file, form }, schema))
     };
     if path.as_os_str() == "-" {
         let read = stdin()
             .map_err(|error| xsort_disk::Error::new(xsort_disk::Operation::Open, path, error))?;
-        return stream(read, 0);
+        return stream(read, 0, None);
     }
-    let file = InputFile::find(path, job.rate())?;
+    let file = InputFile::find(path, job)?;
     let opened = file.open()?;
     let begin = opened.get_bytes(0, (file.bytes as usize).min(MAGIC.len())).unwrap_or_default();
     if begin.starts_with(&CONTINUATION) {
         let read = opened.get_read(0).map_err(|error| file.error(error.to_string()))?;
-        return stream(Box::new(read), file.bytes);
+        return stream(Box::new(read), file.bytes, Some(file));
     }
     if *begin != MAGIC[..] {
         let reason = "it is no file of Arrow: it begins neither with ARROW1 nor as a stream";
@@ -121,7 +131,8 @@ fn open(path: &Path, job: &Job, stdin: OpenStdin<'_>) -> Result<(ArrowInput, Sch
         .map_err(|error| damage(path, &error, "its footer"))?;
     let schema = Arc::clone(&found.schema);
     let bytes = file.bytes;
-    Ok((ArrowInput { path: path.to_owned(), bytes, form: Form::File(found) }, schema))
+    let (path, form) = (path.to_owned(), Form::File(found));
+    Ok((ArrowInput { path, bytes, file: Some(file), form }, schema))
 }
 
 fn read_footer(file: &InputFile, open: &OpenInput) -> Result<ArrowFile, ArrowError> {

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use xsort::{Job, Setup, Verdict};
-use xsort_disk::{DisplayPath, Operation, STANDARD_OUTPUT, is_url};
+use xsort_disk::{Operation, STANDARD_OUTPUT};
 use xsort_extsort::keyed::{Counted, KeyedReport};
 use xsort_extsort::lines::{Content, LinesDryRun, LinesInput, SortedOutput};
 use xsort_extsort::{Compressed, Error, Observer, scratch_directories};
@@ -166,9 +166,6 @@ impl Columns {
         output: TableOutput<'_>,
     ) -> Result<KeyedReport, Error> {
         let began = Instant::now();
-        if let TableOutput::File { path, .. } | TableOutput::Parts { path, .. } = output {
-            refuse_url(path, "written to files on drives: copy it from one afterwards")?;
-        }
         let texts = self.open_texts(job, observer)?;
         let plan = self.plan(job, &self.inputs, texts)?;
         let bytes = plan.bytes();
@@ -237,6 +234,7 @@ impl Columns {
             }
             observer.advance(batch.bytes);
         }
+        plan.check_unchanged()?;
         Ok(None)
     }
 
@@ -256,6 +254,7 @@ impl Columns {
         let plan = self.plan(job, &files, Vec::new())?;
         observer.phase("verify", plan.bytes());
         let (verdict, others) = verify(&plan, self.inputs.len(), job.threads(), observer)?;
+        plan.check_unchanged()?;
         let against = against.map(|_| (others.records(), others));
         Ok(Verdict { against, ..verdict })
     }
@@ -312,11 +311,6 @@ impl Columns {
         inputs: &[PathBuf],
         texts: Vec<LinesInput>,
     ) -> Result<SortPlan, Error> {
-        if !matches!(self.options.input_format, InputFormat::Rows(_)) {
-            for path in inputs {
-                refuse_url(path, "read from files on drives: copy it to one first")?;
-            }
-        }
         let stdin = &mut || self.open_stdin();
         SortPlan::new(inputs, &self.options, job, Opened { stdin, texts })
     }
@@ -356,12 +350,4 @@ fn write_one<R>(
     let mut files = OutputFiles::one(to);
     let result = write(&mut files)?;
     Ok((result, files.publish(false)?))
-}
-
-/// Columns have no way to objects of stores.
-fn refuse_url(path: &Path, what: &str) -> Result<(), Error> {
-    match is_url(path) {
-        false => Ok(()),
-        true => Err(Error::Settings(format!("{}: columns are {what}", DisplayPath(path)))),
-    }
 }

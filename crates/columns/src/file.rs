@@ -2,8 +2,9 @@
 //!
 //! Parquet's reader asks for single pages, of several columns in turn. The kernel's own reading
 //! ahead is made for one stream, so each read asks for the bytes that follow it, which belong to
-//! the same column.
+//! the same column. An object is read through the disk instead, in windows (`object.rs`).
 
+use crate::object::{Object, WINDOWS, Windows};
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
@@ -14,7 +15,8 @@ use std::num::NonZeroU64;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use xsort_disk::{Operation, RateLimit};
+use xsort::Job;
+use xsort_disk::{Operation, RateLimit, is_url};
 use xsort_extsort::Error;
 
 /// Bytes that are read of a page's header at once.
@@ -22,13 +24,19 @@ const HEADER_BYTES: usize = 1 << 10;
 /// Least number of bytes that are read ahead.
 const AHEAD_BYTES: u64 = 512 << 10;
 
-/// A regular file, which must stay as it was when it was first opened.
+/// A regular file or an object, which must stay as it was when it was first opened.
 #[derive(Clone, Debug)]
 pub(crate) struct InputFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
-    state: FileState,
-    rate: Option<Arc<RateLimit>>,
+    place: Place,
+}
+
+/// Where the bytes of an input are.
+#[derive(Clone, Debug)]
+enum Place {
+    Drive(FileState, Option<Arc<RateLimit>>),
+    Store(Arc<Object>),
 }
 
 /// What changes when a file is replaced or written to.
@@ -52,8 +60,13 @@ impl FileState {
 }
 
 impl InputFile {
-    /// Finds the file at a path.
-    pub(crate) fn find(path: &Path, rate: Option<&Arc<RateLimit>>) -> Result<InputFile, Error> {
+    /// Finds the file at a path, or the object at a URL.
+    pub(crate) fn find(path: &Path, job: &Job) -> Result<InputFile, Error> {
+        if is_url(path) {
+            let object = Object::open(&job.disk, path)?;
+            let (bytes, place) = (object.bytes, Place::Store(Arc::new(object)));
+            return Ok(InputFile { path: path.to_owned(), bytes, place });
+        }
         let found = open(path)?.metadata().map_err(|error| open_error(path, error))?;
         if !found.is_file() {
             let reason = "columns are read from regular files, because a file's last bytes say \
@@ -61,21 +74,47 @@ impl InputFile {
                 .into();
             return Err(Error::Input { path: path.to_owned(), reason });
         }
-        let (path, state) = (path.to_owned(), FileState::of(&found));
-        Ok(InputFile { path, bytes: found.len(), state, rate: rate.cloned() })
+        let place = Place::Drive(FileState::of(&found), job.rate().cloned());
+        Ok(InputFile { path: path.to_owned(), bytes: found.len(), place })
     }
 
-    /// Opens the file.
+    /// Returns whether it is an object, each read of which asks a store.
+    pub(crate) fn is_object(&self) -> bool {
+        matches!(self.place, Place::Store(_))
+    }
+
+    /// Fails if an object has changed since it was found. Files are looked at when they are opened.
+    pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
+        match &self.place {
+            Place::Store(object) => object.check_unchanged(),
+            Place::Drive(..) => Ok(()),
+        }
+    }
+
+    /// Opens the file, to read a few pages of it.
     pub(crate) fn open(&self) -> Result<OpenInput, Error> {
+        self.open_with(WINDOWS)
+    }
+
+    /// Opens the file. Of an object, windows of this number and size in bytes are in memory.
+    pub(crate) fn open_with(&self, windows: (usize, usize)) -> Result<OpenInput, Error> {
+        let (state, rate) = match &self.place {
+            Place::Store(object) => {
+                let source = Source::Store(Arc::new(Windows::new(object, windows)));
+                return Ok(OpenInput { source, bytes: self.bytes });
+            }
+            Place::Drive(state, rate) => (state, rate),
+        };
         let file = open(&self.path)?;
         let found = file.metadata().map_err(|error| open_error(&self.path, error))?;
-        if FileState::of(&found) != self.state {
+        if FileState::of(&found) != *state {
             let reason = "it has changed since the sort began: sort it again when no program \
                           writes to it"
                 .into();
             return Err(Error::Input { path: self.path.clone(), reason });
         }
-        Ok(OpenInput { file: Arc::new(file), bytes: self.bytes, rate: self.rate.clone() })
+        let source = Source::Drive(Arc::new(file), rate.clone());
+        Ok(OpenInput { source, bytes: self.bytes })
     }
 
     /// Returns the error of an input that is not as it should be.
@@ -95,17 +134,36 @@ fn open_error(path: &Path, error: io::Error) -> Error {
 /// An open input.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenInput {
-    file: Arc<File>,
+    source: Source,
     bytes: u64,
-    rate: Option<Arc<RateLimit>>,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Drive(Arc<File>, Option<Arc<RateLimit>>),
+    Store(Arc<Windows>),
 }
 
 impl OpenInput {
     /// Asks the kernel to read bytes that will be needed soon. A refusal has no consequence.
     fn read_ahead(&self, from: u64, bytes: u64) {
-        if let Some(bytes) = NonZeroU64::new(bytes.min(self.bytes.saturating_sub(from))) {
-            let _ = fadvise(&*self.file, from, Some(bytes), Advice::WillNeed);
+        if let Source::Drive(file, _) = &self.source
+            && let Some(bytes) = NonZeroU64::new(bytes.min(self.bytes.saturating_sub(from)))
+        {
+            let _ = fadvise(&**file, from, Some(bytes), Advice::WillNeed);
         }
+    }
+
+    fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+        let (file, rate) = match &self.source {
+            Source::Store(windows) => return windows.read_at(buffer, at),
+            Source::Drive(file, rate) => (file, rate),
+        };
+        let bytes = file.read_at(buffer, at)?;
+        if let Some(rate) = rate {
+            rate.pass(bytes as u64);
+        }
+        Ok(bytes)
     }
 }
 
@@ -129,6 +187,9 @@ impl ChunkReader for OpenInput {
                 "{length} bytes at offset {start} reach beyond the end of the file"
             )));
         }
+        if let Source::Store(windows) = &self.source {
+            return Ok(windows.read_all(start, length)?.into());
+        }
         self.read_ahead(start + length as u64, (length as u64).max(AHEAD_BYTES));
         let mut bytes = Vec::with_capacity(length);
         ReadAt { input: self.clone(), at: start }.take(length as u64).read_to_end(&mut bytes)?;
@@ -147,10 +208,7 @@ pub(crate) struct ReadAt {
 
 impl Read for ReadAt {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.input.file.read_at(buffer, self.at)?;
-        if let Some(rate) = &self.input.rate {
-            rate.pass(bytes as u64);
-        }
+        let bytes = self.input.read_at(buffer, self.at)?;
         self.at += bytes as u64;
         Ok(bytes)
     }

@@ -58,7 +58,7 @@ impl Inputs {
     /// than the first.
     pub(crate) fn open(paths: &[PathBuf], job: &Job) -> Result<Inputs, Error> {
         let input = |path: &PathBuf| {
-            let file = InputFile::find(path, job.rate())?;
+            let file = InputFile::find(path, job)?;
             let footer = read_footer(&file)?;
             Ok(Input { file, footer })
         };

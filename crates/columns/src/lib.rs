@@ -13,6 +13,7 @@
 //! | `verify` | whether files are in order, and have the rows of others |
 //! | `first_rows`, `shuffle` | the first rows of the order; a random order |
 //! | `inputs`, `file` | footers and the schema; a file that is read at positions |
+//! | `object` | an object in a store, read in windows |
 //! | `schema_difference` | why two files can't be sorted together |
 //! | `physical` | the schema with which columns are read and written |
 //! | `keys`, `leaves` | the columns to sort by; columns of Arrow as leaves of Parquet |
@@ -47,6 +48,7 @@ mod infer;
 mod inputs;
 mod keys;
 mod leaves;
+mod object;
 mod old_times;
 mod options;
 mod order_check;

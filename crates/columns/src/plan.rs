@@ -31,6 +31,10 @@ const PAGE_BYTES: (u64, u64) = (16 << 10, 1 << 20);
 const ENCODER_PAGES: u64 = 8;
 /// A batch of Arrow's may be compressed, to as little as one in `UNPACKED` bytes.
 const UNPACKED: u64 = 3;
+/// One in `WINDOW_SHARE` bytes is for what is read of an object at once, of each row group.
+const WINDOW_SHARE: u64 = 16;
+/// Bounds of that for each column, in bytes.
+const WINDOW_BYTES: (u64, u64) = (16 << 10, 4 << 20);
 /// Bytes that a byte of text takes on its way to columns, at most: where fields are single digits,
 /// each has its text, the end of that, and a number of up to 16 bytes.
 const TEXT_SHARE: u64 = 16;
@@ -70,7 +74,13 @@ impl MemoryPlan {
     pub(crate) fn new(inputs: &Inputs, budget: u64, threads: usize) -> Result<MemoryPlan, Error> {
         let encoders = Encoders::of(inputs.first().descriptor().num_columns());
         let footer_bytes = inputs.footer_bytes();
-        let group_pages = group_page_bytes(inputs)?;
+        // Objects have a window for each column.
+        let leaves = inputs.first().descriptor().num_columns().max(1) as u64;
+        let window_bytes = match inputs.all.iter().any(|input| input.file.is_object()) {
+            true => (budget / WINDOW_SHARE / leaves).clamp(WINDOW_BYTES.0, WINDOW_BYTES.1),
+            false => 0,
+        };
+        let group_pages = group_page_bytes(inputs)? + leaves * window_bytes;
         let least_way = (group_pages + QUEUE_BYTES.0).max(encoders.bytes_min());
         let needed_bytes = footer_bytes + least_way + SORT_BYTES_MIN;
         if budget < needed_bytes {
@@ -87,7 +97,12 @@ impl MemoryPlan {
         let way = (page_bytes + queue_bytes).max(write_bytes);
         let sort_bytes = free.saturating_sub(way).max(SORT_BYTES_MIN);
         Ok(MemoryPlan {
-            read: ReadPlan { lanes, sets, queue_bytes: queue_bytes as usize },
+            read: ReadPlan {
+                lanes,
+                sets,
+                queue_bytes: queue_bytes as usize,
+                window_bytes: window_bytes as usize,
+            },
             footer_bytes,
             page_bytes,
             write_bytes,
@@ -123,9 +138,9 @@ impl MemoryPlan {
         // Batches that are decoded ahead, and one that is taken.
         let ahead = (write_bytes / batch_bytes).saturating_sub(1).clamp(1, threads as u64 + 1);
         let queue_bytes = (ahead + 1) * batch_bytes;
-        let (lanes, sets) = (ahead as usize, Vec::new());
+        let lanes = ahead as usize;
         Ok(MemoryPlan {
-            read: ReadPlan { lanes, sets, queue_bytes: queue_bytes as usize },
+            read: ReadPlan::of_batches(lanes, queue_bytes as usize),
             footer_bytes: 0,
             page_bytes: 0,
             write_bytes,
@@ -157,7 +172,7 @@ impl MemoryPlan {
         // A long row has long fields, which take their bytes a few times.
         let row_max = (queue_bytes / (pieces * 4)) as usize;
         Ok(MemoryPlan {
-            read: ReadPlan { lanes: 1, sets: Vec::new(), queue_bytes: queue_bytes as usize },
+            read: ReadPlan::of_batches(1, queue_bytes as usize),
             footer_bytes: 0,
             page_bytes: 0,
             write_bytes,

@@ -41,6 +41,7 @@ pub(crate) fn read_sorted(
         observer.advance(batch.bytes);
     }
     drop(reading);
+    plan.check_unchanged()?;
     Ok((rows.sorting.finish().map_err(of_arrow)?, read, read_bytes))
 }
 

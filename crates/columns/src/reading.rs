@@ -15,6 +15,7 @@ use crate::damage::find_damage;
 use crate::errors::of_thread;
 use crate::gate::Gate;
 use crate::inputs::{Decoder, Group};
+use crate::leaves;
 use crate::old_times::check_old_times;
 use crate::source::{InputBatch, Source};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
@@ -42,6 +43,15 @@ pub(crate) struct ReadPlan {
     pub(crate) sets: Vec<Vec<usize>>,
     /// Bytes of batches that were decoded and not taken yet.
     pub(crate) queue_bytes: usize,
+    /// Bytes that are read of an object at once, for each leaf.
+    pub(crate) window_bytes: usize,
+}
+
+impl ReadPlan {
+    /// For inputs whose batches are read whole, `lanes` at once.
+    pub(crate) fn of_batches(lanes: usize, queue_bytes: usize) -> ReadPlan {
+        ReadPlan { lanes, sets: Vec::new(), queue_bytes, window_bytes: 0 }
+    }
 }
 
 /// What all threads share.
@@ -179,7 +189,7 @@ impl From<Error> for End {
 
 impl<'s> Stream<'s> {
     fn new(shared: &'s Shared, number: usize, to: Sender<Piece>) -> Stream<'s> {
-        let ReadPlan { lanes, sets, queue_bytes } = &shared.plan;
+        let ReadPlan { lanes, sets, queue_bytes, .. } = &shared.plan;
         // Of each thread three batches: in the room, taken, and in the making.
         let bytes_wanted = queue_bytes / (lanes * sets.len() * 3);
         let columns = &sets[number % sets.len()];
@@ -246,8 +256,11 @@ impl<'s> Stream<'s> {
         let decoder = &self.shared.decoders[group.input];
         let metadata = decoder.metadata.clone();
         let mask = ProjectionMask::roots(metadata.parquet_schema(), self.columns.iter().copied());
-        let builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(decoder.file.open()?, metadata);
+        let schema = metadata.schema();
+        let leaves = |&root: &usize| leaves::count(schema.field(root).data_type());
+        let leaves = self.columns.iter().map(leaves).sum();
+        let file = decoder.file.open_with((leaves, self.shared.plan.window_bytes))?;
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
         let builder = builder
             .with_row_groups(vec![group.index])
             .with_projection(mask)

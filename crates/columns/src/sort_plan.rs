@@ -80,6 +80,18 @@ impl SortPlan {
         })
     }
 
+    /// Fails if an object has changed since its footer was read.
+    pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
+        match &self.inputs {
+            AnyInputs::Parquet(inputs, _) => {
+                inputs.all.iter().try_for_each(|input| input.file.check_unchanged())
+            }
+            AnyInputs::Arrow(inputs) => inputs.check_unchanged(),
+            // Its reader does so itself.
+            AnyInputs::Text(_) => Ok(()),
+        }
+    }
+
     /// Returns the number of bytes of all inputs; streams of unknown length have none.
     pub(crate) fn bytes(&self) -> u64 {
         match &self.inputs {
