@@ -30,6 +30,8 @@ fn refuse_options(
     let refused = [
         (has_dialect, "--delimiter, --quote, --escape, --comment and --no-header", "are for csv"),
         (args.on_bad != OnBad::Refuse, "--on-bad", "is for text: columns have values of one type"),
+        (args.compress_output.is_some(), "--compress-output", "is for text: give --compression"),
+        (args.write_index.is_some(), "--write-index", "is of rows of text"),
         (args.compress.is_some(), "--compress", "isn't there for columns yet: leave it out"),
         (is_resumable, "--checkpoint", "isn't there for columns yet: leave it out"),
         (!args.sorted_by.is_empty(), "--sorted-by", "isn't there for columns yet: leave it out"),

@@ -8,7 +8,7 @@ use xsort_disk::is_standard_output;
 use xsort_table::{Dialect, Keys, RowFormat, TableOutput};
 
 /// Suffixes of compressed inputs. The suffix of the format precedes them.
-const COMPRESSED: [&str; 3] = ["gz", "zst", "lz4"];
+const COMPRESSED: [&str; 4] = ["gz", "bgz", "zst", "lz4"];
 
 /// The keys of an option that may be repeated.
 pub(super) fn keys(all: &[Keys]) -> Keys {

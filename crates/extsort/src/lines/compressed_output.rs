@@ -1,16 +1,18 @@
 //! Compressed output, written by several threads.
 //!
-//! The output is cut into pieces of 1 MiB. Each is compressed independently, to a whole gzip member
-//! or a whole Zstandard or LZ4 frame, and they are written in order. Every program that reads the
-//! format reads such a sequence. Independent pieces are a little larger than one stream.
+//! The output is cut into pieces of 1 MiB. Each is compressed independently, to a whole gzip
+//! member, a whole Zstandard or LZ4 frame, or blocks of BGZF, and they are written in order. Every
+//! program that reads the format reads such a sequence. Independent pieces are a little larger than
+//! one stream.
 
+use super::bgzf;
+use super::output_codec::OutputCodec;
+use super::position_index::PositionIndex;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use libdeflater::{CompressionLvl, Compressor as Deflater};
 use lz4_flex::frame::{BlockSize, FrameEncoder, FrameInfo};
 use std::collections::VecDeque;
-use std::ffi::OsStr;
 use std::io::{self, Write};
-use std::path::Path;
 use std::thread::{self, JoinHandle};
 
 /// Bytes of a piece.
@@ -27,48 +29,6 @@ const STACK_BYTES: usize = 512 << 10;
 /// The default levels of the formats' own programs.
 const ZSTD_LEVEL: i32 = 3;
 const GZIP_LEVEL: i32 = 6;
-
-/// How an output is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutputCodec {
-    /// gzip (RFC 1952).
-    Gzip,
-    /// LZ4 frames.
-    Lz4,
-    /// Zstandard (RFC 8878).
-    Zstd,
-}
-
-impl OutputCodec {
-    /// The codec for a file's name that ends with `.gz`, `.lz4` or `.zst`.
-    #[must_use]
-    pub fn of_name(path: &Path) -> Option<OutputCodec> {
-        match path.extension().and_then(OsStr::to_str)? {
-            "gz" => Some(OutputCodec::Gzip),
-            "lz4" => Some(OutputCodec::Lz4),
-            "zst" => Some(OutputCodec::Zstd),
-            _ => None,
-        }
-    }
-
-    /// The command that compresses standard input into a FILE with such a name ending, for formats
-    /// that aren't written here.
-    #[must_use]
-    pub fn foreign_command(path: &Path) -> Option<&'static str> {
-        match path.extension().and_then(OsStr::to_str)? {
-            "7z" => Some("7z a -si FILE"),
-            "br" => Some("brotli > FILE"),
-            "bz2" => Some("bzip2 > FILE"),
-            "lz" => Some("lzip > FILE"),
-            "lzma" => Some("xz --format=lzma > FILE"),
-            "lzo" => Some("lzop > FILE"),
-            "xz" => Some("xz > FILE"),
-            "Z" => Some("compress > FILE"),
-            "zip" => Some("zip > FILE"),
-            _ => None,
-        }
-    }
-}
 
 /// The number of compressing threads, and their memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,8 +51,10 @@ impl CompressionThreads {
 }
 
 /// Compresses the bytes written to it.
-pub struct CompressedOutput<W> {
+pub struct CompressedOutput<'i, W> {
     to: W,
+    /// The index of the positions in an output of BGZF.
+    index: Option<&'i mut PositionIndex>,
     codec: OutputCodec,
     threads: usize,
     /// Bytes to compress before the first ones that are written.
@@ -104,7 +66,8 @@ pub struct CompressedOutput<W> {
     /// Buffers of pieces that were written, for reuse.
     free: Vec<(Vec<u8>, Vec<u8>)>,
     compressors: Option<Compressors>,
-    has_written: bool,
+    /// True if what was written so far is whole.
+    is_ended: bool,
 }
 
 /// A piece and its compressed bytes.
@@ -121,12 +84,13 @@ enum Compressors {
     Own(Compressor),
 }
 
-impl<W: Write> CompressedOutput<W> {
+impl<'i, W: Write> CompressedOutput<'i, W> {
     /// An output to `to`. Nothing is written to it before the first line is known. `header` is
     /// compressed before that line. A single piece starts no thread.
     pub fn new(to: W, codec: OutputCodec, threads: usize, header: Vec<u8>) -> Self {
         CompressedOutput {
             to,
+            index: None,
             codec,
             threads,
             header,
@@ -134,8 +98,14 @@ impl<W: Write> CompressedOutput<W> {
             pending: VecDeque::new(),
             free: Vec::new(),
             compressors: None,
-            has_written: false,
+            is_ended: false,
         }
+    }
+
+    /// Builds this index, if there is one, of an output of BGZF.
+    #[must_use]
+    pub fn with_index(self, index: Option<&'i mut PositionIndex>) -> Self {
+        CompressedOutput { index, ..self }
     }
 
     /// Returns the underlying writer. Flush before.
@@ -146,7 +116,7 @@ impl<W: Write> CompressedOutput<W> {
     fn put(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             if self.piece.len() == PIECE_BYTES {
-                self.compress_piece()?;
+                self.compress_piece(false)?;
             }
             let (now, rest) = bytes.split_at(bytes.len().min(PIECE_BYTES - self.piece.len()));
             self.piece.extend_from_slice(now);
@@ -155,8 +125,9 @@ impl<W: Write> CompressedOutput<W> {
         Ok(())
     }
 
-    /// Compresses the piece or sends it to a thread, and begins another.
-    fn compress_piece(&mut self) -> io::Result<()> {
+    /// Compresses the piece or sends it to a thread, and begins another. The next one begins with
+    /// what doesn't fill a block of BGZF, except with `is_all`.
+    fn compress_piece(&mut self, is_all: bool) -> io::Result<()> {
         let is_first = self.compressors.is_none();
         let is_only = is_first && self.piece.len() < PIECE_BYTES;
         let compressors = match self.compressors.take() {
@@ -165,7 +136,19 @@ impl<W: Write> CompressedOutput<W> {
             None => Compressors::start(self.codec, self.threads)?,
         };
         let compressors = self.compressors.insert(compressors);
-        let (next, compressed) = self.free.pop().unwrap_or_default();
+        let (mut next, compressed) = self.free.pop().unwrap_or_default();
+        if self.codec == OutputCodec::Bgzf {
+            let mut rest = &self.piece[..];
+            while let Some((block, after)) = bgzf::split_block(rest, is_all) {
+                if let Some(index) = &mut self.index {
+                    index.add_text(block)?;
+                }
+                rest = after;
+            }
+            next.extend_from_slice(rest);
+            self.piece.truncate(self.piece.len() - next.len());
+        }
+        self.is_ended = false;
         let mut task = Task { piece: std::mem::replace(&mut self.piece, next), compressed };
         match compressors {
             Compressors::Own(compressor) => {
@@ -196,15 +179,17 @@ impl<W: Write> CompressedOutput<W> {
     }
 
     fn write_compressed(&mut self, mut task: Task) -> io::Result<()> {
-        self.has_written = true;
         self.to.write_all(&task.compressed)?;
+        if let Some(index) = &mut self.index {
+            bgzf::lengths(&task.compressed).try_for_each(|bytes| index.add_block(bytes))?;
+        }
         task.piece.clear();
         self.free.push((task.piece, task.compressed));
         Ok(())
     }
 }
 
-impl<W: Write> Write for CompressedOutput<W> {
+impl<W: Write> Write for CompressedOutput<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let header = std::mem::take(&mut self.header);
         self.put(&header)?;
@@ -216,11 +201,18 @@ impl<W: Write> Write for CompressedOutput<W> {
     /// empty.
     fn flush(&mut self) -> io::Result<()> {
         self.write(&[])?;
-        let is_empty = !self.has_written && self.pending.is_empty();
-        if !self.piece.is_empty() || is_empty {
-            self.compress_piece()?;
+        let is_bgzf = self.codec == OutputCodec::Bgzf;
+        if !self.piece.is_empty() || (!is_bgzf && self.compressors.is_none()) {
+            self.compress_piece(true)?;
         }
         self.write_pending(0)?;
+        if is_bgzf && !self.is_ended {
+            self.to.write_all(&bgzf::END)?;
+            if let Some(index) = &mut self.index {
+                index.add_empty_block(bgzf::END.len())?;
+            }
+        }
+        self.is_ended = true;
         self.to.flush()
     }
 }
@@ -266,6 +258,7 @@ impl Drop for Compressors {
 
 /// Compresses one piece after another.
 enum Compressor {
+    Bgzf(Deflater),
     Gzip(Deflater),
     Lz4,
     Zstd(zstd::bulk::Compressor<'static>),
@@ -273,11 +266,11 @@ enum Compressor {
 
 impl Compressor {
     fn new(codec: OutputCodec) -> io::Result<Compressor> {
+        let deflater =
+            || Deflater::new(CompressionLvl::new(GZIP_LEVEL).expect("libdeflate has levels to 12"));
         Ok(match codec {
-            OutputCodec::Gzip => {
-                let level = CompressionLvl::new(GZIP_LEVEL).expect("libdeflate has levels to 12");
-                Compressor::Gzip(Deflater::new(level))
-            }
+            OutputCodec::Bgzf => Compressor::Bgzf(deflater()),
+            OutputCodec::Gzip => Compressor::Gzip(deflater()),
             OutputCodec::Lz4 => Compressor::Lz4,
             OutputCodec::Zstd => {
                 let mut compressor = zstd::bulk::Compressor::new(ZSTD_LEVEL)?;
@@ -287,11 +280,18 @@ impl Compressor {
         })
     }
 
-    /// Compresses a piece to a whole member or frame.
+    /// Compresses a piece to a whole member or frame, or to blocks.
     fn compress(&mut self, task: &mut Task) -> io::Result<()> {
         let Task { piece, compressed } = task;
         compressed.clear();
         match self {
+            Compressor::Bgzf(deflater) => {
+                let mut rest = &piece[..];
+                while let Some((text, after)) = bgzf::split_block(rest, true) {
+                    bgzf::append_block(deflater, text, compressed)?;
+                    rest = after;
+                }
+            }
             Compressor::Gzip(deflater) => {
                 compressed.resize(deflater.gzip_compress_bound(piece.len()), 0);
                 let bytes = deflater.gzip_compress(piece, compressed).map_err(io::Error::other)?;
@@ -320,12 +320,13 @@ mod tests {
     use super::*;
     use std::io::Read;
 
-    const CODECS: [OutputCodec; 3] = [OutputCodec::Gzip, OutputCodec::Lz4, OutputCodec::Zstd];
+    const CODECS: [OutputCodec; 4] =
+        [OutputCodec::Bgzf, OutputCodec::Gzip, OutputCodec::Lz4, OutputCodec::Zstd];
 
     fn read(codec: OutputCodec, compressed: &[u8]) -> Vec<u8> {
         let mut text = Vec::new();
         match codec {
-            OutputCodec::Gzip => {
+            OutputCodec::Bgzf | OutputCodec::Gzip => {
                 flate2::read::MultiGzDecoder::new(compressed).read_to_end(&mut text).unwrap();
             }
             OutputCodec::Lz4 => {
@@ -367,6 +368,27 @@ mod tests {
         }
     }
 
+    /// A block says where the next one begins, and the last one is empty.
+    #[test]
+    fn bgzf_is_blocks_and_an_end() {
+        for (bytes, flushes) in [(0, 1), (10, 2), (3 * PIECE_BYTES + 7, 1), (PIECE_BYTES, 3)] {
+            let mut compressed = Vec::new();
+            let mut output =
+                CompressedOutput::new(&mut compressed, OutputCodec::Bgzf, 2, Vec::new());
+            for part in text(bytes).chunks(bytes / flushes + 1) {
+                output.write_all(part).unwrap();
+                output.flush().unwrap();
+            }
+            output.flush().unwrap();
+            drop(output);
+            let mut rest = &compressed[..];
+            while let Some(bytes) = bgzf::block_bytes(rest).filter(|_| rest != bgzf::END) {
+                rest = &rest[bytes..];
+            }
+            assert_eq!(rest, bgzf::END, "{bytes} {flushes}");
+        }
+    }
+
     /// The output may be an input that is still to be read.
     #[test]
     fn a_header_alone_writes_nothing() {
@@ -405,26 +427,5 @@ mod tests {
         assert_eq!(of(1024, 2), (2, 8));
         assert_eq!(of(1024, 64), (17, 128));
         assert_eq!(of(1 << 20, 64), (64, 63 * 8));
-    }
-
-    #[test]
-    fn names_tell_the_compression() {
-        let of = |name: &str| OutputCodec::of_name(Path::new(name));
-        assert_eq!(of("a.b/out.gz"), Some(OutputCodec::Gzip));
-        assert_eq!(of("out.csv.zst"), Some(OutputCodec::Zstd));
-        assert_eq!(of("x.lz4"), Some(OutputCodec::Lz4));
-        for name in ["out", "out.gz.txt", ".gz", "gz", "out.GZ.", "out.xz"] {
-            assert_eq!(of(name), None, "{name}");
-        }
-    }
-
-    #[test]
-    fn names_tell_a_compression_that_is_not_written() {
-        let of = |name: &str| OutputCodec::foreign_command(Path::new(name));
-        assert_eq!(of("a.b/out.xz"), Some("xz > FILE"));
-        assert_eq!(of("out.csv.bz2"), Some("bzip2 > FILE"));
-        for name in ["out", "out.gz", "out.zst", "out.lz4", "out.xz.txt", ".xz", "xz"] {
-            assert_eq!(of(name), None, "{name}");
-        }
     }
 }
