@@ -23,8 +23,9 @@ pub(super) fn check(
     let command = &lines.command;
     let mut input = session.job.hold(inputs::uninspected(&file, session)?);
     if lines.decompresses() {
-        let recognised = recognise(vec![input], false, || session.job.total_bytes())
-            .map_err(|(path, error)| failure::of_read(path.as_os_str(), &error))?;
+        let recognised =
+            recognise(vec![input], false, || (session.job.total_bytes(), session.job.threads()))
+                .map_err(|(path, error)| failure::of_read(path.as_os_str(), &error))?;
         input = recognised.inputs.into_iter().next().expect("as many as were given");
     }
     let threads = || session.job.threads();

@@ -161,3 +161,47 @@ fn an_output_out_of_order_has_no_index() {
     }
     assert_eq!(sandbox.names(), names);
 }
+
+/// Inputs are inflated by several threads, and none that is cut or damaged passes for whole.
+#[test]
+fn inputs_are_read_by_blocks() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in.bed", bed(60_000));
+    sandbox.ok("lines in.bed -o expected");
+    sandbox.ok("lines --shuffle --seed=1 in.bed -o in.bed.gz");
+    for options in ["-S 2M", "-S 64M --parallel=2", "-S 256M --parallel=3 -k1", "-m"] {
+        let input = if options == "-m" { "sorted.bgz" } else { "in.bed.gz" };
+        sandbox.ok(&format!("lines {options} {input} -o out"));
+        assert!(sandbox.read("out") == sandbox.read("expected"), "{options}");
+        sandbox.ok("lines in.bed -o sorted.bgz");
+    }
+    sandbox.ok("lines -c sorted.bgz");
+    assert!(sandbox.script_ok("cat in.bed.gz | $xsort lines | cmp - expected").is_empty());
+    let table = "table --format tsv --no-header --by #4";
+    sandbox.ok(&format!("{table} in.bed.gz -q -o out.tsv"));
+    sandbox.ok(&format!("{table} in.bed -q -o expected.tsv"));
+    assert!(sandbox.read("out.tsv") == sandbox.read("expected.tsv"));
+
+    // In order, so that a check reads all of it.
+    let packed = sandbox.read("sorted.bgz");
+    let text = packed.len() - END.len();
+    sandbox.write("no_end.gz", &packed[..text]);
+    sandbox.write("cut.gz", &packed[..text - 1]);
+    let mut damaged = packed.clone();
+    damaged[500] ^= 1;
+    sandbox.write("damaged.gz", &damaged);
+    for (name, expected) in [
+        ("no_end.gz", "none without text marks the end"),
+        ("cut.gz", " is cut off"),
+        ("damaged.gz", "the block at byte 0 is damaged"),
+    ] {
+        for command in ["lines", "lines -m", "lines -c", table] {
+            let told = sandbox.run(&format!("{command} {name}"));
+            assert!(told.stderr.contains(expected), "{command} {name}: {}", told.stderr);
+            assert!(told.stderr.contains(&format!("{name}: ")), "{}", told.stderr);
+            assert!(matches!(told.code, Some(2 | 3)), "{command} {name}: {:?}", told.code);
+        }
+    }
+    // The way out that is named.
+    sandbox.script_ok("gzip -dc no_end.gz | $xsort lines | cmp - expected");
+}

@@ -53,12 +53,23 @@ pub(super) fn append_block(
     Ok(())
 }
 
+/// True if a block of BGZF begins with these bytes.
+pub(super) fn is_begin(head: &[u8]) -> bool {
+    let head = head.first_chunk::<{ HEADER.len() }>();
+    head.is_some_and(|head| head[..4] == HEADER[..4] && head[10..] == HEADER[10..])
+}
+
+/// Bytes of text of a block, as it says; `None` if these are more than a block may have.
+pub(super) fn text_bytes(block: &[u8]) -> Option<usize> {
+    let bytes = u32::from_le_bytes(*block.last_chunk()?) as usize;
+    (bytes <= 1 << 16).then_some(bytes)
+}
+
 /// Bytes of the block that begins with these bytes; `None` if they begin no block of BGZF.
 pub(super) fn block_bytes(header: &[u8]) -> Option<usize> {
-    let header = header.first_chunk::<HEADER_BYTES>()?;
-    let is_block = header[..4] == HEADER[..4] && header[10..16] == HEADER[10..];
-    let bytes = usize::from(u16::from_le_bytes([header[16], header[17]])) + 1;
-    (is_block && bytes >= HEADER_BYTES + TRAILER_BYTES).then_some(bytes)
+    let bytes = header.get(HEADER.len()..HEADER_BYTES).filter(|_| is_begin(header))?;
+    let bytes = usize::from(u16::from_le_bytes([bytes[0], bytes[1]])) + 1;
+    (bytes >= HEADER_BYTES + TRAILER_BYTES).then_some(bytes)
 }
 
 /// The bytes of each of several blocks.

@@ -6,49 +6,20 @@
 //! one stream.
 
 use super::bgzf;
+use super::codec_threads::{CodecThreads, PendingTask, ended};
 use super::output_codec::OutputCodec;
 use super::position_index::PositionIndex;
-use crossbeam_channel::{Receiver, Sender, bounded};
 use libdeflater::{CompressionLvl, Compressor as Deflater};
 use lz4_flex::frame::{BlockSize, FrameEncoder, FrameInfo};
 use std::collections::VecDeque;
 use std::io::{self, Write};
-use std::thread::{self, JoinHandle};
 
 /// Bytes of a piece.
 const PIECE_BYTES: usize = 1 << 20;
-/// Pieces per thread: one is compressed while another waits or is written.
-const PIECES_PER_THREAD: usize = 2;
-/// Memory per thread: its pieces, their compressed bytes, and its compressor, at most 3 MiB.
-const THREAD_BYTES: u64 = 8 << 20;
-/// Share of the budget for threads beyond the first, as a divisor.
-const BUDGET_SHARE: u64 = 8;
-/// Bytes of a thread's stack. Compressors use little of it.
-const STACK_BYTES: usize = 512 << 10;
 
 /// The default levels of the formats' own programs.
 const ZSTD_LEVEL: i32 = 3;
 const GZIP_LEVEL: i32 = 6;
-
-/// The number of compressing threads, and their memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompressionThreads {
-    /// Number of threads, at least one.
-    pub threads: usize,
-    /// Bytes of the budget that the threads take. The first thread takes none: its 8 MiB are part
-    /// of the program's memory beyond the budget.
-    pub taken_bytes: u64,
-}
-
-impl CompressionThreads {
-    /// Plans up to `threads` threads, as many as an eighth of the budget has room for.
-    #[must_use]
-    pub fn of_budget(budget_bytes: u64, threads: usize) -> CompressionThreads {
-        let more_max = (budget_bytes / BUDGET_SHARE / THREAD_BYTES) as usize;
-        let more = threads.saturating_sub(1).min(more_max);
-        CompressionThreads { threads: 1 + more, taken_bytes: more as u64 * THREAD_BYTES }
-    }
-}
 
 /// Compresses the bytes written to it.
 pub struct CompressedOutput<'i, W> {
@@ -62,7 +33,7 @@ pub struct CompressedOutput<'i, W> {
     /// The piece that is being filled.
     piece: Vec<u8>,
     /// Pieces that are being compressed, in order.
-    pending: VecDeque<Receiver<io::Result<Task>>>,
+    pending: VecDeque<PendingTask<Task>>,
     /// Buffers of pieces that were written, for reuse.
     free: Vec<(Vec<u8>, Vec<u8>)>,
     compressors: Option<Compressors>,
@@ -77,9 +48,9 @@ struct Task {
     compressed: Vec<u8>,
 }
 
-/// The threads that compress.
+/// What compresses.
 enum Compressors {
-    Threads(Vec<JoinHandle<()>>, Option<Sender<(Task, Sender<io::Result<Task>>)>>),
+    Threads(CodecThreads<Task>),
     /// Without threads, the writing thread compresses.
     Own(Compressor),
 }
@@ -155,12 +126,9 @@ impl<'i, W: Write> CompressedOutput<'i, W> {
                 compressor.compress(&mut task)?;
                 self.write_compressed(task)
             }
-            Compressors::Threads(threads, tasks) => {
-                let pending_max = PIECES_PER_THREAD * threads.len();
-                let (done, result) = bounded(1);
-                // If all threads are gone, the receiver reports it.
-                drop(tasks.as_ref().map(|tasks| tasks.send((task, done))));
-                self.pending.push_back(result);
+            Compressors::Threads(threads) => {
+                let pending_max = threads.tasks_max();
+                self.pending.push_back(threads.begin(task));
                 self.write_pending(pending_max - 1)
             }
         }
@@ -171,9 +139,7 @@ impl<'i, W: Write> CompressedOutput<'i, W> {
         while self.pending.len() > most
             && let Some(oldest) = self.pending.pop_front()
         {
-            let gone = |_| io::Error::other("a thread that compresses the output is gone");
-            let task = oldest.recv().map_err(gone)??;
-            self.write_compressed(task)?;
+            self.write_compressed(ended(&oldest)?)?;
         }
         Ok(())
     }
@@ -220,39 +186,14 @@ impl<W: Write> Write for CompressedOutput<'_, W> {
 impl Compressors {
     /// Starts the wanted number of threads, or as many as the system allows.
     fn start(codec: OutputCodec, wanted: usize) -> io::Result<Compressors> {
-        let (tasks, tasks_from) =
-            bounded::<(Task, Sender<io::Result<Task>>)>(PIECES_PER_THREAD * wanted);
-        let mut threads = Vec::new();
-        for number in 0..wanted {
+        let worker = || {
             let mut compressor = Compressor::new(codec)?;
-            let tasks_from = tasks_from.clone();
-            let work = move || {
-                while let Ok((mut task, done)) = tasks_from.recv() {
-                    let result = compressor.compress(&mut task).map(|()| task);
-                    // The writer may have given up.
-                    drop(done.send(result));
-                }
-            };
-            let thread = thread::Builder::new().name(format!("xsort-out-{number}"));
-            match thread.stack_size(STACK_BYTES).spawn(work) {
-                Ok(thread) => threads.push(thread),
-                Err(_) => break,
-            }
-        }
-        Ok(match threads.is_empty() {
-            true => Compressors::Own(Compressor::new(codec)?),
-            false => Compressors::Threads(threads, Some(tasks)),
+            Ok(move |task: &mut Task| compressor.compress(task))
+        };
+        Ok(match CodecThreads::start("xsort-out", wanted, worker)? {
+            Some(threads) => Compressors::Threads(threads),
+            None => Compressors::Own(Compressor::new(codec)?),
         })
-    }
-}
-
-impl Drop for Compressors {
-    fn drop(&mut self) {
-        if let Compressors::Threads(threads, tasks) = self {
-            drop(tasks.take());
-            // A panicked thread's piece is reported as missing already.
-            threads.drain(..).for_each(|thread| drop(thread.join()));
-        }
     }
 }
 
@@ -414,18 +355,5 @@ mod tests {
             let error = output.write_all(&text(20 * PIECE_BYTES)).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         }
-    }
-
-    #[test]
-    fn threads_have_their_share_of_the_budget() {
-        let of = |mib: u64, threads| {
-            let share = CompressionThreads::of_budget(mib << 20, threads);
-            (share.threads, share.taken_bytes >> 20)
-        };
-        assert_eq!(of(2, 64), (1, 0));
-        assert_eq!(of(64, 64), (2, 8));
-        assert_eq!(of(1024, 2), (2, 8));
-        assert_eq!(of(1024, 64), (17, 128));
-        assert_eq!(of(1 << 20, 64), (64, 63 * 8));
     }
 }

@@ -18,7 +18,6 @@
 //! | `check` | the first line out of order |
 //! | `compressed_output` | the output, compressed by several threads |
 //! | `output_codec` | how an output is compressed, by its name |
-//! | `bgzf` | blocks of gzip that can be read alone |
 //! | `position_index` | the index of positions in the output, built as it is written |
 //! | `output_index` | the index as a file beside the output |
 //! | `counted_output` | equal lines, counted when they are written |
@@ -33,6 +32,7 @@
 //! | `balance` | no line is lost or changed |
 //! | | |
 //! | `input` | the inputs of lines |
+//! | `bgzf`, `codec_threads` | blocks of gzip that can be read alone; threads for codecs |
 //! | `run`, `chunk`, `block` | sorted lines: a run, in memory as a chunk, on scratch in blocks |
 //! | `areas` | memory for chunks |
 //! | `plan`, `line_limits` | how the budget is divided, and how long lines may be |
@@ -45,6 +45,7 @@ mod bgzf;
 mod block;
 mod check;
 mod chunk;
+mod codec_threads;
 mod compressed_output;
 mod counted_output;
 mod dry_run;
@@ -71,7 +72,8 @@ mod sort;
 mod spill;
 
 pub use check::first_disorder;
-pub use compressed_output::{CompressedOutput, CompressionThreads};
+pub use codec_threads::CompressionThreads;
+pub use compressed_output::CompressedOutput;
 pub use counted_output::CountedOutput;
 pub use dry_run::{LinesDryRun, dry_run_lines};
 pub use file_output::{FileOutput, FinishedOutput};

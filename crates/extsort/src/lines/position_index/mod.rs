@@ -14,7 +14,7 @@
 //! ascending, and so are the bins of one level: one chunk of each level is open.
 //!
 //! Memory is counted. What is kept grows with the bins that have rows and with the blocks, not with
-//! the rows: about 7 MiB for a human genome, and 32 MiB for each TiB of text.
+//! the rows: about 8 MiB for a human genome, and 64 MiB for each TiB of text.
 
 mod columns;
 mod layout;
@@ -228,9 +228,6 @@ impl PositionIndex {
     ///
     /// A row without a position, or out of order, or an index that doesn't fit in its memory.
     pub(super) fn add_text(&mut self, text: &[u8]) -> io::Result<()> {
-        self.room.reserve(&mut self.text_bytes, 1)?;
-        // A full block of others' BGZF has 65,536 bytes, but none that is written here.
-        self.text_bytes.push(text.len() as u16);
         if let Some(columns) = self.columns {
             let block = self.blocks << 16;
             let mut at = 0;
@@ -241,6 +238,10 @@ impl PositionIndex {
                 self.end_line(columns, line, end)?;
             }
             self.keep(&text[at..]);
+        } else {
+            self.room.reserve(&mut self.text_bytes, 1)?;
+            // A full block of others' BGZF has 65,536 bytes, but none that is written here.
+            self.text_bytes.push(text.len() as u16);
         }
         self.blocks += 1;
         Ok(())
