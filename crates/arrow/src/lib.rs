@@ -46,6 +46,7 @@ mod value;
 pub use by::SortColumn;
 pub use digest::{BatchDigest, BatchDigester};
 pub use error::Error;
+pub use ordered::Ordered;
 pub use report::BatchReport;
 pub use sorted::SortedBatches;
 pub use sorter::BatchSorter;

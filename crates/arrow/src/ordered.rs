@@ -3,6 +3,7 @@
 use crate::Error;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::collections::VecDeque;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -12,8 +13,8 @@ type Work<I, O> = Arc<dyn Fn(I) -> Result<O, Error> + Send + Sync>;
 /// An input, and where its result goes.
 type Job<I, O> = (I, Sender<Result<O, Error>>);
 
-/// Threads, and results that were not taken yet.
-pub(crate) struct Ordered<I, O> {
+/// Threads that process inputs, and results that were not taken yet.
+pub struct Ordered<I, O> {
     /// `None` once the threads should end.
     jobs: Option<Sender<Job<I, O>>>,
     results: VecDeque<Receiver<Result<O, Error>>>,
@@ -21,7 +22,11 @@ pub(crate) struct Ordered<I, O> {
 }
 
 impl<I: Send + 'static, O: Send + 'static> Ordered<I, O> {
-    pub(crate) fn new(
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// If one can't be started.
+    pub fn new(
         threads: usize,
         work: impl Fn(I) -> Result<O, Error> + Send + Sync + 'static,
     ) -> Result<Ordered<I, O>, Error> {
@@ -37,7 +42,7 @@ impl<I: Send + 'static, O: Send + 'static> Ordered<I, O> {
     }
 
     /// Sends an input to the threads.
-    pub(crate) fn send(&mut self, input: I) {
+    pub fn send(&mut self, input: I) {
         let (to, result) = bounded(1);
         if let Some(jobs) = &self.jobs {
             // Threads only end when this is dropped; a lost job has no result.
@@ -47,12 +52,15 @@ impl<I: Send + 'static, O: Send + 'static> Ordered<I, O> {
     }
 
     /// Returns the number of results that were not taken yet.
-    pub(crate) fn waiting(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.results.len()
     }
 
     /// Waits for the next result. Returns `None` if none is outstanding.
-    pub(crate) fn next(&mut self) -> Option<Result<O, Error>> {
+    ///
+    /// # Errors
+    /// What the work has returned; [`Error::Panicked`] if it panicked.
+    pub fn wait(&mut self) -> Option<Result<O, Error>> {
         let result = self.results.pop_front()?;
         Some(result.recv().unwrap_or(Err(Error::Panicked)))
     }
@@ -68,6 +76,12 @@ fn run<I, O>(jobs: &Receiver<Job<I, O>>, work: &Work<I, O>) {
         let result = catch_unwind(AssertUnwindSafe(|| work(input)));
         // The receiver may be gone.
         drop(to.send(result.unwrap_or(Err(Error::Panicked))));
+    }
+}
+
+impl<I, O> fmt::Debug for Ordered<I, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ordered").finish_non_exhaustive()
     }
 }
 

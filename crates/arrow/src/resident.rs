@@ -110,7 +110,7 @@ impl Resident {
         let rows = buckets.iter().map(Vec::len).sum();
         buckets.into_iter().for_each(|bucket| pool.send(bucket));
         let mut entries = Vec::with_capacity(rows);
-        while let Some(bucket) = pool.next() {
+        while let Some(bucket) = pool.wait() {
             if cancel.is_cancelled() {
                 return Err(xsort::Error::Cancelled.into());
             }

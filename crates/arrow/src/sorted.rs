@@ -120,8 +120,8 @@ impl SortedBatches {
             }
             self.send()?;
             let made = match &mut self.source {
-                Source::Order { pool, .. } => pool.next(),
-                Source::Engine { pool, .. } => pool.next(),
+                Source::Order { pool, .. } => pool.wait(),
+                Source::Engine { pool, .. } => pool.wait(),
             };
             match made {
                 Some(batches) => self.made.extend(batches?),

@@ -56,7 +56,7 @@ impl Spill {
     }
 
     fn push_rows(&mut self) -> Result<(), Error> {
-        let Some(rows) = self.pool.next() else { return Ok(()) };
+        let Some(rows) = self.pool.wait() else { return Ok(()) };
         Ok(self.sorting.push_batch(rows?.iter())?)
     }
 }

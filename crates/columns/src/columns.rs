@@ -1,11 +1,15 @@
 //! The builder of a sort of files of columns.
 
+use crate::infer::{infer_fields, infer_json};
 use crate::options::ColumnsOptions;
+use crate::options::InputFormat;
 use crate::output_files::OutputFiles;
+use crate::plan::MemoryPlan;
 use crate::read_sorted::read_sorted;
-use crate::sort_plan::SortPlan;
+use crate::sort_plan::{Opened, SortPlan};
 use crate::verify::verify;
 use crate::write_sorted::write_sorted;
+use arrow_schema::SchemaRef;
 use parking_lot::Mutex;
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -13,11 +17,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use xsort::{Job, Setup, Verdict};
-use xsort_disk::{DisplayPath, STANDARD_OUTPUT, is_url};
+use xsort_disk::{DisplayPath, Operation, STANDARD_OUTPUT, is_url};
 use xsort_extsort::keyed::{Counted, KeyedReport};
-use xsort_extsort::lines::{LinesDryRun, SortedOutput};
+use xsort_extsort::lines::{Content, LinesDryRun, LinesInput, SortedOutput};
 use xsort_extsort::{Compressed, Error, Observer, scratch_directories};
-use xsort_table::{BadKeys, Keep, TableOutput};
+use xsort_table::{BadKeys, Keep, RowFormat, TableOutput};
 
 /// Sorts the rows of Parquet or Arrow files by any of their columns.
 ///
@@ -157,11 +161,14 @@ impl Columns {
         if let TableOutput::File { path, .. } | TableOutput::Parts { path, .. } = output {
             refuse_url(path, "written to files on drives: copy it from one afterwards")?;
         }
-        let plan = self.plan(job, &self.inputs)?;
+        let texts = self.open_texts(job, observer)?;
+        let plan = self.plan(job, &self.inputs, texts)?;
         let bytes = plan.bytes();
         observer.expect(&[("form runs", bytes), ("merge", bytes)]);
         let scratch = scratch_directories(&self.scratch, path);
-        let (sorted, rows) = read_sorted(&plan, job, observer, scratch)?;
+        let (sorted, rows, read_bytes) = read_sorted(&plan, job, observer, scratch)?;
+        // Of streams and compressed text only what was read tells the bytes.
+        let bytes = bytes.max(read_bytes);
         observer.phase("merge", bytes);
         let threads = job.threads();
         let write =
@@ -208,7 +215,7 @@ impl Columns {
         if self.inputs.len() != 1 {
             return Err(Error::Settings("--check takes one file: check them one by one".into()));
         }
-        let plan = self.plan(job, &self.inputs)?;
+        let plan = self.plan(job, &self.inputs, Vec::new())?;
         observer.phase("check", plan.bytes());
         let mut check = plan.order_check(self.options.unique.is_some())?;
         let mut reading = plan.start_reading()?;
@@ -237,11 +244,39 @@ impl Columns {
         observer: &dyn Observer,
         against: Option<&[PathBuf]>,
     ) -> Result<Verdict, Error> {
-        let plan = self.plan(job, &[&self.inputs, against.unwrap_or_default()].concat())?;
+        let files = [&self.inputs, against.unwrap_or_default()].concat();
+        let plan = self.plan(job, &files, Vec::new())?;
         observer.phase("verify", plan.bytes());
         let (verdict, others) = verify(&plan, self.inputs.len(), job.threads(), observer)?;
         let against = against.map(|_| (others.records(), others));
         Ok(Verdict { against, ..verdict })
+    }
+
+    /// Reads inputs whose rows are text, and returns the schema that their values have. For each
+    /// column it is the first of these types of which each value is one: int64, double, bool, date,
+    /// timestamps, string. JSON has types of its own.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if an input can't be read; [`Error::Settings`] if one is standard input,
+    /// which can't be read twice.
+    pub fn infer_in(&self, job: &mut Job, observer: &dyn Observer) -> Result<SchemaRef, Error> {
+        let InputFormat::Rows(format) = self.options.input_format else {
+            return Err(Error::Settings("files of columns have a schema already".into()));
+        };
+        if self.inputs.iter().any(|path| path.as_os_str() == "-") {
+            let what = "standard input can't be read twice, to find its types and to sort it: \
+                        give a schema, or save it to a file first";
+            return Err(Error::Settings(what.into()));
+        }
+        if format == RowFormat::Ndjson {
+            return infer_json(self.open_texts(job, observer)?);
+        }
+        let plan = MemoryPlan::of_text(1, job.data_bytes(), job.threads());
+        let pieces = plan.map_err(|error| job.total_from_data(error))?.pieces;
+        let (threads, has_header) = (job.threads(), self.options.has_header);
+        let mut open = || self.open_texts(job, observer);
+        let inputs = (&*self.inputs, format, has_header);
+        infer_fields(&mut open, inputs, (pieces, threads), observer)
     }
 
     /// Returns the resources that the sort would use.
@@ -249,7 +284,7 @@ impl Columns {
     /// # Errors
     /// [`Error::Memory`] if the memory is not enough.
     pub fn plan_in(&self, job: &Job) -> Result<LinesDryRun, Error> {
-        let plan = self.plan(job, &self.inputs)?;
+        let plan = self.plan(job, &self.inputs, Vec::new())?;
         // Batches, their keys and their order take about twice as much as the columns.
         let is_resident =
             plan.memory.decoded_bytes.is_some_and(|bytes| bytes * 2 < plan.memory.sort_bytes);
@@ -263,16 +298,45 @@ impl Columns {
         })
     }
 
-    fn plan(&self, job: &Job, inputs: &[PathBuf]) -> Result<SortPlan, Error> {
-        for path in inputs {
-            refuse_url(path, "read from files on drives: copy it to one first")?;
+    fn plan(
+        &self,
+        job: &Job,
+        inputs: &[PathBuf],
+        texts: Vec<LinesInput>,
+    ) -> Result<SortPlan, Error> {
+        if !matches!(self.options.input_format, InputFormat::Rows(_)) {
+            for path in inputs {
+                refuse_url(path, "read from files on drives: copy it to one first")?;
+            }
         }
-        let stdin = self.stdin.clone();
-        let mut open = move || match &stdin {
+        let stdin = &mut || self.open_stdin();
+        SortPlan::new(inputs, &self.options, job, Opened { stdin, texts })
+    }
+
+    fn open_stdin(&self) -> io::Result<Box<dyn Read + Send>> {
+        match &self.stdin {
             Some(stdin) => stdin.0.lock().take().ok_or_else(|| io::Error::other("it was read")),
-            None => Ok(Box::new(io::stdin()) as Box<dyn Read + Send>),
+            None => Ok(Box::new(io::stdin())),
+        }
+    }
+
+    /// Opens inputs whose rows are text, and decompresses them.
+    fn open_texts(&self, job: &mut Job, observer: &dyn Observer) -> Result<Vec<LinesInput>, Error> {
+        if !matches!(self.options.input_format, InputFormat::Rows(_)) {
+            return Ok(Vec::new());
+        }
+        let open = |path: &PathBuf| {
+            if path.as_os_str() != "-" {
+                return job.input(path, LinesInput::at);
+            }
+            let stream = self
+                .open_stdin()
+                .map_err(|error| xsort_disk::Error::new(Operation::Open, path, error))?;
+            let content = Content::Stream(stream);
+            Ok(LinesInput { path: path.clone(), bytes: None, content })
         };
-        SortPlan::new(inputs, &self.options, job, &mut open)
+        let inputs = self.inputs.iter().map(open).collect::<Result<_, Error>>()?;
+        job.decompressed(inputs, observer)
     }
 }
 

@@ -20,10 +20,14 @@
 //! | `arrow_inputs`, `arrow_reading` | inputs in Arrow's format; threads that decode them |
 //! | `arrow_messages` | streams of Arrow's messages, and how much memory one takes |
 //! | `source`, `sink` | batches of any input; the file that they become |
+//! | `text_schema`, `text_values` | the schema of rows of text; texts as values of its types |
+//! | `infer` | the schema that rows of text have |
+//! | `text_reading`, `text_sink` | rows of text become batches, and batches become rows of text |
 //! | `output_files` | the files of an output: one, or several of a size |
 //! | `reading`, `gate`, `damage` | threads that decode; room for what they decoded; errors |
 //! | `old_times` | times that can't be decoded |
 //! | `writing`, `encoding`, `properties` | row groups; threads that encode; how they are written |
+//! | `dictionaries` | which columns of a row group get one |
 //! | `errors` | errors of the crates below |
 #![forbid(unsafe_code)]
 
@@ -32,12 +36,14 @@ mod arrow_messages;
 mod arrow_reading;
 mod columns;
 mod damage;
+mod dictionaries;
 mod encoding;
 mod errors;
 mod file;
 mod first_rows;
 mod gate;
 mod groups;
+mod infer;
 mod inputs;
 mod keys;
 mod leaves;
@@ -56,9 +62,14 @@ mod shuffle;
 mod sink;
 mod sort_plan;
 mod source;
+mod text_reading;
+mod text_schema;
+mod text_sink;
+mod text_values;
 mod verify;
 mod write_sorted;
 mod writing;
 
 pub use columns::Columns;
 pub use options::{Codec, ColumnsOptions, InputFormat, OutputFormat};
+pub use text_schema::{BadSchema, parse_schema, schema_text};

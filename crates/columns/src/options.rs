@@ -1,9 +1,11 @@
 //! What a sort of columns should do.
 
+use arrow_schema::SchemaRef;
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 use std::ffi::OsStr;
 use std::path::Path;
-use xsort_table::{Keep, Keys};
+use xsort_extsort::lines::OutputCodec;
+use xsort_table::{Keep, Keys, RowFormat};
 
 /// The options of a sort of files of columns.
 #[derive(Clone, Debug)]
@@ -30,6 +32,10 @@ pub struct ColumnsOptions {
     /// Maximum number of rows in a row group. Unless set, as many as the largest one of the inputs
     /// has, but at least 122,880. Fewer if the memory has no room for them.
     pub group_rows: Option<usize>,
+    /// The schema of inputs whose rows are text; see [`parse_schema`](crate::parse_schema).
+    pub schema: Option<SchemaRef>,
+    /// True if rows of text have a header, which names the columns.
+    pub has_header: bool,
 }
 
 impl ColumnsOptions {
@@ -46,6 +52,8 @@ impl ColumnsOptions {
             output_format: OutputFormat::Parquet,
             codec: None,
             group_rows: None,
+            schema: None,
+            has_header: true,
         }
     }
 }
@@ -57,6 +65,8 @@ pub enum InputFormat {
     Parquet,
     /// Files or streams of Arrow's.
     Arrow,
+    /// Rows of text, which become columns by a schema.
+    Rows(RowFormat),
 }
 
 impl InputFormat {
@@ -66,7 +76,7 @@ impl InputFormat {
         match extension(path).as_deref() {
             Some("parquet" | "parq" | "pq") => Some(InputFormat::Parquet),
             Some("arrow" | "feather" | "ipc" | "arrows") => Some(InputFormat::Arrow),
-            _ => None,
+            _ => RowFormat::of_name(path).map(InputFormat::Rows),
         }
     }
 }
@@ -80,6 +90,8 @@ pub enum OutputFormat {
     ArrowFile,
     /// A stream of Arrow's.
     ArrowStream,
+    /// Rows of text, and their compression.
+    Rows(RowFormat, Option<OutputCodec>),
 }
 
 impl OutputFormat {
@@ -87,11 +99,15 @@ impl OutputFormat {
     /// which can be read from a pipe while it is written.
     #[must_use]
     pub fn of_name(path: &Path, inputs: InputFormat) -> OutputFormat {
+        if let Some(format) = RowFormat::of_name(path) {
+            return OutputFormat::Rows(format, OutputCodec::of_name(path));
+        }
         match (extension(path).as_deref(), inputs) {
             (Some("parquet" | "parq" | "pq"), _) => OutputFormat::Parquet,
             (Some("arrow" | "feather" | "ipc"), _) => OutputFormat::ArrowFile,
             (Some("arrows"), _) | (_, InputFormat::Arrow) => OutputFormat::ArrowStream,
             (_, InputFormat::Parquet) => OutputFormat::Parquet,
+            (_, InputFormat::Rows(format)) => OutputFormat::Rows(format, None),
         }
     }
 }

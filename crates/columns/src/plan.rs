@@ -15,6 +15,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use std::cmp::Reverse;
 use xsort_extsort::lines::FileOutput;
 use xsort_extsort::{Error, Share};
+use xsort_table::PieceBytes;
 
 /// One in `QUEUE_SHARE` bytes is for decoded batches.
 const QUEUE_SHARE: u64 = 16;
@@ -30,6 +31,11 @@ const PAGE_BYTES: (u64, u64) = (16 << 10, 1 << 20);
 const ENCODER_PAGES: u64 = 8;
 /// A batch of Arrow's may be compressed, to as little as one in `UNPACKED` bytes.
 const UNPACKED: u64 = 3;
+/// Bytes that a byte of text takes on its way to columns, at most: where fields are single digits,
+/// each has its text, the end of that, and a number of up to 16 bytes.
+const TEXT_SHARE: u64 = 16;
+/// Bounds of a piece of text, in bytes.
+const PIECE_BYTES: (u64, u64) = (16 << 10, 1 << 20);
 /// Least bytes of the sort.
 const SORT_BYTES_MIN: u64 = 8 << 20;
 /// Bytes of a page that need no look at headers. What writers do is one MiB, and a little more.
@@ -49,7 +55,12 @@ pub(crate) struct MemoryPlan {
     pub(crate) sort_bytes: u64,
     /// About how many bytes all rows take in memory, where footers tell it.
     pub(crate) decoded_bytes: Option<u64>,
+    /// Pieces of inputs whose rows are text.
+    pub(crate) pieces: PieceBytes,
 }
+
+/// Inputs that are no text have no pieces.
+const NO_PIECES: PieceBytes = PieceBytes { usual: 0, row_max: 0 };
 
 impl MemoryPlan {
     /// Divides `budget` bytes.
@@ -85,6 +96,7 @@ impl MemoryPlan {
             decoded_bytes: Some(
                 inputs.groups().iter().map(|group| decoded_bytes(inputs, group)).sum(),
             ),
+            pieces: NO_PIECES,
         })
     }
 
@@ -120,6 +132,39 @@ impl MemoryPlan {
             written_page_bytes: encoders.page_bytes(write_bytes),
             sort_bytes: budget - write_bytes.max(queue_bytes),
             decoded_bytes: None,
+            pieces: NO_PIECES,
+        })
+    }
+
+    /// Divides `budget` bytes for rows of text that become columns, to an output of `leaves`
+    /// columns.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if they are too few.
+    pub(crate) fn of_text(leaves: usize, budget: u64, threads: usize) -> Result<MemoryPlan, Error> {
+        let encoders = Encoders::of(leaves);
+        // Each thread has a piece, one waits, one is taken, and one is cut.
+        let pieces = threads as u64 + 3;
+        let queue_of = |piece: u64| pieces * piece * TEXT_SHARE;
+        let needed_bytes = queue_of(PIECE_BYTES.0).max(encoders.bytes_min()) + SORT_BYTES_MIN;
+        if budget < needed_bytes {
+            return Err(Error::Memory { budget_bytes: budget, needed_bytes });
+        }
+        let write_bytes = encoders.share(budget);
+        let piece = write_bytes / (pieces * TEXT_SHARE);
+        let piece = piece.clamp(PIECE_BYTES.0, PIECE_BYTES.1);
+        let queue_bytes = queue_of(piece).max(write_bytes);
+        // A long row has long fields, which take their bytes a few times.
+        let row_max = (queue_bytes / (pieces * 4)) as usize;
+        Ok(MemoryPlan {
+            read: ReadPlan { lanes: 1, sets: Vec::new(), queue_bytes: queue_bytes as usize },
+            footer_bytes: 0,
+            page_bytes: 0,
+            write_bytes,
+            written_page_bytes: encoders.page_bytes(write_bytes),
+            sort_bytes: budget - queue_bytes,
+            decoded_bytes: None,
+            pieces: PieceBytes { usual: piece as usize, row_max },
         })
     }
 

@@ -7,14 +7,31 @@ use crate::leaves;
 use crate::options::Codec;
 use crate::physical::is_decimal;
 use crate::sort_plan::SortPlan;
-use arrow_schema::Schema;
+use arrow_schema::{Schema, SchemaRef};
 use parquet::arrow::{
     ARROW_SCHEMA_META_KEY, add_encoded_arrow_schema_to_metadata, parquet_to_arrow_schema,
 };
 use parquet::basic::{Compression, Encoding, LogicalType, PageType, Type as PhysicalType};
 use parquet::file::metadata::{ColumnChunkMetaData, FileMetaData, RowGroupMetaData, SortingColumn};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
-use parquet::schema::types::ColumnDescriptor;
+use parquet::schema::types::{ColumnDescriptor, TypePtr};
+use std::sync::Arc;
+
+/// The schema of an output, by both kinds of types, and how it is written.
+#[derive(Clone, Debug)]
+pub(crate) struct OutputForm {
+    /// The schema in the file.
+    pub(crate) written: TypePtr,
+    /// The schema of the batches.
+    pub(crate) schema: SchemaRef,
+    pub(crate) properties: Arc<WriterProperties>,
+    /// Limits of a row group: of its rows, and of its bytes in memory.
+    pub(crate) group_rows: usize,
+    pub(crate) group_bytes: u64,
+    /// About how many bytes a file has at most, if there may be several.
+    pub(crate) file_bytes: Option<u64>,
+    pub(crate) threads: usize,
+}
 
 /// Returns how the output of a sort is written.
 pub(crate) fn properties(plan: &SortPlan, inputs: &Inputs) -> WriterProperties {

@@ -16,17 +16,17 @@ use xsort_extsort::{Error, Observer};
 /// Bytes that the heap of `--top` takes for a key, beside the key.
 const HEAP_KEY_BYTES: u64 = 64;
 
-/// Reads all rows, and sorts them. Also returns their number.
+/// Reads all rows, and sorts them. Also returns their number, and the bytes that were read.
 pub(crate) fn read_sorted(
     plan: &SortPlan,
     job: &Job,
     observer: &dyn Observer,
     scratch: Vec<PathBuf>,
-) -> Result<(SortedBatches, u64), Error> {
+) -> Result<(SortedBatches, u64, u64), Error> {
     observer.phase("form runs", plan.bytes());
     let mut rows = RowsIn::start(plan, job, scratch)?;
     let mut reading = plan.start_reading()?;
-    let (mut input, mut read) = (0, 0);
+    let (mut input, mut read, mut read_bytes) = (0, 0, 0);
     while let Some(batch) = reading.next()? {
         if observer.is_cancelled() {
             return Err(Error::Cancelled);
@@ -37,10 +37,11 @@ pub(crate) fn read_sorted(
         }
         read += batch.rows.num_rows() as u64;
         rows.push(batch.rows, plan, input)?;
+        read_bytes += batch.bytes;
         observer.advance(batch.bytes);
     }
     drop(reading);
-    Ok((rows.sorting.finish().map_err(of_arrow)?, read))
+    Ok((rows.sorting.finish().map_err(of_arrow)?, read, read_bytes))
 }
 
 /// Rows on their way to the sort.

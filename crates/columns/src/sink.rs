@@ -1,8 +1,10 @@
-//! The file that sorted batches become: Parquet, or Arrow's file or stream.
+//! The file that sorted batches become: Parquet, Arrow's file or stream, or rows of text.
 
 use crate::arrow_inputs::has_dictionary;
 use crate::options::{Codec, OutputFormat};
-use crate::writing::{OutputForm, Writing};
+use crate::properties::OutputForm;
+use crate::text_sink::{TextOutput, TextSink};
+use crate::writing::Writing;
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_ipc::CompressionType;
@@ -26,6 +28,7 @@ pub(crate) struct ArrowForm {
 pub(crate) enum Form {
     Parquet(OutputForm),
     Arrow(ArrowForm),
+    Text(TextOutput),
 }
 
 /// A file that is being written.
@@ -33,6 +36,7 @@ pub(crate) enum Sink<W: Write + Send> {
     Parquet(Box<Writing<W>>),
     File(FileWriter<W>, SchemaRef, u64),
     Stream(StreamWriter<W>, u64),
+    Text(TextSink<W>),
 }
 
 impl<W: Write + Send> Sink<W> {
@@ -40,6 +44,7 @@ impl<W: Write + Send> Sink<W> {
     pub(crate) fn begin(to: W, form: Form) -> Result<Sink<W>, Error> {
         let ArrowForm { format, schema, codec } = match form {
             Form::Parquet(form) => return Ok(Sink::Parquet(Box::new(Writing::begin(to, form)?))),
+            Form::Text(output) => return Ok(Sink::Text(TextSink::begin(to, output)?)),
             Form::Arrow(form) => form,
         };
         let options = options(codec)?;
@@ -60,7 +65,9 @@ impl<W: Write + Send> Sink<W> {
     pub(crate) fn is_full(&self, bytes: u64, bytes_max: Option<u64>) -> bool {
         match self {
             Sink::Parquet(writing) => writing.is_full(),
-            Sink::File(..) | Sink::Stream(..) => bytes_max.is_some_and(|most| bytes >= most),
+            Sink::File(..) | Sink::Stream(..) | Sink::Text(_) => {
+                bytes_max.is_some_and(|most| bytes >= most)
+            }
         }
     }
 
@@ -68,6 +75,7 @@ impl<W: Write + Send> Sink<W> {
     pub(crate) fn push(&mut self, batch: &RecordBatch) -> Result<usize, Error> {
         match self {
             Sink::Parquet(writing) => return writing.push(batch),
+            Sink::Text(sink) => sink.push(batch)?,
             Sink::File(writer, schema, rows) => {
                 let batch = plain(batch, schema).map_err(of_arrow_writing)?;
                 writer.write(&batch).map_err(of_arrow_writing)?;
@@ -85,6 +93,7 @@ impl<W: Write + Send> Sink<W> {
     pub(crate) fn end(self) -> Result<u64, Error> {
         match self {
             Sink::Parquet(writing) => writing.end(),
+            Sink::Text(sink) => sink.end(),
             Sink::File(mut writer, _, rows) => {
                 let ended = writer.finish().and_then(|()| writer.flush());
                 ended.map(|()| rows).map_err(of_arrow_writing)

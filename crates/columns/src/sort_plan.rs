@@ -12,12 +12,15 @@ use crate::order_check::OrderCheck;
 use crate::plan::MemoryPlan;
 use crate::reading::Reading;
 use crate::source::Source;
+use crate::text_reading::{TextForm, TextInputs, TextReading};
 use arrow_schema::{Schema, SchemaRef};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort::Job;
 use xsort_arrow::{BatchDigester, SortColumn};
 use xsort_extsort::Error;
+use xsort_extsort::lines::LinesInput;
+use xsort_table::RowFormat;
 
 /// The decisions.
 pub(crate) struct SortPlan {
@@ -35,6 +38,14 @@ pub(crate) struct SortPlan {
 pub(crate) enum AnyInputs {
     Parquet(Inputs, Vec<Decoder>),
     Arrow(ArrowInputs),
+    Text(TextInputs),
+}
+
+/// What inputs are read from, where that isn't their paths.
+pub(crate) struct Opened<'s> {
+    pub(crate) stdin: OpenStdin<'s>,
+    /// Rows of text.
+    pub(crate) texts: Vec<LinesInput>,
 }
 
 impl SortPlan {
@@ -42,14 +53,15 @@ impl SortPlan {
         paths: &[PathBuf],
         options: &ColumnsOptions,
         job: &Job,
-        stdin: OpenStdin<'_>,
+        opened: Opened<'_>,
     ) -> Result<SortPlan, Error> {
         if options.keys.0.is_empty() && options.shuffle.is_none() {
             return Err(Error::Settings("there is no key to sort by".into()));
         }
         let plan = match options.input_format {
             InputFormat::Parquet => of_parquet(paths, options, job),
-            InputFormat::Arrow => of_arrow_inputs(paths, options, job, stdin),
+            InputFormat::Arrow => of_arrow_inputs(paths, options, job, opened.stdin),
+            InputFormat::Rows(format) => of_text(paths, options, job, (format, opened.texts)),
         };
         plan.map_err(|error| job.total_from_data(error))
     }
@@ -62,6 +74,9 @@ impl SortPlan {
                 Box::new(Reading::start(decoders.clone(), inputs.groups(), plan.clone())?)
             }
             AnyInputs::Arrow(inputs) => Box::new(ArrowReading::start(inputs, self.threads, plan)?),
+            AnyInputs::Text(inputs) => {
+                Box::new(TextReading::start(inputs, self.threads, self.memory.pieces)?)
+            }
         })
     }
 
@@ -70,6 +85,7 @@ impl SortPlan {
         match &self.inputs {
             AnyInputs::Parquet(inputs, _) => inputs.bytes(),
             AnyInputs::Arrow(inputs) => inputs.all.iter().map(|input| input.bytes).sum(),
+            AnyInputs::Text(inputs) => inputs.bytes,
         }
     }
 
@@ -78,6 +94,7 @@ impl SortPlan {
         match &self.inputs {
             AnyInputs::Parquet(inputs, _) => &inputs.all[input].file.path,
             AnyInputs::Arrow(inputs) => &inputs.all[input].path,
+            AnyInputs::Text(inputs) => &inputs.paths[input],
         }
     }
 
@@ -105,7 +122,9 @@ fn of_parquet(paths: &[PathBuf], options: &ColumnsOptions, job: &Job) -> Result<
     let memory = MemoryPlan::new(&inputs, job.data_bytes(), job.threads())?;
     let decoders = match options.output_format {
         OutputFormat::Parquet => inputs.decoders(&keys.leaves)?,
-        OutputFormat::ArrowFile | OutputFormat::ArrowStream => inputs.decoders_to_arrow()?,
+        OutputFormat::ArrowFile | OutputFormat::ArrowStream | OutputFormat::Rows(..) => {
+            inputs.decoders_to_arrow()?
+        }
     };
     let schema = Arc::clone(decoders[0].metadata.schema());
     let by = keys.of_batches(&schema)?;
@@ -130,6 +149,26 @@ fn of_arrow_inputs(
     let (by, options) = (keys.columns.clone(), options.clone());
     let inputs = AnyInputs::Arrow(inputs);
     Ok(SortPlan { options, inputs, keys, memory, schema, by, threads })
+}
+
+fn of_text(
+    paths: &[PathBuf],
+    options: &ColumnsOptions,
+    job: &Job,
+    (format, inputs): (RowFormat, Vec<LinesInput>),
+) -> Result<SortPlan, Error> {
+    let Some(schema) = options.schema.clone() else {
+        return Err(Error::Settings("rows of text become columns by a schema: give one".into()));
+    };
+    refuse_count(options, &schema)?;
+    let keys = FoundKeys::find(&options.keys, &schema, None)?;
+    let leaves = leaves::range(schema.fields(), &[]).len();
+    let threads = job.threads();
+    let memory = MemoryPlan::of_text(leaves, job.data_bytes(), threads)?;
+    let (by, has_header) = (keys.columns.clone(), options.has_header);
+    let form = TextForm { format, has_header, schema: Arc::clone(&schema) };
+    let inputs = AnyInputs::Text(TextInputs::new(inputs, paths, form));
+    Ok(SortPlan { options: options.clone(), inputs, keys, memory, schema, by, threads })
 }
 
 fn refuse_count(options: &ColumnsOptions, schema: &Schema) -> Result<(), Error> {

@@ -5,17 +5,18 @@ use crate::groups::{COUNT, Groups};
 use crate::options::{ColumnsOptions, OutputFormat};
 use crate::output_files::{OutputFile, OutputFiles};
 use crate::physical::with_count;
-use crate::properties::{properties, properties_of_arrow};
+use crate::properties::{OutputForm, properties, properties_of_arrow};
 use crate::shuffle::without_numbers;
 use crate::sink::{ArrowForm, Form, Sink};
 use crate::sort_plan::{AnyInputs, SortPlan};
-use crate::writing::OutputForm;
+use crate::text_reading::TextForm;
+use crate::text_sink::TextOutput;
 use arrow_array::RecordBatch;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::errors::ParquetError;
 use std::sync::Arc;
 use xsort_arrow::{BatchReport, SortedBatches};
-use xsort_extsort::lines::FileOutput;
+use xsort_extsort::lines::{CompressionThreads, FileOutput};
 use xsort_extsort::{Error, Observer};
 
 /// Least number of rows in a full row group, unless the memory has room for fewer: as DuckDB has.
@@ -158,8 +159,21 @@ impl<'f, 'a> RowsOut<'f, 'a> {
 fn form(plan: &SortPlan, threads: usize, file_bytes: Option<u64>) -> Result<Form, Error> {
     let schema = plan.written_schema();
     let (format, codec) = (plan.options.output_format, plan.options.codec);
-    if format != OutputFormat::Parquet {
-        return Ok(Form::Arrow(ArrowForm { format, schema, codec }));
+    match format {
+        OutputFormat::Parquet => {}
+        OutputFormat::ArrowFile | OutputFormat::ArrowStream => {
+            return Ok(Form::Arrow(ArrowForm { format, schema, codec }));
+        }
+        OutputFormat::Rows(format, codec) => {
+            let form = TextForm { format, has_header: plan.options.has_header, schema };
+            let packing = CompressionThreads::of_budget(plan.memory.write_bytes, threads);
+            return Ok(Form::Text(TextOutput {
+                form,
+                codec,
+                threads,
+                compression_threads: packing.threads,
+            }));
+        }
     }
     let not_written = |error: ParquetError| {
         Error::Settings(format!("the output can't be Parquet: {}", crate::inputs::words(&error)))
@@ -174,7 +188,7 @@ fn form(plan: &SortPlan, threads: usize, file_bytes: Option<u64>) -> Result<Form
             };
             (written, properties(plan, inputs), largest)
         }
-        AnyInputs::Arrow(_) => {
+        AnyInputs::Arrow(_) | AnyInputs::Text(_) => {
             let converted = ArrowSchemaConverter::new().convert(&schema).map_err(not_written)?;
             (converted.root_schema_ptr(), properties_of_arrow(plan, &schema), 0)
         }

@@ -1,13 +1,11 @@
 //! Writes batches as row groups of a Parquet file.
 
+use crate::dictionaries::Dictionaries;
 use crate::encoding::Encoding;
 use crate::errors::{of_thread, of_writing};
+use crate::properties::OutputForm;
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
-use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
-use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::TypePtr;
 use std::io::Write;
 use std::sync::Arc;
 use xsort_extsort::Error;
@@ -15,26 +13,10 @@ use xsort_extsort::Error;
 /// Rows that are encoded before the memory of a row group is looked at.
 const ROWS: usize = 8 << 10;
 
-/// The schema of an output, by both kinds of types, and how it is written.
-#[derive(Clone, Debug)]
-pub(crate) struct OutputForm {
-    /// The schema in the file.
-    pub(crate) written: TypePtr,
-    /// The schema of the batches.
-    pub(crate) schema: SchemaRef,
-    pub(crate) properties: Arc<WriterProperties>,
-    /// Limits of a row group: of its rows, and of its bytes in memory.
-    pub(crate) group_rows: usize,
-    pub(crate) group_bytes: u64,
-    /// About how many bytes a file has at most, if there may be several.
-    pub(crate) file_bytes: Option<u64>,
-    pub(crate) threads: usize,
-}
-
 /// A Parquet file that is being written.
 pub(crate) struct Writing<W: Write + Send> {
     file: SerializedFileWriter<W>,
-    encoders: ArrowRowGroupWriterFactory,
+    dictionaries: Dictionaries,
     encoding: Encoding,
     form: OutputForm,
     /// Rows of the current row group, and its bytes when they were last looked at.
@@ -51,14 +33,14 @@ impl<W: Write + Send> Writing<W> {
         let properties = Arc::clone(&form.properties);
         let written = Arc::clone(&form.written);
         let file = SerializedFileWriter::new(to, written, properties).map_err(of_writing)?;
-        let encoders = ArrowRowGroupWriterFactory::new(&file, Arc::clone(&form.schema));
+        let dictionaries = Dictionaries::new(form.clone()).map_err(of_writing)?;
         // An eighth for arrays that wait; what is encoded has the rest.
         let waiting_max = (form.group_bytes / 8).min(form.file_bytes.unwrap_or(u64::MAX) / 16);
         let encoding =
             Encoding::start(Arc::clone(&form.schema), form.threads, waiting_max as usize);
         let encoding = encoding.map_err(of_thread)?;
         let (group_rows, groups, rows, is_full) = (0, 0, 0, false);
-        Ok(Writing { file, encoders, encoding, form, group_rows, groups, rows, is_full })
+        Ok(Writing { file, dictionaries, encoding, form, group_rows, groups, rows, is_full })
     }
 
     /// Returns whether the file has the size that it should have.
@@ -71,7 +53,7 @@ impl<W: Write + Send> Writing<W> {
         let mut from = 0;
         while from < batch.num_rows() && !self.is_full {
             if self.group_rows == 0 {
-                let encoders = self.encoders.create_column_writers(self.groups);
+                let encoders = self.dictionaries.encoders(self.groups);
                 self.encoding.begin(encoders.map_err(of_writing)?);
             }
             let room = self.form.group_rows - self.group_rows;
@@ -91,6 +73,7 @@ impl<W: Write + Send> Writing<W> {
 
     fn end_group(&mut self) -> Result<(), Error> {
         let chunks = self.encoding.finish().map_err(of_writing)?;
+        self.dictionaries.learn(&chunks).map_err(of_writing)?;
         let mut group = self.file.next_row_group().map_err(of_writing)?;
         for chunk in chunks {
             chunk.append_to_row_group(&mut group).map_err(of_writing)?;

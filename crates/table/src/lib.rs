@@ -16,6 +16,7 @@
 //! | `open`, `keyed_rows` | inputs whose header is read and whose keys are known |
 //! | `format` | the format of an input |
 //! | `field_keying`, `json_keying`, `row_rules` | read an input: cut its rows, build their keys |
+//! | `row_pieces` | pieces of whole rows, with all of their fields |
 //! | `index` | where all rows and fields of a text end, in one pass |
 //! | `split`, `rows`, `header` | where one row ends, and its fields; the first rows; their names |
 //! | `key`, `value` | the sort keys; values as bytes that compare as the values do |
@@ -53,6 +54,7 @@ mod open;
 mod options;
 mod parts;
 mod row_end;
+mod row_pieces;
 mod row_room;
 mod row_rules;
 mod rows;
@@ -72,6 +74,7 @@ pub use language::collator;
 pub use on_bad::OnBad;
 pub use options::{TableOptions, TableOutput};
 pub use parts::PartNames;
+pub use row_pieces::{PieceBytes, RowPiece, RowPieces};
 pub use sort::{plan_table, sort_table, sort_table_and_late};
 pub use split::Dialect;
 pub use time_format::TimeFormat;

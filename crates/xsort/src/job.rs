@@ -167,7 +167,7 @@ impl Job {
     ///
     /// # Errors
     /// If an input can't be read, or its compression isn't supported.
-    pub(crate) fn decompressed(
+    pub fn decompressed(
         &mut self,
         inputs: Vec<LinesInput>,
         observer: &dyn Observer,

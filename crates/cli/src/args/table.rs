@@ -22,6 +22,7 @@ Examples:
   xsort table events.ndjson --by .user.id:int --by .time -o sorted.ndjson
   tail -f log | xsort table -f ndjson --by .time:datetime --within 10s
   xsort table a.parquet b.parquet --by ts,user.id:desc -m 1G -o sorted.parquet
+  xsort table big.csv --by ts --infer -o sorted.parquet
   xsort table big.csv --check --by id:int             status 1 if it is out of order
 ";
 
@@ -54,6 +55,27 @@ pub(crate) struct TableArgs {
     /// .bgz, .zst or .lz4; .parquet, .arrow, .feather, .arrows]
     #[arg(short, long, value_name = "FORMAT", value_parser = table_formats())]
     pub(crate) format: Option<TableFormat>,
+
+    /// Format of the output [default: by its name, else that of the inputs]
+    ///
+    /// Rows of text that become another format need a type for each column: --schema or --infer.
+    #[arg(long, value_name = "FORMAT", value_parser = table_formats(), conflicts_with = "check")]
+    pub(crate) output_format: Option<TableFormat>,
+
+    // Not a doc comment: its brackets would be links to rustdoc.
+    #[arg(
+        long,
+        value_name = "NAME:TYPE,...",
+        help = "The types of columns of text that become another format",
+        long_help = SCHEMA_HELP
+    )]
+    #[arg(conflicts_with_all = ["infer", "check"])]
+    pub(crate) schema: Option<String>,
+
+    /// Read the inputs first, to find the types of columns of text that become another format, and
+    /// print them as --schema takes them
+    #[arg(long, conflicts_with_all = ["check", "dry_run"])]
+    pub(crate) infer: bool,
 
     /// The byte between two fields, such as ';' [default: that of the format]
     #[arg(long, value_name = "BYTE", value_parser = byte)]
@@ -252,6 +274,15 @@ Nothing is guessed. An empty or missing value is the least text for str, nocase,
 and length; those of other types come last, whatever the direction, unless nulls-first is given. \
 Values of JSON without a type are in the order of jq: null, false, true, numbers, strings, arrays, \
 objects.";
+
+const SCHEMA_HELP: &str = "\
+The types of columns of text that become another format
+
+Each column of the header is in it: id:int64,ts:timestamp[us],\"a, b\":string. TYPE is bool, int8 \
+to int64, uint8 to uint64, float, double, string, date, time, timestamp[UNIT] or \
+timestamp[UNIT,UTC] with s, ms, us or ns, decimal(DIGITS,SCALE), list<TYPE> or \
+struct<NAME:TYPE,...>. An empty field is null; in quotes it is an empty string. A value that its \
+type can't hold exactly is an error, with its place.";
 
 const SORTED_BY_HELP: &str = "\
 The rows are in the order of the first keys of --by already, written as there

@@ -13,7 +13,7 @@ use xsort_disk::{DisplayPath, is_url};
 pub(super) fn format_of(
     format: Option<TableFormat>,
     files: &[PathBuf],
-) -> Result<Option<ColumnFormat>, Failure> {
+) -> Result<Option<TableFormat>, Failure> {
     if let Some(format) = format {
         return Ok(columns_of(format));
     }
@@ -33,23 +33,26 @@ pub(super) fn format_of(
     )))
 }
 
-/// A format of columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ColumnFormat {
-    Parquet,
-    Arrow,
+/// The formats of the inputs and of the output.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Formats {
+    pub(super) input: TableFormat,
+    pub(super) output: TableFormat,
 }
 
-fn columns_of(format: TableFormat) -> Option<ColumnFormat> {
-    match format {
-        TableFormat::Rows(_) => None,
-        TableFormat::Parquet => Some(ColumnFormat::Parquet),
-        TableFormat::Arrow => Some(ColumnFormat::Arrow),
+impl Formats {
+    /// True if the output is of another format than the inputs.
+    pub(super) fn is_conversion(self) -> bool {
+        self.input != self.output
     }
 }
 
+fn columns_of(format: TableFormat) -> Option<TableFormat> {
+    Some(format).filter(|format| !matches!(format, TableFormat::Rows(_)))
+}
+
 /// The format that the first bytes of a regular file are of.
-fn format_of_begin(path: &Path) -> Option<ColumnFormat> {
+fn format_of_begin(path: &Path) -> Option<TableFormat> {
     // Opening a pipe or a device may wait, or have effects.
     if is_url(path) || !path.metadata().is_ok_and(|found| found.is_file()) {
         return None;
@@ -57,20 +60,26 @@ fn format_of_begin(path: &Path) -> Option<ColumnFormat> {
     let mut begin = [0; 6];
     File::open(path).and_then(|mut file| file.read_exact(&mut begin)).ok()?;
     match &begin {
-        [b'P', b'A', b'R', b'1', ..] => Some(ColumnFormat::Parquet),
-        b"ARROW1" => Some(ColumnFormat::Arrow),
+        [b'P', b'A', b'R', b'1', ..] => Some(TableFormat::Parquet),
+        b"ARROW1" => Some(TableFormat::Arrow),
         _ => None,
     }
 }
 
 /// Refuses options of columns where rows are text.
 pub(super) fn refuse_for_rows(args: &TableArgs) -> Result<(), Failure> {
-    match args.compression.is_some() || args.row_group_size.is_some() {
-        false => Ok(()),
-        true => Err(Failure::Usage(
+    let refuse = |what: &str| Err(Failure::Usage(what.into()));
+    if args.compression.is_some() || args.row_group_size.is_some() {
+        return refuse(
             "--compression and --row-group-size are for Parquet and Arrow: a name in .gz, .lz4 or \
-             .zst compresses rows of text"
-                .into(),
-        )),
+             .zst compresses rows of text",
+        );
+    }
+    match args.schema.is_some() || args.infer {
+        false => Ok(()),
+        true => refuse(
+            "--schema and --infer are for an output of another format than the inputs: else rows \
+             of text keep their bytes",
+        ),
     }
 }

@@ -1,10 +1,11 @@
-//! `xsort table` and `xsort verify --by` of files of columns: Parquet and Arrow.
+//! `xsort table` and `xsort verify --by` of files of columns: Parquet and Arrow, also where these
+//! become text, or text becomes them.
 
-use super::column_format::{self, ColumnFormat};
+use super::column_format::{self, Formats};
 use super::keyed_plan::print_plan;
-use super::table_format::{format_of_name, keys, output};
+use super::table_format::{keys, output};
 use super::verdict::{Contents, Verdict};
-use crate::args::{ColumnCodec, Merge, TableArgs, VerifyArgs};
+use crate::args::{ColumnCodec, Merge, TableArgs, TableFormat, VerifyArgs};
 use crate::exit::Failure;
 use crate::job::Session;
 use crate::output::{of_stream, write_stderr};
@@ -12,26 +13,33 @@ use crate::signals::Stop;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::Instant;
-use xsort_columns::{Codec, Columns, ColumnsOptions, InputFormat, OutputFormat};
+use xsort_columns::{
+    Codec, Columns, ColumnsOptions, InputFormat, OutputFormat, parse_schema, schema_text,
+};
 use xsort_disk::{DisplayPath, is_standard_output};
-use xsort_extsort::lines::{Content, LinesInput};
+use xsort_extsort::Observer;
+use xsort_extsort::lines::{Content, LinesInput, OutputCodec};
 use xsort_table::OnBad;
 
 /// Refuses what columns can't do, or can't do yet.
-fn refuse_options(
-    args: &TableArgs,
-    files: &[PathBuf],
-    format: ColumnFormat,
-) -> Result<(), Failure> {
+fn refuse_options(args: &TableArgs, files: &[PathBuf], formats: Formats) -> Result<(), Failure> {
+    let is_text = |format| matches!(format, TableFormat::Rows(_));
+    let (from_text, to_text) = (is_text(formats.input), is_text(formats.output));
     let is_resumable = args.checkpoints.checkpoint().is_some();
     let has_dialect = [args.delimiter, args.escape, args.comment] != [None; 3]
         || args.quote.is_some()
         || args.no_header;
+    let has_form = args.compression.is_some() || args.row_group_size.is_some();
+    let has_codec = args.compress_output.is_some();
+    let has_types = args.schema.is_some() || args.infer;
+    let dialect = "--delimiter, --quote, --escape, --comment and --no-header";
     let refused = [
-        (has_dialect, "--delimiter, --quote, --escape, --comment and --no-header", "are for csv"),
+        (has_dialect && !from_text && !to_text, dialect, "are for csv"),
+        (has_form && to_text, "--compression and --row-group-size", "are for Parquet and Arrow"),
+        (has_types && !from_text, "--schema and --infer", "are for inputs of text"),
         (args.on_bad != OnBad::Refuse, "--on-bad", "is for text: columns have values of one type"),
-        (args.compress_output.is_some(), "--compress-output", "is for text: give --compression"),
-        (args.write_index.is_some(), "--write-index", "is of rows of text"),
+        (has_codec && !to_text, "--compress-output", "is for text: give --compression"),
+        (args.write_index.is_some(), "--write-index", "isn't there for them: write text, sort it"),
         (args.compress.is_some(), "--compress", "isn't there for columns yet: leave it out"),
         (is_resumable, "--checkpoint", "isn't there for columns yet: leave it out"),
         (!args.sorted_by.is_empty(), "--sorted-by", "isn't there for columns yet: leave it out"),
@@ -40,40 +48,37 @@ fn refuse_options(
     if let Some((_, option, why)) = refused.into_iter().find(|&(is_given, ..)| is_given) {
         return Err(Failure::Usage(format!("files of columns: {option} {why}")));
     }
-    refuse_stream(files, format)?;
-    let output = &args.output;
-    match format_of_name(output).is_some() && !is_standard_output(output) {
-        false => Ok(()),
-        true => Err(Failure::Usage(format!(
-            "{}: columns aren't converted to text: choose a name that ends in .parquet, .arrow or \
-             .arrows",
-            DisplayPath(output)
-        ))),
-    }
-}
-
-/// Refuses Parquet from a stream: its footer is at the end.
-fn refuse_stream(files: &[PathBuf], format: ColumnFormat) -> Result<(), Failure> {
     let is_stream = files.iter().any(|path| path.as_os_str() == "-");
-    match is_stream && format == ColumnFormat::Parquet {
+    if is_stream && formats.input == TableFormat::Parquet {
+        let what = "-: Parquet is read from files on drives: copy it to one first";
+        return Err(Failure::Usage(what.into()));
+    }
+    match from_text && !has_types {
         false => Ok(()),
-        true => {
-            let what = "-: Parquet is read from files on drives: copy it to one first";
-            Err(Failure::Usage(what.into()))
-        }
+        true => Err(Failure::Usage(
+            "rows of text become another format by the types of their columns: give them \
+             (--schema 'id:int64,ts:timestamp[us],...'), or have them found (--infer)"
+                .into(),
+        )),
     }
 }
 
-/// Sorts or checks files of columns, of this format and with this seed of a shuffle.
+/// Sorts or checks inputs of these formats, with this seed of a shuffle.
 pub(super) fn run(
     args: &TableArgs,
     mut files: Vec<PathBuf>,
-    (format, seed): (ColumnFormat, Option<u64>),
+    (formats, seed): (Formats, Option<u64>),
     mut session: Session<'_>,
 ) -> Result<(), Failure> {
-    refuse_options(args, &files, format)?;
+    refuse_options(args, &files, formats)?;
     let stdin = open_stdin(&mut files, &session)?;
-    let options = options(args, format, seed);
+    let mut options = options(args, formats, seed)?;
+    if args.infer {
+        let columns = Columns::with_options(options.clone(), &files);
+        let schema = columns.infer_in(&mut session.job, &session.console)?;
+        session.console.notice(&format!("--schema '{}'", schema_text(&schema)));
+        options.schema = Some(schema);
+    }
     let columns = Columns::with_options(options, &files).scratch(&args.scratch);
     let columns = match stdin {
         Some(stream) => columns.stdin(stream),
@@ -148,7 +153,11 @@ fn open_stdin(
 }
 
 /// The options of the sort that the arguments describe.
-fn options(args: &TableArgs, format: ColumnFormat, seed: Option<u64>) -> ColumnsOptions {
+fn options(
+    args: &TableArgs,
+    formats: Formats,
+    seed: Option<u64>,
+) -> Result<ColumnsOptions, Failure> {
     let codec = args.compression.map(|codec| match codec {
         ColumnCodec::None => Codec::Plain,
         ColumnCodec::Snappy => Codec::Snappy,
@@ -156,23 +165,43 @@ fn options(args: &TableArgs, format: ColumnFormat, seed: Option<u64>) -> Columns
         ColumnCodec::Lz4 => Codec::Lz4,
         ColumnCodec::Gzip => Codec::Gzip,
     });
-    ColumnsOptions {
+    let schema = args.schema.as_deref().map(parse_schema).transpose();
+    Ok(ColumnsOptions {
         unique: args.unique,
         counts: args.count,
         rows_max: args.top,
         shuffle: seed,
         merges: args.merge == Some(Merge::Sorted),
-        input_format: input_format(format),
-        output_format: OutputFormat::of_name(&args.output, input_format(format)),
+        input_format: input_format(formats.input),
+        output_format: output_format(args, formats.output),
         codec,
         group_rows: args.row_group_size,
+        schema: schema.map_err(|error| Failure::Usage(format!("--schema: {error}")))?,
+        has_header: !args.no_header,
         ..ColumnsOptions::new(keys(&args.by))
+    })
+}
+
+fn input_format(format: TableFormat) -> InputFormat {
+    match format {
+        TableFormat::Parquet => InputFormat::Parquet,
+        TableFormat::Arrow => InputFormat::Arrow,
+        TableFormat::Rows(format) => InputFormat::Rows(format),
     }
 }
 
-fn input_format(format: ColumnFormat) -> InputFormat {
+/// The format of the output. Of Arrow, its name says whether it is a file or a stream.
+fn output_format(args: &TableArgs, format: TableFormat) -> OutputFormat {
+    let path = &*args.output;
     match format {
-        ColumnFormat::Parquet => InputFormat::Parquet,
-        ColumnFormat::Arrow => InputFormat::Arrow,
+        TableFormat::Parquet => OutputFormat::Parquet,
+        TableFormat::Rows(format) => {
+            let by_name = || OutputCodec::of_name(path);
+            OutputFormat::Rows(format, args.compress_output.unwrap_or_else(by_name))
+        }
+        TableFormat::Arrow => match OutputFormat::of_name(path, InputFormat::Arrow) {
+            OutputFormat::ArrowFile => OutputFormat::ArrowFile,
+            _ => OutputFormat::ArrowStream,
+        },
     }
 }

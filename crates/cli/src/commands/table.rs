@@ -1,9 +1,9 @@
 //! `xsort table`: sorts the rows of CSV, TSV and NDJSON files. Files of columns go to `columns`.
 
-use super::column_format;
+use super::column_format::{self, Formats};
 use super::columns;
 use super::keyed_plan::print_plan;
-use super::table_format::{format_of_name, keys, output, table_format_of_name};
+use super::table_format::{keys, output, table_format_of_name};
 use crate::args::{Merge, Quote, TableArgs, TableFormat};
 use crate::exit::Failure;
 use crate::inputs::expand::ExpandedInputs;
@@ -33,11 +33,15 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         refuse_parts(&args.output, &*session.job.disk)?;
     }
     let files = tables_in(args, &args.inputs, args.empty.allow_empty, &mut session)?;
-    if let Some(format) = column_format::format_of(args.format, &files)? {
-        return columns::run(args, files, (format, seed(args)?), session);
+    let formats = formats(args, &files)?;
+    let TableFormat::Rows(format) = formats.input else {
+        return columns::run(args, files, (formats, seed(args)?), session);
+    };
+    if formats.is_conversion() {
+        return columns::run(args, files, (formats, seed(args)?), session);
     }
     column_format::refuse_for_rows(args)?;
-    let options = options(args, &files)?;
+    let options = options(args, format)?;
     options.check().map_err(|error| Failure::Usage(error.to_string()))?;
     let table = Table::with_options(options, &files)
         .compress(args.compress)
@@ -78,7 +82,7 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
 }
 
 /// The options of the table that the arguments describe.
-fn options(args: &TableArgs, files: &[PathBuf]) -> Result<TableOptions, Failure> {
+fn options(args: &TableArgs, format: RowFormat) -> Result<TableOptions, Failure> {
     Ok(TableOptions {
         has_header: !args.no_header,
         on_bad: args.on_bad,
@@ -89,8 +93,38 @@ fn options(args: &TableArgs, files: &[PathBuf]) -> Result<TableOptions, Failure>
         merges: args.merge == Some(Merge::Sorted),
         sorted_by: keys(&args.sorted_by),
         within: args.within,
-        ..TableOptions::new(format(args, files)?, keys(&args.by))
+        ..TableOptions::new(format, keys(&args.by))
     })
+}
+
+/// The formats of the inputs and of the output. An output of another format than the inputs has it
+/// by an option or by its name. The options of a dialect are those of the inputs, or of the output
+/// if the inputs are no text.
+fn formats(args: &TableArgs, files: &[PathBuf]) -> Result<Formats, Failure> {
+    let named = match is_standard_output(&args.output) {
+        true => args.output_format,
+        false => args.output_format.or_else(|| table_format_of_name(&args.output)),
+    };
+    if let Some(input) = column_format::format_of(args.format, files)? {
+        let output = match named {
+            Some(TableFormat::Rows(format)) => TableFormat::Rows(with_dialect(args, format)?),
+            other => other.unwrap_or(input),
+        };
+        return Ok(Formats { input, output });
+    }
+    let format = format(args, files)?;
+    let input = TableFormat::Rows(format);
+    let is_same = |other: RowFormat| match (format, other) {
+        (RowFormat::Delimited(own), RowFormat::Delimited(other)) => {
+            own.delimiter == other.delimiter
+                || format_of_rows(args, files) == Some(RowFormat::Delimited(other))
+        }
+        (own, other) => own == other,
+    };
+    match named {
+        Some(TableFormat::Rows(other)) if is_same(other) => Ok(Formats { input, output: input }),
+        other => Ok(Formats { input, output: other.unwrap_or(input) }),
+    }
 }
 
 /// Refuses options that don't allow a sort to be resumed.
@@ -226,35 +260,48 @@ pub(super) fn tables_in(
 
 /// The format of the rows, from the options or from the names of the inputs.
 pub(super) fn format(args: &TableArgs, files: &[PathBuf]) -> Result<RowFormat, Failure> {
-    let named = || files.iter().map(|path| format_of_name(path)).collect::<Option<Vec<_>>>();
-    let format = match args.format {
-        Some(TableFormat::Rows(format)) => Some(format),
-        Some(TableFormat::Parquet | TableFormat::Arrow) => {
-            return Err(Failure::Usage("files of columns have no rows of text".into()));
+    match (args.format, format_of_rows(args, files)) {
+        (Some(TableFormat::Parquet | TableFormat::Arrow), _) => {
+            Err(Failure::Usage("files of columns have no rows of text".into()))
         }
+        (_, Some(format)) => with_dialect(args, format),
+        (_, None) => Err(Failure::Usage(
+            "the names of the inputs don't say of which format they are: give --format csv, \
+             --format tsv, --format ndjson (a JSON value in each line), --format parquet or \
+             --format arrow"
+                .into(),
+        )),
+    }
+}
+
+/// The format of the rows, without the options of its dialect.
+fn format_of_rows(args: &TableArgs, files: &[PathBuf]) -> Option<RowFormat> {
+    let named = || files.iter().map(|path| RowFormat::of_name(path)).collect::<Option<Vec<_>>>();
+    match args.format {
+        Some(TableFormat::Rows(format)) => Some(format),
+        Some(TableFormat::Parquet | TableFormat::Arrow) => None,
         None => named().and_then(|all| {
             let first = all.first().copied();
             first.filter(|first| all.iter().all(|other| other == first))
         }),
-    };
-    let usage = |what: &str| Err(Failure::Usage(what.into()));
+    }
+}
+
+/// A format with the bytes that the options give.
+fn with_dialect(args: &TableArgs, format: RowFormat) -> Result<RowFormat, Failure> {
     match format {
-        None => usage(
-            "the names of the inputs don't say of which format they are: give --format csv, \
-             --format tsv, --format ndjson (a JSON value in each line), --format parquet or \
-             --format arrow",
-        ),
-        Some(RowFormat::Ndjson) => {
+        RowFormat::Ndjson => {
             let bytes = [args.delimiter, args.escape, args.comment];
             match bytes == [None; 3] && args.quote.is_none() && !args.no_header {
                 true => Ok(RowFormat::Ndjson),
-                false => usage(
+                false => Err(Failure::Usage(
                     "--delimiter, --quote, --escape, --comment and --no-header are for csv and \
-                     tsv: rows of ndjson have no fields and no header",
-                ),
+                     tsv: rows of ndjson have no fields and no header"
+                        .into(),
+                )),
             }
         }
-        Some(RowFormat::Delimited(format)) => {
+        RowFormat::Delimited(format) => {
             let dialect = Dialect {
                 delimiter: args.delimiter.unwrap_or(format.delimiter),
                 quote: args.quote.map_or(format.quote, |Quote(quote)| quote),

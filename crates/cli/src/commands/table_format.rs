@@ -3,12 +3,9 @@
 use crate::args::{TableArgs, TableFormat};
 use std::ffi::OsStr;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use xsort_disk::is_standard_output;
-use xsort_table::{Dialect, Keys, RowFormat, TableOutput};
-
-/// Suffixes of compressed inputs. The suffix of the format precedes them.
-const COMPRESSED: [&str; 4] = ["gz", "bgz", "zst", "lz4"];
+use xsort_table::{Keys, RowFormat, TableOutput};
 
 /// The keys of an option that may be repeated.
 pub(super) fn keys(all: &[Keys]) -> Keys {
@@ -34,22 +31,6 @@ pub(super) fn table_format_of_name(path: &Path) -> Option<TableFormat> {
     match extension.as_deref() {
         Some("parquet" | "parq" | "pq") => Some(TableFormat::Parquet),
         Some("arrow" | "feather" | "ipc" | "arrows") => Some(TableFormat::Arrow),
-        _ => format_of_name(path).map(TableFormat::Rows),
-    }
-}
-
-/// The format of rows of text that a name says.
-pub(super) fn format_of_name(path: &Path) -> Option<RowFormat> {
-    let extension = |path: &Path| path.extension().and_then(OsStr::to_str).map(str::to_lowercase);
-    let outer = extension(path)?;
-    let name = match COMPRESSED.contains(&&*outer) {
-        true => extension(&PathBuf::from(path.file_stem()?))?,
-        false => outer,
-    };
-    match &*name {
-        "csv" => Some(RowFormat::Delimited(Dialect::CSV)),
-        "tsv" | "tab" => Some(RowFormat::Delimited(Dialect::TSV)),
-        "ndjson" | "jsonl" => Some(RowFormat::Ndjson),
-        _ => None,
+        _ => RowFormat::of_name(path).map(TableFormat::Rows),
     }
 }

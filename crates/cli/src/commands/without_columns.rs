@@ -1,6 +1,6 @@
 //! In the place of `columns`, in a program that is built without that feature.
 
-use super::column_format::ColumnFormat;
+use super::column_format::Formats;
 use crate::args::{TableArgs, VerifyArgs};
 use crate::exit::Failure;
 use crate::job::Session;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub(super) fn run(
     _: &TableArgs,
     _: Vec<PathBuf>,
-    _: (ColumnFormat, Option<u64>),
+    _: (Formats, Option<u64>),
     _: Session<'_>,
 ) -> Result<(), Failure> {
     Err(refusal())
@@ -23,6 +23,7 @@ pub(super) fn verify(_: &VerifyArgs, _: &Stop) -> Result<(), Failure> {
 }
 
 fn refusal() -> Failure {
-    let what = "this xsort was built without columns: build it with the feature columns";
+    let what = "this xsort was built without columns and conversions: build it with the \
+                feature columns";
     Failure::Usage(what.into())
 }

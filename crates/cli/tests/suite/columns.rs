@@ -243,7 +243,13 @@ fn what_columns_cannot_do_is_refused_with_words() {
     sandbox.write("a.csv", "id\n1\n");
     for (line, words) in [
         ("in.parquet a.csv --by id -o x.parquet", "a.csv is of another format than in.parquet"),
-        ("in.parquet --by id -o x.csv", "choose a name that ends in .parquet"),
+        ("a.csv --by id -o x.parquet", "--schema"),
+        ("a.csv --by id --schema id:int -o x.csv", "for an output of another format"),
+        ("a.csv --by id --schema id:x -o x.parquet", "'x' is no type"),
+        ("a.csv --by id --infer --on-bad last -o x.parquet", "--on-bad"),
+        ("-f csv --by id --infer -o x.parquet", "can't be read twice"),
+        ("in.parquet --by id --infer -o x.arrow", "for inputs of text"),
+        ("in.parquet --by id --compression zstd -o x.csv", "for Parquet and Arrow"),
         ("-f parquet --by id -o x.parquet", "files on drives"),
         ("in.parquet --by id --checkpoint -o x.parquet", "--checkpoint isn't there"),
         ("in.parquet --by id --within 5 -o x.parquet", "--within isn't there"),
@@ -264,6 +270,35 @@ fn what_columns_cannot_do_is_refused_with_words() {
     sandbox.write("b.parquet", "PAR1 and no more");
     sandbox.fails("table b.parquet --by id -o y.parquet", 3);
     assert_eq!(sandbox.names(), ["a.csv", "b.parquet", "in.parquet", "x.parquet"]);
+}
+
+#[test]
+fn text_becomes_columns_and_columns_text() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.csv", "t;id\nx;3\n\"a;b\";1\n");
+    sandbox.write("b.csv", "t;id\n;2\n");
+    let line = "table a.csv b.csv --delimiter ; --by id:desc --infer -o out.parquet";
+    let ended = sandbox.run(line);
+    assert!(ended.stderr.contains("--schema 't:string,id:int64'"), "{}", ended.stderr);
+    assert_eq!(ended.code, Some(0));
+    assert_eq!(numbers(&sandbox, "out.parquet", "id"), [3, 2, 1]);
+    let line = "cat b.csv | $xsort table -f csv --delimiter ';' --by id \
+                --schema id:int64,t:string -q --output-format";
+    let ndjson = sandbox.script_ok(&format!("{line} ndjson"));
+    assert_eq!(ndjson, "{\"id\":2,\"t\":null}\n");
+    sandbox.script_ok(&format!("{line} arrow > s.arrows"));
+    sandbox.ok("table s.arrows --by id -q -o s.csv.gz");
+    assert_eq!(sandbox.script_ok("gzip -dc s.csv.gz"), "id,t\n2,\n");
+    sandbox.ok("table out.parquet --by t --delimiter | --no-header -q -o out.csv");
+    assert_eq!(sandbox.read("out.csv"), b"a;b|1\nx|3\n|2\n");
+    sandbox.ok("table out.parquet --by id -q -o out.tsv.zst");
+    sandbox.ok("table out.tsv.zst --by id:int -q -o plain.tsv");
+    assert_eq!(sandbox.read("plain.tsv"), b"t\tid\na;b\t1\n\t2\nx\t3\n");
+    sandbox.write("bad.csv", "id\n1\nx\n");
+    sandbox.write("old.parquet", "old");
+    let error = sandbox.fails("table bad.csv --by id --schema id:int64 -o old.parquet", 3);
+    assert!(error.contains("bad.csv: row 3, byte 5, column 'id': 'x' is no Int64"), "{error}");
+    assert_eq!(sandbox.read("old.parquet"), b"old");
 }
 
 #[test]

@@ -142,6 +142,10 @@ const ALL: &[Cases] = &[
                 // For Parquet: columns.rs tries them.
                 ("compression", &[], &["zstd", "none", "x", ""]),
                 ("row-group-size", &[], &["5", "0", "x", ""]),
+                ("output-format", &["csv"], &["x", ""]),
+                // For conversions: columns.rs tries them.
+                ("schema", &[], &["id:int64", "id", ""]),
+                ("infer", &[], &["", "=x"]),
                 ("delimiter", &[",", ";", "\\t"], &["ab", "", "\u{e9}"]),
                 ("quote", &["'", "\"", "", "|"], &["ab", "\u{e9}", ","]),
                 ("escape", &["\\", "'"], &["ab", ""]),

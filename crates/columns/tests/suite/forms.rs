@@ -105,6 +105,25 @@ fn row_groups_and_compression_are_as_asked_for() {
     assert!(columns.into_iter().all(|column| column.compression() == Compression::LZ4_RAW));
 }
 
+/// Floats are all different here, and texts are not.
+#[test]
+fn a_dictionary_that_was_given_up_is_tried_again_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = input(&folder, 9 * 80_000, WriterProperties::builder().build());
+    let output = folder.path().join("sorted.parquet");
+    let options =
+        ColumnsOptions { group_rows: Some(80_000), ..ColumnsOptions::new("key".parse().unwrap()) };
+    Columns::with_options(options, [&path]).memory(64 << 20).run(&output).unwrap();
+    let footer = footer(&output);
+    let dictionaries = |name: &str| -> Vec<bool> {
+        let columns = footer.row_groups().iter().flat_map(RowGroupMetaData::columns);
+        let own = columns.filter(|column| *column.column_path() == ColumnPath::from(name));
+        own.map(|column| column.dictionary_page_offset().is_some()).collect()
+    };
+    let again = [true, false, false, false, false, false, false, false, true];
+    assert_eq!((dictionaries("float"), dictionaries("text")), (again.to_vec(), vec![true; 9]));
+}
+
 #[test]
 fn a_file_is_sorted_onto_itself() {
     let folder = tempfile::tempdir().unwrap();

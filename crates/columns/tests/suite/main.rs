@@ -3,6 +3,7 @@
 #[path = "../../../arrow/tests/suite/arrays.rs"]
 mod arrays;
 mod arrow_files;
+mod conversions;
 mod damage;
 mod files;
 mod forms;

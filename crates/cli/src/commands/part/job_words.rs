@@ -5,7 +5,7 @@ use super::locale::locale_name;
 use crate::args::{SortArgs, TableArgs, usage_line};
 use crate::commands::cluster::package_python;
 use crate::commands::table::{format, tables_in};
-use crate::commands::table_format::{format_of_name, keys};
+use crate::commands::table_format::keys;
 use crate::exit::Failure;
 use crate::inputs::tree::TreeOptions;
 use crate::job::Session;
@@ -115,7 +115,7 @@ impl Words {
         if let Words::Table(args) = self
             && args.format.is_none()
         {
-            let format = files.first().and_then(|path| format_of_name(path));
+            let format = files.first().and_then(|path| RowFormat::of_name(path));
             let name = match format {
                 Some(RowFormat::Ndjson) => "ndjson",
                 Some(RowFormat::Delimited(dialect)) if dialect == Dialect::TSV => "tsv",
