@@ -37,7 +37,7 @@ pub(crate) struct TextSink<W: Write + Send> {
 
 enum To<W: Write> {
     Plain(W),
-    Packed(CompressedOutput<W>),
+    Packed(CompressedOutput<'static, W>),
 }
 
 impl<W: Write + Send> TextSink<W> {

@@ -16,7 +16,7 @@ pub enum RowFormat {
 }
 
 /// Suffixes of compressed files. The suffix of the format precedes them.
-const COMPRESSED: [&str; 3] = ["gz", "zst", "lz4"];
+const COMPRESSED: [&str; 4] = ["gz", "bgz", "zst", "lz4"];
 
 impl RowFormat {
     /// The format that a file's name says.

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 use xsort_extsort::Error;
 use xsort_extsort::keyed::Keep;
-use xsort_extsort::lines::{OutputCodec, Within};
+use xsort_extsort::lines::{IndexOptions, OutputCodec, Within};
 use xsort_gnu::Collator;
 
 /// The options of a sort of tables.
@@ -38,6 +38,8 @@ pub struct TableOptions {
     pub rows_max: Option<u64>,
     /// The compression of the output, if any.
     pub compression: Option<OutputCodec>,
+    /// The index that is written beside a file, if any.
+    pub index: Option<IndexOptions>,
     /// True if each input is in the order of the keys already: they are merged, and their order is
     /// checked.
     pub merges: bool,
@@ -65,6 +67,7 @@ impl TableOptions {
             shuffle: None,
             rows_max: None,
             compression: None,
+            index: None,
             merges: false,
             sorted_by: Keys(Vec::new()),
             within: None,

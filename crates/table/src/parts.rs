@@ -72,7 +72,7 @@ pub(crate) struct PartsOutput<'d> {
 
 enum Part<'d> {
     Plain(FileOutput<'d>),
-    Compressed(CompressedOutput<FileOutput<'d>>),
+    Compressed(CompressedOutput<'static, FileOutput<'d>>),
 }
 
 impl<'d> PartsOutput<'d> {

@@ -5,7 +5,7 @@ use crate::on_bad::OnBad;
 use crate::options::TableOptions;
 use xsort_extsort::LinesOptions;
 use xsort_extsort::keyed::{KeyingMemory, RecordRoom, copies_bytes, of_keyed};
-use xsort_extsort::lines::CompressionThreads;
+use xsort_extsort::lines::{CompressionThreads, PositionIndex};
 
 /// Copies of the longest row beside the engine's pool: as it was read, the index of its fields, and
 /// with a short key.
@@ -25,6 +25,7 @@ pub(crate) struct RowRoom {
     copies: u64,
     has_language: bool,
     is_compressed: bool,
+    is_indexed: bool,
     keys: Vec<KeyLength>,
 }
 
@@ -50,19 +51,20 @@ impl RowRoom {
             copies: copies + u64::from(is_grouped),
             has_language: keys.iter().any(|key| key.kind == KeyKind::Locale),
             is_compressed: options.compression.is_some(),
+            is_indexed: options.index.is_some(),
             keys: keys.iter().map(|key| key_length(key, options.on_bad)).collect(),
         }
     }
 
-    /// Removes the memory for compression.
+    /// Removes the memory for compression and an index.
     pub(crate) fn uncompressed(self) -> RowRoom {
-        RowRoom { is_compressed: false, ..self }
+        RowRoom { is_compressed: false, is_indexed: false, ..self }
     }
 
     /// The engine's settings, with the memory for reading rows, building their keys and writing
     /// them.
     pub(crate) fn engine_options(&self, engine: &LinesOptions) -> LinesOptions {
-        let RowRoom { copies, has_language, is_compressed, .. } = *self;
+        let RowRoom { copies, has_language, is_compressed, is_indexed, .. } = *self;
         let threads = engine.threads;
         let compression = move |budget| CompressionThreads::of_budget(budget, threads).taken_bytes;
         // Keys by a language double the memory of pieces in flight.
@@ -73,6 +75,9 @@ impl RowRoom {
             .clone()
             .with_share("compressors of the output", move |budget| {
                 share(is_compressed, compression(budget))
+            })
+            .with_share("index of the output", move |budget| {
+                share(is_indexed, PositionIndex::taken_bytes(budget))
             })
             .with_share("keys by a language", move |budget| share(has_language, language(budget)))
             .with_share("copies of the longest row", move |budget| copies_bytes(budget, copies));

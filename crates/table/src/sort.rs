@@ -21,8 +21,8 @@ use xsort_extsort::keyed::{
     plan_keyed, sort_keyed,
 };
 use xsort_extsort::lines::{
-    CompressedOutput, CompressionThreads, LinesDryRun, LinesInput, SortedOutput, dry_run_lines,
-    merge_formed,
+    CompressedOutput, CompressionThreads, LinesDryRun, LinesInput, PositionIndex, SortedOutput,
+    dry_run_lines, merge_formed,
 };
 use xsort_extsort::units::Count;
 use xsort_extsort::{Error, LinesOptions, LinesReport, Observer, sort_lines};
@@ -169,9 +169,18 @@ fn sort_opened(
             return Ok(report);
         }
     };
-    match job.is_plain() {
-        true => job.sort_plain(table, output),
-        false => output.write(expected_bytes, disk, |to| job.sort_to(table, to)),
+    match (job.is_plain(), options.index, &output) {
+        (true, ..) => job.sort_plain(table, output),
+        (false, Some(options), &SortedOutput::File { path, sync }) => {
+            let mut index = PositionIndex::new(options, &table.header, job.engine.budget_bytes);
+            let (report, index) = output.write(expected_bytes, disk, |to| {
+                let report = job.sort_to(table, to, Some(&mut index))?;
+                Ok((report, index.finish(disk, path)?))
+            })?;
+            index.publish(sync)?;
+            Ok(report)
+        }
+        (false, ..) => output.write(expected_bytes, disk, |to| job.sort_to(table, to, None)),
     }
 }
 
@@ -234,12 +243,21 @@ impl TableJob<'_> {
         Ok(KeyedReport::new(Counted::Rows(report.lines), bytes, &report))
     }
 
-    /// Sorts header and rows to an open output, and compresses them if requested.
-    fn sort_to(&self, table: Table, to: &mut (dyn Write + Send)) -> Result<KeyedReport, Error> {
+    /// Sorts header and rows to an open output, and compresses them if requested. Builds the index
+    /// of a compressed output.
+    fn sort_to(
+        &self,
+        table: Table,
+        to: &mut (dyn Write + Send),
+        index: Option<&mut PositionIndex>,
+    ) -> Result<KeyedReport, Error> {
         let LinesOptions { budget_bytes, threads, .. } = *self.engine;
         let threads = CompressionThreads::of_budget(budget_bytes, threads).threads;
         let mut to: Box<dyn Write + Send + '_> = match self.options.compression {
-            Some(codec) => Box::new(CompressedOutput::new(to, codec, threads, Vec::new())),
+            Some(codec) => {
+                let to = CompressedOutput::new(to, codec, threads, Vec::new());
+                Box::new(to.with_index(index))
+            }
             None => Box::new(to),
         };
         to.write_all(&table.header).map_err(Error::Output)?;

@@ -148,6 +148,11 @@ impl Job {
         self.total_from_budget(add_bytes(error, self.reserved_bytes()))
     }
 
+    /// Returns the budget that is left, in bytes, and the number of threads.
+    pub fn budget_and_threads(&self) -> (u64, usize) {
+        (self.budget_bytes(), self.threads())
+    }
+
     fn reserved_bytes(&self) -> u64 {
         self.reservation.of(self.budget_bytes())
     }
@@ -167,13 +172,13 @@ impl Job {
         inputs: Vec<LinesInput>,
         observer: &dyn Observer,
     ) -> Result<Vec<LinesInput>, Error> {
-        let Recognised { inputs, reservation, .. } =
-            recognise(inputs, false, || self.budget_bytes()).map_err(
-                |(path, error)| match observer.is_cancelled() {
-                    true => Error::Cancelled,
-                    false => unreadable(path, error),
-                },
-            )?;
+        let Recognised { inputs, reservation, .. } = recognise(inputs, false, || {
+            self.budget_and_threads()
+        })
+        .map_err(|(path, error)| match observer.is_cancelled() {
+            true => Error::Cancelled,
+            false => unreadable(path, error),
+        })?;
         self.reservation = self.reservation.clone().and(reservation);
         Ok(inputs)
     }

@@ -127,7 +127,9 @@ pub use sorter::Sorter;
 pub use table::Table;
 pub use verify::{Reading, Verdict, Verify};
 pub use xsort_extsort::keyed::{Counted, KeyedReport};
-pub use xsort_extsort::lines::{BadWithin, Within};
+pub use xsort_extsort::lines::{
+    BadWithin, IndexColumns, IndexForm, IndexOptions, OutputCodec, Within,
+};
 pub use xsort_extsort::records::Method;
 pub use xsort_extsort::sorter::{KeyAndRecord, Pusher, Sorted, SorterReport, Sorting};
 pub use xsort_extsort::{Error, GenerateReport, LinesReport, Share, SortReport};

@@ -6,9 +6,9 @@ use crate::merge_or_sort::refuses_merge;
 use crate::setup::{Setup, output_setters, sort_setters};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use xsort_disk::{Disk, STANDARD_OUTPUT};
+use xsort_disk::{Disk, STANDARD_OUTPUT, is_standard_output};
 use xsort_extsort::keyed::KeyedReport;
-use xsort_extsort::lines::{LinesDryRun, LinesInput, OutputCodec};
+use xsort_extsort::lines::{IndexOptions, LinesDryRun, LinesInput, OutputCodec};
 use xsort_extsort::{Checkpoint, Codec, Error, LinesOptions, Observer};
 use xsort_table::{
     BadKeys, BestRow, Dialect, Disorder, Keep, Keys, OnBad, RowFormat, TableOptions, TableOutput,
@@ -40,6 +40,9 @@ pub struct Table {
     /// True to merge the inputs if all are in order.
     tries_merge: bool,
     late: Option<PathBuf>,
+    /// The compression of the output; by its name if this is `None`.
+    compression: Option<Option<OutputCodec>>,
+    index: Option<IndexOptions>,
     sync: bool,
     codec: Option<Codec>,
     checkpoint: Option<Checkpoint>,
@@ -80,6 +83,8 @@ impl Table {
             options,
             tries_merge: false,
             late: None,
+            compression: None,
+            index: None,
             sync: true,
             codec: None,
             checkpoint: None,
@@ -187,6 +192,20 @@ impl Table {
         self
     }
 
+    /// Sets the compression of the output, whatever its name.
+    #[must_use]
+    pub fn compress_output(mut self, codec: Option<OutputCodec>) -> Table {
+        self.compression = Some(codec);
+        self
+    }
+
+    /// Also writes an index of the positions in the output, which is compressed as BGZF, beside it.
+    #[must_use]
+    pub fn write_index(mut self, index: IndexOptions) -> Table {
+        self.index = Some(index);
+        self
+    }
+
     /// Writes only the first `rows` rows.
     #[must_use]
     pub fn top(mut self, rows: u64) -> Table {
@@ -202,8 +221,8 @@ impl Table {
     }
 
     /// Sorts into the file `output`, which may be one of the inputs. The output appears complete or
-    /// not at all; until then an old file stays. It is compressed if its name ends in `.gz`, `.zst`
-    /// or `.lz4`.
+    /// not at all; until then an old file stays. It is compressed if its name ends in `.gz`,
+    /// `.bgz`, `.zst` or `.lz4`.
     ///
     /// # Errors
     /// Any [`Error`]; [`Error::Settings`] if there are no keys or no such columns.
@@ -345,7 +364,13 @@ impl Table {
             return Err(Error::Settings(what.into()));
         }
         let collator = collator(&options.keys)?;
-        Ok(TableOptions { compression: OutputCodec::of_name(output), collator, ..options })
+        let by_name = || Some(OutputCodec::of_name(output)?.for_index(self.index.is_some()));
+        let compression = self.compression.unwrap_or_else(by_name);
+        let index = self.index.map(|index| {
+            let path = Some(output).filter(|path| !is_standard_output(path));
+            index.for_output(path, compression).map_err(|reason| Error::Settings(reason.into()))
+        });
+        Ok(TableOptions { compression, index: index.transpose()?, collator, ..options })
     }
 
     fn engine(&self, job: &Job, output: &Path) -> LinesOptions {

@@ -25,7 +25,7 @@ pub(crate) use status::StatusArgs;
 pub(crate) use table::{Quote, TableArgs};
 #[cfg(feature = "columns")]
 pub(crate) use values::ColumnCodec;
-pub(crate) use values::{Merge, TableFormat};
+pub(crate) use values::{Merge, TableFormat, min_shift};
 pub(crate) use verify::VerifyArgs;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueHint};

@@ -4,13 +4,14 @@ use super::help::{SIZES, TEMPLATE, sizes_environment_and_exit_status};
 use super::shared::{Emptiness, Report, Resources};
 use super::sort::Checkpoints;
 use super::values::{
-    ColumnCodec, Merge, ScratchCodec, TableFormat, codecs, column_codecs, output, table_formats,
-    whole,
+    ColumnCodec, Merge, RowsCodec, ScratchCodec, TableFormat, codecs, column_codecs, index_forms,
+    min_shift, output, row_codecs, table_formats, whole,
 };
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use xsort::size;
 use xsort_disk::STANDARD_OUTPUT;
+use xsort_extsort::lines::{IndexColumns, IndexForm};
 use xsort_table::{BadKeys, BadWithin, BestRow, Keep, Keys, OnBad, Place, Within};
 
 const EXAMPLES: &str = "\
@@ -51,7 +52,7 @@ pub(crate) struct TableArgs {
     pub(crate) by: Vec<Keys>,
 
     /// Format of the inputs [default: by the name: .csv, .tsv, .ndjson or .jsonl, also before .gz,
-    /// .zst or .lz4; .parquet, .arrow, .feather, .arrows]
+    /// .bgz, .zst or .lz4; .parquet, .arrow, .feather, .arrows]
     #[arg(short, long, value_name = "FORMAT", value_parser = table_formats())]
     pub(crate) format: Option<TableFormat>,
 
@@ -175,6 +176,37 @@ pub(crate) struct TableArgs {
     #[arg(long, value_name = "SIZE", value_parser = file_size, conflicts_with = "check")]
     pub(crate) file_size: Option<u64>,
 
+    /// Compression of rows of text [default: by the end of the output's name: .gz, .zst, .lz4, and
+    /// for bgzip .bgz or .bed.gz, .vcf.gz, ...]
+    ///
+    /// bgzip is gzip in blocks, for tabix and other programs for genomes. It is chosen for names
+    /// that end in .bgz, and in .gz after .bed, .fastq, .fq, .gff, .gff3, .gtf, .pairs, .sam or
+    /// .vcf.
+    #[arg(long, value_name = "CODEC", value_parser = row_codecs(), conflicts_with = "check")]
+    pub(crate) compress_output: Option<RowsCodec>,
+
+    /// Also write an index of the output for tabix, FILE.tbi or .csi: auto, tbi, csi or gzi
+    ///
+    /// The rows must be sorted by sequence and begin, and be separated by tabs. The output is
+    /// compressed as by bgzip. With auto, the index is csi if a position passes 512 Mbp, and else
+    /// tbi. gzi has the addresses of the blocks only.
+    #[arg(long, value_name = "FORM", value_parser = index_forms(), num_args = 0..=1)]
+    #[arg(require_equals = true, default_missing_value = "auto")]
+    #[arg(conflicts_with_all = ["check", "file_size"])]
+    pub(crate) write_index: Option<IndexForm>,
+
+    /// With --write-index: bed, gff, pairs, sam, vcf, or the numbers SEQUENCE,BEGIN[,END] of the
+    /// columns [default: by the output's name]
+    ///
+    /// :0 after the numbers says that the first base has the number 0, as in BED.
+    #[arg(long, value_name = "COLUMNS", requires = "write_index", hide_short_help = true)]
+    pub(crate) index_columns: Option<IndexColumns>,
+
+    /// With --write-index: write csi with smallest bins of 2^N bases [default: 14]
+    #[arg(long, value_name = "N", requires = "write_index", hide_short_help = true)]
+    #[arg(value_parser = min_shift)]
+    pub(crate) min_shift: Option<u32>,
+
     /// Columns: compression of the output [default: in Parquet that of the first input]
     #[arg(long, value_name = "CODEC", value_parser = column_codecs())]
     pub(crate) compression: Option<ColumnCodec>,
@@ -233,7 +265,7 @@ pub(crate) struct TableArgs {
     #[arg(default_value = "-", value_name = "INPUT", value_hint = ValueHint::FilePath)]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// The sorted file; '-' is standard output. A name in .gz, .zst or .lz4 is compressed
+    /// The sorted file; '-' is standard output. A name in .gz, .bgz, .zst or .lz4 is compressed
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(value_parser = output(), default_value = STANDARD_OUTPUT, hide_default_value = true)]
     pub(crate) output: PathBuf,

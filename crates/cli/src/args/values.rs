@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 use xsort_disk::{IoChoice, STANDARD_OUTPUT};
+use xsort_extsort::lines::IndexForm;
+use xsort_extsort::lines::OutputCodec::{self, Bgzf, Gzip, Lz4, Zstd};
 use xsort_extsort::records::Method;
 use xsort_extsort::{Codec, Measure};
 use xsort_gnu::When;
@@ -180,6 +182,42 @@ pub(super) fn codecs() -> impl TypedValueParser<Value = ScratchCodec> {
         "lz4" => Some(Codec::Lz4),
         "zstd" => Some(Codec::Zstd),
         _ => Some(Codec::Auto(Measure::Clocks)),
+    })
+}
+
+/// Parses the format of an index.
+pub(super) fn index_forms() -> impl TypedValueParser<Value = IndexForm> {
+    named([
+        ("auto", "tbi, or csi if a position passes 512 Mbp"),
+        ("tbi", "tabix's own"),
+        ("csi", "for any positions"),
+        ("gzi", "the addresses of the blocks, without columns"),
+    ])
+}
+
+/// Parses the size of the smallest bins of an index, as a power of two.
+pub(crate) fn min_shift(text: &str) -> Result<u32, String> {
+    match whole::<u32>(text)? {
+        shift @ 1..=30 => Ok(shift),
+        _ => Err("from 1 to 30 are possible".into()),
+    }
+}
+
+/// The compression of rows of text, if any. Under this alias, clap takes it for a single value.
+pub(crate) type RowsCodec = Option<OutputCodec>;
+
+/// Parses the compression of rows of text.
+pub(super) fn row_codecs() -> impl TypedValueParser<Value = RowsCodec> {
+    let values = [
+        ("none", "nothing is compressed", None),
+        ("bgzip", "gzip in blocks, for tabix and other programs for genomes", Some(Bgzf)),
+        ("gzip", "everything reads it", Some(Gzip)),
+        ("lz4", "quick", Some(Lz4)),
+        ("zstd", "quicker than gzip and smaller", Some(Zstd)),
+    ];
+    let shown = values.map(|(name, help, _)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(shown).map(move |name| {
+        values.iter().find(|(known, ..)| *known == name).and_then(|(.., codec)| *codec)
     })
 }
 

@@ -11,7 +11,7 @@ use crate::job::Session;
 use crate::output::{of_stream, write_stderr};
 use crate::signals::Stop;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 use xsort_columns::{
     Codec, Columns, ColumnsOptions, InputFormat, OutputFormat, parse_schema, schema_text,
@@ -30,6 +30,7 @@ fn refuse_options(args: &TableArgs, files: &[PathBuf], formats: Formats) -> Resu
         || args.quote.is_some()
         || args.no_header;
     let has_form = args.compression.is_some() || args.row_group_size.is_some();
+    let has_codec = args.compress_output.is_some();
     let has_types = args.schema.is_some() || args.infer;
     let dialect = "--delimiter, --quote, --escape, --comment and --no-header";
     let refused = [
@@ -37,6 +38,8 @@ fn refuse_options(args: &TableArgs, files: &[PathBuf], formats: Formats) -> Resu
         (has_form && to_text, "--compression and --row-group-size", "are for Parquet and Arrow"),
         (has_types && !from_text, "--schema and --infer", "are for inputs of text"),
         (args.on_bad != OnBad::Refuse, "--on-bad", "is for text: columns have values of one type"),
+        (has_codec && !to_text, "--compress-output", "is for text: give --compression"),
+        (args.write_index.is_some(), "--write-index", "isn't there for them: write text, sort it"),
         (args.compress.is_some(), "--compress", "isn't there for columns yet: leave it out"),
         (is_resumable, "--checkpoint", "isn't there for columns yet: leave it out"),
         (!args.sorted_by.is_empty(), "--sorted-by", "isn't there for columns yet: leave it out"),
@@ -170,7 +173,7 @@ fn options(
         shuffle: seed,
         merges: args.merge == Some(Merge::Sorted),
         input_format: input_format(formats.input),
-        output_format: output_format(&args.output, formats.output),
+        output_format: output_format(args, formats.output),
         codec,
         group_rows: args.row_group_size,
         schema: schema.map_err(|error| Failure::Usage(format!("--schema: {error}")))?,
@@ -192,11 +195,15 @@ fn input_format(format: TableFormat) -> InputFormat {
     }
 }
 
-/// The format of an output. Of Arrow, its name says whether it is a file or a stream.
-fn output_format(path: &Path, format: TableFormat) -> OutputFormat {
+/// The format of the output. Of Arrow, its name says whether it is a file or a stream.
+fn output_format(args: &TableArgs, format: TableFormat) -> OutputFormat {
+    let path = &*args.output;
     match format {
         TableFormat::Parquet => OutputFormat::Parquet,
-        TableFormat::Rows(format) => OutputFormat::Rows(format, OutputCodec::of_name(path)),
+        TableFormat::Rows(format) => {
+            let by_name = || OutputCodec::of_name(path);
+            OutputFormat::Rows(format, args.compress_output.unwrap_or_else(by_name))
+        }
         TableFormat::Arrow => match OutputFormat::of_name(path, InputFormat::Arrow) {
             OutputFormat::ArrowFile => OutputFormat::ArrowFile,
             _ => OutputFormat::ArrowStream,

@@ -19,12 +19,14 @@ use std::path::{Path, PathBuf};
 use xsort::Table;
 use xsort_disk::{Disk, DisplayPath, ListedFile, Operation, is_standard_output, is_url};
 use xsort_extsort::Error;
-use xsort_extsort::lines::{LinesInput, OutputCodec};
+use xsort_extsort::lines::{IndexOptions, LinesInput, OutputCodec};
 use xsort_extsort::units::Count;
 use xsort_table::{Dialect, PartNames, RowFormat, TableOptions};
 
 pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
-    refuse_output(&args.output)?;
+    if args.compress_output.is_none() {
+        refuse_output(&args.output)?;
+    }
     refuse_checkpoint(args)?;
     let mut session = Session::begin(args.session_options(stop))?;
     if args.file_size.is_some() {
@@ -46,6 +48,17 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
         .scratch(&args.scratch)
         .when(args.merge == Some(Merge::Any), Table::merge_or_sort)
         .checkpoint_as(args.checkpoints.checkpoint());
+    let table = match args.compress_output {
+        Some(codec) => table.compress_output(codec),
+        None => table,
+    };
+    let table = match args.write_index {
+        Some(form) => {
+            let (columns, min_shift) = (args.index_columns, args.min_shift);
+            table.write_index(IndexOptions { form, columns, min_shift })
+        }
+        None => table,
+    };
     let table = match &args.late {
         Some(late) => table.late(late),
         None => table,

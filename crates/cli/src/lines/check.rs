@@ -11,6 +11,10 @@ use xsort_disk::public_path;
 use xsort_extsort::lines::{LineKernels, first_disorder, recognise};
 use xsort_gnu::sort::Check;
 
+/// Most threads that inflate blocks of BGZF. A check has no limit on memory to count them in: each
+/// takes at most 5 MiB of the 64 that a process may take.
+const INFLATING_THREADS_MAX: usize = 4;
+
 /// Fails if the first of `files` isn't sorted.
 pub(super) fn check(
     lines: &LinesCommand<'_>,
@@ -23,7 +27,8 @@ pub(super) fn check(
     let command = &lines.command;
     let mut input = session.job.hold(inputs::uninspected(&file, session)?);
     if lines.decompresses() {
-        let recognised = recognise(vec![input], false, || session.job.total_bytes())
+        let threads = || session.job.threads().min(INFLATING_THREADS_MAX);
+        let recognised = recognise(vec![input], false, || (session.job.total_bytes(), threads()))
             .map_err(|(path, error)| failure::of_read(path.as_os_str(), &error))?;
         input = recognised.inputs.into_iter().next().expect("as many as were given");
     }

@@ -2,13 +2,17 @@
 
 use super::failure::Failure;
 use super::names;
+use super::resources::parsed;
+use crate::args::min_shift;
 use crate::gnu_commands::{is_called_as_gnu, say};
 use crate::inputs::tree::TreeOptions;
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::path::Path;
+use std::str::FromStr;
 use xsort::Job;
 use xsort_disk::is_url;
-use xsort_extsort::lines::OutputCodec;
+use xsort_extsort::lines::{IndexForm, IndexOptions, OutputCodec};
 use xsort_gnu::sort::{Check, Command, Environment, OutputCompression};
 use xsort_gnu::{Locale, When};
 use xsort_usage::Identity;
@@ -74,6 +78,7 @@ impl LinesCommand<'_> {
             ("--recursive", extras.recursive),
             ("--top", extras.top_lines.is_some()),
             ("--verify-output", extras.verify_output),
+            ("--write-index", extras.write_index.is_some()),
         ];
         let refusal = |letter, options: &[(&str, bool)]| {
             let (name, _) = options.iter().find(|(_, is_given)| *is_given)?;
@@ -103,16 +108,33 @@ impl LinesCommand<'_> {
 
     /// The compression of the output, if any.
     pub(super) fn output_codec(&self) -> Option<OutputCodec> {
-        match (self.command.extras.compress_output, &self.command.output) {
-            (Some(OutputCompression::Off), _) => None,
-            (Some(OutputCompression::Gzip), _) => Some(OutputCodec::Gzip),
-            (Some(OutputCompression::Lz4), _) => Some(OutputCodec::Lz4),
-            (Some(OutputCompression::Zstd), _) => Some(OutputCodec::Zstd),
-            (None, Some(name)) if !is_called_as_gnu(self.program) => {
-                OutputCodec::of_name(Path::new(name))
-            }
-            (None, _) => None,
+        let Command { extras, output, .. } = &self.command;
+        let by_name = || {
+            let name = output.as_ref().filter(|_| !is_called_as_gnu(self.program))?;
+            let is_indexed = extras.write_index.is_some();
+            OutputCodec::of_name(Path::new(name)).map(|codec| codec.for_index(is_indexed))
+        };
+        match extras.compress_output {
+            Some(OutputCompression::Off) => None,
+            Some(OutputCompression::Bgzip) => Some(OutputCodec::Bgzf),
+            Some(OutputCompression::Gzip) => Some(OutputCodec::Gzip),
+            Some(OutputCompression::Lz4) => Some(OutputCodec::Lz4),
+            Some(OutputCompression::Zstd) => Some(OutputCodec::Zstd),
+            None => by_name(),
         }
+    }
+
+    /// The index that is written beside the output, if any.
+    pub(super) fn index(&self) -> Result<Option<IndexOptions>, Failure> {
+        let Command { extras, output, .. } = &self.command;
+        let Some(form) = &extras.write_index else { return Ok(None) };
+        let form = parsed("--write-index", Some(form), from_text)?.unwrap_or(IndexForm::Auto);
+        let columns = parsed("--index-columns", extras.index_columns.as_deref(), from_text)?;
+        let min_shift = parsed("--min-shift", extras.min_shift.as_deref(), min_shift)?;
+        IndexOptions { form, columns, min_shift }
+            .for_output(output.as_ref().map(Path::new), self.output_codec())
+            .map(Some)
+            .map_err(|reason| Failure::Message(reason.into()))
     }
 
     /// How to read directories; `None` without `--recursive`. `identify` returns the file that is
@@ -142,4 +164,9 @@ impl LinesCommand<'_> {
             say(&[self.program.as_bytes(), b": ", &line, b"\n"].concat());
         }
     }
+}
+
+/// Parses an argument by its type.
+fn from_text<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
 }

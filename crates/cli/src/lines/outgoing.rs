@@ -2,34 +2,42 @@
 //! `--count`, `--top`, `--debug`, compression and the rate limit.
 
 use super::command::LinesCommand;
+use super::failure::{self, Failure};
 use super::filters::{Marks, Top};
 use super::target::Target;
 use std::io::Write;
+use std::path::Path;
 use xsort::Job;
+use xsort_disk::Disk;
 use xsort_extsort::lines::{
-    CompressedOutput, CompressionThreads, CountedOutput, LineKernels, OutputCodec, WithoutKeys,
+    CompressedOutput, CompressionThreads, CountedOutput, FinishedIndex, IndexOptions, LineKernels,
+    OutputCodec, PositionIndex, WithoutKeys,
 };
 use xsort_extsort::{LinesOptions, Reservation};
 use xsort_gnu::sort::{Command, Order};
 
 /// The compression and the header of a command's output.
 pub(super) struct Outgoing {
+    /// The index of the output, if one is written.
+    index: Option<PositionIndex>,
     compression: Option<(OutputCodec, CompressionThreads)>,
     /// The lines that precede all others, if the output is compressed.
     header: Vec<u8>,
 }
 
 impl Outgoing {
-    /// Sets up what the command asks for, within the engine's settings. The output begins with
-    /// `header`.
+    /// Sets up what the command asks for, with this index, within the engine's settings. The output
+    /// begins with `header`.
     pub(super) fn new(
         lines: &LinesCommand<'_>,
         options: &LinesOptions,
         header: Vec<u8>,
+        index: Option<IndexOptions>,
         target: &mut Target<'_>,
     ) -> Outgoing {
         let threads = CompressionThreads::of_budget(options.budget_bytes, options.threads);
         let compression = lines.output_codec().map(|codec| (codec, threads));
+        let index = index.map(|index| PositionIndex::new(index, &header, options.budget_bytes));
         let header = match compression {
             Some(_) => header,
             None => {
@@ -37,14 +45,18 @@ impl Outgoing {
                 Vec::new()
             }
         };
-        Outgoing { compression, header }
+        Outgoing { index, compression, header }
     }
 
     /// Adds what it takes of the budget of a sort by `threads` threads.
     pub(super) fn reserve(&self, reservation: Reservation, threads: usize) -> Reservation {
         let of = move |budget| CompressionThreads::of_budget(budget, threads).taken_bytes;
-        match self.compression {
+        let reservation = match self.compression {
             Some(_) => reservation.with_share("compressors of the output", of),
+            None => reservation,
+        };
+        match self.index {
+            Some(_) => reservation.with_share("index of the output", PositionIndex::taken_bytes),
             None => reservation,
         }
     }
@@ -59,7 +71,7 @@ impl Outgoing {
     /// A writer that filters lines and passes them to the target. The lines arrive in the order
     /// `order`, whose kernels for the engine are `by`.
     pub(super) fn to<'o>(
-        self,
+        &'o mut self,
         target: &'o mut Target<'_>,
         lines: &'o LinesCommand<'_>,
         by: &'o dyn LineKernels,
@@ -73,7 +85,9 @@ impl Outgoing {
             out = job.hold_stream(out);
         }
         if let Some((codec, CompressionThreads { threads, .. })) = self.compression {
-            out = Box::new(CompressedOutput::new(out, codec, threads, self.header));
+            let header = std::mem::take(&mut self.header);
+            let compressed = CompressedOutput::new(out, codec, threads, header);
+            out = Box::new(compressed.with_index(self.index.as_mut()));
         }
         if command.debug {
             out = Box::new(Marks::new(out, order, &lines.locale, command.terminator()));
@@ -88,5 +102,16 @@ impl Outgoing {
             out = Box::new(CountedOutput::new(out, by, command.terminator()));
         }
         out
+    }
+
+    /// Writes the index, if there is one, of an output that is written.
+    pub(super) fn finish_index<'d>(
+        self,
+        lines: &LinesCommand<'_>,
+        disk: &'d dyn Disk,
+    ) -> Result<Option<FinishedIndex<'d>>, Failure> {
+        let index = self.index.zip(lines.command.output.as_ref());
+        let index = index.map(|(index, output)| index.finish(disk, Path::new(output)));
+        index.transpose().map_err(|error| failure::of_engine(&error))
     }
 }

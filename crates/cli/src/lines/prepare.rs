@@ -52,9 +52,9 @@ impl Prepared {
             let inputs = torn_rows.watch(lines, inputs);
             return Ok(Prepared { inputs, inputs_max: urls_max, reservation: reserved, torn_rows });
         }
-        let budget_bytes = || budget_bytes().saturating_sub(urls_bytes);
+        let resources = || (budget_bytes().saturating_sub(urls_bytes), job.threads());
         let Recognised { inputs, inputs_max, reservation } =
-            recognise(inputs, command.merge, budget_bytes)
+            recognise(inputs, command.merge, resources)
                 .map_err(|(path, error)| failure::of_read(path.as_os_str(), &error))?;
         let (inputs, inputs_max) = (torn_rows.watch(lines, inputs), inputs_max.min(urls_max));
         let reservation = reserved.and(reservation);

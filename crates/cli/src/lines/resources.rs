@@ -101,7 +101,7 @@ pub(super) fn of_job(
 }
 
 /// Parses the argument of an option.
-fn parsed<T>(
+pub(super) fn parsed<T>(
     option: &str,
     argument: Option<&OsStr>,
     parse: impl Fn(&str) -> Result<T, String>,

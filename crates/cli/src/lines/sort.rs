@@ -37,6 +37,7 @@ pub(super) fn sort_or_merge(
     session: &LinesSession,
 ) -> Result<(), Failure> {
     let command = &lines.command;
+    let index = lines.index()?;
     let mut target = open_target(lines, &inputs, session)?;
     let mut late = open_late(lines, session)?;
     let (bytes, can_all_be_open) = (inputs.bytes(), inputs.can_all_be_open());
@@ -55,7 +56,7 @@ pub(super) fn sort_or_merge(
     shuffle.iter().for_each(|shuffle| prepared.shuffle(shuffle));
     let bytes = prepared.bytes();
     let options = resources::options(command, &session.job, bytes);
-    let outgoing = Outgoing::new(lines, &options, header, &mut target);
+    let mut outgoing = Outgoing::new(lines, &options, header, index, &mut target);
     let is_all = outgoing.is_unchanged(lines) && !is_incremental;
     let output_file = target.path().filter(|_| is_all);
     let has_path = output_file.is_some();
@@ -83,17 +84,33 @@ pub(super) fn sort_or_merge(
     let engine = Engine { lines, by, order, options, disk, observer, header_lines };
     let result = engine.run(inputs, is_sequential, &mut out, late.as_mut());
     drop(out);
-    let report = result.map_err(|error| of_job(&error, &target))?;
+    let output = Path::new(command.output.as_deref().unwrap_or_default());
+    let report = result.map_err(|error| of_job(&error.of_index(output), &target))?;
     if has_path {
         target.go_to_end().map_err(|error| target.failed(&error))?;
     }
-    target.publish()?;
-    late.map_or(Ok(()), |late| late.publish(!command.extras.no_sync))
-        .map_err(|error| failure::of_engine(&error))?;
+    publish(lines, outgoing, &mut target, late, disk)?;
     prepared.torn_rows.say(lines);
     let report = if shuffle.is_some() { Shuffle::report(report) } else { report };
     let written_bytes = (!has_path).then(|| target.written_bytes());
     print_report(command, &report, OtherFigures { written_bytes, ..figures })
+}
+
+/// Publishes the output that is written, and then what belongs beside it.
+fn publish(
+    lines: &LinesCommand<'_>,
+    outgoing: Outgoing,
+    target: &mut Target<'_>,
+    late: Option<LateOutput<'_>>,
+    disk: &dyn Disk,
+) -> Result<(), Failure> {
+    let index = outgoing.finish_index(lines, disk)?;
+    target.publish()?;
+    let sync = !lines.command.extras.no_sync;
+    index
+        .map_or(Ok(()), |index| index.publish(sync))
+        .and_then(|()| late.map_or(Ok(()), |late| late.publish(sync)))
+        .map_err(|error| failure::of_engine(&error))
 }
 
 /// The engine of a command, with what it needs.

@@ -71,7 +71,7 @@ fn bash_offers_words_of_closed_sets_and_otherwise_files() {
         (&["xsort", "lines", "--sort", "v"], &["version"]),
         (&["xsort", "lines", "--check", "=", "q"], &["quiet"]),
         (&["xsort", "lines", "--compress", "="], &["auto", "lz4", "none", "zstd"]),
-        (&["xsort", "lines", "--compress-output", "="], &["gzip", "lz4", "none", "zstd"]),
+        (&["xsort", "lines", "--compress-output", "="], &["bgzip", "gzip", "lz4", "none", "zstd"]),
         (&["xsort", "du", "--time", "="], &["access", "atime", "ctime", "status", "use"]),
         (&["xsort", "du", "--sort", "=", ""], &["name", "size"]),
         (&["xsort", "sort", "--method", "=", "m"], &["merge"]),

@@ -368,6 +368,25 @@ fn sorting_odd_lines_stays_within_its_budget() {
     }
 }
 
+/// Threads that inflate and compress blocks, and an index with a row in every window.
+#[test]
+fn blocks_and_their_index_stay_within_the_budget() {
+    let sandbox = Sandbox::new();
+    let rows = (0..quick_or_long(200_000, 2_000_000u64)).map(|row| {
+        let begin = row * 7_919 % 31_000 * 16_384 + row % 9;
+        format!("chr{}\t{begin}\t{}\trow {row}\n", row % 5, begin + 1)
+    });
+    sandbox.write("rows", rows.collect::<String>());
+    sandbox.ok("lines --shuffle --seed=1 rows -o in.bed.gz");
+    for (budget, threads) in [(2, 2), (16, 64), (64, 8), (256, 64)] {
+        let options = format!("-S {budget}M --parallel={threads} -T . -k1,1 -k2,2n");
+        let line = format!("lines {options} in.bed.gz -o out.bed.gz --write-index");
+        let peak = peak_bytes(xsort(&sandbox, &line));
+        assert!(peak <= budget * MIB + OVERHEAD_BYTES, "{line}: {} MiB", peak / MIB);
+    }
+    assert_eq!(sandbox.ok("lines -k1,1 -k2,2n -C out.bed.gz"), "");
+}
+
 /// Runs a shell script in the sandbox; `$xsort` is the program. Returns status and standard error.
 fn shell(sandbox: &Sandbox, script: &str) -> (Option<i32>, Vec<u8>) {
     let mut command = clean("bash");

@@ -639,9 +639,12 @@ fn outputs_are_compressed_as_they_are_written() {
     let text: String = (0..200_000).map(line).collect();
     sandbox.write("text", format!("head\n{text}"));
     sandbox.ok("lines --header text -o expected");
-    for (ending, codec, reads) in
-        [("gz", "gzip", "gzip -dc"), ("zst", "zstd", "zstd -dc"), ("lz4", "lz4", "lz4 -dc")]
-    {
+    for (ending, codec, reads) in [
+        ("gz", "gzip", "gzip -dc"),
+        ("bgz", "bgzip", "bgzip -dc"),
+        ("zst", "zstd", "zstd -dc"),
+        ("lz4", "lz4", "lz4 -dc"),
+    ] {
         let compressed = format!("out.{ending}");
         for options in ["-S 2M", "-S 64M --parallel=2", "-m -S 64M"] {
             let input = if options.starts_with("-m") { "expected" } else { "text" };

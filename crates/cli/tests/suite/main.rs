@@ -2,6 +2,7 @@
 
 mod architecture;
 mod bandwidth;
+mod bgzf;
 mod broken_stores;
 mod columns;
 mod completions;

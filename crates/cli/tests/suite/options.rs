@@ -171,6 +171,18 @@ const ALL: &[Cases] = &[
                 ("allow-empty", FLAG, &["=x"]),
                 ("scratch", &["."], &[]),
                 ("compress", &["none", "lz4", "zstd", "auto"], &["x", ""]),
+                (
+                    "write-index",
+                    &[
+                        "=tbi --no-header --index-columns=1,2 -o new.csv.gz",
+                        "=gzi -o new.csv.gz",
+                        " -o new.csv.gz --index-columns=bed",
+                    ],
+                    &["=x", ""],
+                ),
+                ("index-columns", &[], &["1,2", "bed", "x --write-index", ""]),
+                ("min-shift", &[], &["14", "0 --write-index", "x --write-index", ""]),
+                ("compress-output", &["bgzip", "gzip", "lz4", "zstd", "none"], &["xz", ""]),
                 ("output", &["other.csv"], &[]),
             ],
         ],

@@ -311,12 +311,29 @@ fn long_record(bytes: u64, budget_bytes: u64, needed_bytes: Option<u64>) -> Stri
     )
 }
 
+/// Why an output can't have its index, as the cause of an error of a write.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Unindexed(pub(crate) String);
+
 impl Error {
     /// Adds the output's path to an error of writing the output.
     #[must_use]
     pub fn of_output(self, path: &Path) -> Error {
-        match self {
+        match self.of_index(path) {
             Error::Output(source) => xsort_disk::Error::new(Operation::Write, path, source).into(),
+            error => error,
+        }
+    }
+
+    /// Makes an error of writing the output one of its content, if it can't be in an index.
+    #[must_use]
+    pub fn of_index(self, output: &Path) -> Error {
+        let unindexed = |source: &std::io::Error| Some(source.get_ref()?.is::<Unindexed>());
+        match self {
+            Error::Output(source) if unindexed(&source) == Some(true) => {
+                Error::Input { path: output.to_owned(), reason: source.to_string() }
+            }
             error => error,
         }
     }

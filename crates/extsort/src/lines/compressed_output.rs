@@ -1,98 +1,31 @@
 //! Compressed output, written by several threads.
 //!
-//! The output is cut into pieces of 1 MiB. Each is compressed independently, to a whole gzip member
-//! or a whole Zstandard or LZ4 frame, and they are written in order. Every program that reads the
-//! format reads such a sequence. Independent pieces are a little larger than one stream.
+//! The output is cut into pieces of 1 MiB. Each is compressed independently, to a whole gzip
+//! member, a whole Zstandard or LZ4 frame, or blocks of BGZF, and they are written in order. Every
+//! program that reads the format reads such a sequence. Independent pieces are a little larger than
+//! one stream.
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use super::bgzf;
+use super::codec_threads::{CodecThreads, PendingTask, ended};
+use super::output_codec::OutputCodec;
+use super::position_index::PositionIndex;
 use libdeflater::{CompressionLvl, Compressor as Deflater};
 use lz4_flex::frame::{BlockSize, FrameEncoder, FrameInfo};
 use std::collections::VecDeque;
-use std::ffi::OsStr;
 use std::io::{self, Write};
-use std::path::Path;
-use std::thread::{self, JoinHandle};
 
 /// Bytes of a piece.
 const PIECE_BYTES: usize = 1 << 20;
-/// Pieces per thread: one is compressed while another waits or is written.
-const PIECES_PER_THREAD: usize = 2;
-/// Memory per thread: its pieces, their compressed bytes, and its compressor, at most 3 MiB.
-const THREAD_BYTES: u64 = 8 << 20;
-/// Share of the budget for threads beyond the first, as a divisor.
-const BUDGET_SHARE: u64 = 8;
-/// Bytes of a thread's stack. Compressors use little of it.
-const STACK_BYTES: usize = 512 << 10;
 
 /// The default levels of the formats' own programs.
 const ZSTD_LEVEL: i32 = 3;
 const GZIP_LEVEL: i32 = 6;
 
-/// How an output is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutputCodec {
-    /// gzip (RFC 1952).
-    Gzip,
-    /// LZ4 frames.
-    Lz4,
-    /// Zstandard (RFC 8878).
-    Zstd,
-}
-
-impl OutputCodec {
-    /// The codec for a file's name that ends with `.gz`, `.lz4` or `.zst`.
-    #[must_use]
-    pub fn of_name(path: &Path) -> Option<OutputCodec> {
-        match path.extension().and_then(OsStr::to_str)? {
-            "gz" => Some(OutputCodec::Gzip),
-            "lz4" => Some(OutputCodec::Lz4),
-            "zst" => Some(OutputCodec::Zstd),
-            _ => None,
-        }
-    }
-
-    /// The command that compresses standard input into a FILE with such a name ending, for formats
-    /// that aren't written here.
-    #[must_use]
-    pub fn foreign_command(path: &Path) -> Option<&'static str> {
-        match path.extension().and_then(OsStr::to_str)? {
-            "7z" => Some("7z a -si FILE"),
-            "br" => Some("brotli > FILE"),
-            "bz2" => Some("bzip2 > FILE"),
-            "lz" => Some("lzip > FILE"),
-            "lzma" => Some("xz --format=lzma > FILE"),
-            "lzo" => Some("lzop > FILE"),
-            "xz" => Some("xz > FILE"),
-            "Z" => Some("compress > FILE"),
-            "zip" => Some("zip > FILE"),
-            _ => None,
-        }
-    }
-}
-
-/// The number of compressing threads, and their memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompressionThreads {
-    /// Number of threads, at least one.
-    pub threads: usize,
-    /// Bytes of the budget that the threads take. The first thread takes none: its 8 MiB are part
-    /// of the program's memory beyond the budget.
-    pub taken_bytes: u64,
-}
-
-impl CompressionThreads {
-    /// Plans up to `threads` threads, as many as an eighth of the budget has room for.
-    #[must_use]
-    pub fn of_budget(budget_bytes: u64, threads: usize) -> CompressionThreads {
-        let more_max = (budget_bytes / BUDGET_SHARE / THREAD_BYTES) as usize;
-        let more = threads.saturating_sub(1).min(more_max);
-        CompressionThreads { threads: 1 + more, taken_bytes: more as u64 * THREAD_BYTES }
-    }
-}
-
 /// Compresses the bytes written to it.
-pub struct CompressedOutput<W> {
+pub struct CompressedOutput<'i, W> {
     to: W,
+    /// The index of the positions in an output of BGZF.
+    index: Option<&'i mut PositionIndex>,
     codec: OutputCodec,
     threads: usize,
     /// Bytes to compress before the first ones that are written.
@@ -100,11 +33,12 @@ pub struct CompressedOutput<W> {
     /// The piece that is being filled.
     piece: Vec<u8>,
     /// Pieces that are being compressed, in order.
-    pending: VecDeque<Receiver<io::Result<Task>>>,
+    pending: VecDeque<PendingTask<Task>>,
     /// Buffers of pieces that were written, for reuse.
     free: Vec<(Vec<u8>, Vec<u8>)>,
     compressors: Option<Compressors>,
-    has_written: bool,
+    /// True if what was written so far is whole.
+    is_ended: bool,
 }
 
 /// A piece and its compressed bytes.
@@ -114,19 +48,20 @@ struct Task {
     compressed: Vec<u8>,
 }
 
-/// The threads that compress.
+/// What compresses.
 enum Compressors {
-    Threads(Vec<JoinHandle<()>>, Option<Sender<(Task, Sender<io::Result<Task>>)>>),
+    Threads(CodecThreads<Task>),
     /// Without threads, the writing thread compresses.
     Own(Compressor),
 }
 
-impl<W: Write> CompressedOutput<W> {
+impl<'i, W: Write> CompressedOutput<'i, W> {
     /// An output to `to`. Nothing is written to it before the first line is known. `header` is
     /// compressed before that line. A single piece starts no thread.
     pub fn new(to: W, codec: OutputCodec, threads: usize, header: Vec<u8>) -> Self {
         CompressedOutput {
             to,
+            index: None,
             codec,
             threads,
             header,
@@ -134,8 +69,14 @@ impl<W: Write> CompressedOutput<W> {
             pending: VecDeque::new(),
             free: Vec::new(),
             compressors: None,
-            has_written: false,
+            is_ended: false,
         }
+    }
+
+    /// Builds this index, if there is one, of an output of BGZF.
+    #[must_use]
+    pub fn with_index(self, index: Option<&'i mut PositionIndex>) -> Self {
+        CompressedOutput { index, ..self }
     }
 
     /// Returns the underlying writer. Flush before.
@@ -146,7 +87,7 @@ impl<W: Write> CompressedOutput<W> {
     fn put(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             if self.piece.len() == PIECE_BYTES {
-                self.compress_piece()?;
+                self.compress_piece(false)?;
             }
             let (now, rest) = bytes.split_at(bytes.len().min(PIECE_BYTES - self.piece.len()));
             self.piece.extend_from_slice(now);
@@ -155,8 +96,9 @@ impl<W: Write> CompressedOutput<W> {
         Ok(())
     }
 
-    /// Compresses the piece or sends it to a thread, and begins another.
-    fn compress_piece(&mut self) -> io::Result<()> {
+    /// Compresses the piece or sends it to a thread, and begins another. The next one begins with
+    /// what doesn't fill a block of BGZF, except with `is_all`.
+    fn compress_piece(&mut self, is_all: bool) -> io::Result<()> {
         let is_first = self.compressors.is_none();
         let is_only = is_first && self.piece.len() < PIECE_BYTES;
         let compressors = match self.compressors.take() {
@@ -165,19 +107,28 @@ impl<W: Write> CompressedOutput<W> {
             None => Compressors::start(self.codec, self.threads)?,
         };
         let compressors = self.compressors.insert(compressors);
-        let (next, compressed) = self.free.pop().unwrap_or_default();
+        let (mut next, compressed) = self.free.pop().unwrap_or_default();
+        if self.codec == OutputCodec::Bgzf {
+            let mut rest = &self.piece[..];
+            while let Some((block, after)) = bgzf::split_block(rest, is_all) {
+                if let Some(index) = &mut self.index {
+                    index.add_text(block)?;
+                }
+                rest = after;
+            }
+            next.extend_from_slice(rest);
+            self.piece.truncate(self.piece.len() - next.len());
+        }
+        self.is_ended = false;
         let mut task = Task { piece: std::mem::replace(&mut self.piece, next), compressed };
         match compressors {
             Compressors::Own(compressor) => {
                 compressor.compress(&mut task)?;
                 self.write_compressed(task)
             }
-            Compressors::Threads(threads, tasks) => {
-                let pending_max = PIECES_PER_THREAD * threads.len();
-                let (done, result) = bounded(1);
-                // If all threads are gone, the receiver reports it.
-                drop(tasks.as_ref().map(|tasks| tasks.send((task, done))));
-                self.pending.push_back(result);
+            Compressors::Threads(threads) => {
+                let pending_max = threads.tasks_max();
+                self.pending.push_back(threads.begin(task));
                 self.write_pending(pending_max - 1)
             }
         }
@@ -188,23 +139,23 @@ impl<W: Write> CompressedOutput<W> {
         while self.pending.len() > most
             && let Some(oldest) = self.pending.pop_front()
         {
-            let gone = |_| io::Error::other("a thread that compresses the output is gone");
-            let task = oldest.recv().map_err(gone)??;
-            self.write_compressed(task)?;
+            self.write_compressed(ended(&oldest)?)?;
         }
         Ok(())
     }
 
     fn write_compressed(&mut self, mut task: Task) -> io::Result<()> {
-        self.has_written = true;
         self.to.write_all(&task.compressed)?;
+        if let Some(index) = &mut self.index {
+            bgzf::lengths(&task.compressed).try_for_each(|bytes| index.add_block(bytes))?;
+        }
         task.piece.clear();
         self.free.push((task.piece, task.compressed));
         Ok(())
     }
 }
 
-impl<W: Write> Write for CompressedOutput<W> {
+impl<W: Write> Write for CompressedOutput<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let header = std::mem::take(&mut self.header);
         self.put(&header)?;
@@ -216,11 +167,18 @@ impl<W: Write> Write for CompressedOutput<W> {
     /// empty.
     fn flush(&mut self) -> io::Result<()> {
         self.write(&[])?;
-        let is_empty = !self.has_written && self.pending.is_empty();
-        if !self.piece.is_empty() || is_empty {
-            self.compress_piece()?;
+        let is_bgzf = self.codec == OutputCodec::Bgzf;
+        if !self.piece.is_empty() || (!is_bgzf && self.compressors.is_none()) {
+            self.compress_piece(true)?;
         }
         self.write_pending(0)?;
+        if is_bgzf && !self.is_ended {
+            self.to.write_all(&bgzf::END)?;
+            if let Some(index) = &mut self.index {
+                index.add_empty_block(bgzf::END.len())?;
+            }
+        }
+        self.is_ended = true;
         self.to.flush()
     }
 }
@@ -228,44 +186,20 @@ impl<W: Write> Write for CompressedOutput<W> {
 impl Compressors {
     /// Starts the wanted number of threads, or as many as the system allows.
     fn start(codec: OutputCodec, wanted: usize) -> io::Result<Compressors> {
-        let (tasks, tasks_from) =
-            bounded::<(Task, Sender<io::Result<Task>>)>(PIECES_PER_THREAD * wanted);
-        let mut threads = Vec::new();
-        for number in 0..wanted {
+        let worker = || {
             let mut compressor = Compressor::new(codec)?;
-            let tasks_from = tasks_from.clone();
-            let work = move || {
-                while let Ok((mut task, done)) = tasks_from.recv() {
-                    let result = compressor.compress(&mut task).map(|()| task);
-                    // The writer may have given up.
-                    drop(done.send(result));
-                }
-            };
-            let thread = thread::Builder::new().name(format!("xsort-out-{number}"));
-            match thread.stack_size(STACK_BYTES).spawn(work) {
-                Ok(thread) => threads.push(thread),
-                Err(_) => break,
-            }
-        }
-        Ok(match threads.is_empty() {
-            true => Compressors::Own(Compressor::new(codec)?),
-            false => Compressors::Threads(threads, Some(tasks)),
+            Ok(move |task: &mut Task| compressor.compress(task))
+        };
+        Ok(match CodecThreads::start("xsort-out", wanted, worker)? {
+            Some(threads) => Compressors::Threads(threads),
+            None => Compressors::Own(Compressor::new(codec)?),
         })
-    }
-}
-
-impl Drop for Compressors {
-    fn drop(&mut self) {
-        if let Compressors::Threads(threads, tasks) = self {
-            drop(tasks.take());
-            // A panicked thread's piece is reported as missing already.
-            threads.drain(..).for_each(|thread| drop(thread.join()));
-        }
     }
 }
 
 /// Compresses one piece after another.
 enum Compressor {
+    Bgzf(Deflater),
     Gzip(Deflater),
     Lz4,
     Zstd(zstd::bulk::Compressor<'static>),
@@ -273,11 +207,11 @@ enum Compressor {
 
 impl Compressor {
     fn new(codec: OutputCodec) -> io::Result<Compressor> {
+        let deflater =
+            || Deflater::new(CompressionLvl::new(GZIP_LEVEL).expect("libdeflate has levels to 12"));
         Ok(match codec {
-            OutputCodec::Gzip => {
-                let level = CompressionLvl::new(GZIP_LEVEL).expect("libdeflate has levels to 12");
-                Compressor::Gzip(Deflater::new(level))
-            }
+            OutputCodec::Bgzf => Compressor::Bgzf(deflater()),
+            OutputCodec::Gzip => Compressor::Gzip(deflater()),
             OutputCodec::Lz4 => Compressor::Lz4,
             OutputCodec::Zstd => {
                 let mut compressor = zstd::bulk::Compressor::new(ZSTD_LEVEL)?;
@@ -287,11 +221,18 @@ impl Compressor {
         })
     }
 
-    /// Compresses a piece to a whole member or frame.
+    /// Compresses a piece to a whole member or frame, or to blocks.
     fn compress(&mut self, task: &mut Task) -> io::Result<()> {
         let Task { piece, compressed } = task;
         compressed.clear();
         match self {
+            Compressor::Bgzf(deflater) => {
+                let mut rest = &piece[..];
+                while let Some((text, after)) = bgzf::split_block(rest, true) {
+                    bgzf::append_block(deflater, text, compressed)?;
+                    rest = after;
+                }
+            }
             Compressor::Gzip(deflater) => {
                 compressed.resize(deflater.gzip_compress_bound(piece.len()), 0);
                 let bytes = deflater.gzip_compress(piece, compressed).map_err(io::Error::other)?;
@@ -320,12 +261,13 @@ mod tests {
     use super::*;
     use std::io::Read;
 
-    const CODECS: [OutputCodec; 3] = [OutputCodec::Gzip, OutputCodec::Lz4, OutputCodec::Zstd];
+    const CODECS: [OutputCodec; 4] =
+        [OutputCodec::Bgzf, OutputCodec::Gzip, OutputCodec::Lz4, OutputCodec::Zstd];
 
     fn read(codec: OutputCodec, compressed: &[u8]) -> Vec<u8> {
         let mut text = Vec::new();
         match codec {
-            OutputCodec::Gzip => {
+            OutputCodec::Bgzf | OutputCodec::Gzip => {
                 flate2::read::MultiGzDecoder::new(compressed).read_to_end(&mut text).unwrap();
             }
             OutputCodec::Lz4 => {
@@ -367,6 +309,27 @@ mod tests {
         }
     }
 
+    /// A block says where the next one begins, and the last one is empty.
+    #[test]
+    fn bgzf_is_blocks_and_an_end() {
+        for (bytes, flushes) in [(0, 1), (10, 2), (3 * PIECE_BYTES + 7, 1), (PIECE_BYTES, 3)] {
+            let mut compressed = Vec::new();
+            let mut output =
+                CompressedOutput::new(&mut compressed, OutputCodec::Bgzf, 2, Vec::new());
+            for part in text(bytes).chunks(bytes / flushes + 1) {
+                output.write_all(part).unwrap();
+                output.flush().unwrap();
+            }
+            output.flush().unwrap();
+            drop(output);
+            let mut rest = &compressed[..];
+            while let Some(bytes) = bgzf::block_bytes(rest).filter(|_| rest != bgzf::END) {
+                rest = &rest[bytes..];
+            }
+            assert_eq!(rest, bgzf::END, "{bytes} {flushes}");
+        }
+    }
+
     /// The output may be an input that is still to be read.
     #[test]
     fn a_header_alone_writes_nothing() {
@@ -391,40 +354,6 @@ mod tests {
             let mut output = CompressedOutput::new(Full, OutputCodec::Zstd, threads, Vec::new());
             let error = output.write_all(&text(20 * PIECE_BYTES)).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-        }
-    }
-
-    #[test]
-    fn threads_have_their_share_of_the_budget() {
-        let of = |mib: u64, threads| {
-            let share = CompressionThreads::of_budget(mib << 20, threads);
-            (share.threads, share.taken_bytes >> 20)
-        };
-        assert_eq!(of(2, 64), (1, 0));
-        assert_eq!(of(64, 64), (2, 8));
-        assert_eq!(of(1024, 2), (2, 8));
-        assert_eq!(of(1024, 64), (17, 128));
-        assert_eq!(of(1 << 20, 64), (64, 63 * 8));
-    }
-
-    #[test]
-    fn names_tell_the_compression() {
-        let of = |name: &str| OutputCodec::of_name(Path::new(name));
-        assert_eq!(of("a.b/out.gz"), Some(OutputCodec::Gzip));
-        assert_eq!(of("out.csv.zst"), Some(OutputCodec::Zstd));
-        assert_eq!(of("x.lz4"), Some(OutputCodec::Lz4));
-        for name in ["out", "out.gz.txt", ".gz", "gz", "out.GZ.", "out.xz"] {
-            assert_eq!(of(name), None, "{name}");
-        }
-    }
-
-    #[test]
-    fn names_tell_a_compression_that_is_not_written() {
-        let of = |name: &str| OutputCodec::foreign_command(Path::new(name));
-        assert_eq!(of("a.b/out.xz"), Some("xz > FILE"));
-        assert_eq!(of("out.csv.bz2"), Some("bzip2 > FILE"));
-        for name in ["out", "out.gz", "out.zst", "out.lz4", "out.xz.txt", ".xz", "xz"] {
-            assert_eq!(of(name), None, "{name}");
         }
     }
 }

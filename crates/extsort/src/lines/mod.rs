@@ -17,6 +17,9 @@
 //! | `sequential` | the plain merge: for little data, and for inputs that may not be in order |
 //! | `check` | the first line out of order |
 //! | `compressed_output` | the output, compressed by several threads |
+//! | `output_codec` | how an output is compressed, by its name |
+//! | `position_index` | the index of positions in the output, built as it is written |
+//! | `output_index` | the index as a file beside the output |
 //! | `counted_output` | equal lines, counted when they are written |
 //! | `file_output` | a new file, for stages that change lines after the merge |
 //! | `shuffle` | a random order, by keys added before the sort and removed after it |
@@ -29,6 +32,7 @@
 //! | `balance` | no line is lost or changed |
 //! | | |
 //! | `input` | the inputs of lines |
+//! | `bgzf`, `codec_threads` | blocks of gzip that can be read alone; threads for codecs |
 //! | `run`, `chunk`, `block` | sorted lines: a run, in memory as a chunk, on scratch in blocks |
 //! | `areas` | memory for chunks |
 //! | `plan`, `line_limits` | how the budget is divided, and how long lines may be |
@@ -37,9 +41,11 @@
 
 mod areas;
 mod balance;
+mod bgzf;
 mod block;
 mod check;
 mod chunk;
+mod codec_threads;
 mod compressed_output;
 mod counted_output;
 mod dry_run;
@@ -52,7 +58,10 @@ mod line_limits;
 mod merge;
 mod options;
 mod output;
+mod output_codec;
+mod output_index;
 mod plan;
+mod position_index;
 mod report;
 mod reservation;
 mod resumable;
@@ -63,7 +72,8 @@ mod sort;
 mod spill;
 
 pub use check::first_disorder;
-pub use compressed_output::{CompressedOutput, CompressionThreads, OutputCodec};
+pub use codec_threads::CompressionThreads;
+pub use compressed_output::CompressedOutput;
 pub use counted_output::CountedOutput;
 pub use dry_run::{LinesDryRun, dry_run_lines};
 pub use file_output::{FileOutput, FinishedOutput};
@@ -80,7 +90,12 @@ pub use job::{LineSums, OutputForm, PIECE_ROOM, SegmentForm, SegmentForms};
 pub use line_limits::stream_line_bytes_max;
 pub use options::{LinesCheckpoint, LinesOptions};
 pub use output::SortedOutput;
+pub use output_codec::OutputCodec;
+pub use output_index::FinishedIndex;
 pub use plan::SMALL_INPUT_BYTES;
+pub use position_index::{
+    BadIndexColumns, BadIndexForm, IndexColumns, IndexForm, IndexOptions, PositionIndex,
+};
 pub use report::{LinesReport, Summary};
 pub use reservation::{Reservation, Share};
 pub use sequential::{

@@ -121,7 +121,7 @@ fn simulate_lines(seed: u64) -> Result<(), String> {
         if is_merge { input.beside_others() } else { input }
     };
     let inputs = (0..texts.len()).map(input).collect();
-    let inputs = recognise(inputs, is_merge, || options.budget_bytes).unwrap().inputs;
+    let inputs = recognise(inputs, is_merge, || (options.budget_bytes, 2)).unwrap().inputs;
     let plain: Vec<_> = texts.iter().map(|(text, _)| text.clone()).collect();
     let expected = sorted(&plain, false, false);
     let mut streamed = Vec::new();

@@ -186,6 +186,13 @@ pub struct Extras {
     pub compress: Option<Codec>,
     /// `--compress-output`: the compression of the output. `None`: by its name, where that counts.
     pub compress_output: Option<OutputCompression>,
+    /// `--write-index[=FORM]`, as it was written, or `auto`: an index beside the output. GNU sort
+    /// has no such option.
+    pub write_index: Option<OsString>,
+    /// `--index-columns COLUMNS`, as it was written: where an index finds positions.
+    pub index_columns: Option<OsString>,
+    /// `--min-shift N`, as it was written: the size of the smallest bins of an index.
+    pub min_shift: Option<OsString>,
     /// `--decompress`, `--no-decompress`: whether compressed inputs are decompressed as they are
     /// read. `None`: the default for the name by which the program was called.
     pub decompress: Option<bool>,
@@ -235,6 +242,8 @@ pub enum Codec {
 pub enum OutputCompression {
     /// No compression, whatever its name.
     Off,
+    /// gzip in blocks, as bgzip writes it.
+    Bgzip,
     /// gzip.
     Gzip,
     /// LZ4 frames.

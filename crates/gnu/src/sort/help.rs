@@ -111,10 +111,13 @@ What GNU sort doesn't have:
                                 terminal, unless NO_COLOR is set), always, never
       --compress=HOW            compress scratch files: auto, lz4, zstd or none;
                                 with auto only where threads wait for the drive
-      --compress-output=HOW     compress the output: gzip, lz4, zstd or none;
-                                without this, xsort lines (not sort) goes by the
-                                end of -o's FILE: .gz, .lz4, .zst; it refuses
-                                endings such as .xz, which it can't write
+      --compress-output=HOW     compress the output: bgzip (gzip in blocks, for
+                                tabix), gzip, lz4, zstd or none; without this,
+                                xsort lines (not sort) goes by the end of -o's
+                                FILE: .gz, .lz4, .zst, and for bgzip .bgz or,
+                                before .gz, .bed, .fastq, .fq, .gff, .gff3,
+                                .gtf, .pairs, .sam or .vcf; it refuses endings
+                                such as .xz, which it can't write
       --count                   with -u, print before each line how many equal
                                 ones there are, as uniq -c does
       --count-links             with --recursive, read a file with several hard
@@ -129,12 +132,19 @@ What GNU sort doesn't have:
       --in-place                write over -o's file, which keeps its inode and
                                 hard links, instead of replacing it by a new one
                                 once that is whole; sort always does
+      --index-columns=COLUMNS   with --write-index, where a row's position is:
+                                bed, gff, pairs, sam, vcf, or the numbers of the
+                                columns SEQUENCE,BEGIN[,END], separated by tabs,
+                                with :0 after them if the first base is 0 as in
+                                BED; otherwise -o's FILE tells the format
       --json                    print a report as JSON on standard error
       --late=FILE               with --within, write lines that come too late to
                                 FILE; otherwise the first one is an error
       --memory=SIZE             use this much memory, written as for the other
                                 commands: 1G, 1GB, 1GiB, or 50% of what is
                                 available
+      --min-shift=N             with --write-index, write csi with smallest bins
+                                of 2^N bases (14)
       --no-clobber              with -o, refuse to replace a file or an object
       --no-decompress           take compressed inputs as they are; sort always
                                 does
@@ -177,6 +187,10 @@ What GNU sort doesn't have:
                                 lines one may come late (5000, 100k, 2M), or by
                                 which time its first key may (90s, 10m, 12h),
                                 a number (-n) of seconds
+      --write-index[=FORM]      also write an index of the output, FILE.tbi or
+                                .csi, for tabix: tbi, csi, or auto, tbi if all
+                                positions are to 512 Mbp; or gzi, of the blocks
+                                only; the output is compressed as by bgzip
 
 Help:
       --help                    print this help

@@ -29,7 +29,9 @@ pub(super) enum Meaning {
     Help,
     Json,
     Memory,
+    MinShift,
     InPlace,
+    IndexColumns,
     Late,
     NoClobber,
     NoQuotes,
@@ -52,6 +54,7 @@ pub(super) enum Meaning {
     VerifyOutput,
     Version,
     Within,
+    WriteIndex,
 }
 
 /// All options of sort, GNU's and ours.
@@ -104,7 +107,7 @@ const GNU: [Long<Meaning>; 30] = {
 
 /// Our long options. `--compress` is not among them, because it also abbreviates
 /// `--compress-program`.
-const OURS: [Long<Meaning>; 38] = [
+const OURS: [Long<Meaning>; 41] = [
     long("allow-empty", Takes::Nothing, Meaning::AllowEmpty),
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
@@ -119,9 +122,11 @@ const OURS: [Long<Meaning>; 38] = [
     long("header", Takes::Perhaps, Meaning::Header),
     long("header-prefix", Takes::Argument, Meaning::HeaderPrefix),
     long("in-place", Takes::Nothing, Meaning::InPlace),
+    long("index-columns", Takes::Argument, Meaning::IndexColumns),
     long("json", Takes::Nothing, Meaning::Json),
     long("late", Takes::Argument, Meaning::Late),
     long("memory", Takes::Argument, Meaning::Memory),
+    long("min-shift", Takes::Argument, Meaning::MinShift),
     long("no-clobber", Takes::Nothing, Meaning::NoClobber),
     long("no-decompress", Takes::Nothing, Meaning::Decompress(false)),
     long("no-quotes", Takes::Nothing, Meaning::NoQuotes),
@@ -143,6 +148,7 @@ const OURS: [Long<Meaning>; 38] = [
     long("verbose", Takes::Nothing, Meaning::Verbose),
     long("verify-output", Takes::Nothing, Meaning::VerifyOutput),
     long("within", Takes::Argument, Meaning::Within),
+    long("write-index", Takes::Perhaps, Meaning::WriteIndex),
 ];
 
 /// The words of `--check`.
@@ -154,7 +160,8 @@ pub(super) const COMPRESS_WORDS: [(&str, Codec); 4] =
     [("auto", Codec::Auto), ("lz4", Codec::Lz4), ("none", Codec::Off), ("zstd", Codec::Zstd)];
 
 /// The words of `--compress-output`.
-pub(super) const COMPRESS_OUTPUT_WORDS: [(&str, OutputCompression); 4] = [
+pub(super) const COMPRESS_OUTPUT_WORDS: [(&str, OutputCompression); 5] = [
+    ("bgzip", OutputCompression::Bgzip),
     ("gzip", OutputCompression::Gzip),
     ("lz4", OutputCompression::Lz4),
     ("none", OutputCompression::Off),
@@ -182,6 +189,7 @@ pub(super) fn words(option: &str) -> Vec<&'static str> {
         "compress" => names(&COMPRESS_WORDS),
         "compress-output" => names(&COMPRESS_OUTPUT_WORDS),
         "sort" => names(&SORT_WORDS),
+        "write-index" => vec!["auto", "csi", "gzi", "tbi"],
         _ => Vec::new(),
     }
 }

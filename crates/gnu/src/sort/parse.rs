@@ -206,6 +206,7 @@ impl<'a> Parser<'a> {
             }
             Meaning::HeaderPrefix => extras.header_prefix = Some(text()),
             Meaning::InPlace => extras.in_place = true,
+            Meaning::IndexColumns => extras.index_columns = Some(text()),
             Meaning::Late => extras.late = Some(text()),
             Meaning::SortedBy => extras.sorted_by.push(key::key(given, self.quoting)?),
             Meaning::Within => extras.within = Some(text()),
@@ -215,6 +216,7 @@ impl<'a> Parser<'a> {
             Meaning::NoSync => extras.no_sync = true,
             Meaning::VerifyOutput => extras.verify_output = true,
             Meaning::Memory => extras.memory = Some(text()),
+            Meaning::MinShift => extras.min_shift = Some(text()),
             Meaning::Progress => extras.progress = when(argument, full, self.quoting)?,
             Meaning::Quiet => extras.quiet = true,
             Meaning::Recursive => extras.recursive = true,
@@ -227,6 +229,9 @@ impl<'a> Parser<'a> {
             Meaning::Threads => self.command.parallel = threads(given, self.quoting)?,
             Meaning::Top => extras.top_lines = Some(top_lines(given, full)?),
             Meaning::Verbose => extras.verbose = true,
+            Meaning::WriteIndex => {
+                extras.write_index = Some(argument.map_or_else(|| "auto".into(), |_| text()));
+            }
             _ => unreachable!("all others are GNU sort's"),
         }
         Ok(())
@@ -402,6 +407,13 @@ fn refuse_extras(command: &Command) -> Result<(), Refusal> {
     if extras.checkpoint_every.is_some() && extras.checkpoint.is_none() {
         return Err(Refusal::new(
             "--checkpoint-every says how often: add --checkpoint, --resume or --restart",
+        ));
+    }
+    if (extras.index_columns.is_some() || extras.min_shift.is_some())
+        && extras.write_index.is_none()
+    {
+        return Err(Refusal::new(
+            "--index-columns and --min-shift are of an index, which is missing: add --write-index",
         ));
     }
     if extras.seed.is_some() && !extras.shuffles {

@@ -90,6 +90,11 @@ fn our_options_are_there_in_full_only() {
         assert_eq!(command.extras.compress_output, Some(expected));
     }
     assert!(refusal("--compress-output=xz").contains("--compress-output"));
+    assert_eq!(command("--write-index").extras.write_index, Some("auto".into()));
+    let index = command("--write-index=csi --min-shift 15 --index-columns=1,2").extras;
+    assert_eq!(index.write_index, Some("csi".into()));
+    assert_eq!((index.min_shift, index.index_columns), (Some("15".into()), Some("1,2".into())));
+    assert!(refusal("--min-shift=15").contains("add --write-index"));
     assert_eq!(command("--header-prefix=#").extras.header_prefix, Some("#".into()));
     assert!(refusal("--header-prefix=").contains("text within a line"));
     assert!(refusal("--header --header-prefix=#").contains("either"));

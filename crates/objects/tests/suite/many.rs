@@ -25,7 +25,7 @@ fn lines_of_small_objects_take_three_requests_each() {
     let disk: Arc<dyn Disk> = Arc::new(disk);
     let urls: Vec<PathBuf> = (0..OBJECTS).map(url).collect();
     let inputs = LinesInput::all_on(&disk, &urls).unwrap();
-    let inputs = recognise(inputs, false, || 1 << 20).unwrap().inputs;
+    let inputs = recognise(inputs, false, || (1 << 20, 2)).unwrap().inputs;
     let options =
         LinesOptions { scratch: vec!["/scratch".into()], ..LinesOptions::new(4 << 20, 2) };
     let output = SortedOutput::File { path: Path::new("s3://b/out"), sync: true };

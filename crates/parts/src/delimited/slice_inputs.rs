@@ -43,7 +43,7 @@ pub(crate) fn slice_inputs(
             continue;
         }
         let Recognised { inputs: mut plain, reservation, .. } =
-            recognise(vec![opened], false, || means.job.budget_bytes())
+            recognise(vec![opened], false, || means.job.budget_and_threads())
                 .map_err(|(path, error)| unreadable(path, error))?;
         // They are read one after the other.
         if reservation.of(means.job.budget_bytes()) > all.of(means.job.budget_bytes()) {

@@ -74,7 +74,7 @@ impl Tables {
     fn rows_of(&self, path: &Path, means: &Means<'_>) -> Result<KeyedRows, Error> {
         let input = LinesInput::on(&means.job.disk, path)?;
         let Recognised { inputs, reservation, .. } =
-            recognise(vec![input], false, || means.job.budget_bytes())
+            recognise(vec![input], false, || means.job.budget_and_threads())
                 .map_err(|(path, error)| unreadable(path, error))?;
         let engine = means.engine(NO_DELIMITER, reservation, path);
         Ok(keyed_rows(&self.options, &engine, inputs, false, means.observer)?)

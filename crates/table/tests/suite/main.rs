@@ -184,7 +184,7 @@ fn tables_come_from_urls_and_go_to_one() {
     let disk = Arc::clone(&sim) as Arc<dyn Disk>;
     let urls = |urls: &[&str]| {
         let inputs = urls.iter().map(|url| LinesInput::on(&disk, url.as_ref()).unwrap()).collect();
-        recognise(inputs, false, || 8 << 20).unwrap().inputs
+        recognise(inputs, false, || (8 << 20, 2)).unwrap().inputs
     };
     let (options, engine) = (options("number:int"), engine(8 << 20, 2));
     let packed = TableOptions { compression: Some(OutputCodec::Zstd), ..options.clone() };

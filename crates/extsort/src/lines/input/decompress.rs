@@ -11,11 +11,13 @@
 //! Memory is bounded. A Zstandard window may take an eighth of the budget, at most 128 MiB, the
 //! limit of `zstd -d` without `--long`. A window of 8 MiB is always accepted.
 
+use super::super::bgzf;
+use super::bgzf_input::BgzfInput;
+use super::gzip::{Gzip, Whole, buffered};
 use super::packing_error::{PackingError, WINDOW_SHARE, Window, window_bytes};
 use super::{Content, InputBytes, LinesInput};
-use flate2::bufread::GzDecoder;
 use lz4_flex::frame::FrameDecoder;
-use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
+use std::io::{self, Cursor, ErrorKind, Read};
 use xsort_records::Compression;
 
 /// Maximum number of bytes that are needed to recognise a compression.
@@ -30,9 +32,6 @@ const DECODER_BYTES: u64 = 13 << 20;
 /// Number of decoders in the program's overhead, which is not part of the budget. A merge needs at
 /// least this many.
 const FREE_DECODERS: usize = 2;
-/// Bytes per read.
-const READ_BYTES: usize = 256 << 10;
-
 /// The message of Zstandard's library for a window that is too large.
 const WINDOW_REFUSED: &str = "Frame requires too much memory for decoding";
 
@@ -46,6 +45,8 @@ pub struct Decoders {
     window_log_max: u32,
     /// The largest window that a larger budget would allow, as a power of two.
     window_log_max_of_any: u32,
+    /// Threads that inflate blocks of BGZF; the reading one with 0.
+    inflating_threads: usize,
 }
 
 impl Decoders {
@@ -62,6 +63,7 @@ impl Decoders {
             taken_bytes: share.saturating_sub(1 << WINDOW_LOG_SMALL),
             window_log_max,
             window_log_max_of_any: WINDOW_LOG_MAX,
+            inflating_threads: 0,
         }
     }
 
@@ -73,8 +75,20 @@ impl Decoders {
         let taken_bytes =
             if inputs_max > FREE_DECODERS { inputs_max as u64 * DECODER_BYTES } else { 0 };
         let window_log_max = WINDOW_LOG_SMALL;
-        let window_log_max_of_any = window_log_max;
-        Decoders { inputs_max, taken_bytes, window_log_max, window_log_max_of_any }
+        Decoders {
+            inputs_max,
+            taken_bytes,
+            window_log_max,
+            window_log_max_of_any: window_log_max,
+            inflating_threads: 0,
+        }
+    }
+
+    /// Lets threads inflate blocks of BGZF. Their memory isn't in
+    /// [`taken_bytes`](Decoders::taken_bytes).
+    #[must_use]
+    pub(super) fn with_threads(self, inflating_threads: usize) -> Decoders {
+        Decoders { inflating_threads, ..self }
     }
 
     /// Returns the input decompressed. Its decompressed size is unknown.
@@ -85,9 +99,6 @@ impl Decoders {
         LinesInput { path: input.path, bytes: None, content }
     }
 }
-
-/// All bytes of an input, including the first bytes, which were read to recognise its compression.
-type Whole = Chain<Cursor<Vec<u8>>, InputBytes<'static>>;
 
 /// Recognises the compression of its input at the first read.
 enum Sniffer {
@@ -116,15 +127,19 @@ impl Read for Sniffer {
 fn sniff(mut bytes: InputBytes<'static>, decoders: Decoders) -> io::Result<InputBytes<'static>> {
     let Decoders { window_log_max: log_max, window_log_max_of_any: log_max_of_any, .. } = decoders;
     let (mut head, found) = read_head(&mut bytes)?;
-    if found == Some(Compression::Zstandard) {
+    if matches!(found, Some(Compression::Zstandard | Compression::Gzip)) {
         let missing = HEAD_BYTES.saturating_sub(head.len()) as u64;
         bytes.by_ref().take(missing).read_to_end(&mut head)?;
     }
     let window = Window { bytes: window_bytes(&head), log_max, log_max_of_any };
+    let is_bgzf = bgzf::is_begin(&head);
     let whole = Cursor::new(head).chain(bytes);
     let Some(compression) = found else { return Ok(Box::new(whole)) };
     let decoder: InputBytes<'static> = match compression {
-        Compression::Gzip => Box::new(Gzip { member: Some(GzDecoder::new(buffered(whole))) }),
+        Compression::Gzip if is_bgzf => {
+            Box::new(BgzfInput::new(buffered(whole), decoders.inflating_threads))
+        }
+        Compression::Gzip => Box::new(Gzip::new(whole)),
         Compression::Zstandard => {
             let mut decoder = zstd::stream::read::Decoder::with_buffer(buffered(whole))?;
             decoder.window_log_max(log_max)?;
@@ -136,7 +151,8 @@ fn sniff(mut bytes: InputBytes<'static>, decoders: Decoders) -> io::Result<Input
             Box::new(Lz4 { frame: Some(FrameDecoder::new(frame)) })
         }
     };
-    Ok(Box::new(Decoder { decoder, name: compression.name(), window }))
+    let name = if is_bgzf { "BGZF" } else { compression.name() };
+    Ok(Box::new(Decoder { decoder, name, window }))
 }
 
 /// Reads the first bytes of an input. Reads only as many as its compression needs, because a pipe
@@ -197,57 +213,6 @@ impl Read for Decoder {
             }
             None => PackingError::invalid(self.name, &error),
         })
-    }
-}
-
-fn buffered(whole: Whole) -> BufReader<Whole> {
-    BufReader::with_capacity(READ_BYTES, whole)
-}
-
-/// gzip members, one after another, with zeros between and after them.
-struct Gzip {
-    /// `None` once all members are read, or one can't be read.
-    member: Option<GzDecoder<BufReader<Whole>>>,
-}
-
-impl Read for Gzip {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while let Some(member) = &mut self.member {
-            let bytes = member.read(buffer)?;
-            if bytes > 0 || buffer.is_empty() {
-                return Ok(bytes);
-            }
-            let mut rest = self.member.take().expect("it was just read").into_inner();
-            match byte_behind_zeros(&mut rest)? {
-                None => {}
-                Some(0x1f) => self.member = Some(GzDecoder::new(rest)),
-                Some(_) => {
-                    let what = "bytes follow the gzip data that are neither gzip nor zeros: \
-                                cut them off, or leave them out by 'gzip -dc'";
-                    return Err(io::Error::new(ErrorKind::InvalidData, what));
-                }
-            }
-        }
-        Ok(0)
-    }
-}
-
-/// Skips zeros. Returns the byte after them without consuming it.
-fn byte_behind_zeros(from: &mut impl BufRead) -> io::Result<Option<u8>> {
-    loop {
-        let ahead = match from.fill_buf() {
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            result => result?,
-        };
-        let zeros = ahead.iter().take_while(|byte| **byte == 0).count();
-        match ahead.get(zeros) {
-            Some(&byte) => {
-                from.consume(zeros);
-                return Ok(Some(byte));
-            }
-            None if zeros == 0 => return Ok(None),
-            None => from.consume(zeros),
-        }
     }
 }
 
@@ -326,6 +291,7 @@ impl Read for Lz4 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::gzip::READ_BYTES;
     use super::*;
     use std::io::Write;
 

@@ -13,12 +13,15 @@
 //! | `sorted` | one input whose lines are in order, a block at a time |
 //! | `recognise` | finds compressed inputs, before anything is planned |
 //! | `decompress` | compressed inputs, recognised by their first bytes |
+//! | `gzip`, `bgzf_input` | gzip; gzip in blocks, inflated by several threads |
 //! | `packing_error` | why a compressed input can't be read |
 //! | `header` | lines that stay at the top |
 //! | `long_line` | the error for a line that doesn't fit the budget |
 
+mod bgzf_input;
 mod decompress;
 mod file_part;
+mod gzip;
 mod header;
 mod long_line;
 mod morsels;

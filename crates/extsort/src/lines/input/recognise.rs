@@ -7,6 +7,8 @@
 //! Of inputs that are read one after the other, a pipe that isn't the first is not read here: its
 //! writer may still be busy with another one. Its first read tells whether to decompress it.
 
+use super::super::bgzf;
+use super::super::codec_threads::CompressionThreads;
 use super::super::reservation::Reservation;
 use super::decompress::read_head;
 use super::{Content, Decoders, LinesInput};
@@ -33,12 +35,15 @@ pub struct Recognised {
 enum Beginning {
     Plain,
     Compressed(Compression),
+    /// gzip in blocks, which several threads inflate.
+    Bgzf,
     /// The bytes are checked when the input is read.
     Unknown,
 }
 
 /// Checks the first bytes of `inputs`, which are read one after the other, or with `is_merge` all
-/// at the same time. `budget_bytes` is called only if there are decoders.
+/// at the same time. `resources` returns the budget in bytes and the number of threads, and is
+/// called only if there are decoders that need much of them.
 ///
 /// # Errors
 ///
@@ -47,7 +52,7 @@ enum Beginning {
 pub fn recognise(
     inputs: Vec<LinesInput>,
     is_merge: bool,
-    budget_bytes: impl FnOnce() -> u64,
+    resources: impl FnOnce() -> (u64, usize),
 ) -> Result<Recognised, (PathBuf, io::Error)> {
     let mut seen = Vec::with_capacity(inputs.len());
     let mut inputs = inputs.into_iter();
@@ -62,16 +67,26 @@ pub fn recognise(
             false => look(input, url).map_err(|error| (path, error))?,
         });
     }
-    let compressed =
-        seen.iter().filter(|(_, begin)| matches!(begin, Beginning::Compressed(_))).count();
+    let is_compressed =
+        |begin: &Beginning| matches!(begin, Beginning::Compressed(_) | Beginning::Bgzf);
+    let compressed = seen.iter().filter(|(_, begin)| is_compressed(begin)).count();
     let may_have_window =
         |begin: &Beginning| matches!(begin, Beginning::Compressed(Compression::Zstandard));
+    let has_windows = seen.iter().any(|(_, begin)| may_have_window(begin));
+    let has_bgzf = seen.iter().any(|(_, begin)| matches!(begin, Beginning::Bgzf));
     let (decoders, reservation) = if is_merge && compressed > 0 {
         let of = move |budget| Decoders::for_merge(budget, compressed);
-        (of(budget_bytes()), reserved(move |budget| of(budget).taken_bytes))
-    } else if seen.iter().any(|(_, begin)| may_have_window(begin)) {
-        let of = Decoders::for_sort;
-        (of(budget_bytes()), reserved(move |budget| of(budget).taken_bytes))
+        (of(resources().0), reserved(move |budget| of(budget).taken_bytes))
+    } else if has_windows || has_bgzf {
+        let (budget_bytes, threads) = resources();
+        let threads = if has_bgzf { threads } else { 0 };
+        let decoders = Decoders::for_sort(if has_windows { budget_bytes } else { 0 });
+        let inflating = CompressionThreads::of_budget(budget_bytes, threads);
+        let taken_bytes = move |budget| {
+            let windows = if has_windows { Decoders::for_sort(budget).taken_bytes } else { 0 };
+            windows + CompressionThreads::of_budget(budget, threads).taken_bytes
+        };
+        (decoders.with_threads(inflating.threads), reserved(taken_bytes))
     } else {
         (Decoders::for_sort(0), Reservation::default())
     };
@@ -79,7 +94,9 @@ pub fn recognise(
         if decoders.inputs_max < compressed { decoders.inputs_max } else { usize::MAX };
     let inputs = seen.into_iter().map(|(input, begin)| match begin {
         Beginning::Plain => input,
-        Beginning::Compressed(_) | Beginning::Unknown => decoders.decompressed(input),
+        Beginning::Compressed(_) | Beginning::Bgzf | Beginning::Unknown => {
+            decoders.decompressed(input)
+        }
     });
     Ok(Recognised { inputs: inputs.collect(), inputs_max, reservation })
 }
@@ -111,11 +128,20 @@ fn look(
     mut input: LinesInput,
     url: Option<io::Result<Box<dyn Read>>>,
 ) -> io::Result<(LinesInput, Beginning)> {
-    let found = match url {
-        Some(bytes) => read_head(&mut *bytes?)?.1,
-        None => input.peek(|bytes| read_head(bytes))?.flatten(),
+    let read = |bytes: &mut dyn Read| {
+        let (head, found) = read_head(bytes)?;
+        let beginning = match found {
+            Some(_) if bgzf::is_begin(&head) => Beginning::Bgzf,
+            Some(compression) => Beginning::Compressed(compression),
+            None => Beginning::Plain,
+        };
+        Ok((head, beginning))
     };
-    Ok((input, found.map_or(Beginning::Plain, Beginning::Compressed)))
+    let beginning = match url {
+        Some(bytes) => Some(read(&mut *bytes?)?.1),
+        None => input.peek(read)?,
+    };
+    Ok((input, beginning.unwrap_or(Beginning::Plain)))
 }
 
 #[cfg(test)]
@@ -155,7 +181,7 @@ mod tests {
             LinesInput { path, bytes: Some(7), content: Content::File(OpenInput::new(open)) };
         let packed = stream(&gzip(b"b\n"), Some(22));
         let inputs = vec![plain, packed, stream(b"a\n", Some(2)), stream(&gzip(b"c\n"), None)];
-        let recognised = recognise(inputs, false, || 1 << 30).unwrap();
+        let recognised = recognise(inputs, false, || (1 << 30, 2)).unwrap();
         assert!(matches!(recognised.inputs[0].content, Content::File(_)));
         assert_eq!((recognised.inputs_max, recognised.reservation.of(1 << 30)), (usize::MAX, 0));
         let expected = [
@@ -173,7 +199,7 @@ mod tests {
         let many = |head: &[u8]| (0..9).map(|_| stream(head, None)).collect::<Vec<_>>();
         let of = |inputs, is_merge, budget| {
             let Recognised { inputs_max, reservation, .. } =
-                recognise(inputs, is_merge, || budget).unwrap();
+                recognise(inputs, is_merge, || (budget, 2)).unwrap();
             (inputs_max, reservation.of(budget))
         };
         const MIB: u64 = 1 << 20;
@@ -203,7 +229,7 @@ mod tests {
     #[test]
     fn what_is_not_decompressed_is_refused_at_once() {
         let inputs = vec![stream(b"a\n", Some(2)), stream(b"\xfd7zXZ\0rest", Some(10))];
-        let (path, error) = recognise(inputs, false, || 1 << 30).unwrap_err();
+        let (path, error) = recognise(inputs, false, || (1 << 30, 2)).unwrap_err();
         assert_eq!(path, PathBuf::from("stream"));
         let text = error.to_string();
         assert!(text.contains("(xz -dc FILE | ...)"), "{text}");

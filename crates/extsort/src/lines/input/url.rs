@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn looks_at_the_beginning_leave_it_whole() {
         let (sim, disk) = store(b"#head\nb\na\n");
-        let recognised = recognise(vec![on(&disk), on(&disk)], false, || 1 << 30).unwrap();
+        let recognised = recognise(vec![on(&disk), on(&disk)], false, || (1 << 30, 2)).unwrap();
         for mut input in recognised.inputs {
             assert!(matches!(input.content, Content::Url(_)) && input.bytes == Some(10));
             assert_eq!(sim.open_files(), 0);
@@ -163,7 +163,7 @@ mod tests {
     fn a_compressed_file_is_decompressed() {
         let text = b"some text\n".repeat(99_999);
         let (_, disk) = store(&zstd::stream::encode_all(&text[..], 1).unwrap());
-        let recognised = recognise(vec![on(&disk)], false, || 1 << 30).unwrap();
+        let recognised = recognise(vec![on(&disk)], false, || (1 << 30, 2)).unwrap();
         let input = recognised.inputs.into_iter().next().unwrap();
         assert_eq!(input.bytes, None);
         assert!(read(input) == text);
