@@ -32,8 +32,8 @@ use xsort_columns::{Columns, InputFormat};
 /// without it they are errors.
 ///
 /// Parquet and Arrow are written as the first input is, in the format that the output's name says.
-/// Their files are on drives, and have no `delimiter`, `header`, `on_bad`, `sorted_by`, `within`
-/// and `late`. Rows of text become columns by a `schema`, "id:int64,ts:timestamp[us]".
+/// They have no `delimiter`, `header`, `on_bad`, `sorted_by`, `within` and `late`. Rows of text
+/// become columns by a `schema`, "id:int64,ts:timestamp[us]".
 ///
 /// Inputs may be compressed (gzip, Zstandard, LZ4); an output whose name ends in .gz, .zst or .lz4
 /// is. `output` is a path, which appears whole or not at all and may be one of the inputs, or an

@@ -49,8 +49,6 @@ def test_the_library_sorts_files(tmp_path):
     ]:
         with pytest.raises(xsort.Unsuitable, match=words):
             xsort.sort_table(out, tmp_path / "no.parquet", **{"by": "id", **arguments})
-    with pytest.raises(xsort.Error, match="columns are written to files on drives"):
-        xsort.sort_table(out, "s3://bucket/out.parquet", by="id")
     assert not (tmp_path / "no.parquet").exists()
 
 

@@ -51,6 +51,29 @@ def test_lines_and_tables_go_from_objects_to_objects(store, tmp_path):
     assert (tmp_path / "sorted.csv").read_text() == "id,name\n9,b\n10,a\n"
 
 
+def test_columns_go_from_objects_to_objects(store, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    numbers = list(range(200_000))
+    random.Random(2).shuffle(numbers)
+    texts = [f"the text of {number}" for number in numbers]
+    whole = pa.table({"id": numbers, "text": texts})
+    pq.write_table(whole, tmp_path / "in.parquet", row_group_size=30_000)
+    by = {"memory": "64M", "scratch": tmp_path}
+    xsort.sort_table(tmp_path / "in.parquet", "s3://b/sorted.parquet", by="id", **by)
+    xsort.sort_table("s3://b/sorted.parquet", tmp_path / "back.parquet", by="id:desc", **by)
+    assert pq.read_table(tmp_path / "back.parquet").equals(
+        whole.sort_by([("id", "descending")])
+    )
+    for name in ("a.arrow", "a.arrows", "a.csv.zst"):
+        xsort.sort_table("s3://b/sorted.parquet", f"s3://b/{name}", by="text", **by)
+        schema = "id:int64,text:string" if "csv" in name else None
+        xsort.sort_table(f"s3://b/{name}", tmp_path / "by-id.parquet", by="id", schema=schema, **by)
+        assert pq.read_table(tmp_path / "by-id.parquet").equals(whole.sort_by("id"))
+    with pytest.raises(xsort.Error, match="no such object"):
+        xsort.sort_table("s3://b/none.parquet", tmp_path / "no.parquet", by="id")
+
+
 def test_outputs_are_read_back_where_they_are_objects(store, records, tmp_path):
     (tmp_path / "text").write_text("b\na\n")
     (tmp_path / "t.csv").write_text("id\n10\n9\n")

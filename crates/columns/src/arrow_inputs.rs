@@ -85,7 +85,7 @@ impl ArrowInputs {
         self.all
             .iter()
             .filter_map(|input| input.file.as_ref())
-            .try_for_each(|file| file.check_unchanged())
+            .try_for_each(InputFile::check_unchanged)
     }
 
     /// Returns the bytes of the largest batch of a file.

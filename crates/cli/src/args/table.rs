@@ -195,8 +195,8 @@ pub(crate) struct TableArgs {
     #[arg(conflicts_with_all = ["check", "file_size"])]
     pub(crate) write_index: Option<IndexForm>,
 
-    /// With --write-index: bed, gff, pairs, sam, vcf, or the numbers SEQUENCE,BEGIN[,END] of the
-    /// columns [default: by the output's name]
+    /// With --write-index: bed, gff, pairs, sam, vcf, or the numbers of the columns SEQUENCE,BEGIN
+    /// or SEQUENCE,BEGIN,END [default: by the output's name]
     ///
     /// :0 after the numbers says that the first base has the number 0, as in BED.
     #[arg(long, value_name = "COLUMNS", requires = "write_index", hide_short_help = true)]
