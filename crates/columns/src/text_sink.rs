@@ -4,11 +4,12 @@ use crate::errors::of_arrow;
 use crate::text_reading::TextForm;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float16Type, Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, make_array};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_data::ArrayData;
 use arrow_json::WriterBuilder;
 use arrow_json::writer::LineDelimited;
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, FieldRef, Fields, Schema};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -174,31 +175,51 @@ fn has_other_numbers(column: &ArrayRef) -> bool {
 
 /// Returns times with a zone as times of UTC, since only their offsets can be written.
 fn in_utc(batch: &RecordBatch) -> Result<RecordBatch, String> {
-    let zoned = |field: &Arc<Field>| match field.data_type() {
-        DataType::Timestamp(unit, Some(_)) => {
-            Some(DataType::Timestamp(*unit, Some("+00:00".into())))
-        }
-        _ => None,
-    };
     let schema = batch.schema();
-    let column = |(column, field): (&ArrayRef, &Arc<Field>)| match zoned(field) {
-        None => Ok(Arc::clone(column)),
-        Some(utc) => {
-            let data = column.to_data().into_builder().data_type(utc).build();
-            data.map(make_array)
-        }
+    let utc = utc_fields(schema.fields());
+    let columns = batch.columns().iter().zip(&utc);
+    let columns = columns.map(|(column, field)| retyped(column.to_data(), field.data_type()));
+    let columns = columns.map(|data| data.map(make_array)).collect::<Result<Vec<_>, ArrowError>>();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let batch = columns.and_then(|columns| {
+        RecordBatch::try_new_with_options(Arc::new(Schema::new(utc)), columns, &options)
+    });
+    batch.map_err(|error| error.to_string())
+}
+
+fn utc_fields(fields: &Fields) -> Fields {
+    fields.iter().map(utc_field).collect()
+}
+
+fn utc_field(field: &FieldRef) -> FieldRef {
+    let utc = match field.data_type() {
+        DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, Some("+00:00".into())),
+        DataType::Struct(fields) => DataType::Struct(utc_fields(fields)),
+        DataType::List(item) => DataType::List(utc_field(item)),
+        DataType::LargeList(item) => DataType::LargeList(utc_field(item)),
+        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(utc_field(item), *size),
+        DataType::Map(entries, is_sorted) => DataType::Map(utc_field(entries), *is_sorted),
+        _ => return Arc::clone(field),
     };
-    let columns = batch.columns().iter().zip(schema.fields()).map(column);
-    let columns =
-        columns.collect::<Result<Vec<_>, ArrowError>>().map_err(|error| error.to_string());
-    let field = |field: &Arc<Field>| match zoned(field) {
-        None => Arc::clone(field),
-        Some(utc) => Arc::new(field.as_ref().clone().with_data_type(utc)),
+    Arc::new(field.as_ref().clone().with_data_type(utc))
+}
+
+/// Returns values as values of a type that differs in the zones of times only.
+fn retyped(data: ArrayData, to: &DataType) -> Result<ArrayData, ArrowError> {
+    if data.data_type() == to {
+        return Ok(data);
+    }
+    let inner: Vec<&DataType> = match to {
+        DataType::Struct(fields) => fields.iter().map(|field| field.data_type()).collect(),
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => vec![field.data_type()],
+        _ => Vec::new(),
     };
-    let schema: SchemaRef =
-        Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()));
-    let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(schema, columns?, &options).map_err(|error| error.to_string())
+    let children = data.child_data().iter().cloned().zip(inner);
+    let children = children.map(|(child, to)| retyped(child, to)).collect::<Result<_, _>>()?;
+    data.into_builder().data_type(to.clone()).child_data(children).build()
 }
 
 fn fields(batch: &RecordBatch, dialect: &Dialect) -> Result<Vec<u8>, String> {

@@ -101,7 +101,12 @@ fn lists_and_structs_become_json_and_come_back() {
         Arc::new((0..500).map(|row| Some(f64::from(row) / 8.0)).collect::<Float64Array>());
     let field = arrow_schema::Field::new("half", inner.data_type().clone(), true);
     let structs = StructArray::from(vec![(Arc::new(field), inner)]);
-    let columns: [(&str, ArrayRef); 2] = [("lists", Arc::new(lists)), ("in", Arc::new(structs))];
+    let times: TimestampMicrosecondArray = (0..500).map(|row| Some(row * 1_000_003)).collect();
+    let times: ArrayRef = Arc::new(times.with_timezone("UTC"));
+    let field = arrow_schema::Field::new("utc", times.data_type().clone(), true);
+    let zoned = StructArray::from(vec![(Arc::new(field), times)]);
+    let columns: [(&str, ArrayRef); 3] =
+        [("lists", Arc::new(lists)), ("in", Arc::new(structs)), ("zoned", Arc::new(zoned))];
     let batch = with_keys(random, 500, 0, &columns);
     let (schema, input) = (batch.schema(), folder.path().join("in.parquet"));
     write(&input, std::slice::from_ref(&batch), WriterProperties::builder().build());
