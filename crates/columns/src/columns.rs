@@ -12,12 +12,13 @@ use crate::write_sorted::write_sorted;
 use arrow_schema::SchemaRef;
 use parking_lot::Mutex;
 use std::fmt;
+use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use xsort::{Job, Setup, Verdict};
-use xsort_disk::{Operation, STANDARD_OUTPUT};
+use xsort_disk::{Operation, STANDARD_OUTPUT, is_url};
 use xsort_extsort::keyed::{Counted, KeyedReport};
 use xsort_extsort::lines::{Content, LinesDryRun, LinesInput, SortedOutput};
 use xsort_extsort::{Compressed, Error, Observer, scratch_directories};
@@ -329,6 +330,10 @@ impl Columns {
         }
         let open = |path: &PathBuf| {
             if path.as_os_str() != "-" {
+                if !is_url(path) {
+                    let missing = |error| xsort_disk::Error::new(Operation::Open, path, error);
+                    fs::metadata(path).map_err(missing)?;
+                }
                 return job.input(path, LinesInput::at);
             }
             let stream = self

@@ -158,13 +158,18 @@ fn also_fitting(values: &ArrayRef, at: usize) -> u8 {
 }
 
 fn trimmed(texts: &StringArray) -> StringArray {
-    texts.iter().map(|text| text.map(str::trim).filter(|text| !text.is_empty())).collect()
+    texts.iter().map(|text| text.map(trim).filter(|text| !text.is_empty())).collect()
+}
+
+/// Returns a text without the blanks around it that a conversion takes away.
+fn trim(text: &str) -> &str {
+    text.trim_matches(|blank: char| blank.is_ascii_whitespace())
 }
 
 /// Returns whether a text may be taken for a value of a type. A number with zeros before it is
 /// none, because these would be lost.
 fn may_be(text: &str, data_type: &DataType) -> bool {
-    let text = text.trim();
+    let text = trim(text);
     if text.is_empty() {
         return true;
     }

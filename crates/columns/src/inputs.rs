@@ -22,6 +22,8 @@ use xsort_extsort::Error;
 /// The bytes at both ends of a Parquet file, and at the end of one with an encrypted footer.
 const MAGIC: &[u8] = b"PAR1";
 const ENCRYPTED_MAGIC: &[u8] = b"PARE";
+/// Most groups inside of each other; a list has two.
+const LEVELS_MAX: usize = 160;
 /// Bytes of the smallest file: both magics, and the length of a footer.
 const BYTES_MIN: u64 = 12;
 
@@ -203,9 +205,21 @@ fn read_footer(file: &InputFile) -> Result<ParquetMetaData, Error> {
     check_footer(file, footer?)
 }
 
+/// Returns how many groups are inside of each other.
+fn depth(group: &Type) -> usize {
+    match group.is_group() {
+        true => 1 + group.get_fields().iter().map(|field| depth(field)).max().unwrap_or(0),
+        false => 0,
+    }
+}
+
 /// Refuses a footer that contradicts itself.
 fn check_footer(file: &InputFile, footer: ParquetMetaData) -> Result<ParquetMetaData, Error> {
-    let leaves = footer.file_metadata().schema_descr().num_columns();
+    let descriptor = footer.file_metadata().schema_descr();
+    if depth(descriptor.root_schema()) > LEVELS_MAX {
+        return Err(file.error(format!("its columns are nested deeper than {LEVELS_MAX} levels")));
+    }
+    let leaves = descriptor.num_columns();
     for (at, group) in footer.row_groups().iter().enumerate() {
         let what = if group.num_rows() < 0 {
             "fewer than no rows".to_owned()

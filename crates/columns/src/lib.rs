@@ -16,6 +16,7 @@
 //! | `object` | an object in a store, read in windows |
 //! | `schema_difference` | why two files can't be sorted together |
 //! | `physical` | the schema with which columns are read and written |
+//! | `parquet_types` | types of Arrow's that Parquet has no word for |
 //! | `keys`, `leaves` | the columns to sort by; columns of Arrow as leaves of Parquet |
 //! | `plan`, `pages` | how the memory is divided; how large pages are |
 //! | `arrow_inputs`, `arrow_reading` | inputs in Arrow's format; threads that decode them |
@@ -54,6 +55,7 @@ mod options;
 mod order_check;
 mod output_files;
 mod pages;
+mod parquet_types;
 mod physical;
 mod plan;
 mod properties;

@@ -9,10 +9,12 @@ use crate::keys::FoundKeys;
 use crate::leaves;
 use crate::options::{ColumnsOptions, InputFormat, OutputFormat};
 use crate::order_check::OrderCheck;
+use crate::parquet_types::{batch_in_parquet, schema_in_parquet};
 use crate::plan::MemoryPlan;
 use crate::reading::Reading;
-use crate::source::Source;
+use crate::source::{InputBatch, Source};
 use crate::text_reading::{TextForm, TextInputs, TextReading};
+use crate::text_schema::refuse_deep;
 use arrow_schema::{Schema, SchemaRef};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,6 +34,20 @@ pub(crate) struct SortPlan {
     pub(crate) schema: SchemaRef,
     pub(crate) by: Vec<SortColumn>,
     threads: usize,
+}
+
+/// Batches with the types that Parquet has.
+struct InParquet {
+    from: ArrowReading,
+    schema: SchemaRef,
+}
+
+impl Source for InParquet {
+    fn next(&mut self) -> Result<Option<InputBatch>, Error> {
+        let Some(batch) = self.from.next()? else { return Ok(None) };
+        let rows = batch_in_parquet(&batch.rows, &self.schema).map_err(Error::Settings)?;
+        Ok(Some(InputBatch { rows, ..batch }))
+    }
 }
 
 /// Inputs of one format.
@@ -73,7 +89,15 @@ impl SortPlan {
             AnyInputs::Parquet(inputs, decoders) => {
                 Box::new(Reading::start(decoders.clone(), inputs.groups(), plan.clone())?)
             }
-            AnyInputs::Arrow(inputs) => Box::new(ArrowReading::start(inputs, self.threads, plan)?),
+            AnyInputs::Arrow(inputs) => {
+                let reading = ArrowReading::start(inputs, self.threads, plan)?;
+                match inputs.schema == self.schema {
+                    true => Box::new(reading),
+                    false => {
+                        Box::new(InParquet { from: reading, schema: Arc::clone(&self.schema) })
+                    }
+                }
+            }
             AnyInputs::Text(inputs) => {
                 Box::new(TextReading::start(inputs, self.threads, self.memory.pieces)?)
             }
@@ -159,7 +183,10 @@ fn of_arrow_inputs(
     stdin: OpenStdin<'_>,
 ) -> Result<SortPlan, Error> {
     let inputs = ArrowInputs::open(paths, job, stdin)?;
-    let schema = Arc::clone(&inputs.schema);
+    let schema = match options.output_format {
+        OutputFormat::Parquet => Arc::new(schema_in_parquet(&inputs.schema)),
+        _ => Arc::clone(&inputs.schema),
+    };
     refuse_count(options, &schema)?;
     let keys = FoundKeys::find(&options.keys, &schema, None)?;
     let leaves = leaves::range(schema.fields(), &[]).len();
@@ -180,6 +207,17 @@ fn of_text(
         return Err(Error::Settings("rows of text become columns by a schema: give one".into()));
     };
     refuse_count(options, &schema)?;
+    refuse_deep(&schema)?;
+    let nested = schema.fields().iter().find(|field| field.data_type().is_nested());
+    if let (Some(field), RowFormat::Delimited(_)) = (nested, format) {
+        let what =
+            format!("column '{}': rows of csv and tsv have no lists and structs", field.name());
+        return Err(Error::Settings(what));
+    }
+    let schema = match options.output_format {
+        OutputFormat::Parquet => Arc::new(schema_in_parquet(&schema)),
+        _ => schema,
+    };
     let keys = FoundKeys::find(&options.keys, &schema, None)?;
     let leaves = leaves::range(schema.fields(), &[]).len();
     let threads = job.threads();

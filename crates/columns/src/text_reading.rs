@@ -287,11 +287,19 @@ fn shown(value: &[u8]) -> String {
 fn batch_of_json(piece: &RowPiece, layout: &Layout) -> Result<RecordBatch, Error> {
     let Layout { path, form: TextForm { schema, .. }, .. } = layout;
     let mut lines = 0;
-    let count = |_: u64, fields: &[Range<usize>]| {
-        lines += usize::from(!piece.text()[fields[0].clone()].trim_ascii().is_empty());
-        Ok::<(), Error>(())
-    };
-    piece.for_each_row(count)?;
+    piece.for_each_row(|row, fields| {
+        let line = fields[0].clone();
+        if piece.text()[line.clone()].trim_ascii().is_empty() {
+            return Ok(());
+        }
+        lines += 1;
+        // Arrow's reader takes what is no JSON, too.
+        piece.check_json(line.clone()).map_err(|(what, at)| {
+            let offset = piece.offset + (line.start + at) as u64;
+            let reason = format!("row {row}, byte {offset} is no JSON: {what}");
+            Error::Input { path: path.clone(), reason }
+        })
+    })?;
     let texts = json_texts(piece.text(), schema, lines).ok();
     let batch = texts.as_ref().and_then(|texts| json_values(texts, schema).ok());
     match batch {

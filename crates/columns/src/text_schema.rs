@@ -9,10 +9,14 @@
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use std::fmt::Write;
 use std::sync::Arc;
-use thiserror::Error;
+use thiserror::Error as ThisError;
+use xsort_extsort::Error;
+
+/// Most lists and structs inside of each other. The messages of Arrow's can't hold many more.
+const DEPTH_MAX: usize = 50;
 
 /// A text is no schema.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, ThisError, PartialEq, Eq)]
 #[error(
     "{0}; a schema is NAME:TYPE,..., and types are bool, int8 to int64, uint8 to uint64, float, \
      double, string, date, time, timestamp[UNIT] and timestamp[UNIT,UTC] with s, ms, us or ns, \
@@ -26,10 +30,45 @@ pub struct BadSchema(String);
 /// [`BadSchema`] if a name or a type is none, or a name comes twice.
 pub fn parse_schema(text: &str) -> Result<SchemaRef, BadSchema> {
     let mut rest = text.trim();
+    let mut depth = 0_usize;
+    for byte in text.bytes() {
+        depth = match byte {
+            b'<' => depth + 1,
+            b'>' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        if depth > DEPTH_MAX {
+            return Err(BadSchema(format!("lists and structs are nested deeper than {DEPTH_MAX}")));
+        }
+    }
     let fields = fields(&mut rest)?;
     match rest.is_empty() {
         true => Ok(Arc::new(Schema::new(fields))),
         false => Err(BadSchema(format!("'{rest}' is left after the last type"))),
+    }
+}
+
+/// Refuses a schema that is nested deeper than readers of its files follow.
+///
+/// # Errors
+/// [`Error::Settings`] with the column.
+pub(crate) fn refuse_deep(schema: &Schema) -> Result<(), Error> {
+    fn depth(data_type: &DataType) -> usize {
+        match data_type {
+            DataType::List(item) => 1 + depth(item.data_type()),
+            DataType::Struct(fields) => {
+                1 + fields.iter().map(|field| depth(field.data_type())).max().unwrap_or(0)
+            }
+            _ => 0,
+        }
+    }
+    match schema.fields().iter().find(|field| depth(field.data_type()) > DEPTH_MAX) {
+        None => Ok(()),
+        Some(field) => Err(Error::Settings(format!(
+            "column '{}' is nested deeper than {DEPTH_MAX}, which programs can't read: make it a \
+             string",
+            field.name()
+        ))),
     }
 }
 

@@ -101,6 +101,12 @@ impl<W: Write + Send> TextSink<W> {
 
 /// Refuses columns that the format can't hold.
 fn refuse_types(form: &TextForm) -> Result<(), Error> {
+    if form.format == RowFormat::Ndjson
+        && let Some(name) = name_twice(form.schema.fields())
+    {
+        let what = format!("there are two columns '{name}', of which JSON can hold one: write csv");
+        return Err(Error::Settings(what));
+    }
     let nested = form.schema.fields().iter().find(|field| field.data_type().is_nested());
     match (form.format, nested) {
         (RowFormat::Delimited(_), Some(field)) => Err(Error::Settings(format!(
@@ -110,6 +116,22 @@ fn refuse_types(form: &TextForm) -> Result<(), Error> {
         ))),
         _ => Ok(()),
     }
+}
+
+/// Returns a name that two fields of the same struct have.
+fn name_twice(fields: &Fields) -> Option<&str> {
+    fields.iter().enumerate().find_map(|(at, field)| {
+        let is_second = fields[..at].iter().any(|before| before.name() == field.name());
+        let inner = || match field.data_type() {
+            DataType::Struct(fields) => name_twice(fields),
+            DataType::List(item) | DataType::LargeList(item) => match item.data_type() {
+                DataType::Struct(fields) => name_twice(fields),
+                _ => None,
+            },
+            _ => None,
+        };
+        if is_second { Some(field.name().as_str()) } else { inner() }
+    })
 }
 
 fn header(form: &TextForm) -> Result<Vec<u8>, Error> {
@@ -145,6 +167,9 @@ fn json(batch: &RecordBatch) -> Result<Vec<u8>, String> {
                 field.name()
             ));
         }
+        if has_other_times(column) {
+            return Err(format!("column '{}': a time can't be written as text", field.name()));
+        }
     }
     let mut text = Vec::new();
     let builder = WriterBuilder::new().with_explicit_nulls(true);
@@ -171,6 +196,23 @@ fn has_other_numbers(column: &ArrayRef) -> bool {
             data.child_data().iter().any(|child| has_other_numbers(&make_array(child.clone())))
         }
     }
+}
+
+/// Returns whether a date or a time has no text, in lists and structs, too. Arrow's writer of JSON
+/// would write the error instead.
+fn has_other_times(column: &ArrayRef) -> bool {
+    let data_type = column.data_type();
+    if !data_type.is_temporal() {
+        let data = column.to_data();
+        return data.child_data().iter().any(|child| has_other_times(&make_array(child.clone())));
+    }
+    let options = FormatOptions::new().with_display_error(false);
+    let Ok(formatter) = ArrayFormatter::try_new(column.as_ref(), &options) else { return true };
+    let mut text = String::new();
+    (0..column.len()).filter(|&row| column.is_valid(row)).any(|row| {
+        text.clear();
+        write!(text, "{}", formatter.value(row)).is_err()
+    })
 }
 
 /// Returns times with a zone as times of UTC, since only their offsets can be written.
@@ -270,12 +312,14 @@ fn push_text(text: &mut Vec<u8>, field: &[u8], dialect: &Dialect) -> Result<(), 
     };
     // A quote after blanks is refused by readers.
     let is_comment = field.first().is_some_and(|first| dialect.comment == Some(*first));
-    if !is_comment && !field.iter().any(special) {
+    // At the beginning of a file it would be taken for a mark.
+    let is_mark = field.starts_with(b"\xef\xbb\xbf");
+    if !is_comment && !is_mark && !field.iter().any(special) {
         text.extend_from_slice(field);
         return Ok(());
     }
     let Some(quote) = dialect.quote else {
-        return Err("has a tab or a line end, which tsv can't hold: write csv".into());
+        return Err("has what tsv can't hold, such as a tab or a line end: write csv".into());
     };
     text.push(quote);
     for &byte in field {

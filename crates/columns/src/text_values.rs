@@ -62,7 +62,8 @@ fn is_exact(text: &str, to: &DataType, values: &ArrayRef, at: usize) -> bool {
             false
         }
         DataType::Timestamp(unit, _) | DataType::Time32(unit) | DataType::Time64(unit) => {
-            fraction_digits(text) <= digits_of(*unit)
+            // A second 60 would become the next minute.
+            fraction_digits(text) <= digits_of(*unit) && !text.contains(":60")
         }
         DataType::Float64 => {
             let value = values.as_primitive::<arrow_array::types::Float64Type>().value(at);
@@ -94,14 +95,26 @@ fn fraction_digits(text: &str) -> usize {
     fraction[..digits].trim_end_matches('0').len()
 }
 
-/// Only a text that says so is infinite.
+/// Only a text that says so is infinite, and only one without other digits is zero.
 fn is_float(text: &str, value: f64) -> bool {
-    !value.is_infinite() || text.contains(['i', 'I'])
+    let has_digits = || {
+        let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+        mantissa.contains(|digit: char| matches!(digit, '1'..='9'))
+    };
+    match value {
+        0.0 => !has_digits(),
+        value => !value.is_infinite() || text.contains(['i', 'I']),
+    }
 }
 
-/// Returns whether a whole number is the one that was read.
+/// Returns whether a whole number is the one that was read. With an exponent a number is taken for
+/// one that was measured.
 fn is_whole_exact(text: &str, read: &str) -> bool {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let digits = match digits.split_once('.') {
+        Some((whole, zeros)) if zeros.bytes().all(|byte| byte == b'0') => whole,
+        _ => digits,
+    };
     let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit());
     let digits = digits.trim_start_matches('0');
     !is_whole || digits.is_empty() || digits == read.trim_start_matches('-')
@@ -134,10 +147,7 @@ pub(crate) fn nested_values(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef,
     let inner: Vec<&DataType> = match to {
         DataType::List(item) => vec![item.data_type()],
         DataType::Struct(fields) => fields.iter().map(|field| field.data_type()).collect(),
-        leaf => {
-            let trimmed = is_trimmed(leaf).then(|| trimmed(texts.as_string::<i32>()));
-            return values(trimmed.as_ref().unwrap_or(texts.as_string::<i32>()), leaf);
-        }
+        leaf => return values(texts.as_string::<i32>(), leaf),
     };
     let data = texts.to_data();
     let children = data.child_data().iter().zip(inner).map(|(child, to)| {
@@ -151,11 +161,6 @@ pub(crate) fn nested_values(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef,
 /// Returns whether blanks around a value of a type mean nothing.
 pub(crate) fn is_trimmed(data_type: &DataType) -> bool {
     !matches!(data_type, DataType::Utf8 | DataType::LargeUtf8)
-}
-
-/// Returns texts without blanks around them, and null where nothing is left.
-fn trimmed(texts: &StringArray) -> StringArray {
-    texts.iter().map(|text| text.map(str::trim).filter(|text| !text.is_empty())).collect()
 }
 
 #[cfg(test)]
@@ -175,8 +180,9 @@ mod tests {
             ("int64", &["-9223372036854775808", "007"][..], &["1.0", "9223372036854775808"][..]),
             ("uint8", &["255"], &["256", "-1"]),
             ("double", &["0.1", "1e300", "-inf", "9007199254740992"], &["1e400", "x"]),
-            ("double", &["NaN"], &["9007199254740993"]),
-            ("float", &["0.1", "16777216"], &["16777217", "1e39"]),
+            ("double", &["NaN", "0e5", "1e-300"], &["9007199254740993", "9007199254740993.0"]),
+            ("double", &["-0.0", "123456789012345678.5"], &["1e-400"]),
+            ("float", &["0.1", "16777216"], &["16777217", "16777217.0", "1e39", "1e-50"]),
             ("bool", &["true", "FALSE"], &["maybe"]),
             ("decimal(5,2)", &["123.45", "1.500", "-7"], &["1.234", "1234.5", "1e2"]),
             ("date", &["2026-11-22", "1600-02-29"], &["2026-02-30", "2026-11-22T10:00:00"]),
@@ -184,8 +190,9 @@ mod tests {
             ("timestamp[us]", &["2026-11-22T10:00:00.123456000"], &["2026-11-22T10:00:00.1234567"]),
             ("timestamp[ns]", &["2262-01-01T00:00:00"], &["2300-01-01T00:00:00", "noon"]),
             ("timestamp[us,UTC]", &["2026-11-22T10:00:00+02:00", "2026-11-22T10:00:00Z"], &["x"]),
+            ("timestamp[us]", &["2016-12-31T23:59:59"], &["2016-12-31T23:59:60"]),
             ("timestamp[s,Europe/Berlin]", &["2026-11-22T10:00:00+01:00"], &["2026-11-22"]),
-            ("time64[us]", &["10:00:00.5"], &["25:00:00"]),
+            ("time64[us]", &["10:00:00.5"], &["25:00:00", "23:59:60"]),
         ] {
             good.iter().for_each(|text| assert!(is_value(text, name), "{text} is {name}"));
             bad.iter().for_each(|text| assert!(!is_value(text, name), "{text} is no {name}"));

@@ -5,6 +5,7 @@ use crate::format::RowFormat;
 use crate::header;
 use crate::index::Index;
 use crate::input_error::of_read;
+use crate::json::Paths;
 use crate::rows::Rows;
 use crate::split::Dialect;
 use std::borrow::Cow;
@@ -185,6 +186,16 @@ impl RowPiece {
                 })
             }
         }
+    }
+
+    /// Checks that a line is JSON, nested as deep as tables may be.
+    ///
+    /// # Errors
+    /// What is wrong, and at which byte of the line.
+    pub fn check_json(&self, line: Range<usize>) -> Result<(), (&'static str, usize)> {
+        let (none, mut found) = (Paths::new([]), Vec::new());
+        let checked = none.find(&self.text[line], &mut found);
+        checked.map_err(|invalid| (invalid.what, invalid.offset))
     }
 
     /// Returns a field's value without its quotes, and whether it has quotes.

@@ -6,15 +6,19 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
 use xsort_disk::is_standard_output;
-use xsort_table::{Keep, Keys, RowFormat, TableOutput};
+use xsort_table::{Keep, Keys, OnBad, Place, RowFormat, TableOutput};
 
 /// The keys of an option that may be repeated.
 pub(super) fn keys(all: &[Keys]) -> Keys {
     Keys(all.iter().flat_map(|keys| keys.0.clone()).collect())
 }
 
-/// Refuses to keep the last one of rows and the best one.
+/// Refuses to keep the last one of rows and the best one, and to take bad values for the best.
 pub(super) fn refuse_last_and_best(args: &TableArgs) -> Result<(), Failure> {
+    if args.keep.is_some() && args.on_bad == OnBad::Put(Place::First) {
+        let what = "--on-bad=first would keep rows with bad values: give --on-bad=last";
+        return Err(Failure::Usage(what.into()));
+    }
     match args.keep.is_some() && args.unique == Some(Keep::Last) {
         false => Ok(()),
         true => Err(Failure::Usage(

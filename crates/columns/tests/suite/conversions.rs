@@ -4,7 +4,8 @@ use crate::files::{assert_same, expected, read, with_keys, write};
 use arrow_array::types::Int32Type;
 use arrow_array::{
     ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, ListArray,
-    RecordBatch, StringArray, StructArray, TimestampMicrosecondArray, UInt8Array,
+    RecordBatch, StringArray, StructArray, Time64MicrosecondArray, TimestampMicrosecondArray,
+    TimestampMillisecondArray, UInt8Array,
 };
 use arrow_schema::SortOptions;
 use parquet::file::properties::WriterProperties;
@@ -169,8 +170,16 @@ fn bad_rows_are_named() {
             "id:int64",
             "row 3, from byte 10 on: the value of 'id' is no Int64",
         ),
-        ("a.ndjson", "{\"id\":1}\n{\"id\":\n2}\n".into(), "id:int64", "row 2, from byte 9 on"),
-        ("a.ndjson", "{\"id\":1}{\"id\":2}\n".into(), "id:int64", "more or less than one value"),
+        ("a.ndjson", "{\"id\":1}\n{\"id\":\n2}\n".into(), "id:int64", "row 2, byte 16 is no JSON"),
+        ("a.ndjson", "{\"id\":1}{\"id\":2}\n".into(), "id:int64", "row 1, byte 8 is no JSON"),
+        (
+            "a.ndjson",
+            "{\"id\":1 \"x\":02,}\n".into(),
+            "id:int64,x:int64",
+            "row 1, byte 8 is no JSON",
+        ),
+        ("a.ndjson", "{\"id\":\"\"}\n".into(), "id:int64", "row 1, from byte 0 on"),
+        ("a.csv", "id,t\n1,z\n".into(), "id:int64,t:list<string>", "no lists and structs"),
         ("a.ndjson", "{\"id\":1,\"x\":2}\n".into(), "id:int64", "row 1, from byte 0 on"),
     ] {
         let found = error(name, &text, schema);
@@ -192,6 +201,45 @@ fn bad_rows_are_named() {
         found.contains("row 3, byte 11, column 't'") && found.contains("is no text"),
         "{found}"
     );
+}
+
+/// Parquet has no seconds, Arrow's times may have no text, and JSON has each name once.
+#[test]
+fn what_the_output_cannot_hold_becomes_another_type_or_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("a.csv"), "key,s\n2,2026-11-22T10:00:00\n1,\n").unwrap();
+    let schema = Some(xsort_columns::parse_schema("key:int64,s:timestamp[s]").unwrap());
+    for name in ["s.parquet", "s.arrow"] {
+        convert(&at("a.csv"), at(name), ColumnsOptions { schema: schema.clone(), ..by_key() });
+    }
+    for (from, name) in [("s.parquet", "a.parquet"), ("s.arrow", "b.parquet")] {
+        let path = convert(&at(from), at(name), by_key());
+        let found = read(&path);
+        let wanted: TimestampMillisecondArray =
+            [None, Some(1_795_341_600_000)].into_iter().collect();
+        assert_eq!(found.column(1).as_ref(), &wanted as &dyn arrow_array::Array, "{from}");
+    }
+    let late: ArrayRef = Arc::new(Time64MicrosecondArray::from(vec![86_400_000_000]));
+    let one: ArrayRef = Arc::new(UInt8Array::from(vec![1]));
+    let field = |name: &str, array: &ArrayRef| {
+        arrow_schema::Field::new(name, array.data_type().clone(), true)
+    };
+    for (name, array, words) in [
+        ("late", late, "'late': a time can't be written"),
+        ("key", one.clone(), "two columns 'key'"),
+    ] {
+        let schema = arrow_schema::Schema::new(vec![field("key", &one), field(name, &array)]);
+        let batch = RecordBatch::try_new(Arc::new(schema), vec![one.clone(), array]).unwrap();
+        write(&at("odd.parquet"), &[batch], WriterProperties::builder().build());
+        let options = ColumnsOptions {
+            output_format: OutputFormat::of_name(Path::new("x.ndjson"), InputFormat::Parquet),
+            ..ColumnsOptions::new("#1".parse().unwrap())
+        };
+        let columns = Columns::with_options(options, [at("odd.parquet")]).memory(32 << 20);
+        let error = columns.run(at("x.ndjson")).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
 }
 
 #[test]
