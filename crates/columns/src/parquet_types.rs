@@ -5,7 +5,8 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use std::sync::Arc;
 
-/// Returns a schema with the nearest types that Parquet has: seconds as milliseconds, and dates of 64 bits as those of 32.
+/// Returns a schema with the nearest types that Parquet has: seconds as milliseconds, and dates of
+/// 64 bits as those of 32.
 pub(crate) fn schema_in_parquet(schema: &Schema) -> Schema {
     let fields: Fields = schema.fields().iter().map(field_in_parquet).collect();
     Schema::new_with_metadata(fields, schema.metadata().clone())
