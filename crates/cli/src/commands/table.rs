@@ -119,6 +119,11 @@ fn formats(args: &TableArgs, files: &[PathBuf]) -> Result<Formats, Failure> {
     }
     let format = format(args, files)?;
     let input = TableFormat::Rows(format);
+    // Rows keep their bytes under any name, unless their types are given.
+    let named = match named {
+        Some(TableFormat::Rows(_)) if args.output_format.is_none() && !has_types(args) => None,
+        named => named,
+    };
     let is_same = |other: RowFormat| match (format, other) {
         (RowFormat::Delimited(own), RowFormat::Delimited(other)) => {
             own.delimiter == other.delimiter
@@ -130,6 +135,11 @@ fn formats(args: &TableArgs, files: &[PathBuf]) -> Result<Formats, Failure> {
         Some(TableFormat::Rows(other)) if is_same(other) => Ok(Formats { input, output: input }),
         other => Ok(Formats { input, output: other.unwrap_or(input) }),
     }
+}
+
+/// True if the types of columns of text are given, or found.
+fn has_types(args: &TableArgs) -> bool {
+    args.schema.is_some() || args.infer
 }
 
 /// Refuses options that don't allow a sort to be resumed.

@@ -294,6 +294,8 @@ fn text_becomes_columns_and_columns_text() {
     sandbox.ok("table out.parquet --by id -q -o out.tsv.zst");
     sandbox.ok("table out.tsv.zst --by id:int -q -o plain.tsv");
     assert_eq!(sandbox.read("plain.tsv"), b"t\tid\na;b\t1\n\t2\nx\t3\n");
+    sandbox.ok("table b.csv --delimiter ; --by id -q -o same.tsv");
+    assert_eq!(sandbox.read("same.tsv"), b"t;id\n;2\n");
     sandbox.write("bad.csv", "id\n1\nx\n");
     sandbox.write("old.parquet", "old");
     let error = sandbox.fails("table bad.csv --by id --schema id:int64 -o old.parquet", 3);
