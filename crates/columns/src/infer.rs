@@ -2,6 +2,7 @@
 //! few types that all of its values are of, exactly.
 
 use crate::errors::of_arrow;
+use crate::nested::with_leaves;
 use crate::source::Source;
 use crate::text_reading::{TextForm, TextInputs, TextReading};
 use crate::text_values::{has_zone, values};
@@ -201,27 +202,11 @@ pub(crate) fn infer_json(inputs: Vec<LinesInput>) -> Result<SchemaRef, Error> {
         };
         let mut read = BufReader::new(input.into_bytes());
         let (schema, _) = infer_json_schema(&mut read, None).map_err(failed)?;
-        Ok(with_texts(&schema))
+        // A type that no value tells is a text.
+        let text = |found: &DataType| found.is_null().then_some(DataType::Utf8);
+        Ok(Schema::new(with_leaves(schema.fields(), &text)))
     };
     let all = inputs.into_iter().map(of_input).collect::<Result<Vec<Schema>, Error>>()?;
     let merged = Schema::try_merge(all).map_err(|error| Error::Settings(error.to_string()))?;
     Ok(Arc::new(merged))
-}
-
-/// Returns the schema with texts in place of types that no value tells.
-fn with_texts(schema: &Schema) -> Schema {
-    fn of(field: &Field) -> DataType {
-        match field.data_type() {
-            DataType::Null => DataType::Utf8,
-            DataType::List(item) => {
-                DataType::List(Arc::new(item.as_ref().clone().with_data_type(of(item))))
-            }
-            DataType::Struct(fields) => DataType::Struct(fields.iter().map(fixed).collect()),
-            other => other.clone(),
-        }
-    }
-    fn fixed(field: &Arc<Field>) -> Arc<Field> {
-        Arc::new(field.as_ref().clone().with_data_type(of(field)))
-    }
-    Schema::new(schema.fields().iter().map(fixed).collect::<Vec<_>>())
 }

@@ -16,6 +16,7 @@
 //! | `object` | an object in a store, read in windows |
 //! | `schema_difference` | why two files can't be sorted together |
 //! | `physical` | the schema with which columns are read and written |
+//! | `nested` | types inside of lists and structs |
 //! | `parquet_types` | types of Arrow's that Parquet has no word for |
 //! | `keys`, `leaves` | the columns to sort by; columns of Arrow as leaves of Parquet |
 //! | `plan`, `pages` | how the memory is divided; how large pages are |
@@ -49,6 +50,7 @@ mod infer;
 mod inputs;
 mod keys;
 mod leaves;
+mod nested;
 mod object;
 mod old_times;
 mod options;

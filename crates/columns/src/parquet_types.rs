@@ -1,31 +1,23 @@
 //! Types of Arrow's that Parquet has no word for, as others of the same values.
 
+use crate::nested::with_leaves;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, FieldRef, Schema, SchemaRef, TimeUnit};
 use std::sync::Arc;
 
 /// Returns a schema with the nearest types that Parquet has: seconds as milliseconds, and dates of
 /// 64 bits as those of 32.
 pub(crate) fn schema_in_parquet(schema: &Schema) -> Schema {
-    let fields: Fields = schema.fields().iter().map(field_in_parquet).collect();
-    Schema::new_with_metadata(fields, schema.metadata().clone())
-}
-
-fn field_in_parquet(field: &FieldRef) -> FieldRef {
     use DataType as T;
-    let own = match field.data_type() {
-        T::Timestamp(TimeUnit::Second, zone) => T::Timestamp(TimeUnit::Millisecond, zone.clone()),
-        T::Time32(TimeUnit::Second) => T::Time32(TimeUnit::Millisecond),
-        T::Date64 => T::Date32,
-        T::Struct(fields) => T::Struct(fields.iter().map(field_in_parquet).collect()),
-        T::List(item) => T::List(field_in_parquet(item)),
-        T::LargeList(item) => T::LargeList(field_in_parquet(item)),
-        T::FixedSizeList(item, size) => T::FixedSizeList(field_in_parquet(item), *size),
-        T::Map(entries, is_sorted) => T::Map(field_in_parquet(entries), *is_sorted),
-        _ => return Arc::clone(field),
-    };
-    Arc::new(field.as_ref().clone().with_data_type(own))
+    let milliseconds = TimeUnit::Millisecond;
+    let fields = with_leaves(schema.fields(), &|leaf| match leaf {
+        T::Timestamp(TimeUnit::Second, zone) => Some(T::Timestamp(milliseconds, zone.clone())),
+        T::Time32(TimeUnit::Second) => Some(T::Time32(milliseconds)),
+        T::Date64 => Some(T::Date32),
+        _ => None,
+    });
+    Schema::new_with_metadata(fields, schema.metadata().clone())
 }
 
 /// Returns a batch as one of such a schema.

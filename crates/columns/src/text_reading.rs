@@ -16,7 +16,7 @@ use std::sync::Arc;
 use xsort_arrow::Ordered;
 use xsort_extsort::lines::LinesInput;
 use xsort_extsort::{Error, Unobserved};
-use xsort_table::{PieceBytes, RowFormat, RowPiece, RowPieces};
+use xsort_table::{PieceBytes, RowFormat, RowPiece, RowPieces, shown};
 
 /// Inputs whose rows are text.
 pub(crate) struct TextInputs {
@@ -216,11 +216,12 @@ fn batch_of_fields(piece: &RowPiece, layout: &Layout) -> Result<RecordBatch, Err
         Ok(())
     })?;
     let column = |(at, texts): (usize, Texts)| {
-        let bad = |row: usize, what: &str| bad_field(piece, layout, (row, at), what);
-        let valid = texts.array();
-        let texts = valid.map_err(|_| bad(not_utf8(piece, places[at], places.len()), "text"))?;
-        let name = types[at].to_string();
-        values(&texts, types[at]).map_err(|NoValue(row)| bad(row, &name))
+        let is_no_text = |_, value: &[u8]| std::str::from_utf8(value).is_err();
+        let texts = texts.array();
+        let texts = texts.map_err(|_| bad_field(piece, layout, at, "text", is_no_text))?;
+        values(&texts, types[at]).map_err(|NoValue(bad)| {
+            bad_field(piece, layout, at, &types[at].to_string(), |row, _| row == bad)
+        })
     };
     let columns = columns.into_iter().enumerate().map(column).collect::<Result<Vec<_>, Error>>()?;
     of_columns(schema, columns, rows, path)
@@ -237,69 +238,40 @@ fn of_columns(
     batch.map_err(|error| Error::Input { path: path.to_owned(), reason: error.to_string() })
 }
 
-/// Returns the first of the rows that aren't blank whose field at `place` is no UTF-8.
-fn not_utf8(piece: &RowPiece, place: usize, columns: usize) -> usize {
-    let mut rows = 0;
-    // The error ends the walk.
-    let _ = piece.for_each_row(|_, fields| {
-        if is_blank(fields, columns) {
-            return Ok(());
-        }
-        let (value, _) = piece.value(fields[place].clone());
-        rows += 1;
-        if std::str::from_utf8(&value).is_ok() { Ok(()) } else { Err(()) }
-    });
-    rows.max(1) - 1
-}
-
-/// Returns the error of a field in one of the rows that aren't blank.
-fn bad_field(piece: &RowPiece, layout: &Layout, (at, column): (usize, usize), what: &str) -> Error {
+/// Returns the error of the first field of a column that `is_bad` finds, by the number of its row
+/// among those that aren't blank, from 0, and its value.
+fn bad_field(
+    piece: &RowPiece,
+    layout: &Layout,
+    column: usize,
+    what: &str,
+    is_bad: impl Fn(usize, &[u8]) -> bool,
+) -> Error {
     let (mut rows, place) = (0, layout.places[column]);
-    let mut reason = String::new();
-    // The error ends the walk.
-    let _ = piece.for_each_row(|row, fields| {
+    let found = piece.for_each_row(|row, fields| {
         if is_blank(fields, layout.places.len()) {
             return Ok(());
         }
         rows += 1;
-        if rows <= at {
+        let (value, _) = piece.value(fields[place].clone());
+        if !is_bad(rows - 1, &value) {
             return Ok(());
         }
-        let (value, _) = piece.value(fields[place].clone());
         let offset = piece.offset + fields[place].start as u64;
         let (name, value) = (layout.form.schema.field(column).name(), shown(&value));
-        reason = format!(
+        Err(format!(
             "row {row}, byte {offset}, column '{name}': '{value}' is no {what}: correct it, or \
              give the column another type"
-        );
-        Err(())
+        ))
     });
-    Error::Input { path: layout.path.clone(), reason }
-}
-
-/// The beginning of a value, in one line.
-fn shown(value: &[u8]) -> String {
-    let text = String::from_utf8_lossy(value);
-    let more = if text.chars().count() > 60 { "..." } else { "" };
-    text.chars().take(60).map(|c| if c.is_control() { '?' } else { c }).collect::<String>() + more
+    Error::Input { path: layout.path.clone(), reason: found.err().unwrap_or_default() }
 }
 
 fn batch_of_json(piece: &RowPiece, layout: &Layout) -> Result<RecordBatch, Error> {
     let Layout { path, form: TextForm { schema, .. }, .. } = layout;
-    let mut lines = 0;
-    piece.for_each_row(|row, fields| {
-        let line = fields[0].clone();
-        if piece.text()[line.clone()].trim_ascii().is_empty() {
-            return Ok(());
-        }
-        lines += 1;
-        // Arrow's reader takes what is no JSON, too.
-        piece.check_json(line.clone()).map_err(|(what, at)| {
-            let offset = piece.offset + (line.start + at) as u64;
-            let reason = format!("row {row}, byte {offset} is no JSON: {what}");
-            Error::Input { path: path.clone(), reason }
-        })
-    })?;
+    // Arrow's reader takes what is no JSON, too.
+    let lines = piece.check_json();
+    let lines = lines.map_err(|reason| Error::Input { path: path.clone(), reason })?;
     let texts = json_texts(piece.text(), schema, lines).ok();
     let batch = texts.as_ref().and_then(|texts| json_values(texts, schema).ok());
     match batch {

@@ -6,6 +6,7 @@
 //!
 //! The names of types are those that pyarrow prints, and shorter ones.
 
+use crate::nested::inner_types;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -54,13 +55,8 @@ pub fn parse_schema(text: &str) -> Result<SchemaRef, BadSchema> {
 /// [`Error::Settings`] with the column.
 pub(crate) fn refuse_deep(schema: &Schema) -> Result<(), Error> {
     fn depth(data_type: &DataType) -> usize {
-        match data_type {
-            DataType::List(item) => 1 + depth(item.data_type()),
-            DataType::Struct(fields) => {
-                1 + fields.iter().map(|field| depth(field.data_type())).max().unwrap_or(0)
-            }
-            _ => 0,
-        }
+        let inner = inner_types(data_type).into_iter().map(depth).max();
+        usize::from(data_type.is_nested()) + inner.unwrap_or(0)
     }
     match schema.fields().iter().find(|field| depth(field.data_type()) > DEPTH_MAX) {
         None => Ok(()),

@@ -1,6 +1,7 @@
 //! Writes batches as rows of text: CSV, TSV or NDJSON, made on all threads.
 
 use crate::errors::of_arrow;
+use crate::nested::{inner_types, with_leaves};
 use crate::text_reading::TextForm;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float16Type, Float32Type, Float64Type};
@@ -9,7 +10,7 @@ use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_data::ArrayData;
 use arrow_json::WriterBuilder;
 use arrow_json::writer::LineDelimited;
-use arrow_schema::{ArrowError, DataType, FieldRef, Fields, Schema};
+use arrow_schema::{ArrowError, DataType, Fields, Schema};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -218,7 +219,12 @@ fn has_other_times(column: &ArrayRef) -> bool {
 /// Returns times with a zone as times of UTC, since only their offsets can be written.
 fn in_utc(batch: &RecordBatch) -> Result<RecordBatch, String> {
     let schema = batch.schema();
-    let utc = utc_fields(schema.fields());
+    let utc = with_leaves(schema.fields(), &|leaf| match leaf {
+        DataType::Timestamp(unit, Some(_)) => {
+            Some(DataType::Timestamp(*unit, Some("+00:00".into())))
+        }
+        _ => None,
+    });
     let columns = batch.columns().iter().zip(&utc);
     let columns = columns.map(|(column, field)| retyped(column.to_data(), field.data_type()));
     let columns = columns.map(|data| data.map(make_array)).collect::<Result<Vec<_>, ArrowError>>();
@@ -229,37 +235,12 @@ fn in_utc(batch: &RecordBatch) -> Result<RecordBatch, String> {
     batch.map_err(|error| error.to_string())
 }
 
-fn utc_fields(fields: &Fields) -> Fields {
-    fields.iter().map(utc_field).collect()
-}
-
-fn utc_field(field: &FieldRef) -> FieldRef {
-    let utc = match field.data_type() {
-        DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, Some("+00:00".into())),
-        DataType::Struct(fields) => DataType::Struct(utc_fields(fields)),
-        DataType::List(item) => DataType::List(utc_field(item)),
-        DataType::LargeList(item) => DataType::LargeList(utc_field(item)),
-        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(utc_field(item), *size),
-        DataType::Map(entries, is_sorted) => DataType::Map(utc_field(entries), *is_sorted),
-        _ => return Arc::clone(field),
-    };
-    Arc::new(field.as_ref().clone().with_data_type(utc))
-}
-
 /// Returns values as values of a type that differs in the zones of times only.
 fn retyped(data: ArrayData, to: &DataType) -> Result<ArrayData, ArrowError> {
     if data.data_type() == to {
         return Ok(data);
     }
-    let inner: Vec<&DataType> = match to {
-        DataType::Struct(fields) => fields.iter().map(|field| field.data_type()).collect(),
-        DataType::List(field)
-        | DataType::LargeList(field)
-        | DataType::FixedSizeList(field, _)
-        | DataType::Map(field, _) => vec![field.data_type()],
-        _ => Vec::new(),
-    };
-    let children = data.child_data().iter().cloned().zip(inner);
+    let children = data.child_data().iter().cloned().zip(inner_types(to));
     let children = children.map(|(child, to)| retyped(child, to)).collect::<Result<_, _>>()?;
     data.into_builder().data_type(to.clone()).child_data(children).build()
 }

@@ -1,12 +1,12 @@
 //! Texts as values of a type. A value that the type can't hold exactly is refused, never rounded:
 //! digits after a decimal's scale, parts of a second that the unit doesn't have, a time in a date.
 
+use crate::nested::{inner_types, with_leaves};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float32Type;
 use arrow_array::{Array, ArrayRef, StringArray, make_array};
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
-use std::sync::Arc;
+use arrow_schema::{DataType, Schema, TimeUnit};
 
 /// The index of a text that is no value of the type.
 pub(crate) struct NoValue(pub(crate) usize);
@@ -122,21 +122,7 @@ fn is_whole_exact(text: &str, read: &str) -> bool {
 
 /// Returns the schema with texts in place of all single values.
 pub(crate) fn schema_of_texts(schema: &Schema) -> Schema {
-    Schema::new(fields_of_texts(schema.fields()))
-}
-
-fn fields_of_texts(fields: &Fields) -> Fields {
-    let field = |field: &Arc<Field>| Arc::new(field.as_ref().clone().with_data_type(of(field)));
-    fn of(field: &Field) -> DataType {
-        match field.data_type() {
-            DataType::List(item) => {
-                DataType::List(Arc::new(item.as_ref().clone().with_data_type(of(item))))
-            }
-            DataType::Struct(fields) => DataType::Struct(fields_of_texts(fields)),
-            _ => DataType::Utf8,
-        }
-    }
-    fields.iter().map(field).collect()
+    Schema::new(with_leaves(schema.fields(), &|_| Some(DataType::Utf8)))
 }
 
 /// Returns texts inside of lists and structs as values of a type.
@@ -144,13 +130,11 @@ fn fields_of_texts(fields: &Fields) -> Fields {
 /// # Errors
 /// If one is no value of it.
 pub(crate) fn nested_values(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef, NoValue> {
-    let inner: Vec<&DataType> = match to {
-        DataType::List(item) => vec![item.data_type()],
-        DataType::Struct(fields) => fields.iter().map(|field| field.data_type()).collect(),
-        leaf => return values(texts.as_string::<i32>(), leaf),
-    };
+    if !to.is_nested() {
+        return values(texts.as_string::<i32>(), to);
+    }
     let data = texts.to_data();
-    let children = data.child_data().iter().zip(inner).map(|(child, to)| {
+    let children = data.child_data().iter().zip(inner_types(to)).map(|(child, to)| {
         nested_values(&make_array(child.clone()), to).map(|values| values.to_data())
     });
     let children = children.collect::<Result<Vec<_>, NoValue>>()?;

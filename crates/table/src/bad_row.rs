@@ -1,5 +1,6 @@
 //! Errors of inputs that aren't tables, or have a value that isn't of its column's type.
 
+use crate::json::{InvalidJson, TOO_DEEP};
 use std::io;
 use thiserror::Error;
 use xsort_extsort::keyed::MoreMemory;
@@ -89,6 +90,15 @@ pub(crate) enum BadRow {
 }
 
 impl BadRow {
+    /// The error of a row that is no JSON. Its offset counts from the beginning of the row.
+    pub(crate) fn of_json(invalid: InvalidJson, row: u64) -> BadRow {
+        let offset = invalid.offset as u64;
+        match invalid.what {
+            TOO_DEEP => BadRow::DeepJson { row, offset },
+            what => BadRow::Json { row, offset, what },
+        }
+    }
+
     /// Adds `bytes` to the error's offsets, for a text that begins `bytes` bytes later.
     pub(crate) fn behind(mut self, bytes: u64) -> BadRow {
         match &mut self {
@@ -135,7 +145,8 @@ pub(crate) fn beginning(value: &[u8]) -> Vec<u8> {
 }
 
 /// The beginning of a value, in one line.
-pub(crate) fn shown(value: &[u8]) -> String {
+#[must_use]
+pub fn shown(value: &[u8]) -> String {
     let text = String::from_utf8_lossy(&value[..value.len().min(SHOWN_BYTES)]).into_owned();
     let more = if value.len() > SHOWN_BYTES { "..." } else { "" };
     text.replace(char::is_control, "?") + more

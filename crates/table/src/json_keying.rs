@@ -1,7 +1,7 @@
 //! Turns rows of JSON into keyed records: finds their ends, and builds their keys.
 
 use crate::bad_row::{BadRow, beginning};
-use crate::json::{JqMemory, JsonPath, Paths, TOO_DEEP, push_json_key};
+use crate::json::{JqMemory, JsonPath, Paths, push_json_key};
 use crate::key::{KeyColumn, KeyKind};
 use crate::on_bad::OnBad;
 use crate::row_rules::RowRules;
@@ -64,13 +64,7 @@ impl JsonKeying {
                 found.clear();
                 found.resize(self.keys.len(), None);
             }
-            _ => self.paths.find(row, found).map_err(|invalid| {
-                let (row, offset) = (number, invalid.offset as u64);
-                match invalid.what {
-                    TOO_DEEP => BadRow::DeepJson { row, offset },
-                    what => BadRow::Json { row, offset, what },
-                }
-            })?,
+            _ => self.paths.find(row, found).map_err(|invalid| BadRow::of_json(invalid, number))?,
         }
         let on_bad = self.rules.on_bad;
         values.begin_row();

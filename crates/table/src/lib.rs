@@ -65,6 +65,7 @@ mod time;
 mod time_format;
 mod value;
 
+pub use bad_row::shown;
 pub use check::{Disorder, check_table};
 pub use format::{NoFormat, RowFormat};
 pub use json::JsonPath;

@@ -188,14 +188,24 @@ impl RowPiece {
         }
     }
 
-    /// Checks that a line is JSON, nested as deep as tables may be.
+    /// Checks that each line is JSON, nested as deep as tables may be, or blank. Returns the number
+    /// of those that aren't blank.
     ///
     /// # Errors
-    /// What is wrong, and at which byte of the line.
-    pub fn check_json(&self, line: Range<usize>) -> Result<(), (&'static str, usize)> {
-        let (none, mut found) = (Paths::new([]), Vec::new());
-        let checked = none.find(&self.text[line], &mut found);
-        checked.map_err(|invalid| (invalid.what, invalid.offset))
+    /// What is wrong, with row and byte.
+    pub fn check_json(&self) -> Result<usize, String> {
+        let (none, mut found, mut lines) = (Paths::new([]), Vec::new(), 0);
+        self.for_each_row(|row, fields| {
+            let line = &self.text[fields[0].clone()];
+            if line.trim_ascii().is_empty() {
+                return Ok(());
+            }
+            lines += 1;
+            let offset = self.offset + fields[0].start as u64;
+            let checked = none.find(line, &mut found);
+            checked.map_err(|invalid| BadRow::of_json(invalid, row).behind(offset).to_string())
+        })?;
+        Ok(lines)
     }
 
     /// Returns a field's value without its quotes, and whether it has quotes.

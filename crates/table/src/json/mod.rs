@@ -32,7 +32,7 @@ mod path;
 mod skip;
 mod text;
 
-pub(crate) use cursor::TOO_DEEP;
+pub(crate) use cursor::{InvalidJson, TOO_DEEP};
 pub(crate) use find::Paths;
 pub(crate) use jq_order::{JqMemory, push_json_key};
 pub use path::JsonPath;
