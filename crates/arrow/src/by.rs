@@ -29,10 +29,16 @@ impl SortColumn {
     /// # Errors
     /// [`Error::Column`] if there is no such column, or several, or its type has no order.
     pub fn named(schema: &Schema, name: &str, options: SortOptions) -> Result<SortColumn, Error> {
-        match find(name, schema)? {
-            Some(path) => SortColumn::from_path(&path, options).check(schema),
-            None => Err(unknown(name, schema)),
-        }
+        SortColumn::at(schema, &SortColumn::path_of(schema, name)?, options)
+    }
+
+    /// Returns the [path](SortColumn::path) of a column with this name, as in
+    /// [`named`](SortColumn::named), whether or not its type has an order.
+    ///
+    /// # Errors
+    /// [`Error::Column`] if there is no such column, or several.
+    pub fn path_of(schema: &Schema, name: &str) -> Result<Vec<usize>, Error> {
+        find(name, schema)?.ok_or_else(|| unknown(name, schema))
     }
 
     /// Returns the index of the column, followed by the indices of the fields below it.
@@ -109,9 +115,20 @@ impl SortColumn {
     }
 
     /// Returns the values to sort by. A field of a null struct is null.
-    pub(crate) fn values(&self, batch: &RecordBatch) -> Result<ArrayRef, ArrowError> {
-        let mut values = Arc::clone(batch.column(self.index));
-        for &at in &self.inner {
+    ///
+    /// # Errors
+    /// No error is expected.
+    pub fn values(&self, batch: &RecordBatch) -> Result<ArrayRef, ArrowError> {
+        SortColumn::values_at(&self.path(), batch)
+    }
+
+    /// Returns the values at a [path](SortColumn::path). A field of a null struct is null.
+    ///
+    /// # Errors
+    /// No error is expected.
+    pub fn values_at(path: &[usize], batch: &RecordBatch) -> Result<ArrayRef, ArrowError> {
+        let mut values = Arc::clone(batch.column(path[0]));
+        for &at in &path[1..] {
             let parent = values.as_struct();
             let child = Arc::clone(parent.column(at));
             values = match parent.nulls() {

@@ -221,6 +221,7 @@ impl Columns {
         if self.inputs.len() != 1 {
             return Err(Error::Settings("--check takes one file: check them one by one".into()));
         }
+        self.options.refuse_curve()?;
         let plan = self.plan(job, &self.inputs, Vec::new())?;
         observer.phase("check", plan.bytes());
         let mut check = plan.order_check(self.options.unique.is_some())?;
@@ -251,6 +252,7 @@ impl Columns {
         observer: &dyn Observer,
         against: Option<&[PathBuf]>,
     ) -> Result<Verdict, Error> {
+        self.options.refuse_curve()?;
         let files = [&self.inputs, against.unwrap_or_default()].concat();
         let plan = self.plan(job, &files, Vec::new())?;
         observer.phase("verify", plan.bytes());

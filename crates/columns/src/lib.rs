@@ -11,7 +11,9 @@
 //! | `sort_plan`, `read_sorted`, `write_sorted` | decisions before the sort; its two halves |
 //! | `order_check`, `groups` | rows out of order; one of several rows with equal keys |
 //! | `verify` | whether files are in order, and have the rows of others |
-//! | `first_rows`, `shuffle` | the first rows of the order; a random order |
+//! | `first_rows` | the first rows of the order |
+//! | `derived` | columns to sort by that no file has: random numbers, places on curves |
+//! | `curves`, `shapes`, `sample` | space-filling curves; shapes' centres; rows here and there |
 //! | `inputs`, `file` | footers and the schema; a file that is read at positions |
 //! | `object` | an object in a store, read in windows |
 //! | `schema_difference` | why two files can't be sorted together |
@@ -38,7 +40,9 @@ mod arrow_inputs;
 mod arrow_messages;
 mod arrow_reading;
 mod columns;
+mod curves;
 mod damage;
+mod derived;
 mod dictionaries;
 mod encoding;
 mod errors;
@@ -63,8 +67,9 @@ mod plan;
 mod properties;
 mod read_sorted;
 mod reading;
+mod sample;
 mod schema_difference;
-mod shuffle;
+mod shapes;
 mod sink;
 mod sort_plan;
 mod source;

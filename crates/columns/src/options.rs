@@ -4,8 +4,9 @@ use arrow_schema::SchemaRef;
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 use std::ffi::OsStr;
 use std::path::Path;
+use xsort_extsort::Error;
 use xsort_extsort::lines::OutputCodec;
-use xsort_table::{BestRow, Keep, Keys, RowFormat};
+use xsort_table::{BestRow, Curve, Keep, Keys, RowFormat};
 
 /// The options of a sort of files of columns.
 #[derive(Clone, Debug)]
@@ -71,6 +72,26 @@ impl ColumnsOptions {
         self.keys.0.push(best.0);
         self.unique = Some(Keep::First);
         self
+    }
+
+    /// Refuses options that contradict each other.
+    ///
+    /// # Errors
+    /// [`Error::Settings`] with what to do.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match self.unique.is_some() || self.merges {
+            true => self.refuse_curve(),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses keys that aren't in the rows themselves.
+    ///
+    /// # Errors
+    /// [`Error::Settings`] with what to do.
+    pub(crate) fn refuse_curve(&self) -> Result<(), Error> {
+        let refused = |curve: &Curve| Err(Error::Settings(curve.only_for_sorts()));
+        self.keys.curve().map_or(Ok(()), refused)
     }
 }
 

@@ -57,6 +57,8 @@ pub(crate) struct MemoryPlan {
     /// Limit of a page and of a dictionary that are written.
     pub(crate) written_page_bytes: usize,
     pub(crate) sort_bytes: u64,
+    /// Columns to sort by that no file has, with samples for them.
+    pub(crate) derived_bytes: u64,
     /// About how many bytes all rows take in memory, where footers tell it.
     pub(crate) decoded_bytes: Option<u64>,
     /// Pieces of inputs whose rows are text.
@@ -108,6 +110,7 @@ impl MemoryPlan {
             write_bytes,
             written_page_bytes: encoders.page_bytes(write_bytes),
             sort_bytes,
+            derived_bytes: 0,
             decoded_bytes: Some(
                 inputs.groups().iter().map(|group| decoded_bytes(inputs, group)).sum(),
             ),
@@ -146,6 +149,7 @@ impl MemoryPlan {
             write_bytes,
             written_page_bytes: encoders.page_bytes(write_bytes),
             sort_bytes: budget - write_bytes.max(queue_bytes),
+            derived_bytes: 0,
             decoded_bytes: None,
             pieces: NO_PIECES,
         })
@@ -178,9 +182,24 @@ impl MemoryPlan {
             write_bytes,
             written_page_bytes: encoders.page_bytes(write_bytes),
             sort_bytes: budget - queue_bytes,
+            derived_bytes: 0,
             decoded_bytes: None,
             pieces: PieceBytes { usual: piece as usize, row_max },
         })
+    }
+
+    /// Takes the memory for columns that no file has from the sort.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if too little would be left.
+    pub(crate) fn take_derived(&mut self, bytes: u64) -> Result<(), Error> {
+        let budget_bytes = self.bytes();
+        if bytes > 0 && self.sort_bytes < SORT_BYTES_MIN + bytes {
+            let needed_bytes = budget_bytes + SORT_BYTES_MIN + bytes - self.sort_bytes;
+            return Err(Error::Memory { budget_bytes, needed_bytes });
+        }
+        (self.sort_bytes, self.derived_bytes) = (self.sort_bytes - bytes, bytes);
+        Ok(())
     }
 
     /// Returns the shares by their names.
@@ -189,6 +208,7 @@ impl MemoryPlan {
         let all = [
             ("footers of inputs", self.footer_bytes),
             ("pages in, row groups out", read.max(self.write_bytes)),
+            ("columns to sort by", self.derived_bytes),
             ("batches and their order", self.sort_bytes),
         ];
         all.into_iter()

@@ -3,6 +3,7 @@
 
 use crate::groups::counted;
 use crate::inputs::Inputs;
+use crate::keys::FoundKey;
 use crate::leaves;
 use crate::options::Codec;
 use crate::physical::is_decimal;
@@ -147,7 +148,8 @@ fn sorting_columns(plan: &SortPlan, inputs: &Inputs) -> Option<Vec<SortingColumn
     }
     let before = i32::from(plan.options.counts);
     let mut columns = Vec::new();
-    for key in &plan.keys.columns {
+    for key in &plan.keys.keys {
+        let FoundKey::Column(key) = key else { break };
         let range = leaves::range(schema.fields(), &key.path());
         let leaf = first.descriptor().column(range.start);
         if key.leaf(schema).data_type().is_nested() || !has_our_order(&leaf) {

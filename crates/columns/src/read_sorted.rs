@@ -1,16 +1,18 @@
 //! The first half: all rows are read and sorted.
 
+use crate::curves::{CurveColumn, FoundCurve};
+use crate::derived::{Derived, DerivedColumn, Deriving};
 use crate::errors::{of_arrow, of_push};
 use crate::first_rows::FirstRows;
 use crate::order_check::OrderCheck;
-use crate::shuffle::Shuffle;
+use crate::sample::Sample;
 use crate::sort_plan::SortPlan;
+use crate::source::Source;
 use arrow_array::RecordBatch;
-use arrow_schema::SortOptions;
 use std::path::PathBuf;
 use std::sync::Arc;
 use xsort::{Job, Memory, Resources};
-use xsort_arrow::{BatchSorter, BatchSorting, SortColumn, SortedBatches};
+use xsort_arrow::{BatchSorter, BatchSorting, SortedBatches};
 use xsort_extsort::{Error, Observer};
 
 /// Bytes that the heap of `--top` takes for a key, beside the key.
@@ -24,8 +26,8 @@ pub(crate) fn read_sorted(
     scratch: Vec<PathBuf>,
 ) -> Result<(SortedBatches, u64, u64), Error> {
     observer.phase("form runs", plan.bytes());
+    let mut reading = begin(plan)?;
     let mut rows = RowsIn::start(plan, job, scratch)?;
-    let mut reading = plan.start_reading()?;
     let (mut input, mut read, mut read_bytes) = (0, 0, 0);
     while let Some(batch) = reading.next()? {
         if observer.is_cancelled() {
@@ -51,7 +53,6 @@ struct RowsIn {
     /// Checks the order of the current input.
     order: Option<OrderCheck>,
     first: Option<FirstRows>,
-    shuffle: Option<Shuffle>,
     /// Memory that the sort doesn't have, in bytes.
     beside_bytes: u64,
 }
@@ -59,15 +60,6 @@ struct RowsIn {
 impl RowsIn {
     fn start(plan: &SortPlan, job: &Job, scratch: Vec<PathBuf>) -> Result<RowsIn, Error> {
         let options = &plan.options;
-        let shuffle = options.shuffle.map(|seed| Shuffle::new(seed, &plan.schema));
-        let (schema, by) = match &shuffle {
-            None => (Arc::clone(&plan.schema), plan.by.clone()),
-            Some(shuffle) => {
-                let (schema, numbers) = (shuffle.schema(), [plan.schema.fields().len()]);
-                let by = SortColumn::at(schema, &numbers, SortOptions::default());
-                (Arc::clone(schema), vec![by.map_err(of_arrow)?])
-            }
-        };
         let sort_bytes = plan.memory.sort_bytes;
         let resources = Resources {
             memory: Some(Memory::Bytes(sort_bytes)),
@@ -75,19 +67,19 @@ impl RowsIn {
             cancel: job.cancel().clone(),
             ..Resources::default()
         };
-        let sorter = BatchSorter::new(schema).by_columns(by).resources(resources).disk_of(job);
+        let sorter = BatchSorter::new(Arc::clone(&plan.sorted_schema)).by_columns(plan.by.clone());
+        let sorter = sorter.resources(resources).disk_of(job);
         // A heap that takes much of the memory would save nothing.
         let fits = |&rows: &u64| rows > 0 && rows * HEAP_KEY_BYTES <= sort_bytes / 16;
         let top = options.rows_max.filter(fits);
-        let first = match (top, options.unique, &shuffle) {
-            (Some(rows), None, None) => Some(FirstRows::new(plan.digester()?, rows as usize)),
+        let first = match (top, options.unique) {
+            (Some(rows), None) => Some(FirstRows::new(plan.digester()?, rows as usize)),
             _ => None,
         };
         Ok(RowsIn {
             sorting: sorter.scratch(scratch).start().map_err(of_arrow)?,
             order: options.merges.then(|| plan.order_check(false)).transpose()?,
             first,
-            shuffle,
             beside_bytes: job.total_bytes().saturating_sub(sort_bytes),
         })
     }
@@ -100,7 +92,6 @@ impl RowsIn {
 
     fn push(&mut self, batch: RecordBatch, plan: &SortPlan, input: usize) -> Result<(), Error> {
         let path = plan.path(input);
-        let failed = |reason| Error::Input { path: path.to_owned(), reason };
         if let Some(order) = &mut self.order
             && let Some(row) = order.push(&batch)?
         {
@@ -111,14 +102,31 @@ impl RowsIn {
             );
             return Err(Error::Unordered { path, reason });
         }
-        let batch = match (&mut self.first, &mut self.shuffle) {
-            (Some(first), _) => first.filter(&batch)?,
-            (None, Some(shuffle)) => {
-                shuffle.add(&batch).map_err(|error| failed(error.to_string()))?
-            }
-            (None, None) => batch,
+        let batch = match &mut self.first {
+            Some(first) => first.filter(&batch)?,
+            None => batch,
         };
         let pushed = self.sorting.push(batch);
         pushed.map_err(|error| of_push(error, path, self.beside_bytes))
     }
+}
+
+/// Starts the reading of batches with all columns that are sorted by. Those of curves need a
+/// sample.
+fn begin(plan: &SortPlan) -> Result<Box<dyn Source>, Error> {
+    let (columns, reading) = match plan.options.shuffle {
+        Some(seed) => (vec![DerivedColumn::Random(seed)], plan.start_reading()?),
+        None if plan.keys.curves().next().is_none() => return plan.start_reading(),
+        None => {
+            let (sample, reading) = Sample::take(plan)?;
+            let curve = |curve: &FoundCurve| {
+                let sampled = curve.in_columns(&sample.columns);
+                DerivedColumn::Curve(CurveColumn::new(curve.clone(), &sampled, &sample.batches))
+            };
+            (plan.keys.curves().map(curve).collect(), reading)
+        }
+    };
+    let derived = Derived { schema: Arc::clone(&plan.sorted_schema), columns };
+    let deriving = Deriving::start(reading, derived, plan.paths(), plan.threads)?;
+    Ok(Box::new(deriving))
 }

@@ -2,6 +2,8 @@
 
 use crate::arrow_inputs::{ArrowInputs, OpenStdin};
 use crate::arrow_reading::ArrowReading;
+use crate::curves::FoundCurve;
+use crate::derived::with_columns;
 use crate::errors::of_arrow;
 use crate::groups::{COUNT, counted};
 use crate::inputs::{Decoder, Inputs};
@@ -15,7 +17,7 @@ use crate::reading::Reading;
 use crate::source::{InputBatch, Source};
 use crate::text_reading::{TextForm, TextInputs, TextReading};
 use crate::text_schema::refuse_deep;
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef, SortOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort::Job;
@@ -30,10 +32,12 @@ pub(crate) struct SortPlan {
     pub(crate) inputs: AnyInputs,
     pub(crate) keys: FoundKeys,
     pub(crate) memory: MemoryPlan,
-    /// The schema of the batches, and the columns to sort by in it.
+    /// The schema of the batches that are read and written.
     pub(crate) schema: SchemaRef,
+    /// The same with the columns that are derived, and the columns to sort by in it.
+    pub(crate) sorted_schema: SchemaRef,
     pub(crate) by: Vec<SortColumn>,
-    threads: usize,
+    pub(crate) threads: usize,
 }
 
 /// Batches with the types that Parquet has.
@@ -74,12 +78,42 @@ impl SortPlan {
         if options.keys.0.is_empty() && options.shuffle.is_none() {
             return Err(Error::Settings("there is no key to sort by".into()));
         }
+        options.check()?;
         let plan = match options.input_format {
             InputFormat::Parquet => of_parquet(paths, options, job),
             InputFormat::Arrow => of_arrow_inputs(paths, options, job, opened.stdin),
             InputFormat::Rows(format) => of_text(paths, options, job, (format, opened.texts)),
         };
         plan.map_err(|error| job.total_from_data(error))
+    }
+
+    /// A plan with the columns that are derived.
+    fn of(
+        options: &ColumnsOptions,
+        job: &Job,
+        inputs: AnyInputs,
+        (keys, mut memory, schema): (FoundKeys, MemoryPlan, SchemaRef),
+    ) -> Result<SortPlan, Error> {
+        let fields = schema.fields().len();
+        let (sorted_schema, by) = match options.shuffle {
+            Some(_) => {
+                let sorted = with_columns(&schema, [DataType::UInt64]);
+                let by = SortColumn::at(&sorted, &[fields], SortOptions::default());
+                (sorted, vec![by.map_err(of_arrow)?])
+            }
+            None => {
+                let sorted = with_columns(&schema, keys.curves().map(FoundCurve::data_type));
+                let by = keys.of_batches(&sorted, fields)?;
+                (sorted, by)
+            }
+        };
+        let ranks: u64 = keys.curves().map(FoundCurve::memory_bytes).sum();
+        if sorted_schema.fields().len() > fields {
+            // Batches that get more columns, and those that have them.
+            memory.take_derived(ranks + memory.read.queue_bytes as u64)?;
+        }
+        let (options, threads) = (options.clone(), job.threads());
+        Ok(SortPlan { options, inputs, keys, memory, schema, sorted_schema, by, threads })
     }
 
     /// Starts the threads that decode.
@@ -125,6 +159,16 @@ impl SortPlan {
         }
     }
 
+    /// Returns the paths of all inputs.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        let count = match &self.inputs {
+            AnyInputs::Parquet(inputs, _) => inputs.all.len(),
+            AnyInputs::Arrow(inputs) => inputs.all.len(),
+            AnyInputs::Text(inputs) => inputs.paths.len(),
+        };
+        (0..count).map(|input| self.path(input).to_owned()).collect()
+    }
+
     /// Returns the path of an input.
     pub(crate) fn path(&self, input: usize) -> &Path {
         match &self.inputs {
@@ -136,7 +180,8 @@ impl SortPlan {
 
     /// Returns what builds the keys of batches.
     pub(crate) fn digester(&self) -> Result<BatchDigester, Error> {
-        BatchDigester::by_columns(Arc::clone(&self.schema), self.by.clone()).map_err(of_arrow)
+        let schema = Arc::clone(&self.sorted_schema);
+        BatchDigester::by_columns(schema, self.by.clone()).map_err(of_arrow)
     }
 
     /// Returns what builds the keys by which rows are equal.
@@ -170,10 +215,7 @@ fn of_parquet(paths: &[PathBuf], options: &ColumnsOptions, job: &Job) -> Result<
         }
     };
     let schema = Arc::clone(decoders[0].metadata.schema());
-    let by = keys.of_batches(&schema)?;
-    let (options, threads) = (options.clone(), job.threads());
-    let inputs = AnyInputs::Parquet(inputs, decoders);
-    Ok(SortPlan { options, inputs, keys, memory, schema, by, threads })
+    SortPlan::of(options, job, AnyInputs::Parquet(inputs, decoders), (keys, memory, schema))
 }
 
 fn of_arrow_inputs(
@@ -192,9 +234,7 @@ fn of_arrow_inputs(
     let leaves = leaves::range(schema.fields(), &[]).len();
     let (budget, threads) = (job.data_bytes(), job.threads());
     let memory = MemoryPlan::of_arrow(inputs.largest_batch(), leaves, budget, threads)?;
-    let (by, options) = (keys.columns.clone(), options.clone());
-    let inputs = AnyInputs::Arrow(inputs);
-    Ok(SortPlan { options, inputs, keys, memory, schema, by, threads })
+    SortPlan::of(options, job, AnyInputs::Arrow(inputs), (keys, memory, schema))
 }
 
 fn of_text(
@@ -222,10 +262,9 @@ fn of_text(
     let leaves = leaves::range(schema.fields(), &[]).len();
     let threads = job.threads();
     let memory = MemoryPlan::of_text(leaves, job.data_bytes(), threads)?;
-    let (by, has_header) = (keys.columns.clone(), options.has_header);
-    let form = TextForm { format, has_header, schema: Arc::clone(&schema) };
+    let form = TextForm { format, has_header: options.has_header, schema: Arc::clone(&schema) };
     let inputs = AnyInputs::Text(TextInputs::new(inputs, paths, form));
-    Ok(SortPlan { options: options.clone(), inputs, keys, memory, schema, by, threads })
+    SortPlan::of(options, job, inputs, (keys, memory, schema))
 }
 
 fn refuse_count(options: &ColumnsOptions, schema: &Schema) -> Result<(), Error> {

@@ -10,13 +10,14 @@ use arrow_json::ReaderBuilder;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::io::Cursor;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xsort_arrow::Ordered;
-use xsort_extsort::lines::LinesInput;
+use xsort_extsort::lines::{Content, LinesInput};
 use xsort_extsort::{Error, Unobserved};
-use xsort_table::{PieceBytes, RowFormat, RowPiece, RowPieces, shown};
+use xsort_table::{PieceBytes, RowFormat, RowPiece, RowPieces, RowSample, sample_rows, shown};
 
 /// Inputs whose rows are text.
 pub(crate) struct TextInputs {
@@ -40,6 +41,24 @@ impl TextInputs {
     pub(crate) fn new(inputs: Vec<LinesInput>, paths: &[PathBuf], form: TextForm) -> TextInputs {
         let bytes = inputs.iter().filter_map(|input| input.bytes).sum();
         TextInputs { inputs: Mutex::new(Some(inputs)), paths: paths.to_vec(), bytes, form }
+    }
+
+    /// Returns inputs with some of the rows. Call it before the inputs are read.
+    ///
+    /// # Errors
+    /// If one can't be read.
+    pub(crate) fn sample(&self) -> Result<TextInputs, Error> {
+        let TextForm { format, has_header, .. } = self.form;
+        let mut inputs = self.inputs.lock();
+        let inputs = inputs.as_mut().map_or(&mut [][..], |inputs| &mut inputs[..]);
+        let samples = sample_rows(inputs, format, has_header)?;
+        let input = |(sample, path): (RowSample, &PathBuf)| {
+            let bytes = [sample.header, sample.rows].concat();
+            let content = Content::Stream(Box::new(Cursor::new(bytes)));
+            LinesInput { path: path.clone(), bytes: None, content }
+        };
+        let inputs = samples.into_iter().zip(&self.paths).map(input).collect();
+        Ok(TextInputs::new(inputs, &self.paths, self.form.clone()))
     }
 }
 

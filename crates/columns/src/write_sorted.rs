@@ -1,12 +1,12 @@
 //! The second half: sorted rows become a file.
 
+use crate::derived::without_derived;
 use crate::errors::of_arrow;
 use crate::groups::{COUNT, Groups};
 use crate::options::{ColumnsOptions, OutputFormat};
 use crate::output_files::{OutputFile, OutputFiles};
 use crate::physical::with_count;
 use crate::properties::{OutputForm, properties, properties_of_arrow};
-use crate::shuffle::without_numbers;
 use crate::sink::{ArrowForm, Form, Sink};
 use crate::sort_plan::{AnyInputs, SortPlan};
 use crate::text_reading::TextForm;
@@ -114,11 +114,8 @@ impl<'f, 'a> RowsOut<'f, 'a> {
 
     fn push(&mut self, batch: RecordBatch, plan: &SortPlan) -> Result<(), Error> {
         self.taken += batch.num_rows() as u64;
-        let batch = match plan.options.shuffle {
-            Some(_) => without_numbers(&batch, &plan.schema)
-                .map_err(|error| Error::Settings(error.to_string()))?,
-            None => batch,
-        };
+        let batch = without_derived(batch, &plan.schema)
+            .map_err(|error| Error::Settings(error.to_string()))?;
         match &mut self.groups {
             None => self.give(&batch),
             Some(groups) => {

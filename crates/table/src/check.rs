@@ -29,6 +29,9 @@ pub fn check_table(
     input: LinesInput,
     observer: &dyn Observer,
 ) -> Result<Option<Disorder>, Error> {
+    if let Some(curve) = options.keys.curve() {
+        return Err(Error::Settings(curve.only_for_sorts()));
+    }
     let path = input.path.clone();
     observer.phase("check", input.bytes.unwrap_or(0));
     let mut table = Table::open(options, engine, vec![input], false, observer)?;

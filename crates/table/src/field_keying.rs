@@ -3,12 +3,13 @@
 use crate::bad_row::{BadRow, beginning};
 use crate::header;
 use crate::index::Index;
-use crate::key::KeyColumn;
+use crate::key::{KeyColumn, Keys};
+use crate::key_layout::{KeyLayout, SampleKeys};
 use crate::on_bad::OnBad;
 use crate::row_rules::RowRules;
 use crate::rows::Rows;
 use crate::rows_read::Values;
-use crate::split::Dialect;
+use crate::split::{Dialect, Row};
 use crate::value::{FieldWork, Pushed, push_value, refuse_long};
 use std::io::{self, Read};
 use std::ops::Range;
@@ -28,6 +29,8 @@ pub(crate) struct FieldKeying {
     pub(crate) dialect: Dialect,
     /// The key columns: index, rules, and name in errors.
     pub(crate) columns: Vec<(usize, KeyColumn, String)>,
+    /// How their values form keys.
+    pub(crate) layout: KeyLayout,
     pub(crate) first_rows: FirstRows,
 }
 
@@ -81,8 +84,12 @@ impl Keying for FieldKeying {
 
     fn key(&self, bytes: &[u8], index: &Index, at: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {
         let fields_max = self.columns.iter().map(|(index, ..)| index + 1).max().unwrap_or(0);
-        let (mut rows, mut work) = (0, FieldWork::new(&self.rules.collator));
-        let mut values = Values::new(self.columns.len());
+        let mut rows = 0;
+        let mut memory = Memory {
+            work: FieldWork::new(&self.rules.collator),
+            values: Values::new(self.columns.len()),
+            column: Vec::new(),
+        };
         let mut random = self.rules.random_keys(at);
         let has_zeros = memchr::memchr(0, bytes).is_some();
         index.for_each_row(bytes, fields_max, |row, fields| {
@@ -91,7 +98,7 @@ impl Keying for FieldKeying {
             RowRules::make_room(keyed, &bytes[row.clone()]);
             if !self.push_comment_key(keyed, &bytes[row.clone()], at.input, place.0) {
                 random.push_key(keyed);
-                self.push_key(keyed, bytes, fields, place, (&mut work, &mut values))
+                self.push_key(keyed, (bytes, fields), place, &mut memory)
                     .map_err(|bad| bad.behind(at.offset))?;
             }
             self.rules.push_row(keyed, &bytes[row.clone()], has_zeros);
@@ -99,12 +106,37 @@ impl Keying for FieldKeying {
             let refused = self.rules.refuse_long(keyed.len() - before, row.len(), place);
             refused.map_err(|bad| bad.behind(at.offset))
         })?;
-        self.rules.read.add(rows, bytes, &self.rules.line_end, &values);
+        self.rules.read.add(rows, bytes, &self.rules.line_end, &memory.values);
         Ok(())
     }
 }
 
+/// Memory that is reused for all rows.
+struct Memory<'c> {
+    work: FieldWork<'c>,
+    values: Values,
+    /// The key of a column of a curve.
+    column: Vec<u8>,
+}
+
 impl FieldKeying {
+    /// Takes the ranks on curves from rows of a sample.
+    pub(crate) fn take_ranks(&mut self, keys: &Keys, sample: &[u8]) {
+        let (mut found, mut fields, mut at) = (SampleKeys::of(keys), Vec::new(), 0);
+        let mut work = FieldWork::new(&self.rules.collator);
+        let mut values = Values::new(self.columns.len());
+        while at < sample.len() {
+            let row = self.dialect.row(&sample[at..], true, usize::MAX, &mut fields);
+            let Row::Whole(bytes) = row else { break };
+            let row = &sample[at..at + bytes];
+            found.add(|column, key| {
+                self.push_column(key, (row, &fields), (0, 0), column, (&mut work, &mut values))
+            });
+            at += bytes;
+        }
+        self.layout = found.layout(keys);
+    }
+
     /// Moves an input to the first row after its header, which must have these names. Comments
     /// before the header count as rows.
     pub(crate) fn to_first_row<'d>(
@@ -157,33 +189,46 @@ impl FieldKeying {
         is_comment
     }
 
-    /// Appends the key of a row. `(row, begin)` is its number and its first byte, and `fields` are
-    /// its first fields.
+    /// Appends the key of a row. `place` is its number and its first byte, and `row` are the bytes
+    /// that it is in, and its first fields.
     fn push_key(
         &self,
         keyed: &mut Vec<u8>,
-        bytes: &[u8],
-        fields: &[Range<usize>],
+        row: (&[u8], &[Range<usize>]),
+        place: (u64, usize),
+        memory: &mut Memory<'_>,
+    ) -> Result<(), BadRow> {
+        let Memory { work, values, column } = memory;
+        values.begin_row();
+        self.layout.push(keyed, column, |column, keyed| {
+            self.push_column(keyed, row, place, column, (work, values))
+        })
+    }
+
+    /// Appends the key of a column's value.
+    fn push_column(
+        &self,
+        keyed: &mut Vec<u8>,
+        (bytes, fields): (&[u8], &[Range<usize>]),
         (row, begin): (u64, usize),
+        column: usize,
         (work, values): (&mut FieldWork<'_>, &mut Values),
     ) -> Result<(), BadRow> {
         let on_bad = self.rules.on_bad;
-        values.begin_row();
-        for (number, (index, key, name)) in self.columns.iter().enumerate() {
-            let field = fields.get(*index);
-            let value = field.map(|field| self.dialect.value(&bytes[field.clone()]));
-            refuse_long(&key.kind, value.as_deref().unwrap_or_default(), row, name)?;
-            let pushed = push_value(keyed, key, value.as_deref(), on_bad, work);
-            values.count(number, pushed);
-            if pushed == Pushed::Bad && on_bad == OnBad::Refuse {
-                return Err(BadRow::Value {
-                    row,
-                    offset: field.map_or(begin, |field| field.start) as u64,
-                    column: name.clone(),
-                    value: value.map(|value| beginning(&value)).unwrap_or_default(),
-                    kind: key.kind.name(),
-                });
-            }
+        let (index, key, name) = &self.columns[column];
+        let field = fields.get(*index);
+        let value = field.map(|field| self.dialect.value(&bytes[field.clone()]));
+        refuse_long(&key.kind, value.as_deref().unwrap_or_default(), row, name)?;
+        let pushed = push_value(keyed, key, value.as_deref(), on_bad, work);
+        values.count(column, pushed);
+        if pushed == Pushed::Bad && on_bad == OnBad::Refuse {
+            return Err(BadRow::Value {
+                row,
+                offset: field.map_or(begin, |field| field.start) as u64,
+                column: name.clone(),
+                value: value.map(|value| beginning(&value)).unwrap_or_default(),
+                kind: key.kind.name(),
+            });
         }
         Ok(())
     }

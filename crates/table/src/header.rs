@@ -78,11 +78,12 @@ pub(crate) fn resolve(
                      double quotes"
                 )));
             }
+            Column::Curve(_) => unreachable!("the columns of a curve are no curves"),
         };
         Ok((index, key.clone(), shown))
     };
-    let columns = keys.0.iter().map(resolve).collect::<Result<_, _>>()?;
-    match keys.0.iter().any(|key| key.kind == KeyKind::Json) {
+    let columns = keys.columns().map(resolve).collect::<Result<_, _>>()?;
+    match keys.columns().any(|key| key.kind == KeyKind::Json) {
         true => Err(Error::Settings("the type json is for ndjson, by path (.user.id)".into())),
         false => Ok(columns),
     }
@@ -99,8 +100,9 @@ pub(crate) fn paths(keys: &Keys) -> Result<Vec<(JsonPath, KeyColumn)>, Error> {
             "#{number}: in ndjson values are named by paths, as in jq: .[{}] if rows are arrays",
             number - 1
         ))),
+        Column::Curve(_) => unreachable!("the columns of a curve are no curves"),
     };
-    keys.0.iter().map(path).collect()
+    keys.columns().map(path).collect()
 }
 
 /// The index of a column given by number. A header must have that column.
@@ -119,9 +121,9 @@ fn index_of_number(number: usize, header: Option<&Header>) -> Result<usize, Erro
 
 /// The number of a key column that exceeds a row's `fields` fields, if there is one.
 pub(crate) fn missing_number(keys: &Keys, fields: usize) -> Option<usize> {
-    let numbers = keys.0.iter().filter_map(|key| match key.column {
+    let numbers = keys.columns().filter_map(|key| match key.column {
         Column::Number(number) => Some(number),
-        Column::Name(_) | Column::Path(_) => None,
+        Column::Name(_) | Column::Path(_) | Column::Curve(_) => None,
     });
     numbers.into_iter().find(|&number| number > fields)
 }

@@ -1,8 +1,10 @@
 //! Turns rows of JSON into keyed records: finds their ends, and builds their keys.
 
 use crate::bad_row::{BadRow, beginning};
+use crate::header;
 use crate::json::{JqMemory, JsonPath, Paths, push_json_key};
-use crate::key::{KeyColumn, KeyKind};
+use crate::key::{KeyColumn, KeyKind, Keys};
+use crate::key_layout::{KeyLayout, SampleKeys};
 use crate::on_bad::OnBad;
 use crate::row_rules::RowRules;
 use crate::rows::Rows;
@@ -12,6 +14,7 @@ use crate::value::{FieldWork, Pushed, push_json_value, refuse_long};
 use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
+use xsort_extsort::Error;
 use xsort_extsort::keyed::{Cut, KeyWriter, Keying, Piece, ToFirstRecord};
 
 /// Cuts rows of JSON and builds their keys, for all inputs of a sort.
@@ -21,11 +24,19 @@ pub(crate) struct JsonKeying {
     paths: Paths,
     /// The rules of the keys and their names in errors, in the order of the paths.
     keys: Vec<(KeyColumn, String)>,
+    layout: KeyLayout,
 }
 
 /// Memory that is reused for all rows.
 struct Memory<'c> {
     found: Vec<Option<Range<usize>>>,
+    /// The key of a column of a curve.
+    column: Vec<u8>,
+    value: ValueMemory<'c>,
+}
+
+/// Memory for the keys of values.
+struct ValueMemory<'c> {
     jq: JqMemory,
     text: Vec<u8>,
     work: FieldWork<'c>,
@@ -33,10 +44,48 @@ struct Memory<'c> {
 }
 
 impl JsonKeying {
-    pub(crate) fn new(rules: Arc<RowRules>, keys: Vec<(JsonPath, KeyColumn)>) -> JsonKeying {
-        let paths = Paths::new(keys.iter().map(|(path, _)| path));
+    /// Builds these keys; those of curves by their ranks in rows of a sample.
+    ///
+    /// # Errors
+    /// [`Error::Settings`] if a key is no path.
+    pub(crate) fn new(
+        rules: Arc<RowRules>,
+        keys: &Keys,
+        sample: &[u8],
+    ) -> Result<JsonKeying, Error> {
+        let all = header::paths(keys)?;
+        let paths = Paths::new(all.iter().map(|(path, _)| path));
         let named = |(path, key): (JsonPath, KeyColumn)| (key, path.to_string());
-        JsonKeying { rules, paths, keys: keys.into_iter().map(named).collect() }
+        let columns = all.into_iter().map(named).collect();
+        let layout = SampleKeys::of(keys).layout(keys);
+        let mut keying = JsonKeying { rules, paths, keys: columns, layout };
+        keying.layout = keying.ranks(keys, sample);
+        Ok(keying)
+    }
+
+    fn ranks(&self, keys: &Keys, sample: &[u8]) -> KeyLayout {
+        let mut found = SampleKeys::of(keys);
+        let mut memory = self.memory();
+        for row in sample.split_inclusive(|&byte| byte == b'\n') {
+            if self.find(row, 0, &mut memory.found).is_ok() {
+                let Memory { found: ranges, value, .. } = &mut memory;
+                found.add(|column, key| self.push_column(key, (row, 0), (column, ranges), value));
+            }
+        }
+        found.layout(keys)
+    }
+
+    fn memory(&self) -> Memory<'_> {
+        Memory {
+            found: Vec::new(),
+            column: Vec::new(),
+            value: ValueMemory {
+                jq: JqMemory::default(),
+                text: Vec::new(),
+                work: FieldWork::new(&self.rules.collator),
+                values: Values::new(self.keys.len()),
+            },
+        }
     }
 
     /// Returns what moves an input, given its number, to its first row, after a byte order mark.
@@ -48,6 +97,24 @@ impl JsonKeying {
         })
     }
 
+    /// Finds the values of a row's keys.
+    fn find(
+        &self,
+        row: &[u8],
+        number: u64,
+        found: &mut Vec<Option<Range<usize>>>,
+    ) -> Result<(), BadRow> {
+        match row.trim_ascii() {
+            // A blank row has no values.
+            [] => {
+                found.clear();
+                found.resize(self.keys.len(), None);
+                Ok(())
+            }
+            _ => self.paths.find(row, found).map_err(|invalid| BadRow::of_json(invalid, number)),
+        }
+    }
+
     /// Appends the key of a row. `number` is the row's number. Offsets in errors count from the
     /// beginning of the row.
     fn push_key(
@@ -57,39 +124,44 @@ impl JsonKeying {
         number: u64,
         memory: &mut Memory<'_>,
     ) -> Result<(), BadRow> {
-        let Memory { found, jq, text, work, values } = memory;
-        match row.trim_ascii() {
-            // A blank row has no values.
-            [] => {
-                found.clear();
-                found.resize(self.keys.len(), None);
+        let Memory { found, column, value } = memory;
+        self.find(row, number, found)?;
+        value.values.begin_row();
+        self.layout.push(keyed, column, |column, keyed| {
+            self.push_column(keyed, (row, number), (column, found), value)
+        })
+    }
+
+    /// Appends the key of a value: that of a column, whose place in the row was found.
+    fn push_column(
+        &self,
+        keyed: &mut Vec<u8>,
+        (row, number): (&[u8], u64),
+        (column, found): (usize, &[Option<Range<usize>>]),
+        memory: &mut ValueMemory<'_>,
+    ) -> Result<(), BadRow> {
+        let ValueMemory { jq, text, work, values } = memory;
+        let (on_bad, (key, name), range) = (self.rules.on_bad, &self.keys[column], &found[column]);
+        let value = range.clone().map(|range| &row[range]);
+        refuse_long(&key.kind, value.unwrap_or_default(), number, name)?;
+        let pushed = match &key.kind {
+            KeyKind::Json => {
+                let is_descending = key.is_descending;
+                let mut writer = KeyWriter { out: keyed, is_descending };
+                push_json_key(&mut writer, value, key.nulls, jq);
+                Pushed::Value
             }
-            _ => self.paths.find(row, found).map_err(|invalid| BadRow::of_json(invalid, number))?,
-        }
-        let on_bad = self.rules.on_bad;
-        values.begin_row();
-        for (at, ((key, name), range)) in self.keys.iter().zip(&*found).enumerate() {
-            let value = range.clone().map(|range| &row[range]);
-            refuse_long(&key.kind, value.unwrap_or_default(), number, name)?;
-            let pushed = match &key.kind {
-                KeyKind::Json => {
-                    let is_descending = key.is_descending;
-                    let mut writer = KeyWriter { out: keyed, is_descending };
-                    push_json_key(&mut writer, value, key.nulls, jq);
-                    Pushed::Value
-                }
-                _ => push_json_value(keyed, key, value, on_bad, text, work),
-            };
-            values.count(at, pushed);
-            if pushed == Pushed::Bad && on_bad == OnBad::Refuse {
-                return Err(BadRow::Value {
-                    row: number,
-                    offset: range.as_ref().map_or(0, |range| range.start) as u64,
-                    column: name.clone(),
-                    value: beginning(value.unwrap_or_default()),
-                    kind: key.kind.name(),
-                });
-            }
+            _ => push_json_value(keyed, key, value, on_bad, text, work),
+        };
+        values.count(column, pushed);
+        if pushed == Pushed::Bad && on_bad == OnBad::Refuse {
+            return Err(BadRow::Value {
+                row: number,
+                offset: range.as_ref().map_or(0, |range| range.start) as u64,
+                column: name.clone(),
+                value: beginning(value.unwrap_or_default()),
+                kind: key.kind.name(),
+            });
         }
         Ok(())
     }
@@ -124,13 +196,7 @@ impl Keying for JsonKeying {
     }
 
     fn key(&self, bytes: &[u8], (): &(), at: Piece, keyed: &mut Vec<u8>) -> io::Result<()> {
-        let mut memory = Memory {
-            found: Vec::new(),
-            jq: JqMemory::default(),
-            text: Vec::new(),
-            work: FieldWork::new(&self.rules.collator),
-            values: Values::new(self.keys.len()),
-        };
+        let mut memory = self.memory();
         let mut random = self.rules.random_keys(at);
         let has_zeros = memchr::memchr(0, bytes).is_some();
         let (mut rows, mut begin) = (0, 0);
@@ -149,7 +215,7 @@ impl Keying for JsonKeying {
             rows += 1;
             begin = end;
         }
-        self.rules.read.add(rows, bytes, &self.rules.line_end, &memory.values);
+        self.rules.read.add(rows, bytes, &self.rules.line_end, &memory.value.values);
         Ok(())
     }
 }

@@ -1,14 +1,18 @@
 //! Sort keys: columns, each with a type and a direction.
 //!
 //! ```text
-//!  date:date:desc, amount:num, "odd, name", #3:int:nulls-first, .user.id:int
+//!  date:date:desc, amount:num, "odd, name", #3:int:nulls-first, .user.id:int, hilbert(x:num,y:num)
 //! ```
 
+use crate::curve::CurveShape;
 use crate::json::JsonPath;
 use crate::time_format::TimeFormat;
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 use thiserror::Error;
+
+/// Most columns of a curve.
+const CURVE_COLUMNS_MAX: usize = 8;
 
 /// The columns to sort by. Later ones decide among rows whose earlier ones are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +73,8 @@ pub enum Column {
     Number(usize),
     /// A value in a row of JSON.
     Path(JsonPath),
+    /// The place on a curve through several columns.
+    Curve(Curve),
 }
 
 impl Display for Column {
@@ -77,8 +83,18 @@ impl Display for Column {
             Column::Name(name) => write!(f, "column '{name}'"),
             Column::Number(number) => write!(f, "column #{number}"),
             Column::Path(path) => write!(f, "the value at {path}"),
+            Column::Curve(curve) => curve.fmt(f),
         }
     }
+}
+
+/// A curve through the values of several columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Curve {
+    /// Its shape.
+    pub shape: CurveShape,
+    /// The columns, one to eight, without directions.
+    pub columns: Vec<KeyColumn>,
 }
 
 /// The type of a column's values.
@@ -129,6 +145,24 @@ pub enum Place {
 #[error("{0}")]
 pub struct BadKeys(String);
 
+impl Keys {
+    /// The columns whose values are looked at: all keys, and in place of a curve its columns.
+    pub fn columns(&self) -> impl Iterator<Item = &KeyColumn> {
+        self.0.iter().flat_map(|key| match &key.column {
+            Column::Curve(curve) => &curve.columns[..],
+            _ => std::slice::from_ref(key),
+        })
+    }
+
+    /// Returns the first curve, if there is one.
+    pub fn curve(&self) -> Option<&Curve> {
+        self.0.iter().find_map(|key| match &key.column {
+            Column::Curve(curve) => Some(curve),
+            _ => None,
+        })
+    }
+}
+
 impl FromStr for Keys {
     type Err = BadKeys;
 
@@ -139,7 +173,7 @@ impl FromStr for Keys {
             let (column, behind) = column(rest.trim_start())?;
             let kind = match column {
                 Column::Path(_) => KeyKind::Json,
-                Column::Name(_) | Column::Number(_) => KeyKind::Text,
+                Column::Name(_) | Column::Number(_) | Column::Curve(_) => KeyKind::Text,
             };
             let (is_typed, is_descending) = (false, false);
             let mut key = KeyColumn { column, kind, is_typed, is_descending, nulls: None };
@@ -160,11 +194,83 @@ impl FromStr for Keys {
     }
 }
 
+impl Curve {
+    /// Parses a curve at the beginning of a text. Also returns the rest. `None` if the text begins
+    /// with none.
+    fn parse_prefix(text: &str) -> Option<Result<(Curve, &str), BadKeys>> {
+        CurveShape::ALL.into_iter().find_map(|shape| {
+            let inside = text.strip_prefix(shape.name())?.strip_prefix('(')?;
+            Some(Curve::parse(shape, inside))
+        })
+    }
+
+    fn parse(shape: CurveShape, text: &str) -> Result<(Curve, &str), BadKeys> {
+        let name = shape.name();
+        let end = closing(text).ok_or_else(|| BadKeys(format!("'{name}(' isn't closed by ')'")))?;
+        let columns = Keys::from_str(&text[..end])?.0;
+        let is_directed = |key: &KeyColumn| key.is_descending || key.nulls.is_some();
+        let has_curve = |key: &KeyColumn| matches!(key.column, Column::Curve(_));
+        if columns.len() > CURVE_COLUMNS_MAX {
+            return Err(BadKeys(format!("{name} takes {CURVE_COLUMNS_MAX} columns at most")));
+        }
+        if columns.iter().any(is_directed) {
+            let what = format!(
+                "the columns of {name} have no directions of their own: {name}(...):desc is \
+                 backwards"
+            );
+            return Err(BadKeys(what));
+        }
+        if columns.iter().any(has_curve) {
+            return Err(BadKeys(format!("{name} takes columns, not curves")));
+        }
+        Ok((Curve { shape, columns }, &text[end + 1..]))
+    }
+
+    /// Says why a curve orders rows in a sort only.
+    #[must_use]
+    pub fn only_for_sorts(&self) -> String {
+        format!(
+            "{0}(...) is for sorts: a place on a curve depends on a sample of the inputs, and rows \
+             in one place differ. To merge, check, or find equal rows, name the columns \
+             themselves",
+            self.shape.name()
+        )
+    }
+}
+
+impl Display for Curve {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}(", self.shape.name())?;
+        for (at, key) in self.columns.iter().enumerate() {
+            write!(f, "{}{}", if at > 0 { ", " } else { "" }, key.column)?;
+        }
+        f.write_str(")")
+    }
+}
+
+/// The place of the parenthesis that closes what was opened before a text.
+fn closing(text: &str) -> Option<usize> {
+    let (mut depth, mut is_quoted) = (0_usize, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'"' => is_quoted = !is_quoted,
+            b'(' if !is_quoted => depth += 1,
+            b')' if !is_quoted && depth == 0 => return Some(at),
+            b')' if !is_quoted => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
 /// Parses the column at the beginning of a text. Also returns the rest.
 fn column(text: &str) -> Result<(Column, &str), BadKeys> {
     if text.starts_with('.') {
         let (path, rest) = JsonPath::parse_prefix(text).map_err(BadKeys)?;
         return Ok((Column::Path(path), rest));
+    }
+    if let Some(curve) = Curve::parse_prefix(text) {
+        return curve.map(|(curve, rest)| (Column::Curve(curve), rest));
     }
     if let Some(quoted) = text.strip_prefix('"') {
         let (mut name, mut rest) = (String::new(), quoted);
@@ -218,6 +324,13 @@ const WORDS: &str = "a type (str, nocase, locale, natural, version, int, num, fl
 
 impl KeyColumn {
     fn apply(&mut self, word: &str) -> Result<(), BadKeys> {
+        if let (Column::Curve(curve), false) = (&self.column, matches!(word, "asc" | "desc")) {
+            let name = curve.shape.name();
+            return Err(BadKeys(format!(
+                "'{word}' after {name}(...): a curve has no type, and rows without a value come \
+                 last in it"
+            )));
+        }
         let format = word.strip_prefix("datetime(").and_then(|rest| rest.strip_suffix(')'));
         self.kind = match (word, format) {
             (_, Some(format)) => KeyKind::DateTime(Some(format.parse().map_err(BadKeys)?)),
@@ -324,6 +437,26 @@ mod tests {
             (".a[]", "in brackets"),
             ("a:datetime(%Q)", "time zone"),
             ("a:datetime(%Y", "none of"),
+        ] {
+            let error = bad.parse::<Keys>().unwrap_err().to_string();
+            assert!(error.contains(why), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn curves_are_understood() {
+        let keys: Keys = "day, hilbert(x:num, \"a)b\",t:datetime(%d (%m))):desc,z".parse().unwrap();
+        let Column::Curve(curve) = &keys.0[1].column else { panic!("{keys:?}") };
+        assert_eq!(curve.to_string(), "hilbert(column 'x', column 'a)b', column 't')");
+        assert!(keys.0[1].is_descending && keys.0.len() == 3);
+        for (bad, why) in [
+            ("hilbert(x", "isn't closed"),
+            ("hilbert()", "missing"),
+            ("zorder(a,b:desc)", "no directions"),
+            ("zorder(a,hilbert(b,c))", "not curves"),
+            ("zorder(a,b,c,d,e,f,g,h,i)", "8 columns at most"),
+            ("hilbert(a,b):int", "no type"),
+            ("hilbert(a,b):nulls-last", "no type"),
         ] {
             let error = bad.parse::<Keys>().unwrap_err().to_string();
             assert!(error.contains(why), "{bad}: {error}");

@@ -53,6 +53,9 @@ pub fn keyed_rows(
     has_columns: bool,
     observer: &dyn Observer,
 ) -> Result<KeyedRows, Error> {
+    if let Some(curve) = options.keys.curve() {
+        return Err(Error::Settings(curve.only_for_sorts()));
+    }
     let Table { inputs, header, rules, .. } =
         Table::open(options, engine, inputs, has_columns, observer)?;
     let engine = RowRoom::of(options).engine_options(engine);

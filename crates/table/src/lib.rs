@@ -20,6 +20,8 @@
 //! | `index` | where all rows and fields of a text end, in one pass |
 //! | `split`, `rows`, `header` | where one row ends, and its fields; the first rows; their names |
 //! | `key`, `value` | the sort keys; values as bytes that compare as the values do |
+//! | `curve`, `ranks` | space-filling curves; ranks of values in a sample |
+//! | `sample`, `key_layout` | rows here and there in inputs; which values form a key |
 //! | `number`, `time`, `natural` | the bytes of values of these kinds |
 //! | `time_format` | formats of points in time |
 //! | `first_keys` | the first fields of keyed rows: their order, and their numbers |
@@ -34,6 +36,7 @@
 
 mod bad_row;
 mod check;
+mod curve;
 mod encoding;
 mod field_keying;
 mod first_keys;
@@ -45,6 +48,7 @@ mod input_error;
 mod json;
 mod json_keying;
 mod key;
+mod key_layout;
 mod keyed_rows;
 mod language;
 mod natural;
@@ -53,12 +57,14 @@ mod on_bad;
 mod open;
 mod options;
 mod parts;
+mod ranks;
 mod row_end;
 mod row_pieces;
 mod row_room;
 mod row_rules;
 mod rows;
 mod rows_read;
+mod sample;
 mod sort;
 mod split;
 mod time;
@@ -67,15 +73,18 @@ mod value;
 
 pub use bad_row::shown;
 pub use check::{Disorder, check_table};
+pub use curve::CurveShape;
 pub use format::{NoFormat, RowFormat};
 pub use json::JsonPath;
-pub use key::{BadKeys, BestRow, Column, KeyColumn, KeyKind, Keys, Place};
+pub use key::{BadKeys, BestRow, Column, Curve, KeyColumn, KeyKind, Keys, Place};
 pub use keyed_rows::{BadRowCounter, KeyedRows, keyed_rows, of_rows};
 pub use language::collator;
 pub use on_bad::OnBad;
 pub use options::{TableOptions, TableOutput};
 pub use parts::PartNames;
+pub use ranks::Ranks;
 pub use row_pieces::{PieceBytes, RowPiece, RowPieces};
+pub use sample::{RowSample, sample_rows};
 pub use sort::{plan_table, sort_table, sort_table_and_late};
 pub use split::Dialect;
 pub use time_format::TimeFormat;

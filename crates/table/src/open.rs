@@ -7,11 +7,13 @@ use crate::header::{self, Header};
 use crate::input_error::of_read;
 use crate::json_keying::JsonKeying;
 use crate::key::Keys;
+use crate::key_layout::KeyLayout;
 use crate::options::TableOptions;
 use crate::row_room::RowRoom;
 use crate::row_rules::RowRules;
 use crate::rows::{BYTE_ORDER_MARK, Rows};
 use crate::rows_read::RowsRead;
+use crate::sample::sample_rows;
 use crate::split::Dialect;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -45,6 +47,7 @@ impl Table {
         has_columns: bool,
         observer: &dyn Observer,
     ) -> Result<Table, Error> {
+        let (sample, inputs) = sampled(options, inputs)?;
         let mut inputs = inputs.into_iter();
         let Some(first) = inputs.next() else {
             return Err(Error::Settings("there is no input".into()));
@@ -65,7 +68,7 @@ impl Table {
                 room,
                 row_room,
                 shuffle: options.shuffle,
-                read: RowsRead::new(options.keys.0.len()),
+                read: RowsRead::new(options.keys.columns().count()),
             })
         };
         match options.format {
@@ -88,14 +91,13 @@ impl Table {
                         .fields(keys, &dialect, row_bytes_max)
                         .map_err(|error| of_first(&first.path, error))??,
                 };
-                let header = (header, most_fields);
+                let header = (header, most_fields, sample);
                 let inputs = fields(options, engine, header, keyed, first, inputs)?;
                 Ok(Table { inputs, header: before, plain_header, rules })
             }
             RowFormat::Ndjson => {
                 let rules = rules("\n");
-                let keys = header::paths(&options.keys)?;
-                let keying = JsonKeying::new(Arc::clone(&rules), keys);
+                let keying = JsonKeying::new(Arc::clone(&rules), &options.keys, &sample)?;
                 let memory = keying_memory(options, engine, 1 + inputs.len());
                 let inputs = (1..).zip(inputs);
                 let inputs = inputs.map(|(number, input)| (input, JsonKeying::to_first(number)));
@@ -105,6 +107,18 @@ impl Table {
             }
         }
     }
+}
+
+/// Returns rows of the inputs if a curve needs them, and the inputs.
+fn sampled(
+    options: &TableOptions,
+    mut inputs: Vec<LinesInput>,
+) -> Result<(Vec<u8>, Vec<LinesInput>), Error> {
+    if options.keys.curve().is_none() {
+        return Ok((Vec::new(), inputs));
+    }
+    let samples = sample_rows(&mut inputs, options.format, options.has_header)?;
+    Ok((samples.into_iter().flat_map(|sample| sample.rows).collect(), inputs))
 }
 
 /// What comes before all rows: a byte order mark, comments, and the header after `count`.
@@ -134,7 +148,7 @@ fn read_header(
 fn fields(
     options: &TableOptions,
     engine: &LinesOptions,
-    (header, most_fields): (Header, usize),
+    (header, most_fields, sample): (Header, usize, Vec<u8>),
     (rules, dialect): (Arc<RowRules>, Dialect),
     first: First,
     others: impl ExactSizeIterator<Item = LinesInput>,
@@ -146,7 +160,13 @@ fn fields(
         false => header::resolve(&options.keys, has_header.then_some(&header))?,
     };
     let first_rows = FirstRows::new(most_fields, others.len() as u32);
-    let keying = Arc::new(FieldKeying { rules: Arc::clone(&rules), dialect, columns, first_rows });
+    let (keys, rules) = (&options.keys, Arc::clone(&rules));
+    let layout = KeyLayout::new(keys, |_| Vec::new());
+    let mut keying = FieldKeying { rules, dialect, columns, layout, first_rows };
+    if !keying.columns.is_empty() {
+        keying.take_ranks(keys, &sample);
+    }
+    let keying = Arc::new(keying);
     let names = Arc::new(header.names);
     let memory = keying_memory(options, engine, 1 + others.len());
     let others = (1..).zip(others).map(|(number, input)| {
@@ -156,7 +176,7 @@ fn fields(
             Arc::new(move |from| keying.to_first_row(from, number, names.as_deref()));
         (input, to_first)
     });
-    Ok(keyed((Arc::clone(&keying), &rules), memory, first, others))
+    Ok(keyed((Arc::clone(&keying), &keying.rules), memory, first, others))
 }
 
 /// The memory in which keys are built, for `inputs` inputs.

@@ -112,6 +112,10 @@ impl TableOptions {
                  leave one of both out",
             );
         }
+        let is_ranked = self.unique.is_some() || self.merges || self.is_incremental();
+        if let (Some(curve), true) = (self.keys.curve(), is_ranked) {
+            return Err(Error::Settings(curve.only_for_sorts()));
+        }
         if !self.is_incremental() {
             return Ok(());
         }

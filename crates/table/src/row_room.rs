@@ -1,8 +1,9 @@
 //! The memory that long rows take with their keys.
 
-use crate::key::{KeyColumn, KeyKind};
+use crate::key::{Column, KeyColumn, KeyKind};
 use crate::on_bad::OnBad;
 use crate::options::TableOptions;
+use crate::ranks::Ranks;
 use xsort_extsort::LinesOptions;
 use xsort_extsort::keyed::{KeyingMemory, RecordRoom, copies_bytes, of_keyed};
 use xsort_extsort::lines::{CompressionThreads, PositionIndex};
@@ -26,6 +27,8 @@ pub(crate) struct RowRoom {
     has_language: bool,
     is_compressed: bool,
     is_indexed: bool,
+    /// Bytes of the samples in which values have ranks.
+    ranks_bytes: u64,
     keys: Vec<KeyLength>,
 }
 
@@ -43,7 +46,7 @@ enum KeyLength {
 impl RowRoom {
     /// The room for rows, including their compression in the output, with these options.
     pub(crate) fn of(options: &TableOptions) -> RowRoom {
-        let keys = &options.keys.0;
+        let keys: Vec<&KeyColumn> = options.keys.columns().collect();
         let copies = keys.iter().map(|key| copies(key, options.on_bad)).max().unwrap_or(COPIES);
         // One row is kept for a group of equal ones, and another one is being read.
         let is_grouped = options.unique.is_some();
@@ -52,6 +55,7 @@ impl RowRoom {
             has_language: keys.iter().any(|key| key.kind == KeyKind::Locale),
             is_compressed: options.compression.is_some(),
             is_indexed: options.index.is_some(),
+            ranks_bytes: ranks_bytes(options),
             keys: keys.iter().map(|key| key_length(key, options.on_bad)).collect(),
         }
     }
@@ -64,7 +68,7 @@ impl RowRoom {
     /// The engine's settings, with the memory for reading rows, building their keys and writing
     /// them.
     pub(crate) fn engine_options(&self, engine: &LinesOptions) -> LinesOptions {
-        let RowRoom { copies, has_language, is_compressed, is_indexed, .. } = *self;
+        let RowRoom { copies, has_language, is_compressed, is_indexed, ranks_bytes, .. } = *self;
         let threads = engine.threads;
         let compression = move |budget| CompressionThreads::of_budget(budget, threads).taken_bytes;
         // Keys by a language double the memory of pieces in flight.
@@ -80,6 +84,7 @@ impl RowRoom {
                 share(is_indexed, PositionIndex::taken_bytes(budget))
             })
             .with_share("keys by a language", move |budget| share(has_language, language(budget)))
+            .with_share("ranks of a curve", move |_| ranks_bytes)
             .with_share("copies of the longest row", move |budget| copies_bytes(budget, copies));
         of_keyed(&LinesOptions { reservation, ..engine.clone() })
     }
@@ -105,6 +110,14 @@ impl RowRoom {
         let keys: u64 = self.keys.iter().map(own).sum();
         row_bytes + row_bytes / STUFFED_BYTES + KEY_BYTES + keys
     }
+}
+
+fn ranks_bytes(options: &TableOptions) -> u64 {
+    let columns = options.keys.0.iter().filter_map(|key| match &key.column {
+        Column::Curve(curve) => Some(curve.columns.len() as u64),
+        _ => None,
+    });
+    columns.sum::<u64>() * Ranks::MEMORY_BYTES
 }
 
 /// Copies of the longest row if this is its key. A value without its quotes or escapes is one copy,

@@ -5,6 +5,7 @@ use crate::first_keys::ByFirstFields;
 use crate::format::RowFormat;
 use crate::incremental::{RowForm, RowsAsTheyCome};
 use crate::input_error::of_input;
+use crate::key::KeyColumn;
 use crate::on_bad::OnBad;
 use crate::open::Table;
 use crate::options::{TableOptions, TableOutput};
@@ -126,8 +127,9 @@ fn with_bad_rows(
     if options.on_bad == OnBad::Refuse || read.rows.load(Relaxed) != report.counted.count() {
         return report;
     }
+    let columns: Vec<&KeyColumn> = options.keys.columns().collect();
     for (at, values) in read.all_bad() {
-        let key = &options.keys.0[at];
+        let key = columns[at];
         let (column, kind, values) = (&key.column, key.kind.name(), Count(values, "value"));
         observer.notice(&format!(
             "{column}: not one of its {values} is of the type {kind}: the rows are in the order \

@@ -283,7 +283,11 @@ an offset), datetime(FORMAT) with the directives of strftime, length (in bytes),
 Nothing is guessed. An empty or missing value is the least text for str, nocase, locale, natural \
 and length; those of other types come last, whatever the direction, unless nulls-first is given. \
 Values of JSON without a type are in the order of jq: null, false, true, numbers, strings, arrays, \
-objects.";
+objects.
+
+hilbert(COLUMN[:TYPE],...) and zorder(...) are curves through several columns: rows that are near \
+in all of them come near each other. In Parquet and Arrow a column of shapes (hilbert(geometry)) \
+counts by its centre.";
 
 const KEEP_HELP: &str = "\
 With --unique: keep the row whose value in a column is the largest (max:COLUMN[:TYPE]) or the \

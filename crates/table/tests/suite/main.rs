@@ -1,6 +1,7 @@
 //! Whole sorts of tables on the simulated disk, compared with the standard library's sort of the
 //! values from which the rows were built.
 
+mod curves;
 mod in_order;
 mod merge;
 mod resume;
