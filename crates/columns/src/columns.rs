@@ -1,6 +1,7 @@
 //! The builder of a sort of files of columns.
 
 use crate::infer::{infer_fields, infer_json};
+use crate::keyed_source::keyed_source;
 use crate::options::ColumnsOptions;
 use crate::options::InputFormat;
 use crate::output_files::OutputFiles;
@@ -225,7 +226,7 @@ impl Columns {
         let plan = self.plan(job, &self.inputs, Vec::new())?;
         observer.phase("check", plan.bytes());
         let mut check = plan.order_check(self.options.unique.is_some())?;
-        let mut reading = plan.start_reading()?;
+        let mut reading = keyed_source(&plan)?;
         while let Some(batch) = reading.next()? {
             if observer.is_cancelled() {
                 return Err(Error::Cancelled);

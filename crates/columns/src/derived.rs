@@ -1,9 +1,10 @@
-//! Columns that rows are sorted by and that no file has: random numbers, and places on curves. They
-//! follow the columns of the inputs while rows are sorted.
+//! Columns that rows are sorted by and that no file has: random numbers, keys of texts, and places
+//! on curves. They follow the columns of the inputs while rows are sorted.
 
 use crate::curves::CurveColumn;
 use crate::errors::of_arrow;
 use crate::source::{InputBatch, Source};
+use crate::text_columns::TextColumn;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use std::collections::VecDeque;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use xsort_arrow::Ordered;
 use xsort_extsort::Error;
 use xsort_records::split_mix;
+use xsort_table::Collator;
 
 /// What is added to batches, which then have this schema.
 pub(crate) struct Derived {
@@ -23,20 +25,31 @@ pub(crate) struct Derived {
 pub(crate) enum DerivedColumn {
     /// A number for each row, which this seed and its place among all rows decide.
     Random(u64),
+    /// Keys of texts, and the order of a language.
+    Text(TextColumn, Collator),
     /// Places on a curve.
     Curve(CurveColumn),
+}
+
+/// The number of a batch's first row, from 0.
+#[derive(Clone, Copy, Default)]
+struct FirstRow {
+    /// Among all rows.
+    of_all: u64,
+    of_input: u64,
 }
 
 /// A source whose batches get more columns, on several threads.
 pub(crate) struct Deriving {
     from: Box<dyn Source>,
     paths: Vec<PathBuf>,
-    /// Takes a batch, and the number of its first row among all.
-    pool: Ordered<(InputBatch, u64), InputBatch>,
+    pool: Ordered<(InputBatch, FirstRow), InputBatch>,
     /// The input of each batch that the threads have.
     inputs: VecDeque<usize>,
     inputs_max: usize,
-    rows: u64,
+    /// The input that is read, and its next row.
+    input: usize,
+    next: FirstRow,
     is_read: bool,
 }
 
@@ -48,7 +61,7 @@ impl Deriving {
         paths: Vec<PathBuf>,
         threads: usize,
     ) -> Result<Deriving, Error> {
-        let add = move |(batch, first): (InputBatch, u64)| {
+        let add = move |(batch, first): (InputBatch, FirstRow)| {
             let rows = derived.add(&batch.rows, first)?;
             Ok(InputBatch { rows, ..batch })
         };
@@ -58,7 +71,8 @@ impl Deriving {
             pool: Ordered::new(threads, add).map_err(of_arrow)?,
             inputs: VecDeque::new(),
             inputs_max: threads + 1,
-            rows: 0,
+            input: 0,
+            next: FirstRow::default(),
             is_read: false,
         })
     }
@@ -71,8 +85,11 @@ impl Source for Deriving {
                 self.is_read = true;
                 break;
             };
-            let first = self.rows;
-            self.rows += batch.rows.num_rows() as u64;
+            if batch.input != self.input {
+                (self.input, self.next.of_input) = (batch.input, 0);
+            }
+            let (first, rows) = (self.next, batch.rows.num_rows() as u64);
+            self.next = FirstRow { of_all: first.of_all + rows, of_input: first.of_input + rows };
             self.inputs.push_back(batch.input);
             self.pool.send((batch, first));
         }
@@ -93,7 +110,7 @@ pub(crate) fn with_columns(
     schema: &SchemaRef,
     types: impl IntoIterator<Item = DataType>,
 ) -> SchemaRef {
-    let field = |data_type| Arc::new(Field::new("derived", data_type, false));
+    let field = |data_type| Arc::new(Field::new("derived", data_type, true));
     let more: Vec<_> = types.into_iter().map(field).collect();
     if more.is_empty() {
         return Arc::clone(schema);
@@ -103,15 +120,19 @@ pub(crate) fn with_columns(
 }
 
 impl Derived {
-    /// Returns a batch with all columns. `first` is the number of its first row.
+    /// Returns a batch with all columns.
     ///
     /// # Errors
-    /// [`ArrowError::InvalidArgumentError`] if a value has no place on a curve.
-    fn add(&self, batch: &RecordBatch, first: u64) -> Result<RecordBatch, ArrowError> {
+    /// [`ArrowError::InvalidArgumentError`] if a value isn't of its type, or has no place on a
+    /// curve.
+    fn add(&self, batch: &RecordBatch, first: FirstRow) -> Result<RecordBatch, ArrowError> {
         let mut columns = batch.columns().to_vec();
         for column in &self.columns {
             columns.push(match column {
-                &DerivedColumn::Random(seed) => random(seed, first, batch.num_rows()),
+                &DerivedColumn::Random(seed) => random(seed, first.of_all, batch.num_rows()),
+                DerivedColumn::Text(text, collator) => {
+                    text.keys(batch, first.of_input, collator)?
+                }
                 DerivedColumn::Curve(curve) => curve.places(batch)?,
             });
         }

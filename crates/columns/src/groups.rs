@@ -3,6 +3,7 @@
 //! A group may go on in the next batch. So of the last group of a batch a row is held back, until
 //! its end is known.
 
+use crate::derived::without_derived;
 use crate::errors::of_arrow;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
@@ -19,6 +20,8 @@ pub(crate) const COUNT: &str = "count";
 pub(crate) struct Groups {
     digester: BatchDigester,
     keep: Keep,
+    /// The schema of rows without columns that are derived.
+    schema: SchemaRef,
     /// The schema of what is returned, if it has a column of counts.
     counted: Option<SchemaRef>,
     open: Option<OpenGroup>,
@@ -39,8 +42,14 @@ struct Kept {
 }
 
 impl Groups {
-    pub(crate) fn new(digester: BatchDigester, keep: Keep, counted: Option<SchemaRef>) -> Groups {
-        Groups { digester, keep, counted, open: None }
+    /// Finds groups by a digester's keys. `schema` is that of rows without columns that are
+    /// derived, `counted` has a column of counts.
+    pub(crate) fn new(
+        digester: BatchDigester,
+        keep: Keep,
+        (schema, counted): (SchemaRef, Option<SchemaRef>),
+    ) -> Groups {
+        Groups { digester, keep, schema, counted, open: None }
     }
 
     /// Returns the rows of groups that have ended.
@@ -109,6 +118,7 @@ impl Groups {
     }
 
     fn counted(&self, rows: RecordBatch, counts: Vec<i64>) -> Result<RecordBatch, Error> {
+        let rows = without_derived(rows, &self.schema).map_err(failed)?;
         let Some(schema) = &self.counted else { return Ok(rows) };
         let counts: ArrayRef = Arc::new(Int64Array::from(counts));
         let columns = std::iter::once(counts).chain(rows.columns().iter().cloned()).collect();

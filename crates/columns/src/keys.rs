@@ -5,6 +5,7 @@
 use crate::curves::{CurvePart, FoundCurve};
 use crate::errors::of_arrow;
 use crate::leaves;
+use crate::text_columns::{KEY_TYPE, TextColumn};
 use arrow_schema::{DataType, Schema, SortOptions};
 use parquet::basic::{ConvertedType, LogicalType};
 use parquet::schema::types::SchemaDescriptor;
@@ -24,6 +25,7 @@ pub(crate) struct FoundKeys {
 #[derive(Clone, Debug)]
 pub(crate) enum FoundKey {
     Column(SortColumn),
+    Text(TextColumn),
     Curve(FoundCurve),
 }
 
@@ -42,6 +44,7 @@ impl FoundKeys {
         let leaves = |path: &[usize]| leaves::range(schema.fields(), path);
         let leaves = keys.iter().flat_map(|key| match key {
             FoundKey::Column(column) => vec![leaves(&column.path())],
+            FoundKey::Text(text) => vec![leaves(&text.path)],
             FoundKey::Curve(curve) => curve.parts.iter().map(|part| leaves(part.path())).collect(),
         });
         Ok(FoundKeys { leaves: leaves.collect(), keys })
@@ -51,23 +54,36 @@ impl FoundKeys {
     pub(crate) fn curves(&self) -> impl Iterator<Item = &FoundCurve> {
         self.keys.iter().filter_map(|key| match key {
             FoundKey::Curve(curve) => Some(curve),
-            FoundKey::Column(_) => None,
+            FoundKey::Column(_) | FoundKey::Text(_) => None,
         })
     }
 
-    /// Returns the same keys in the schema of the batches: columns of it, and of curves those that
-    /// follow its `fields` columns.
+    /// Returns the types of the columns that keys need beside those of the inputs.
+    pub(crate) fn derived_types(&self) -> impl Iterator<Item = DataType> {
+        self.keys.iter().filter_map(|key| match key {
+            FoundKey::Column(_) => None,
+            FoundKey::Text(_) => Some(KEY_TYPE),
+            FoundKey::Curve(curve) => Some(curve.data_type()),
+        })
+    }
+
+    /// Returns the same keys in the schema of the batches: columns of it, and of derived ones those
+    /// that follow its `fields` columns.
     pub(crate) fn of_batches(
         &self,
         schema: &Schema,
         fields: usize,
     ) -> Result<Vec<SortColumn>, Error> {
         let mut derived = fields..;
+        let mut derived = |options| {
+            let index = derived.next().unwrap_or(fields);
+            SortColumn::at(schema, &[index], options)
+        };
         let column = |key: &FoundKey| match key {
             FoundKey::Column(column) => SortColumn::at(schema, &column.path(), column.options()),
+            FoundKey::Text(text) => derived(text.options),
             FoundKey::Curve(curve) => {
-                let options = SortOptions { descending: curve.is_descending, nulls_first: false };
-                SortColumn::at(schema, &[derived.next().unwrap_or(fields)], options)
+                derived(SortOptions { descending: curve.is_descending, nulls_first: false })
             }
         };
         let columns = self.keys.iter().map(column).collect::<Result<_, _>>();
@@ -86,14 +102,21 @@ fn find(
                 let path = SortColumn::path_of(schema, &name_of(key)).map_err(of_arrow)?;
                 let data_type = leaf_type(schema, &path);
                 let part = CurvePart::of_type(path, data_type);
-                if let CurvePart::Column(_) = part {
-                    find_column(key, schema, descriptor)?;
+                match part {
+                    CurvePart::Shape(_) => Ok(part),
+                    CurvePart::Column(_) => match find_column(key, schema, descriptor)? {
+                        FoundKey::Column(_) => Ok(part),
+                        _ => Err(Error::Settings(format!(
+                            "'{}': a curve takes texts of columns by their bytes: leave :{} out",
+                            name_of(key),
+                            key.kind.name()
+                        ))),
+                    },
                 }
-                Ok(part)
             };
             FoundCurve::new((curve, key.is_descending), part).map(FoundKey::Curve)
         }
-        _ => find_column(key, schema, descriptor).map(FoundKey::Column),
+        _ => find_column(key, schema, descriptor),
     }
 }
 
@@ -120,7 +143,7 @@ fn find_column(
     key: &KeyColumn,
     schema: &Schema,
     descriptor: Option<&SchemaDescriptor>,
-) -> Result<SortColumn, Error> {
+) -> Result<FoundKey, Error> {
     let name = name_of(key);
     let options =
         SortOptions { descending: key.is_descending, nulls_first: key.nulls == Some(Place::First) };
@@ -145,8 +168,32 @@ fn find_column(
             )));
         }
     }
-    check_type(&name, key, column.leaf(schema).data_type())?;
-    Ok(column)
+    let data_type = column.leaf(schema).data_type();
+    if is_other_order(&key.kind) && TextColumn::has_texts(data_type) && is_text(data_type) {
+        let (path, kind) = (column.path(), key.kind.clone());
+        return Ok(FoundKey::Text(TextColumn { name, path, options, kind }));
+    }
+    check_type(&name, key, data_type)?;
+    Ok(FoundKey::Column(column))
+}
+
+/// Returns whether texts of a type are in another order than that of their bytes.
+fn is_other_order(kind: &KeyKind) -> bool {
+    !matches!(kind, KeyKind::Text | KeyKind::Json)
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    use DataType as T;
+    matches!(
+        data_type,
+        T::Utf8
+            | T::LargeUtf8
+            | T::Utf8View
+            | T::Binary
+            | T::LargeBinary
+            | T::BinaryView
+            | T::FixedSizeBinary(_)
+    )
 }
 
 /// Refuses a type in a key that isn't the column's.
@@ -155,25 +202,14 @@ fn check_type(name: &str, key: &KeyColumn, found: &DataType) -> Result<(), Error
     if !key.is_typed {
         return Ok(());
     }
-    let is_text = matches!(
-        found,
-        T::Utf8 | T::LargeUtf8 | T::Utf8View | T::Binary | T::LargeBinary | T::BinaryView
-    ) || matches!(found, T::FixedSizeBinary(_));
     let is_same = match key.kind {
-        KeyKind::Text => is_text,
+        KeyKind::Text => is_text(found),
         KeyKind::Integer => found.is_integer(),
         KeyKind::Number => found.is_numeric(),
         KeyKind::Float => found.is_floating(),
         KeyKind::Bool => matches!(found, T::Boolean),
         KeyKind::Date => matches!(found, T::Date32 | T::Date64),
         KeyKind::DateTime(None) => matches!(found, T::Timestamp(..)),
-        _ if is_text => {
-            return Err(Error::Settings(format!(
-                "column '{name}' can't be sorted as {} yet: texts of columns are sorted by their \
-                 bytes; leave :{0} out, or sort the rows as CSV or NDJSON",
-                key.kind.name()
-            )));
-        }
         _ => false,
     };
     if is_same {

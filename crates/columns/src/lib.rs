@@ -12,7 +12,8 @@
 //! | `order_check`, `groups` | rows out of order; one of several rows with equal keys |
 //! | `verify` | whether files are in order, and have the rows of others |
 //! | `first_rows` | the first rows of the order |
-//! | `derived` | columns to sort by that no file has: random numbers, places on curves |
+//! | `derived`, `keyed_source` | columns to sort by that no file has; batches with all of them |
+//! | `text_columns` | texts in another order than that of their bytes |
 //! | `curves`, `shapes`, `sample` | space-filling curves; shapes' centres; rows here and there |
 //! | `inputs`, `file` | footers and the schema; a file that is read at positions |
 //! | `object` | an object in a store, read in windows |
@@ -52,6 +53,7 @@ mod gate;
 mod groups;
 mod infer;
 mod inputs;
+mod keyed_source;
 mod keys;
 mod leaves;
 mod nested;
@@ -73,6 +75,7 @@ mod shapes;
 mod sink;
 mod sort_plan;
 mod source;
+mod text_columns;
 mod text_reading;
 mod text_schema;
 mod text_sink;

@@ -1,13 +1,10 @@
 //! The first half: all rows are read and sorted.
 
-use crate::curves::{CurveColumn, FoundCurve};
-use crate::derived::{Derived, DerivedColumn, Deriving};
 use crate::errors::{of_arrow, of_push};
 use crate::first_rows::FirstRows;
+use crate::keyed_source::keyed_source;
 use crate::order_check::OrderCheck;
-use crate::sample::Sample;
 use crate::sort_plan::SortPlan;
-use crate::source::Source;
 use arrow_array::RecordBatch;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,7 +23,7 @@ pub(crate) fn read_sorted(
     scratch: Vec<PathBuf>,
 ) -> Result<(SortedBatches, u64, u64), Error> {
     observer.phase("form runs", plan.bytes());
-    let mut reading = begin(plan)?;
+    let mut reading = keyed_source(plan)?;
     let mut rows = RowsIn::start(plan, job, scratch)?;
     let (mut input, mut read, mut read_bytes) = (0, 0, 0);
     while let Some(batch) = reading.next()? {
@@ -109,24 +106,4 @@ impl RowsIn {
         let pushed = self.sorting.push(batch);
         pushed.map_err(|error| of_push(error, path, self.beside_bytes))
     }
-}
-
-/// Starts the reading of batches with all columns that are sorted by. Those of curves need a
-/// sample.
-fn begin(plan: &SortPlan) -> Result<Box<dyn Source>, Error> {
-    let (columns, reading) = match plan.options.shuffle {
-        Some(seed) => (vec![DerivedColumn::Random(seed)], plan.start_reading()?),
-        None if plan.keys.curves().next().is_none() => return plan.start_reading(),
-        None => {
-            let (sample, reading) = Sample::take(plan)?;
-            let curve = |curve: &FoundCurve| {
-                let sampled = curve.in_columns(&sample.columns);
-                DerivedColumn::Curve(CurveColumn::new(curve.clone(), &sampled, &sample.batches))
-            };
-            (plan.keys.curves().map(curve).collect(), reading)
-        }
-    };
-    let derived = Derived { schema: Arc::clone(&plan.sorted_schema), columns };
-    let deriving = Deriving::start(reading, derived, plan.paths(), plan.threads)?;
-    Ok(Box::new(deriving))
 }

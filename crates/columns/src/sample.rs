@@ -23,6 +23,7 @@ const PLACES: usize = 64;
 const STRETCHES: usize = 8;
 
 /// Some rows of the columns of curves.
+#[derive(Default)]
 pub(crate) struct Sample {
     /// The columns that the batches have, in ascending order.
     pub(crate) columns: Vec<usize>,

@@ -102,7 +102,7 @@ impl SortPlan {
                 (sorted, vec![by.map_err(of_arrow)?])
             }
             None => {
-                let sorted = with_columns(&schema, keys.curves().map(FoundCurve::data_type));
+                let sorted = with_columns(&schema, keys.derived_types());
                 let by = keys.of_batches(&sorted, fields)?;
                 (sorted, by)
             }
@@ -188,7 +188,7 @@ impl SortPlan {
     pub(crate) fn group_digester(&self) -> Result<BatchDigester, Error> {
         let count = self.options.unique_keys.unwrap_or(self.by.len());
         let by = self.by[..count].to_vec();
-        BatchDigester::by_columns(Arc::clone(&self.schema), by).map_err(of_arrow)
+        BatchDigester::by_columns(Arc::clone(&self.sorted_schema), by).map_err(of_arrow)
     }
 
     /// Returns a check of the order of rows. If it is strict, no two may be equal.

@@ -5,6 +5,7 @@
 //! ```
 
 use crate::errors::{of_arrow, of_thread};
+use crate::keyed_source::keyed_source;
 use crate::sort_plan::SortPlan;
 use arrow_array::{Array, RecordBatch};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
@@ -55,7 +56,7 @@ pub(crate) fn verify(
             let run = move || work.iter().for_each(|work| work.run(&digester));
             thread.spawn_scoped(scope, run).map_err(of_thread)?;
         }
-        let mut reading = plan.start_reading()?;
+        let mut reading = keyed_source(plan)?;
         let mut waiting: VecDeque<(usize, Receiver<_>)> = VecDeque::new();
         let mut is_read = false;
         while !(is_read && waiting.is_empty()) {

@@ -79,9 +79,9 @@ impl<'f, 'a> RowsOut<'f, 'a> {
         files: &'f mut OutputFiles<'a>,
     ) -> Result<RowsOut<'f, 'a>, Error> {
         let ColumnsOptions { unique, counts, rows_max, .. } = plan.options;
-        let schema = counts.then(|| plan.written_schema());
+        let schemas = (Arc::clone(&plan.schema), counts.then(|| plan.written_schema()));
         let groups =
-            unique.map(|keep| Ok::<_, Error>(Groups::new(plan.group_digester()?, keep, schema)));
+            unique.map(|keep| Ok::<_, Error>(Groups::new(plan.group_digester()?, keep, schemas)));
         let mut rows = RowsOut {
             form: form(plan, threads, files.part_bytes())?,
             files,
@@ -114,10 +114,11 @@ impl<'f, 'a> RowsOut<'f, 'a> {
 
     fn push(&mut self, batch: RecordBatch, plan: &SortPlan) -> Result<(), Error> {
         self.taken += batch.num_rows() as u64;
-        let batch = without_derived(batch, &plan.schema)
-            .map_err(|error| Error::Settings(error.to_string()))?;
         match &mut self.groups {
-            None => self.give(&batch),
+            None => {
+                let batch = without_derived(batch, &plan.schema);
+                self.give(&batch.map_err(|error| Error::Settings(error.to_string()))?)
+            }
             Some(groups) => {
                 let ended = groups.push(&batch)?;
                 ended.iter().try_for_each(|batch| self.give(batch))

@@ -22,6 +22,7 @@
 //! | `key`, `value` | the sort keys; values as bytes that compare as the values do |
 //! | `curve`, `ranks` | space-filling curves; ranks of values in a sample |
 //! | `sample`, `key_layout` | rows here and there in inputs; which values form a key |
+//! | `text_keys` | keys of texts in files of columns |
 //! | `number`, `time`, `natural` | the bytes of values of these kinds |
 //! | `time_format` | formats of points in time |
 //! | `first_keys` | the first fields of keyed rows: their order, and their numbers |
@@ -67,6 +68,7 @@ mod rows_read;
 mod sample;
 mod sort;
 mod split;
+mod text_keys;
 mod time;
 mod time_format;
 mod value;
@@ -87,6 +89,7 @@ pub use row_pieces::{PieceBytes, RowPiece, RowPieces};
 pub use sample::{RowSample, sample_rows};
 pub use sort::{plan_table, sort_table, sort_table_and_late};
 pub use split::Dialect;
+pub use text_keys::{BadText, TextKeys};
 pub use time_format::TimeFormat;
 pub use xsort_extsort::keyed::Keep;
 pub use xsort_extsort::lines::{BadWithin, Within};

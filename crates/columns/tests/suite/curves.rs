@@ -185,7 +185,7 @@ fn what_has_no_place_is_named() {
     assert!(found.contains("in.parquet") && found.contains("no shape in WKB"), "{found}");
     for (columns, why) in [
         (by("hilbert(text,nope)"), "no column 'nope'"),
-        (by("hilbert(text:int,shape)"), "not int"),
+        (by("hilbert(text:int,shape)"), "leave :int out"),
         (by("hilbert(shape,shape,shape,shape,text)"), "8 axes at most"),
         (by("zorder(text)").unique(xsort_table::Keep::First), "is for sorts"),
         (by("zorder(text)").merge(), "is for sorts"),

@@ -10,3 +10,4 @@ mod files;
 mod forms;
 mod refusals;
 mod round_trips;
+mod text_columns;

@@ -52,13 +52,15 @@ fn keys_that_contradict_the_schema_are_refused() {
         ("#9", "no column '#9'"),
         ("key:str", "of type Int64, not str"),
         ("key:date", "of type Int64, not date"),
-        ("text:natural", "leave :natural out"),
-        ("text:int", "of type Utf8, not int"),
+        ("key:natural", "of type Int64, not natural"),
+        ("text:json", "of type Utf8, not json"),
+        ("text:int", "a.parquet: row 1, column 'text': 'a' isn't of the type int"),
+        ("key,text:date:desc", "row 1, column 'text': 'a' isn't of the type date"),
     ] {
         let error = error(&[&path], by, 64 << 20);
         assert!(error.contains(words), "{by}: {error}");
     }
-    for by in ["key:int", "key:num:desc", "text:str", "text", "#1:int"] {
+    for by in ["key:int", "key:num:desc", "text:str", "text", "#1:int", "text:natural"] {
         let output = folder.path().join("sorted.parquet");
         Columns::files([&path]).by(by).unwrap().memory(64 << 20).run(output).unwrap();
     }
