@@ -157,6 +157,18 @@ def test_what_pyarrow_wrote(tmp_path, version):
             assert same(found, expected(rows, key, order)), key
 
 
+def test_pyarrow_uses_the_statistics_of_floats(tmp_path):
+    x = pa.array([3.0, 1.0, 2.0] * 100)
+    nan = pa.array([3.0, float("nan"), 2.0] * 100)
+    pq.write_table(pa.table({"x": x, "nan": nan}), tmp_path / "in.parquet")
+    run(tmp_path / "in.parquet", "--by", "x", "-o", tmp_path / "out.parquet")
+    found = pq.read_metadata(tmp_path / "out.parquet").row_group(0)
+    statistics = found.column(0).statistics
+    assert statistics.has_min_max and (statistics.min, statistics.max) == (1.0, 3.0)
+    # Where NaNs are isn't said by the order that pyarrow knows.
+    assert found.column(1).is_stats_set
+
+
 def test_old_times(tmp_path):
     rows = table(2000, 3).select(["key", "us", "row"])
     rows = rows.set_column(1, "us", rows["us"].cast(pa.timestamp("ns")))

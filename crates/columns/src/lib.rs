@@ -33,6 +33,7 @@
 //! | `reading`, `gate`, `damage` | threads that decode; room for what they decoded; errors |
 //! | `old_times` | times that can't be decoded |
 //! | `writing`, `encoding`, `properties` | row groups; threads that encode; how they are written |
+//! | `column_orders` | the order in which statistics of floats are |
 //! | `dictionaries` | which columns of a row group get one |
 //! | `errors` | errors of the crates below |
 #![forbid(unsafe_code)]
@@ -40,6 +41,7 @@
 mod arrow_inputs;
 mod arrow_messages;
 mod arrow_reading;
+mod column_orders;
 mod columns;
 mod curves;
 mod damage;

@@ -1,5 +1,6 @@
 //! Writes batches as row groups of a Parquet file.
 
+use crate::column_orders::HeldBack;
 use crate::dictionaries::Dictionaries;
 use crate::encoding::Encoding;
 use crate::errors::{of_thread, of_writing};
@@ -15,7 +16,7 @@ const ROWS: usize = 8 << 10;
 
 /// A Parquet file that is being written.
 pub(crate) struct Writing<W: Write + Send> {
-    file: SerializedFileWriter<W>,
+    file: SerializedFileWriter<HeldBack<W>>,
     dictionaries: Dictionaries,
     encoding: Encoding,
     form: OutputForm,
@@ -32,6 +33,7 @@ impl<W: Write + Send> Writing<W> {
     pub(crate) fn begin(to: W, form: OutputForm) -> Result<Writing<W>, Error> {
         let properties = Arc::clone(&form.properties);
         let written = Arc::clone(&form.written);
+        let to = HeldBack::new(to);
         let file = SerializedFileWriter::new(to, written, properties).map_err(of_writing)?;
         let dictionaries = Dictionaries::new(form.clone()).map_err(of_writing)?;
         // An eighth for arrays that wait; what is encoded has the rest.
@@ -91,8 +93,10 @@ impl<W: Write + Send> Writing<W> {
         if self.group_rows > 0 {
             self.end_group()?;
         }
+        let leaves = self.file.schema_descr().num_columns();
+        self.file.inner_mut().hold(leaves);
         let footer = self.file.finish().map_err(of_writing)?;
-        self.file.inner_mut().flush().map_err(Error::Output)?;
+        self.file.inner_mut().release(&footer).map_err(Error::Output)?;
         let rows = footer.row_groups().iter().map(|group| group.num_rows() as u64).sum();
         debug_assert_eq!(rows, self.rows);
         Ok(rows)

@@ -1,8 +1,9 @@
 //! The form of the output: schema, metadata, compression, encodings, row groups, order.
 
 use crate::files::{footer, numbers, read, with_keys, write};
-use arrow_array::{ArrayRef, Float64Array, StringArray};
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use arrow_array::{ArrayRef, Float32Array, Float64Array, StringArray};
+use arrow_schema::DataType;
+use parquet::basic::{ColumnOrder, Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::WriterProperties;
@@ -85,6 +86,39 @@ fn the_order_is_told_where_it_is_the_formats() {
         let footer = footer(&sort(&path, by));
         assert_eq!(footer.row_group(0).sorting_columns(), told.as_ref(), "{by}");
     }
+}
+
+/// Readers that don't know the total order of floats ignore statistics that are said to be in it.
+#[test]
+fn floats_without_nans_are_in_the_order_by_type() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("input.parquet");
+    let numbers = |nan: f64| -> ArrayRef {
+        let number = |row: i64| if row == 77 { nan } else { 0.5 - row as f64 };
+        Arc::new((0..1000).map(|row| Some(number(row))).collect::<Float64Array>())
+    };
+    let floats: Float32Array = (0..1000).map(|row| Some(row as f32)).collect();
+    let halves = arrow_cast::cast(&floats, &DataType::Float16).unwrap();
+    let others: [(&str, ArrayRef); 5] = [
+        ("plain", numbers(0.0)),
+        ("nan", numbers(f64::NAN)),
+        ("negative", numbers(-f64::NAN)),
+        ("only", Arc::new(Float32Array::from(vec![f32::NAN; 1000]))),
+        ("half", halves),
+    ];
+    let batch = with_keys(&mut Random::new(1), 1000, 0, &others);
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(300)).build();
+    write(&path, &[batch], properties);
+    let footer = footer(&sort(&path, "key"));
+    let by_type = |leaf| {
+        let order = footer.file_metadata().column_order(leaf);
+        assert!(footer.row_group(0).column(leaf).statistics().is_some());
+        matches!(order, ColumnOrder::TYPE_DEFINED_ORDER(_))
+    };
+    assert_eq!(
+        (0..7).map(by_type).collect::<Vec<_>>(),
+        [true, true, true, false, false, false, true]
+    );
 }
 
 #[test]
