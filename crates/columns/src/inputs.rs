@@ -159,6 +159,15 @@ impl Input {
         self.descriptor().root_schema()
     }
 
+    /// Reads the footer again, with what these options say.
+    pub(crate) fn footer_with(
+        &self,
+        reader: ParquetMetaDataReader,
+    ) -> Result<ParquetMetaData, Error> {
+        let footer = reader.parse_and_finish(&self.file.open()?);
+        footer.map_err(|error| read_error(&self.file, error, "its footer"))
+    }
+
     fn decoder(&self, keys: &[Range<usize>]) -> Result<Decoder, Error> {
         let failed = |error: ParquetError| self.file.error(words(&error));
         let schema = read_schema(self.root(), keys).map_err(failed)?;

@@ -2,6 +2,7 @@
 
 use crate::arrow_inputs::{ArrowInputs, OpenStdin};
 use crate::arrow_reading::ArrowReading;
+use crate::copied::Copies;
 use crate::errors::of_arrow;
 use crate::groups::{COUNT, counted};
 use crate::inputs::{Decoder, Inputs};
@@ -33,6 +34,8 @@ pub(crate) struct SortPlan {
     /// The schema of the batches, and the columns to sort by in it.
     pub(crate) schema: SchemaRef,
     pub(crate) by: Vec<SortColumn>,
+    /// Row groups that are not sorted.
+    pub(crate) copies: Copies,
     threads: usize,
 }
 
@@ -87,7 +90,8 @@ impl SortPlan {
         let plan = &self.memory.read;
         Ok(match &self.inputs {
             AnyInputs::Parquet(inputs, decoders) => {
-                Box::new(Reading::start(decoders.clone(), inputs.groups(), plan.clone())?)
+                let groups = self.copies.others(inputs.groups());
+                Box::new(Reading::start(decoders.clone(), groups, plan.clone())?)
             }
             AnyInputs::Arrow(inputs) => {
                 let reading = ArrowReading::start(inputs, self.threads, plan)?;
@@ -173,7 +177,8 @@ fn of_parquet(paths: &[PathBuf], options: &ColumnsOptions, job: &Job) -> Result<
     let by = keys.of_batches(&schema)?;
     let (options, threads) = (options.clone(), job.threads());
     let inputs = AnyInputs::Parquet(inputs, decoders);
-    Ok(SortPlan { options, inputs, keys, memory, schema, by, threads })
+    let copies = Copies::default();
+    Ok(SortPlan { options, inputs, keys, memory, schema, by, copies, threads })
 }
 
 fn of_arrow_inputs(
@@ -194,7 +199,8 @@ fn of_arrow_inputs(
     let memory = MemoryPlan::of_arrow(inputs.largest_batch(), leaves, budget, threads)?;
     let (by, options) = (keys.columns.clone(), options.clone());
     let inputs = AnyInputs::Arrow(inputs);
-    Ok(SortPlan { options, inputs, keys, memory, schema, by, threads })
+    let copies = Copies::default();
+    Ok(SortPlan { options, inputs, keys, memory, schema, by, copies, threads })
 }
 
 fn of_text(
@@ -225,7 +231,8 @@ fn of_text(
     let (by, has_header) = (keys.columns.clone(), options.has_header);
     let form = TextForm { format, has_header, schema: Arc::clone(&schema) };
     let inputs = AnyInputs::Text(TextInputs::new(inputs, paths, form));
-    Ok(SortPlan { options: options.clone(), inputs, keys, memory, schema, by, threads })
+    let (options, copies) = (options.clone(), Copies::default());
+    Ok(SortPlan { options, inputs, keys, memory, schema, by, copies, threads })
 }
 
 fn refuse_count(options: &ColumnsOptions, schema: &Schema) -> Result<(), Error> {
