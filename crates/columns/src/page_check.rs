@@ -4,8 +4,8 @@
 //!  | header | page | header | page | ... |   the whole chunk, as the footer says
 //! ```
 //!
-//! Pages are not decompressed. It is checked that they fill the chunk, that they have as many values
-//! as the footer says, and that the checksums of those that have one are right.
+//! Pages are not decompressed. It is checked that they fill the chunk, that they have as many
+//! values as the footer says, and that the checksums of those that have one are right.
 
 use crate::pages::{Counted, page_header};
 use crc32fast::Hasher;
