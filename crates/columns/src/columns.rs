@@ -176,7 +176,7 @@ impl Columns {
         };
         plan.copies = find_copies(&plan, job, observer, part_bytes)?;
         let bytes = plan.bytes();
-        observer.expect(&[("form runs", bytes - plan.copies.bytes()), ("merge", bytes)]);
+        observer.expect(&[("form runs", plan.sorted_bytes()), ("merge", bytes)]);
         let scratch = scratch_directories(&self.scratch, path);
         let (sorted, rows, read_bytes) = read_sorted(&plan, job, observer, scratch)?;
         // Of streams and compressed text only what was read tells the bytes.

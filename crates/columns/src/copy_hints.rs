@@ -60,7 +60,8 @@ pub(crate) fn copyable(
     let is_copyable = |group: &Group| {
         let input = &inputs.all[group.input];
         let columns = input.footer.row_group(group.index).columns();
-        let has_size = group.rows * ROWS_SHARE >= full_rows || group.bytes >= BYTES_MIN;
+        let has_size =
+            group.rows.saturating_mul(ROWS_SHARE) >= full_rows || group.bytes >= BYTES_MIN;
         let fits = plan.options.group_rows.is_none_or(|most| group.rows <= most)
             && file_bytes.is_none_or(|most| group.bytes <= most);
         let firsts = first.map(RowGroupMetaData::columns).unwrap_or_default();

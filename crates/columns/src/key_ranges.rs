@@ -115,8 +115,11 @@ impl<'p> KeyScan<'p> {
         let mut range: Option<KeyRange> = None;
         let (mut done, mut batch_rows) = (0, FIRST_ROWS);
         while done < group.rows {
-            let batches = self.open(group, batch_rows, done)?;
-            for batch in batches {
+            let mut batches = self.open(group, batch_rows, done)?;
+            loop {
+                let Some(batch) = batches.next() else {
+                    return Err(file.error("a key has fewer rows than its row group".into()));
+                };
                 if observer.is_cancelled() {
                     return Err(Error::Cancelled);
                 }
@@ -136,8 +139,11 @@ impl<'p> KeyScan<'p> {
                 }
                 let wanted = rows_wanted(batch.num_rows(), memory(&batch), BATCH_BYTES);
                 let is_first = done == batch.num_rows() && wanted > batch_rows;
-                if done < group.rows && (is_first || wanted * 2 < batch_rows) {
+                if is_first || wanted * 2 < batch_rows {
                     batch_rows = wanted;
+                    break;
+                }
+                if done >= group.rows {
                     break;
                 }
             }

@@ -23,7 +23,7 @@ pub(crate) fn read_sorted(
     observer: &dyn Observer,
     scratch: Vec<PathBuf>,
 ) -> Result<(SortedBatches, u64, u64), Error> {
-    observer.phase("form runs", plan.bytes() - plan.copies.bytes());
+    observer.phase("form runs", plan.sorted_bytes());
     let mut rows = RowsIn::start(plan, job, scratch)?;
     let mut reading = plan.start_reading()?;
     let (mut input, mut read, mut read_bytes) = (0, 0, 0);

@@ -129,6 +129,11 @@ impl SortPlan {
         }
     }
 
+    /// Returns the number of bytes that are not copied.
+    pub(crate) fn sorted_bytes(&self) -> u64 {
+        self.bytes().saturating_sub(self.copies.bytes())
+    }
+
     /// Returns the path of an input.
     pub(crate) fn path(&self, input: usize) -> &Path {
         match &self.inputs {

@@ -33,7 +33,7 @@ pub(crate) fn write_sorted(
     observer: &dyn Observer,
     files: &mut OutputFiles<'_>,
 ) -> Result<BatchReport, Error> {
-    let (all, bytes) = (sorted.rows(), plan.bytes() - plan.copies.bytes());
+    let (all, bytes) = (sorted.rows(), plan.sorted_bytes());
     let mut rows = RowsOut::new(plan, threads, files)?;
     for batch in &mut sorted {
         if observer.is_cancelled() {

@@ -355,6 +355,33 @@ fn a_damaged_page_is_an_error() {
 }
 
 #[test]
+fn changed_bytes_give_errors_and_no_panics() {
+    for_each_seed("damage of copies", quick_or_long(6, 100), |seed| {
+        let random = &mut Random::new(seed);
+        let mut files = Files::new();
+        files.add(0..1200, properties().set_bloom_filter_enabled(random.one_in(2)));
+        let whole = fs::read(&files.paths[0]).unwrap();
+        for _ in 0..80 {
+            let mut bytes = whole.clone();
+            // Page indexes and the footer are at the end.
+            let from = whole.len() - random.one_of(&[700, 3000, 8000]).min(whole.len());
+            for _ in 0..1 + random.below(3) {
+                let at = from + random.below(bytes.len() - from);
+                bytes[at] ^= 1 << random.below(8);
+            }
+            fs::write(&files.paths[0], &bytes).unwrap();
+            match files.sorting("key").memory(64 << 20).run(files.output()) {
+                Ok(_) => fs::remove_file(files.output()).unwrap(),
+                Err(Error::Panicked) => return Err("a thread panicked".into()),
+                Err(_) if files.output().exists() => return Err("an error with an output".into()),
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn several_files_get_whole_row_groups() {
     let mut files = Files::new();
     files.add((0..4000).chain((4000..4400).rev()).chain(4400..8000), properties());
