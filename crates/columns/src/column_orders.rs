@@ -1,10 +1,10 @@
 //! The order of statistics of floats, as a footer states it.
 //!
 //! The format's order by type leaves open where NaNs are. The newer total order (IEEE 754) doesn't,
-//! and the writer of the crate `parquet` states it for all floats. Readers that don't know it, among
-//! them those of Arrow C++ and Spark, ignore such statistics, and read every row group. Without
-//! NaNs both orders are the same, up to the sign of zero, which readers of the older one expect
-//! to be unknown. So columns without NaNs get the order by type.
+//! and the writer of the crate `parquet` states it for all floats. Readers that don't know it, such
+//! as Arrow C++ 26, ignore such statistics, and read every row group. Without NaNs both orders are
+//! the same, up to the sign of zero, which readers of the older one expect to be unknown. So
+//! columns without NaNs get the order by type.
 //!
 //! ```text
 //!  ... | 19 | count of leaves | 1C 00 00 | 2C 00 00 | ... | 00 | length, 4 bytes | "PAR1"

@@ -1,5 +1,6 @@
 //! The builder of a sort of files of columns.
 
+use crate::copy_plan::find_copies;
 use crate::infer::{infer_fields, infer_json};
 use crate::keyed_source::keyed_source;
 use crate::options::ColumnsOptions;
@@ -169,9 +170,14 @@ impl Columns {
     ) -> Result<KeyedReport, Error> {
         let began = Instant::now();
         let texts = self.open_texts(job, observer)?;
-        let plan = self.plan(job, &self.inputs, texts)?;
+        let mut plan = self.plan(job, &self.inputs, texts)?;
+        let part_bytes = match &output {
+            TableOutput::Parts { part_bytes, .. } => Some(*part_bytes),
+            TableOutput::File { .. } | TableOutput::Stream(_) => None,
+        };
+        plan.copies = find_copies(&plan, job, observer, part_bytes)?;
         let bytes = plan.bytes();
-        observer.expect(&[("form runs", bytes), ("merge", bytes)]);
+        observer.expect(&[("form runs", plan.sorted_bytes()), ("merge", bytes)]);
         let scratch = scratch_directories(&self.scratch, path);
         let (sorted, rows, read_bytes) = read_sorted(&plan, job, observer, scratch)?;
         // Of streams and compressed text only what was read tells the bytes.
@@ -194,13 +200,16 @@ impl Columns {
             }
         };
         let seconds = began.elapsed().as_secs_f64();
+        let copied = plan.copies.all.len() as u64;
         Ok(KeyedReport {
-            counted: Counted::Rows(rows),
+            counted: Counted::Rows(rows + plan.copies.rows()),
             bytes,
             written_bytes,
-            checksum: sorted.checksum.map(|sum| format!("{sum:x}")),
+            // Rows that are copied have no hashes.
+            checksum: sorted.checksum.filter(|_| copied == 0).map(|sum| format!("{sum:x}")),
             bad_rows: None,
             late_rows: None,
+            copied_row_groups: Some(copied).filter(|&copied| copied > 0),
             seconds,
             bytes_per_second: bytes as f64 / seconds.max(1e-9),
             threads,

@@ -146,12 +146,17 @@ enum Source {
 
 impl OpenInput {
     /// Asks the kernel to read bytes that will be needed soon. A refusal has no consequence.
-    fn read_ahead(&self, from: u64, bytes: u64) {
+    pub(crate) fn read_ahead(&self, from: u64, bytes: u64) {
         if let Source::Drive(file, _) = &self.source
             && let Some(bytes) = NonZeroU64::new(bytes.min(self.bytes.saturating_sub(from)))
         {
             let _ = fadvise(&**file, from, Some(bytes), Advice::WillNeed);
         }
+    }
+
+    /// Returns a reader that begins at an offset.
+    pub(crate) fn read_from(&self, at: u64) -> ReadAt {
+        ReadAt { input: self.clone(), at }
     }
 
     fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
@@ -177,7 +182,7 @@ impl ChunkReader for OpenInput {
     type T = BufReader<ReadAt>;
 
     fn get_read(&self, start: u64) -> Result<BufReader<ReadAt>> {
-        Ok(BufReader::with_capacity(HEADER_BYTES, ReadAt { input: self.clone(), at: start }))
+        Ok(BufReader::with_capacity(HEADER_BYTES, self.read_from(start)))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
@@ -192,7 +197,7 @@ impl ChunkReader for OpenInput {
         }
         self.read_ahead(start + length as u64, (length as u64).max(AHEAD_BYTES));
         let mut bytes = Vec::with_capacity(length);
-        ReadAt { input: self.clone(), at: start }.take(length as u64).read_to_end(&mut bytes)?;
+        self.read_from(start).take(length as u64).read_to_end(&mut bytes)?;
         match bytes.len() == length {
             true => Ok(bytes.into()),
             false => Err(ParquetError::EOF(format!("the file ends within {length} bytes"))),

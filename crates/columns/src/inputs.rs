@@ -159,6 +159,15 @@ impl Input {
         self.descriptor().root_schema()
     }
 
+    /// Reads the footer again, with what these options say.
+    pub(crate) fn footer_with(
+        &self,
+        reader: ParquetMetaDataReader,
+    ) -> Result<ParquetMetaData, Error> {
+        let footer = reader.parse_and_finish(&self.file.open()?);
+        footer.map_err(|error| read_error(&self.file, error, "its footer"))
+    }
+
     fn decoder(&self, keys: &[Range<usize>]) -> Result<Decoder, Error> {
         let failed = |error: ParquetError| self.file.error(words(&error));
         let schema = read_schema(self.root(), keys).map_err(failed)?;
@@ -192,7 +201,9 @@ fn read_footer(file: &InputFile) -> Result<ParquetMetaData, Error> {
         let reason = "it is cut: it begins as a Parquet file (PAR1) and doesn't end as one";
         return Err(file.error(reason.into()));
     }
+    // Which pages a column has says how the output is written.
     let options = ParquetMetaDataOptions::new()
+        .with_encoding_stats_as_mask(false)
         .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
         .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
     let reader = ParquetMetaDataReader::new().with_metadata_options(Some(options));

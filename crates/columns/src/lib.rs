@@ -10,6 +10,11 @@
 //! | `columns`, `options` | the builder: from files to a file; what it should do |
 //! | `sort_plan`, `read_sorted`, `write_sorted` | decisions before the sort; its two halves |
 //! | `order_check`, `groups` | rows out of order; one of several rows with equal keys |
+//! | `copied`, `copy_plan` | row groups that are copied as they are; which of them |
+//! | `copy_hints`, `overlaps` | what footers say about that; ranges that don't overlap |
+//! | `key_ranges`, `ascending` | the keys of row groups; whether simple values are in order |
+//! | `places` | where rows belong beside row groups in order |
+//! | `copying`, `page_check` | copies a row group; checks pages as they pass |
 //! | `verify` | whether files are in order, and have the rows of others |
 //! | `first_rows` | the first rows of the order |
 //! | `derived`, `keyed_source` | columns to sort by that no file has; batches with all of them |
@@ -41,8 +46,13 @@
 mod arrow_inputs;
 mod arrow_messages;
 mod arrow_reading;
+mod ascending;
 mod column_orders;
 mod columns;
+mod copied;
+mod copy_hints;
+mod copy_plan;
+mod copying;
 mod curves;
 mod damage;
 mod derived;
@@ -55,6 +65,7 @@ mod gate;
 mod groups;
 mod infer;
 mod inputs;
+mod key_ranges;
 mod keyed_source;
 mod keys;
 mod leaves;
@@ -64,9 +75,12 @@ mod old_times;
 mod options;
 mod order_check;
 mod output_files;
+mod overlaps;
+mod page_check;
 mod pages;
 mod parquet_types;
 mod physical;
+mod places;
 mod plan;
 mod properties;
 mod read_sorted;

@@ -25,6 +25,16 @@ impl PageSizes {
     }
 }
 
+/// What the header of a page says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PageHeader {
+    pub(crate) sizes: PageSizes,
+    /// The CRC-32 of the page as it is in the file, if the writer has computed one.
+    pub(crate) checksum: Option<u32>,
+    /// Values of a page of data, nulls included. Dictionaries have none here.
+    pub(crate) values: u64,
+}
+
 /// Reads the headers of a column of a row group. Stops at what is no header: the reader of the
 /// pages will say what is wrong.
 pub(crate) fn largest_page(input: &OpenInput, column: &ColumnChunkMetaData) -> Result<PageSizes> {
@@ -32,21 +42,25 @@ pub(crate) fn largest_page(input: &OpenInput, column: &ColumnChunkMetaData) -> R
     let end = at.saturating_add(bytes);
     let mut largest = PageSizes::default();
     while at < end {
-        let mut read = Counted { read: input.get_read(at)?, bytes: 0 };
-        let Some(page) = page_header(&mut read)? else { break };
-        largest = largest.max(page);
-        at = at.saturating_add(read.bytes).saturating_add(page.packed);
+        let mut read = Counted::new(input.get_read(at)?);
+        let Some(page) = page_header(&mut read) else { break };
+        largest = largest.max(page.sizes);
+        at = at.saturating_add(read.bytes).saturating_add(page.sizes.packed);
     }
     Ok(largest)
 }
 
 /// A reader whose bytes are counted.
-struct Counted<R> {
+pub(crate) struct Counted<R> {
     read: R,
     bytes: u64,
 }
 
 impl<R: Read> Counted<R> {
+    pub(crate) fn new(read: R) -> Counted<R> {
+        Counted { read, bytes: 0 }
+    }
+
     fn byte(&mut self) -> io::Result<u8> {
         let mut byte = [0];
         self.read.read_exact(&mut byte)?;
@@ -70,43 +84,69 @@ impl<R: Read> Counted<R> {
         }
         Err(io::ErrorKind::InvalidData.into())
     }
+
+    /// Reads a number with a sign, whose lowest bit is the sign.
+    fn integer(&mut self) -> io::Result<i64> {
+        let number = self.number()?;
+        Ok((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
 }
 
 /// Most structs in each other: a header has three.
 const DEPTH_MAX: usize = 8;
 
-/// Reads a page's header, a struct of Thrift's compact protocol: field 2 is the plain size, field 3
-/// that in the file. `None` if there is none.
-fn page_header<R: Read>(read: &mut Counted<R>) -> Result<Option<PageSizes>> {
-    let (mut page, mut field) = (PageSizes::default(), 0);
-    let mut fields = 0;
+/// Reads a page's header, a struct of Thrift's compact protocol. Field 2 is the plain size, field 3
+/// that in the file, field 4 a checksum; fields 5 and 8 tell about data. `None` if there is none.
+pub(crate) fn page_header<R: Read>(read: &mut Counted<R>) -> Option<PageHeader> {
+    let (mut page, mut field) = (PageHeader::default(), 0);
+    let mut sizes = 0;
     loop {
-        let Ok(header) = read.byte() else { return Ok(None) };
+        let header = read.byte().ok()?;
         if header == 0 {
-            return Ok((fields >= 2).then_some(page));
+            return (sizes >= 2).then_some(page);
+        }
+        field = match header >> 4 {
+            0 => read.number().ok()?,
+            more => field + u64::from(more),
+        };
+        match (field, header & 15) {
+            (2 | 3, I32) => {
+                let size = u64::try_from(read.integer().ok()?).ok()?;
+                let sizes_of = &mut page.sizes;
+                *(if field == 2 { &mut sizes_of.plain } else { &mut sizes_of.packed }) = size;
+                sizes += 1;
+            }
+            (4, I32) => page.checksum = Some(read.integer().ok()? as u32),
+            (5 | 8, STRUCT) => page.values = data_header(read).ok()?,
+            (_, kind) => skip(read, kind, 0).ok()?,
+        }
+    }
+}
+
+/// Reads the part of a header that tells about data. Field 1 of either version is the number of
+/// values, which is returned.
+fn data_header<R: Read>(read: &mut Counted<R>) -> io::Result<u64> {
+    let (mut values, mut field) = (0, 0);
+    loop {
+        let header = read.byte()?;
+        if header == 0 {
+            return Ok(values);
         }
         field = match header >> 4 {
             0 => read.number()?,
             more => field + u64::from(more),
         };
         match (field, header & 15) {
-            (2 | 3, I32) => {
-                let number = read.number()?;
-                let size = if number & 1 == 0 { number >> 1 } else { return Ok(None) };
-                *(if field == 2 { &mut page.plain } else { &mut page.packed }) = size;
-                fields += 1;
-            }
-            (_, kind) => {
-                if skip(read, kind, 0).is_err() {
-                    return Ok(None);
-                }
-            }
+            (1, I32) => values = read.integer()?.max(0) as u64,
+            (_, kind) => skip(read, kind, 1)?,
         }
     }
 }
 
 /// A number of 32 bits in the compact protocol.
 const I32: u8 = 5;
+/// A struct in the compact protocol.
+const STRUCT: u8 = 12;
 
 /// Skips a value.
 fn skip<R: Read>(read: &mut Counted<R>, kind: u8, depth: usize) -> io::Result<()> {
@@ -132,7 +172,7 @@ fn skip<R: Read>(read: &mut Counted<R>, kind: u8, depth: usize) -> io::Result<()
                 kind => skip(read, kind, depth + 1),
             })
         }
-        12 => loop {
+        STRUCT => loop {
             let header = read.byte()?;
             if header == 0 {
                 return Ok(());
@@ -157,13 +197,14 @@ mod tests {
             0x15, 0, 0x15, 200, 1, 0x15, 120, 0x2c, 0x15, 20, 0x15, 0, 0x15, 6, 0x15, 6, 0x1c,
             0x18, 2, 1, 2, 0, 0, 0, 99,
         ];
-        let mut read = Counted { read: &bytes[..], bytes: 0 };
-        let page = page_header(&mut read).unwrap().unwrap();
-        assert_eq!(page, PageSizes { packed: 60, plain: 100 });
+        let mut read = Counted::new(&bytes[..]);
+        let page = page_header(&mut read).unwrap();
+        let sizes = PageSizes { packed: 60, plain: 100 };
+        assert_eq!(page, PageHeader { sizes, checksum: None, values: 10 });
         assert_eq!(read.bytes, bytes.len() as u64 - 1);
         for end in 0..bytes.len() - 1 {
-            let mut read = Counted { read: &bytes[..end], bytes: 0 };
-            assert!(!matches!(page_header(&mut read), Ok(Some(_))), "{end}");
+            let mut read = Counted::new(&bytes[..end]);
+            assert!(page_header(&mut read).is_none(), "{end}");
         }
     }
 }

@@ -84,7 +84,8 @@ fn decides_order(leaf: &Type, is_key: bool) -> bool {
     }
 }
 
-fn is_unsigned(info: &BasicTypeInfo) -> bool {
+/// Returns whether whole numbers have no sign.
+pub(crate) fn is_unsigned(info: &BasicTypeInfo) -> bool {
     match info.logical_type_ref() {
         Some(LogicalType::Integer(integer)) => !integer.is_signed,
         Some(_) => false,

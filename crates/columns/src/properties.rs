@@ -126,7 +126,8 @@ fn as_column(
     builder.set_column_encoding(path(), encoding.unwrap_or(Encoding::PLAIN))
 }
 
-fn compression(column: &ColumnChunkMetaData) -> Compression {
+/// Returns the compression of the output, if the first input's column is this one.
+pub(crate) fn compression(column: &ColumnChunkMetaData) -> Compression {
     match column.compression() {
         // The old framing, which no writer should use any more.
         Compression::LZ4 => Compression::LZ4_RAW,

@@ -22,7 +22,7 @@ pub(crate) fn read_sorted(
     observer: &dyn Observer,
     scratch: Vec<PathBuf>,
 ) -> Result<(SortedBatches, u64, u64), Error> {
-    observer.phase("form runs", plan.bytes());
+    observer.phase("form runs", plan.sorted_bytes());
     let mut reading = keyed_source(plan)?;
     let mut rows = RowsIn::start(plan, job, scratch)?;
     let (mut input, mut read, mut read_bytes) = (0, 0, 0);

@@ -276,13 +276,13 @@ impl<'s> Stream<'s> {
 }
 
 /// Returns the bytes that a batch takes in memory.
-fn memory(batch: &RecordBatch) -> usize {
+pub(crate) fn memory(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(Array::get_array_memory_size).sum()
 }
 
 /// Returns how many rows a batch should have, if `rows` rows take `bytes` bytes: a power of two, so
 /// that the batches of several threads end at the same rows.
-fn rows_wanted(rows: usize, bytes: usize, bytes_wanted: usize) -> usize {
+pub(crate) fn rows_wanted(rows: usize, bytes: usize, bytes_wanted: usize) -> usize {
     let wanted = (bytes_wanted as u128 * rows as u128 / bytes.max(1) as u128) as usize;
     let wanted = wanted.clamp(1, ROWS_MAX);
     1 << wanted.ilog2()

@@ -1,6 +1,7 @@
 //! The file that sorted batches become: Parquet, Arrow's file or stream, or rows of text.
 
 use crate::arrow_inputs::has_dictionary;
+use crate::copied::CopiedGroup;
 use crate::options::{Codec, OutputFormat};
 use crate::properties::OutputForm;
 use crate::text_sink::{TextOutput, TextSink};
@@ -87,6 +88,24 @@ impl<W: Write + Send> Sink<W> {
             }
         }
         Ok(batch.num_rows())
+    }
+
+    /// Returns whether a copied row group of `bytes` bytes belongs to this file, not to the next.
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        match self {
+            Sink::Parquet(writing) => writing.has_room(bytes),
+            Sink::File(..) | Sink::Stream(..) | Sink::Text(_) => true,
+        }
+    }
+
+    /// Copies a row group, which only Parquet has.
+    pub(crate) fn copy(&mut self, copied: &CopiedGroup) -> Result<(), Error> {
+        match self {
+            Sink::Parquet(writing) => writing.copy(copied),
+            Sink::File(..) | Sink::Stream(..) | Sink::Text(_) => {
+                unreachable!("row groups are copied to Parquet only")
+            }
+        }
     }
 
     /// Ends the file. Returns the number of rows in it.

@@ -2,6 +2,7 @@
 
 use crate::arrow_inputs::{ArrowInputs, OpenStdin};
 use crate::arrow_reading::ArrowReading;
+use crate::copied::Copies;
 use crate::curves::FoundCurve;
 use crate::derived::with_columns;
 use crate::errors::of_arrow;
@@ -37,6 +38,8 @@ pub(crate) struct SortPlan {
     /// The same with the columns that are derived, and the columns to sort by in it.
     pub(crate) sorted_schema: SchemaRef,
     pub(crate) by: Vec<SortColumn>,
+    /// Row groups that are not sorted.
+    pub(crate) copies: Copies,
     pub(crate) threads: usize,
 }
 
@@ -113,7 +116,8 @@ impl SortPlan {
             memory.take_derived(ranks + memory.read.queue_bytes as u64)?;
         }
         let (options, threads) = (options.clone(), job.threads());
-        Ok(SortPlan { options, inputs, keys, memory, schema, sorted_schema, by, threads })
+        let copies = Copies::default();
+        Ok(SortPlan { options, inputs, keys, memory, schema, sorted_schema, by, copies, threads })
     }
 
     /// Starts the threads that decode.
@@ -121,7 +125,8 @@ impl SortPlan {
         let plan = &self.memory.read;
         Ok(match &self.inputs {
             AnyInputs::Parquet(inputs, decoders) => {
-                Box::new(Reading::start(decoders.clone(), inputs.groups(), plan.clone())?)
+                let groups = self.copies.others(inputs.groups());
+                Box::new(Reading::start(decoders.clone(), groups, plan.clone())?)
             }
             AnyInputs::Arrow(inputs) => {
                 let reading = ArrowReading::start(inputs, self.threads, plan)?;
@@ -167,6 +172,11 @@ impl SortPlan {
             AnyInputs::Text(inputs) => inputs.paths.len(),
         };
         (0..count).map(|input| self.path(input).to_owned()).collect()
+    }
+
+    /// Returns the number of bytes that are not copied.
+    pub(crate) fn sorted_bytes(&self) -> u64 {
+        self.bytes().saturating_sub(self.copies.bytes())
     }
 
     /// Returns the path of an input.

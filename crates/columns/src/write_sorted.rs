@@ -1,8 +1,10 @@
 //! The second half: sorted rows become a file.
 
+use crate::copied::CopiedGroup;
 use crate::derived::without_derived;
 use crate::errors::of_arrow;
 use crate::groups::{COUNT, Groups};
+use crate::inputs::{Group, Inputs};
 use crate::options::{ColumnsOptions, OutputFormat};
 use crate::output_files::{OutputFile, OutputFiles};
 use crate::physical::with_count;
@@ -14,6 +16,7 @@ use crate::text_sink::TextOutput;
 use arrow_array::RecordBatch;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::errors::ParquetError;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use xsort_arrow::{BatchReport, SortedBatches};
 use xsort_extsort::lines::{CompressionThreads, FileOutput};
@@ -30,7 +33,7 @@ pub(crate) fn write_sorted(
     observer: &dyn Observer,
     files: &mut OutputFiles<'_>,
 ) -> Result<BatchReport, Error> {
-    let (all, bytes) = (sorted.rows(), plan.bytes());
+    let (all, bytes) = (sorted.rows(), plan.sorted_bytes());
     let mut rows = RowsOut::new(plan, threads, files)?;
     for batch in &mut sorted {
         if observer.is_cancelled() {
@@ -38,11 +41,13 @@ pub(crate) fn write_sorted(
         }
         let batch = batch.map_err(of_arrow)?;
         observer.advance(bytes * batch.num_rows() as u64 / all.max(1));
+        let batch = rows.copy_before(batch, plan, observer)?;
         rows.push(batch, plan)?;
         if rows.left == 0 {
             break;
         }
     }
+    while rows.copy_next(observer)? {}
     let (taken, given, rows_in_file) = rows.end()?;
     let report = sorted.report().cloned().unwrap_or_default();
     let is_short = plan.options.rows_max.is_some();
@@ -64,6 +69,8 @@ struct RowsOut<'f, 'a> {
     /// The file that is being written.
     open: Option<(Sink<OutputFile<'a>>, OutputFile<'a>)>,
     groups: Option<Groups>,
+    /// Row groups that are still to be copied.
+    copies: VecDeque<CopiedGroup>,
     /// Rows that may still be written.
     left: u64,
     /// Rows that came, rows that were given to files, and rows that ended files state.
@@ -87,6 +94,7 @@ impl<'f, 'a> RowsOut<'f, 'a> {
             files,
             open: None,
             groups: groups.transpose()?,
+            copies: plan.copies.all.iter().cloned().collect(),
             left: rows_max.unwrap_or(u64::MAX),
             taken: 0,
             given: 0,
@@ -126,6 +134,48 @@ impl<'f, 'a> RowsOut<'f, 'a> {
         }
     }
 
+    /// Copies the row groups that come before the last row of a batch. Returns the rows after them.
+    fn copy_before(
+        &mut self,
+        mut batch: RecordBatch,
+        plan: &SortPlan,
+        observer: &dyn Observer,
+    ) -> Result<RecordBatch, Error> {
+        while let Some(next) = self.copies.front() {
+            let rows = next.sorted_rows_before - self.taken;
+            if rows >= batch.num_rows() as u64 {
+                break;
+            }
+            self.push(batch.slice(0, rows as usize), plan)?;
+            batch = batch.slice(rows as usize, batch.num_rows() - rows as usize);
+            self.copy_next(observer)?;
+        }
+        Ok(batch)
+    }
+
+    /// Copies the next row group. Returns whether there was one.
+    fn copy_next(&mut self, observer: &dyn Observer) -> Result<bool, Error> {
+        let Some(copied) = self.copies.pop_front() else { return Ok(false) };
+        if observer.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        let Group { bytes, rows, .. } = copied.group;
+        if self.open.as_ref().is_some_and(|(sink, _)| !sink.has_room(bytes)) {
+            self.end_file()?;
+        }
+        if self.open.is_none() {
+            self.begin_file()?;
+        }
+        let Some((sink, file)) = &mut self.open else { return Ok(false) };
+        sink.copy(&copied)?;
+        self.given += rows as u64;
+        if sink.is_full(file.bytes(), self.files.part_bytes()) {
+            self.end_file()?;
+        }
+        observer.advance(bytes);
+        Ok(true)
+    }
+
     fn give(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         let rows = self.left.min(batch.num_rows() as u64);
         self.left -= rows;
@@ -155,6 +205,12 @@ impl<'f, 'a> RowsOut<'f, 'a> {
     }
 }
 
+/// Returns the number of rows of a full row group, if the inputs are Parquet.
+pub(crate) fn full_group_rows(options: &ColumnsOptions, inputs: &Inputs) -> usize {
+    let largest = || inputs.groups().iter().map(|group| group.rows).max().unwrap_or(0);
+    options.group_rows.unwrap_or_else(|| largest().max(GROUP_ROWS_MIN))
+}
+
 fn form(plan: &SortPlan, threads: usize, file_bytes: Option<u64>) -> Result<Form, Error> {
     let schema = plan.written_schema();
     let (format, codec) = (plan.options.output_format, plan.options.codec);
@@ -177,22 +233,21 @@ fn form(plan: &SortPlan, threads: usize, file_bytes: Option<u64>) -> Result<Form
     let not_written = |error: ParquetError| {
         Error::Settings(format!("the output can't be Parquet: {}", crate::inputs::words(&error)))
     };
-    let (written, properties, largest) = match &plan.inputs {
+    let (written, properties, group_rows) = match &plan.inputs {
         AnyInputs::Parquet(inputs, _) => {
             let written = inputs.written_schema(&plan.keys.leaves)?;
-            let largest = inputs.groups().iter().map(|group| group.rows).max().unwrap_or(0);
             let written = match plan.options.counts {
                 true => with_count(&written, COUNT).map_err(not_written)?,
                 false => written,
             };
-            (written, properties(plan, inputs), largest)
+            (written, properties(plan, inputs), full_group_rows(&plan.options, inputs))
         }
         AnyInputs::Arrow(_) | AnyInputs::Text(_) => {
+            let group_rows = plan.options.group_rows.unwrap_or(GROUP_ROWS_MIN);
             let converted = ArrowSchemaConverter::new().convert(&schema).map_err(not_written)?;
-            (converted.root_schema_ptr(), properties_of_arrow(plan, &schema), 0)
+            (converted.root_schema_ptr(), properties_of_arrow(plan, &schema), group_rows)
         }
     };
-    let group_rows = plan.options.group_rows.unwrap_or(largest.max(GROUP_ROWS_MIN));
     Ok(Form::Parquet(OutputForm {
         written,
         schema,

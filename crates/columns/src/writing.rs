@@ -1,6 +1,8 @@
 //! Writes batches as row groups of a Parquet file.
 
 use crate::column_orders::HeldBack;
+use crate::copied::CopiedGroup;
+use crate::copying::copy_columns;
 use crate::dictionaries::Dictionaries;
 use crate::encoding::Encoding;
 use crate::errors::{of_thread, of_writing};
@@ -71,6 +73,29 @@ impl<W: Write + Send> Writing<W> {
             }
         }
         Ok(from)
+    }
+
+    /// Returns whether `bytes` more bytes leave the file nearer to the size that it should have
+    /// than it is. An empty file has room for any.
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        let written = (self.file.bytes_written() + self.encoding.written_bytes()) as u64;
+        let is_empty = self.rows == 0 && self.group_rows == 0;
+        is_empty || self.form.file_bytes.is_none_or(|most| written + bytes / 2 <= most)
+    }
+
+    /// Ends the row group, and copies one.
+    pub(crate) fn copy(&mut self, copied: &CopiedGroup) -> Result<(), Error> {
+        if self.group_rows > 0 {
+            self.end_group()?;
+        }
+        let mut group = self.file.next_row_group().map_err(of_writing)?;
+        copy_columns(&mut group, copied)?;
+        group.close().map_err(of_writing)?;
+        self.rows += copied.group.rows as u64;
+        self.groups += 1;
+        let written = self.file.bytes_written() as u64;
+        self.is_full = self.form.file_bytes.is_some_and(|most| written >= most);
+        Ok(())
     }
 
     fn end_group(&mut self) -> Result<(), Error> {

@@ -3,11 +3,13 @@
 use crate::files::{footer, numbers, read, with_keys, write};
 use arrow_array::{ArrayRef, Float32Array, Float64Array, StringArray};
 use arrow_schema::DataType;
-use parquet::basic::{ColumnOrder, Compression, Encoding, ZstdLevel};
-use parquet::file::metadata::RowGroupMetaData;
-use parquet::file::metadata::{KeyValue, SortingColumn};
-use parquet::file::properties::WriterProperties;
+use parquet::basic::{ColumnOrder, Compression, Encoding, PageType, ZstdLevel};
+use parquet::file::metadata::{
+    KeyValue, ParquetMetaDataOptions, ParquetMetaDataReader, RowGroupMetaData, SortingColumn,
+};
+use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -85,6 +87,23 @@ fn the_order_is_told_where_it_is_the_formats() {
     ] {
         let footer = footer(&sort(&path, by));
         assert_eq!(footer.row_group(0).sorting_columns(), told.as_ref(), "{by}");
+    }
+}
+
+#[test]
+fn pages_stay_of_their_version() {
+    let folder = tempfile::tempdir().unwrap();
+    for (version, page) in [
+        (WriterVersion::PARQUET_1_0, PageType::DATA_PAGE),
+        (WriterVersion::PARQUET_2_0, PageType::DATA_PAGE_V2),
+    ] {
+        let properties = WriterProperties::builder().set_writer_version(version).build();
+        let output = sort(&input(&folder, 500, properties), "key");
+        let options = ParquetMetaDataOptions::new().with_encoding_stats_as_mask(false);
+        let reader = ParquetMetaDataReader::new().with_metadata_options(Some(options));
+        let footer = reader.parse_and_finish(&File::open(output).unwrap()).unwrap();
+        let pages = footer.row_group(0).column(0).page_encoding_stats().unwrap();
+        assert!(pages.iter().any(|found| found.page_type == page), "{pages:?}");
     }
 }
 

@@ -4,6 +4,7 @@
 mod arrays;
 mod arrow_files;
 mod conversions;
+mod copied;
 mod curves;
 mod damage;
 mod files;

@@ -27,6 +27,10 @@ pub struct KeyedReport {
     /// Rows that came too late and were written elsewhere, in an incremental sort that does so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_rows: Option<u64>,
+    /// Row groups of files of columns that were copied without being decoded. `None` if there was
+    /// none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copied_row_groups: Option<u64>,
     /// Seconds from the first read to the last write.
     pub seconds: f64,
     /// Rate of `bytes` over `seconds`.
@@ -79,6 +83,7 @@ impl KeyedReport {
             checksum: report.checksum.map(|sum| format!("{sum:x}")),
             bad_rows: None,
             late_rows: report.late_lines,
+            copied_row_groups: None,
             seconds: report.seconds,
             bytes_per_second: bytes as f64 / report.seconds.max(1e-9),
             threads: report.plan.threads,
@@ -114,6 +119,9 @@ impl fmt::Display for KeyedReport {
         }
         if let Some(late) = self.late_rows {
             writeln!(f, "late     {}", Count(late, "row"))?;
+        }
+        if let Some(copied) = self.copied_row_groups {
+            writeln!(f, "copied   {}", Count(copied, "row group"))?;
         }
         if f.alternate() {
             writeln!(f, "threads  {}", self.threads)?;
