@@ -1,7 +1,7 @@
 //! Decodes the bytes of rows to columns. One column follows the other: each starts in every row
 //! where the previous one ended.
 
-use crate::encode::{Sign, Word, fixed_width, sign};
+use crate::encode::{Sign, Word, fixed_width, long_fixed_bytes, short_fixed_bytes, sign};
 use crate::value::{self, EMPTY, NULL};
 use arrow_array::types::{
     ArrowDictionaryKeyType, BinaryType, ByteArrayType, Int16Type, Int32Type, Int64Type,
@@ -242,12 +242,23 @@ struct Fixed {
 impl Decode for Fixed {
     fn read(&mut self, bytes: &[u8], at: &mut usize) {
         let is_valid = bytes[*at] != NULL;
-        *at += 1;
-        if is_valid {
-            self.bytes.extend_from_slice(&bytes[*at..*at + self.width]);
-            *at += self.width;
-        } else {
-            self.bytes.resize(self.bytes.len() + self.width, 0);
+        match self.width {
+            _ if !is_valid => {
+                *at += 1;
+                self.bytes.resize(self.bytes.len() + self.width, 0);
+            }
+            0..=8 => {
+                let value = short_fixed_bytes(value::number(bytes, at).unwrap_or(0));
+                self.bytes.extend_from_slice(&value[8 - self.width..]);
+            }
+            9..=16 => {
+                let value = long_fixed_bytes(value::large_number(bytes, at).unwrap_or(0));
+                self.bytes.extend_from_slice(&value[16 - self.width..]);
+            }
+            width => {
+                *at += 1 + width;
+                self.bytes.extend_from_slice(&bytes[*at - width..*at]);
+            }
         }
         self.nulls.push(is_valid);
     }

@@ -238,6 +238,35 @@ impl<T: ByteViewType> Encode for GenericByteViewArray<T> {
     }
 }
 
+/// Returns a value of up to eight bytes as a number, which is small if its first bytes are only its
+/// sign: many are decimal numbers, the most significant byte first.
+fn short_fixed(value: &[u8]) -> u64 {
+    let sign = value.first().map_or(0, |first| (*first as i8 >> 7) as u8);
+    let mut word = [sign; 8];
+    word[8 - value.len()..].copy_from_slice(value);
+    let number = i64::from_be_bytes(word);
+    (number << 1 ^ number >> 63) as u64
+}
+
+/// Returns the last bytes of what [`short_fixed`] has made of them.
+pub(crate) fn short_fixed_bytes(number: u64) -> [u8; 8] {
+    (number >> 1 ^ (number & 1).wrapping_neg()).to_be_bytes()
+}
+
+/// The same for up to sixteen bytes.
+fn long_fixed(value: &[u8]) -> u128 {
+    let sign = value.first().map_or(0, |first| (*first as i8 >> 7) as u8);
+    let mut word = [sign; 16];
+    word[16 - value.len()..].copy_from_slice(value);
+    let number = i128::from_be_bytes(word);
+    (number << 1 ^ number >> 127) as u128
+}
+
+/// Returns the last bytes of what [`long_fixed`] has made of them.
+pub(crate) fn long_fixed_bytes(number: u128) -> [u8; 16] {
+    (number >> 1 ^ (number & 1).wrapping_neg()).to_be_bytes()
+}
+
 /// Values of any type with a fixed width.
 struct Fixed {
     values: Buffer,
@@ -264,8 +293,15 @@ impl Encode for Fixed {
         if is_null(self.nulls.as_ref(), row) {
             return out.push(NULL);
         }
-        out.push(EMPTY);
-        out.extend_from_slice(&self.values[row * self.width..(row + 1) * self.width]);
+        let value = &self.values[row * self.width..(row + 1) * self.width];
+        match self.width {
+            0..=8 => push_number(out, short_fixed(value)),
+            9..=16 => push_large_number(out, long_fixed(value)),
+            _ => {
+                out.push(EMPTY);
+                out.extend_from_slice(value);
+            }
+        }
     }
 }
 
@@ -392,5 +428,29 @@ fn runs<R: RunEndIndexType>(array: &RunArray<R>) -> Result<Box<dyn Encode>, Arro
 impl<R: RunEndIndexType> Encode for Runs<R> {
     fn push(&self, row: usize, out: &mut Vec<u8>) {
         push_framed(out, |out| self.values.push(self.array.get_physical_index(row), out));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_a_fixed_width_come_back() {
+        for width in 0..=16_usize {
+            for first in [0, 1, 0x7f, 0x80, 0xff] {
+                for rest in [0, 0x80, 0xff, 0x5a] {
+                    let value: Vec<u8> =
+                        (0..width).map(|at| if at == 0 { first } else { rest }).collect();
+                    let back = match width {
+                        0..=8 => short_fixed_bytes(short_fixed(&value))[8 - width..].to_vec(),
+                        _ => long_fixed_bytes(long_fixed(&value))[16 - width..].to_vec(),
+                    };
+                    assert_eq!(back, value);
+                }
+            }
+        }
+        // Small numbers of either sign are small.
+        assert_eq!((short_fixed(&[0, 0, 0, 5]), short_fixed(&[0xff, 0xff, 0xfe])), (10, 3));
     }
 }

@@ -5,6 +5,8 @@
 //! ```text
 //!  null                01
 //!  a number            02 + its bytes, those bytes (least first; signs by zigzag)
+//!  up to 16 bytes of   as a number, most significant byte first; more bytes: 02, those bytes
+//!  a fixed width
 //!  text of 0 to 250    02 + its bytes, those bytes
 //!  longer text         fd, ff and 2 or 8 bytes of its length, those bytes
 //! ```
