@@ -1,10 +1,10 @@
 //! Decides which columns of a row group get a dictionary.
 //!
 //! A dictionary that becomes too large is given up within its row group. By then each value has
-//! been looked up in vain, which takes longer than all else that an encoder does. The same holds for
-//! one that has nearly as many values as there are rows, and is small enough to be kept. So after
-//! such a dictionary a column gets none in the row groups that follow, and a new one after some:
-//! rows in order have other values at other places.
+//! been looked up in vain, which takes longer than all else that an encoder does. The same holds
+//! for one that has nearly as many values as there are rows, and is small enough to be kept. So
+//! after such a dictionary a column gets none in the row groups that follow, and a new one after
+//! some: rows in order have other values at other places.
 
 use crate::properties::OutputForm;
 use parquet::arrow::arrow_writer::{
