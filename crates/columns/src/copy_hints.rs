@@ -64,9 +64,11 @@ pub(crate) fn copyable(
             group.rows.saturating_mul(ROWS_SHARE) >= full_rows || group.bytes >= BYTES_MIN;
         let fits = plan.options.group_rows.is_none_or(|most| group.rows <= most)
             && file_bytes.is_none_or(|most| group.bytes <= most);
+        // A first input without row groups doesn't say how columns are written.
         let firsts = first.map(RowGroupMetaData::columns).unwrap_or_default();
         has_size
             && fits
+            && firsts.len() == columns.len()
             && inputs_copyable[group.input]
             && columns.iter().zip(firsts).all(|(column, first)| {
                 is_written_alike(column, first) && is_whole(column, group, input.file.bytes)

@@ -17,10 +17,12 @@ use crate::key_ranges::{KeyRange, KeyScan};
 use crate::overlaps::disjoint;
 use crate::places::{Placed, Places};
 use crate::sort_plan::{AnyInputs, SortPlan};
+use parquet::basic::SortOrder;
 use parquet::file::metadata::{
     ColumnChunkMask, PageIndexPolicy, ParquetMetaData, ParquetMetaDataOptions,
-    ParquetMetaDataReader,
+    ParquetMetaDataReader, RowGroupMetaData,
 };
+use parquet::file::statistics::Statistics;
 use std::sync::Arc;
 use xsort::Job;
 use xsort_extsort::{Error, Observer};
@@ -77,7 +79,7 @@ impl Search<'_> {
             return Ok(Copies::default());
         }
         observer.phase("check keys", groups.iter().map(|group| group.bytes).sum());
-        let scan = KeyScan::new(self.plan, self.decoders, threads)?;
+        let scan = KeyScan::new(self.plan, self.decoders, (groups.len(), threads))?;
         // Disorder ends the look at a row group, and that of too many the search.
         let mut ranges: Vec<Option<KeyRange>> = vec![None; groups.len()];
         self.read(&scan, &is_candidate, None, &mut ranges, observer)?;
@@ -136,6 +138,10 @@ impl Search<'_> {
         let mut is_copied = vec![false; self.groups.len()];
         places.groups().iter().for_each(|group| is_copied[group.at] = !group.is_overlapped());
         let footers = self.footers(&is_copied)?;
+        for (group, is_copied) in self.groups.iter().zip(&mut is_copied) {
+            let footer = footers[group.input].as_ref();
+            *is_copied &= footer.is_some_and(|footer| has_bounds(footer.row_group(group.index)));
+        }
         let (mut sorted_rows_before, mut all) = (0, Vec::new());
         for placed in places.groups() {
             let group = self.groups[placed.at];
@@ -180,6 +186,19 @@ impl Search<'_> {
         }
         Ok(footers)
     }
+}
+
+/// Returns whether all columns have a least and a largest value. Some readers take those of a whole
+/// file from the row groups that have them.
+fn has_bounds(group: &RowGroupMetaData) -> bool {
+    group.columns().iter().all(|column| {
+        let is_ordered = column.column_descr().sort_order() != SortOrder::UNDEFINED;
+        let has_bounds = |found: &Statistics| {
+            let are_null = found.null_count_opt() == Some(column.num_values() as u64);
+            are_null || (found.min_bytes_opt().is_some() && found.max_bytes_opt().is_some())
+        };
+        !is_ordered || column.statistics().is_some_and(has_bounds)
+    })
 }
 
 /// Leaves those candidates that are in order, and of these a largest number that don't overlap.

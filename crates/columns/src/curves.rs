@@ -85,7 +85,16 @@ impl FoundCurve {
             match part {
                 CurvePart::Column(path) => values.push(SortColumn::values_at(path, batch)?),
                 CurvePart::Shape(path) => {
-                    values.extend(centres(&SortColumn::values_at(path, batch)?)?);
+                    let named = |error| match error {
+                        ArrowError::InvalidArgumentError(reason) => {
+                            let schema = batch.schema();
+                            let name = schema.field(path[0]).name();
+                            ArrowError::InvalidArgumentError(format!("column '{name}': {reason}"))
+                        }
+                        other => other,
+                    };
+                    let shapes = SortColumn::values_at(path, batch)?;
+                    values.extend(centres(&shapes).map_err(named)?);
                 }
             }
         }

@@ -284,7 +284,8 @@ pub(crate) fn read_error(file: &InputFile, error: ParquetError, what: &str) -> E
 }
 
 fn is_missing_codec(reason: &str) -> bool {
-    reason.contains("feature") && reason.contains("BROTLI") || reason.contains("codec")
+    let reason = reason.to_lowercase();
+    reason.contains("feature") && reason.contains("brotli") || reason.contains("codec")
 }
 
 /// Returns an error of the Parquet library in one line, without its own beginning.

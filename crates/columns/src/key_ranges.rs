@@ -22,6 +22,8 @@ use xsort_extsort::{Error, Observer};
 const FIRST_ROWS: usize = 256;
 /// Bytes that a batch of keys should have.
 const BATCH_BYTES: usize = 1 << 20;
+/// One in `ENDS_SHARE` bytes of what a row group takes on its way out is for a key of each.
+const ENDS_SHARE: u64 = 32;
 /// Memory of a thread for batches and their keys, in bytes.
 const THREAD_BYTES: u64 = 8 << 20;
 
@@ -42,14 +44,17 @@ pub(crate) struct KeyScan<'p> {
     digester: BatchDigester,
     by: &'p [SortColumn],
     threads: usize,
+    /// Most bytes of a key at an end of a row group.
+    end_bytes_max: usize,
 }
 
 impl<'p> KeyScan<'p> {
-    /// Prepares to read keys by `decoders` in the memory of a sort that hasn't begun.
+    /// Prepares to read the keys of `groups` row groups by `decoders` on up to `threads` threads,
+    /// in the memory of a sort that hasn't begun.
     pub(crate) fn new(
         plan: &'p SortPlan,
         decoders: &'p [Decoder],
-        threads: usize,
+        (groups, threads): (usize, usize),
     ) -> Result<KeyScan<'p>, Error> {
         let memory = &plan.memory;
         let thread_bytes = memory.page_bytes / memory.read.lanes.max(1) as u64 + THREAD_BYTES;
@@ -59,10 +64,14 @@ impl<'p> KeyScan<'p> {
         let schema = plan.schema.project(&columns);
         let schema = schema.map_err(|error| of_arrow(error.into()))?;
         let schema = Arc::new(schema);
-        Ok(KeyScan { decoders, columns, schema, digester, by: &plan.by, threads })
+        // Both ends of all row groups are kept, and some of them twice.
+        let end_bytes_max = (memory.write_bytes / ENDS_SHARE) as usize / groups.max(1);
+        let by = &plan.by;
+        Ok(KeyScan { decoders, columns, schema, digester, by, threads, end_bytes_max })
     }
 
-    /// Returns the keys of row groups, which are given with their numbers. Without `places` those
+    /// Returns the keys of row groups, which are given with their numbers. Those whose ends are too
+    /// long have none. Without `places` those
     /// that are out of order have none, and are read only as far as they are in order. With
     /// `places` their rows are counted there, until that isn't worth it any more.
     ///
@@ -130,6 +139,11 @@ impl<'p> KeyScan<'p> {
                     None => found,
                     Some(range) => range.followed_by(found),
                 });
+                let is_long =
+                    |range: &KeyRange| range.ends.iter().any(|end| end.len() > self.end_bytes_max);
+                if range.as_ref().is_some_and(is_long) {
+                    return Ok(None);
+                }
                 let is_over = match places {
                     None => range.as_ref().is_some_and(|range| !range.is_sorted),
                     Some(places) => places.are_too_few(),

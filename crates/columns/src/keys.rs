@@ -184,6 +184,9 @@ fn is_other_order(kind: &KeyKind) -> bool {
 
 fn is_text(data_type: &DataType) -> bool {
     use DataType as T;
+    if let T::Dictionary(_, values) = data_type {
+        return is_text(values);
+    }
     matches!(
         data_type,
         T::Utf8

@@ -63,14 +63,25 @@ impl<R: Read> Counted<R> {
 
     fn byte(&mut self) -> io::Result<u8> {
         let mut byte = [0];
+        self.check_room(1)?;
         self.read.read_exact(&mut byte)?;
         self.bytes += 1;
         Ok(byte[0])
     }
 
     fn skip(&mut self, bytes: u64) -> io::Result<()> {
-        self.bytes += io::copy(&mut self.read.by_ref().take(bytes), &mut io::sink())?;
-        Ok(())
+        self.check_room(bytes)?;
+        let skipped = io::copy(&mut self.read.by_ref().take(bytes), &mut io::sink())?;
+        self.bytes += skipped;
+        if skipped == bytes { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+
+    /// Fails if a header would have too many bytes.
+    fn check_room(&self, bytes: u64) -> io::Result<()> {
+        match bytes <= HEADER_BYTES_MAX.saturating_sub(self.bytes) {
+            true => Ok(()),
+            false => Err(io::ErrorKind::InvalidData.into()),
+        }
     }
 
     fn number(&mut self) -> io::Result<u64> {
@@ -92,6 +103,8 @@ impl<R: Read> Counted<R> {
     }
 }
 
+/// Most bytes of a header. Old writers put the least and the largest value of a page there.
+const HEADER_BYTES_MAX: u64 = 1 << 20;
 /// Most structs in each other: a header has three.
 const DEPTH_MAX: usize = 8;
 
@@ -206,5 +219,19 @@ mod tests {
             let mut read = Counted::new(&bytes[..end]);
             assert!(page_header(&mut read).is_none(), "{end}");
         }
+    }
+
+    #[test]
+    fn a_header_that_never_ends_is_none() {
+        // Lists of 2^63 truth values, bytes and doubles, and a text of 2^35 bytes.
+        for kind in [0xf1, 0xf3, 0xf7] {
+            let list = [&[0x19, kind][..], &[0xff; 9], &[1], &[7; 64]].concat();
+            assert!(page_header(&mut Counted::new(&list[..])).is_none(), "{kind:x}");
+            let endless = list.chain(io::repeat(7));
+            assert!(page_header(&mut Counted::new(endless)).is_none(), "{kind:x}");
+        }
+        let text = [0x18, 0xff, 0xff, 0xff, 0xff, 0x7f].chain(io::repeat(7));
+        let mut read = Counted::new(text);
+        assert!(page_header(&mut read).is_none() && read.bytes < 10);
     }
 }

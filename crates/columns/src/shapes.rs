@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 use arrow_array::{Array, ArrayRef, Float64Array};
 use arrow_cast::cast;
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, FieldRef};
 use std::sync::Arc;
 
 /// Most shapes inside of each other.
@@ -30,7 +30,9 @@ pub(crate) fn may_be_shape(data_type: &DataType) -> bool {
 /// The fields of the least and of the largest corner.
 fn corners(data_type: &DataType) -> Option<[[usize; 2]; 2]> {
     let DataType::Struct(fields) = data_type else { return None };
-    let field = |name: &str| fields.iter().position(|field| field.name() == name);
+    let is_it =
+        |field: &FieldRef, name: &str| field.name() == name && field.data_type().is_numeric();
+    let field = |name: &str| fields.iter().position(|field| is_it(field, name));
     let both = |a, b| Some([field(a)?, field(b)?]);
     match (both("xmin", "ymin"), both("xmax", "ymax")) {
         (Some(least), Some(largest)) => Some([least, largest]),

@@ -5,7 +5,9 @@ use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SortOptions};
 use parquet::basic::{Compression, Encoding};
 use parquet::bloom_filter::Sbbf;
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::{
+    PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
+};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -247,12 +249,33 @@ fn nulls_are_at_the_end_that_is_asked_for() {
     }
 }
 
+/// Some readers take the bounds of a file from those row groups that have statistics.
 #[test]
-fn without_statistics_keys_alone_decide() {
+fn row_groups_without_statistics_get_some() {
     let mut files = Files::new();
     files.add(0..1200, properties().set_statistics_enabled(EnabledStatistics::None));
+    files.add(1200..2400, properties());
     assert_eq!(files.sort("key"), 3);
-    assert_eq!(files.sort("key:desc"), 0);
+    let footer = footer(&files.output());
+    let columns = footer.row_groups().iter().flat_map(RowGroupMetaData::columns);
+    let mut bounds = columns.map(|column| column.statistics().unwrap().min_bytes_opt());
+    assert!(bounds.all(|bound| bound.is_some()));
+}
+
+#[test]
+fn keys_that_are_long_are_sorted_within_the_memory() {
+    let files = Files::new();
+    let texts = |at: usize| format!("{at:05}{}", "x".repeat(40_000));
+    let text: StringArray = (0..60).map(|at| Some(texts(at))).collect();
+    let rows = RecordBatch::try_from_iter([("key", Arc::new(text) as ArrayRef)]).unwrap();
+    let path = files.folder.path().join("long.parquet");
+    let groups = properties().set_max_row_group_row_count(Some(2));
+    write(&path, &[rows], groups.build());
+    let options =
+        ColumnsOptions { group_rows: Some(4), ..ColumnsOptions::new("key".parse().unwrap()) };
+    let report = Columns::with_options(options, [&path]).memory(24 << 20).run(files.output());
+    assert_eq!(report.unwrap().copied_row_groups, None);
+    assert_eq!(read(&files.output()).num_rows(), 60);
 }
 
 /// Replaces the statistics that say `from` by such that say `to`.
