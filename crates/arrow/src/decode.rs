@@ -1,7 +1,7 @@
 //! Decodes the bytes of rows to columns. One column follows the other: each starts in every row
 //! where the previous one ended.
 
-use crate::encode::{Sign, Word, fixed_width, long_fixed_bytes, short_fixed_bytes, sign};
+use crate::encode::{Sign, Word, fixed_width, sign};
 use crate::value::{self, EMPTY, NULL};
 use arrow_array::types::{
     ArrowDictionaryKeyType, BinaryType, ByteArrayType, Int16Type, Int32Type, Int64Type,
@@ -241,25 +241,29 @@ struct Fixed {
 
 impl Decode for Fixed {
     fn read(&mut self, bytes: &[u8], at: &mut usize) {
-        let is_valid = bytes[*at] != NULL;
-        match self.width {
-            _ if !is_valid => {
-                *at += 1;
-                self.bytes.resize(self.bytes.len() + self.width, 0);
-            }
+        let is_valid = match self.width {
             0..=8 => {
-                let value = short_fixed_bytes(value::number(bytes, at).unwrap_or(0));
-                self.bytes.extend_from_slice(&value[8 - self.width..]);
+                let (number, is_valid) = i64::read(Sign::Signed, bytes, at);
+                self.bytes.extend_from_slice(&number.to_be_bytes()[8 - self.width..]);
+                is_valid
             }
             9..=16 => {
-                let value = long_fixed_bytes(value::large_number(bytes, at).unwrap_or(0));
-                self.bytes.extend_from_slice(&value[16 - self.width..]);
+                let (number, is_valid) = i128::read(Sign::Signed, bytes, at);
+                self.bytes.extend_from_slice(&number.to_be_bytes()[16 - self.width..]);
+                is_valid
             }
             width => {
-                *at += 1 + width;
-                self.bytes.extend_from_slice(&bytes[*at - width..*at]);
+                let is_valid = bytes[*at] != NULL;
+                *at += 1;
+                if is_valid {
+                    self.bytes.extend_from_slice(&bytes[*at..*at + width]);
+                    *at += width;
+                } else {
+                    self.bytes.resize(self.bytes.len() + width, 0);
+                }
+                is_valid
             }
-        }
+        };
         self.nulls.push(is_valid);
     }
 

@@ -238,33 +238,13 @@ impl<T: ByteViewType> Encode for GenericByteViewArray<T> {
     }
 }
 
-/// Returns a value of up to eight bytes as a number, which is small if its first bytes are only its
-/// sign: many are decimal numbers, the most significant byte first.
-fn short_fixed(value: &[u8]) -> u64 {
-    let sign = value.first().map_or(0, |first| (*first as i8 >> 7) as u8);
-    let mut word = [sign; 8];
-    word[8 - value.len()..].copy_from_slice(value);
-    let number = i64::from_be_bytes(word);
-    (number << 1 ^ number >> 63) as u64
-}
-
-/// Returns the last bytes of what [`short_fixed`] has made of them.
-pub(crate) fn short_fixed_bytes(number: u64) -> [u8; 8] {
-    (number >> 1 ^ (number & 1).wrapping_neg()).to_be_bytes()
-}
-
-/// The same for up to sixteen bytes.
-fn long_fixed(value: &[u8]) -> u128 {
-    let sign = value.first().map_or(0, |first| (*first as i8 >> 7) as u8);
-    let mut word = [sign; 16];
-    word[16 - value.len()..].copy_from_slice(value);
-    let number = i128::from_be_bytes(word);
-    (number << 1 ^ number >> 127) as u128
-}
-
-/// Returns the last bytes of what [`long_fixed`] has made of them.
-pub(crate) fn long_fixed_bytes(number: u128) -> [u8; 16] {
-    (number >> 1 ^ (number & 1).wrapping_neg()).to_be_bytes()
+/// Returns a value of up to `N` bytes as a number's bytes, the most significant one first. It is a
+/// small number if its first bytes are only its sign, as those of most decimal numbers are.
+fn extended<const N: usize>(value: &[u8]) -> [u8; N] {
+    let is_negative = value.first().is_some_and(|first| *first >= 0x80);
+    let mut word = [if is_negative { 0xff } else { 0 }; N];
+    word[N - value.len()..].copy_from_slice(value);
+    word
 }
 
 /// Values of any type with a fixed width.
@@ -295,8 +275,8 @@ impl Encode for Fixed {
         }
         let value = &self.values[row * self.width..(row + 1) * self.width];
         match self.width {
-            0..=8 => push_number(out, short_fixed(value)),
-            9..=16 => push_large_number(out, long_fixed(value)),
+            0..=8 => i64::from_be_bytes(extended(value)).push(Sign::Signed, out),
+            9..=16 => i128::from_be_bytes(extended(value)).push(Sign::Signed, out),
             _ => {
                 out.push(EMPTY);
                 out.extend_from_slice(value);
@@ -434,23 +414,37 @@ impl<R: RunEndIndexType> Encode for Runs<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decode::decoder;
+    use crate::value::PADDING;
+    use arrow_array::FixedSizeBinaryArray;
+    use std::sync::Arc;
 
     #[test]
     fn values_of_a_fixed_width_come_back() {
-        for width in 0..=16_usize {
+        for width in 1..=17_usize {
             for first in [0, 1, 0x7f, 0x80, 0xff] {
                 for rest in [0, 0x80, 0xff, 0x5a] {
                     let value: Vec<u8> =
                         (0..width).map(|at| if at == 0 { first } else { rest }).collect();
-                    let back = match width {
-                        0..=8 => short_fixed_bytes(short_fixed(&value))[8 - width..].to_vec(),
-                        _ => long_fixed_bytes(long_fixed(&value))[16 - width..].to_vec(),
-                    };
-                    assert_eq!(back, value);
+                    let values = std::iter::once(value);
+                    let array = FixedSizeBinaryArray::try_from_iter(values).unwrap();
+                    let array: ArrayRef = Arc::new(array);
+                    let mut row = Vec::new();
+                    encoder(&array).unwrap().push(0, &mut row);
+                    row.extend([0; PADDING]);
+                    let mut decoder = decoder(array.data_type(), 1);
+                    let mut at = 0;
+                    decoder.read(&row, &mut at);
+                    assert_eq!(at, row.len() - PADDING);
+                    assert_eq!(&decoder.finish().unwrap(), &array);
                 }
             }
         }
-        // Small numbers of either sign are small.
-        assert_eq!((short_fixed(&[0, 0, 0, 5]), short_fixed(&[0xff, 0xff, 0xfe])), (10, 3));
+    }
+
+    #[test]
+    fn small_numbers_of_either_sign_are_short() {
+        assert_eq!(i64::from_be_bytes(extended(&[0, 0, 0, 5])), 5);
+        assert_eq!(i128::from_be_bytes(extended(&[0xff, 0xff, 0xfe])), -2);
     }
 }
