@@ -1,7 +1,7 @@
 //! Places of rows on space-filling curves: ranks of their values, or of the centres of their
 //! shapes, among those of a sample.
 
-use crate::shapes::{centres, may_be_shape};
+use crate::shapes::centres;
 use arrow_array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, UInt32Array, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SortOptions};
 use std::sync::Arc;
@@ -10,6 +10,10 @@ use xsort_table::{Curve, CurveShape, KeyColumn, Ranks};
 
 /// Most axes of a curve. A shape has two.
 const AXES_MAX: usize = 8;
+/// Rows whose keys are made at once.
+const ROWS: usize = 4096;
+/// Bytes of a key in a sample. Longer ones are nearly equal if these are.
+const KEY_BYTES_MAX: usize = 256;
 
 /// A curve through columns of a schema.
 #[derive(Clone, Debug)]
@@ -19,13 +23,11 @@ pub(crate) struct FoundCurve {
     pub(crate) parts: Vec<CurvePart>,
 }
 
-/// A column of a curve, by its path.
+/// A column of a curve, by its path. It has shapes, or values with an order.
 #[derive(Clone, Debug)]
-pub(crate) enum CurvePart {
-    /// It has values with an order.
-    Column(Vec<usize>),
-    /// It has shapes.
-    Shape(Vec<usize>),
+pub(crate) struct CurvePart {
+    pub(crate) path: Vec<usize>,
+    pub(crate) has_shapes: bool,
 }
 
 impl FoundCurve {
@@ -47,8 +49,7 @@ impl FoundCurve {
 
     /// The number of axes.
     fn axes(&self) -> usize {
-        let axes = |part: &CurvePart| if let CurvePart::Shape(_) = part { 2 } else { 1 };
-        self.parts.iter().map(axes).sum()
+        self.parts.iter().map(|part| if part.has_shapes { 2 } else { 1 }).sum()
     }
 
     /// The type of places on it: unsigned, or bytes that compare as such.
@@ -67,13 +68,9 @@ impl FoundCurve {
 
     /// Returns the same curve through batches that only have these columns, in ascending order.
     pub(crate) fn in_columns(&self, columns: &[usize]) -> FoundCurve {
-        let moved = |path: &Vec<usize>| {
-            let at = columns.partition_point(|&column| column < path[0]);
-            [&[at], &path[1..]].concat()
-        };
-        let part = |part: &CurvePart| match part {
-            CurvePart::Column(path) => CurvePart::Column(moved(path)),
-            CurvePart::Shape(path) => CurvePart::Shape(moved(path)),
+        let part = |part: &CurvePart| {
+            let at = columns.partition_point(|&column| column < part.path[0]);
+            CurvePart { path: [&[at], &part.path[1..]].concat(), ..*part }
         };
         FoundCurve { parts: self.parts.iter().map(part).collect(), ..self.clone() }
     }
@@ -81,43 +78,58 @@ impl FoundCurve {
     /// Returns the values of each axis.
     fn values(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>, ArrowError> {
         let mut values = Vec::new();
-        for part in &self.parts {
-            match part {
-                CurvePart::Column(path) => values.push(SortColumn::values_at(path, batch)?),
-                CurvePart::Shape(path) => {
-                    let named = |error| match error {
-                        ArrowError::InvalidArgumentError(reason) => {
-                            let schema = batch.schema();
-                            let name = schema.field(path[0]).name();
-                            ArrowError::InvalidArgumentError(format!("column '{name}': {reason}"))
-                        }
-                        other => other,
-                    };
-                    let shapes = SortColumn::values_at(path, batch)?;
-                    values.extend(centres(&shapes).map_err(named)?);
-                }
+        for CurvePart { path, has_shapes } in &self.parts {
+            let own = SortColumn::values_at(path, batch)?;
+            if !has_shapes {
+                values.push(own);
+                continue;
             }
+            let centres = centres(&own).map_err(|error| match error {
+                ArrowError::InvalidArgumentError(reason) => {
+                    let schema = batch.schema();
+                    let name = schema.field(path[0]).name();
+                    ArrowError::InvalidArgumentError(format!("column '{name}': {reason}"))
+                }
+                other => other,
+            })?;
+            values.extend(centres);
         }
         Ok(values)
     }
 }
 
-impl CurvePart {
-    /// A column of this type at this path: one of shapes if it may be.
-    pub(crate) fn of_type(path: Vec<usize>, data_type: &DataType) -> CurvePart {
-        match may_be_shape(data_type) {
-            true => CurvePart::Shape(path),
-            false => CurvePart::Column(path),
+/// Keys of a sample's rows, for each axis of a curve.
+pub(crate) struct CurveSample {
+    curve: FoundCurve,
+    /// The curve through the sample's batches.
+    sampled: FoundCurve,
+    keys: Vec<Vec<Vec<u8>>>,
+}
+
+impl CurveSample {
+    /// Begins a sample whose batches only have these columns.
+    pub(crate) fn new(curve: &FoundCurve, columns: &[usize]) -> CurveSample {
+        let keys = vec![Vec::new(); curve.axes()];
+        CurveSample { curve: curve.clone(), sampled: curve.in_columns(columns), keys }
+    }
+
+    /// Adds rows. What has no place is found when all rows are read.
+    pub(crate) fn add(&mut self, batch: &RecordBatch) {
+        let Ok(values) = self.sampled.values(batch) else { return };
+        for (keys, values) in self.keys.iter_mut().zip(values) {
+            let Ok(found) = keys_of(values) else { continue };
+            let key = |key: &[u8]| key[..key.len().min(KEY_BYTES_MAX)].to_vec();
+            keys.extend(found.iter().flatten().map(key));
         }
     }
 
-    pub(crate) fn path(&self) -> &[usize] {
-        let (CurvePart::Column(path) | CurvePart::Shape(path)) = self;
-        path
+    /// Takes the ranks of values from the sample.
+    pub(crate) fn end(self) -> CurveColumn {
+        CurveColumn { curve: self.curve, ranks: self.keys.into_iter().map(Ranks::of).collect() }
     }
 }
 
-/// A curve with its samples.
+/// A curve with its ranks.
 #[derive(Debug)]
 pub(crate) struct CurveColumn {
     curve: FoundCurve,
@@ -125,24 +137,6 @@ pub(crate) struct CurveColumn {
 }
 
 impl CurveColumn {
-    /// Takes the ranks of values from a sample, through whose batches `sampled` is the curve.
-    pub(crate) fn new(
-        curve: FoundCurve,
-        sampled: &FoundCurve,
-        sample: &[RecordBatch],
-    ) -> CurveColumn {
-        let mut keys = vec![Vec::new(); curve.axes()];
-        for batch in sample {
-            // What has no place is found when all rows are read.
-            let Ok(values) = sampled.values(batch) else { continue };
-            for (keys, values) in keys.iter_mut().zip(values) {
-                let Ok(found) = keys_of(values) else { continue };
-                keys.extend(found.iter().flatten().map(<[u8]>::to_vec));
-            }
-        }
-        CurveColumn { curve, ranks: keys.into_iter().map(Ranks::of).collect() }
-    }
-
     /// Returns the places of a batch's rows.
     ///
     /// # Errors
@@ -151,11 +145,15 @@ impl CurveColumn {
         let rows = batch.num_rows();
         let axes = self.curve.axes();
         let mut ranks = vec![0; rows * axes];
-        for (axis, values) in self.curve.values(batch)?.into_iter().enumerate() {
-            let keys =
-                keys_of(values).map_err(|error| ArrowError::from_external_error(error.into()))?;
-            for row in 0..rows {
-                ranks[row * axes + axis] = self.ranks[axis].rank(keys.value(row));
+        // Keys of all rows could take more than the batch.
+        for begin in (0..rows).step_by(ROWS) {
+            let part = batch.slice(begin, ROWS.min(rows - begin));
+            for (axis, values) in self.curve.values(&part)?.into_iter().enumerate() {
+                let keys = keys_of(values);
+                let keys = keys.map_err(|error| ArrowError::from_external_error(error.into()))?;
+                for row in 0..part.num_rows() {
+                    ranks[(begin + row) * axes + axis] = self.ranks[axis].rank(keys.value(row));
+                }
             }
         }
         let places = ranks.chunks_exact_mut(axes.max(1)).map(|ranks| self.curve.shape.place(ranks));
@@ -185,4 +183,26 @@ fn keys_of(values: ArrayRef) -> Result<arrow_array::LargeBinaryArray, Error> {
     let by = vec![SortColumn::at(&schema, &[0], options)?];
     let batch = RecordBatch::try_new(Arc::clone(&schema), vec![values])?;
     BatchDigester::by_columns(schema, by)?.keys(&batch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::StringArray;
+
+    #[test]
+    fn a_sample_of_long_texts_is_small() {
+        let curve = FoundCurve {
+            shape: CurveShape::Hilbert,
+            is_descending: false,
+            parts: vec![CurvePart { path: vec![3], has_shapes: false }],
+        };
+        let mut sample = CurveSample::new(&curve, &[3]);
+        let texts = ["a", "b"].map(|text| text.repeat(1 << 20));
+        let texts: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
+        sample.add(&RecordBatch::try_from_iter([("text", texts)]).unwrap());
+        let bytes: Vec<usize> = sample.keys[0].iter().map(Vec::capacity).collect();
+        assert_eq!(bytes, [KEY_BYTES_MAX; 2]);
+        assert!(sample.keys[0][0] < sample.keys[0][1]);
+    }
 }

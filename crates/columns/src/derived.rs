@@ -3,6 +3,7 @@
 
 use crate::curves::CurveColumn;
 use crate::errors::of_arrow;
+use crate::reading::memory;
 use crate::source::{InputBatch, Source};
 use crate::text_columns::TextColumn;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
@@ -44,9 +45,11 @@ pub(crate) struct Deriving {
     from: Box<dyn Source>,
     paths: Vec<PathBuf>,
     pool: Ordered<(InputBatch, FirstRow), InputBatch>,
-    /// The input of each batch that the threads have.
-    inputs: VecDeque<usize>,
-    inputs_max: usize,
+    /// The input of each batch that the threads have, and its bytes in memory.
+    held: VecDeque<(usize, usize)>,
+    held_max: usize,
+    bytes: usize,
+    bytes_max: usize,
     /// The input that is read, and its next row.
     input: usize,
     next: FirstRow,
@@ -54,12 +57,13 @@ pub(crate) struct Deriving {
 }
 
 impl Deriving {
-    /// Starts the threads. `paths` are those of the inputs.
+    /// Starts `threads` threads, which take no more batches while they have `bytes_max` bytes.
+    /// `paths` are those of the inputs.
     pub(crate) fn start(
         from: Box<dyn Source>,
         derived: Derived,
         paths: Vec<PathBuf>,
-        threads: usize,
+        (threads, bytes_max): (usize, usize),
     ) -> Result<Deriving, Error> {
         let add = move |(batch, first): (InputBatch, FirstRow)| {
             let rows = derived.add(&batch.rows, first)?;
@@ -69,18 +73,29 @@ impl Deriving {
             from,
             paths,
             pool: Ordered::new(threads, add).map_err(of_arrow)?,
-            inputs: VecDeque::new(),
-            inputs_max: threads + 1,
+            held: VecDeque::new(),
+            held_max: threads + 1,
+            bytes: 0,
+            bytes_max,
             input: 0,
             next: FirstRow::default(),
             is_read: false,
         })
     }
+
+    /// Returns whether another batch as large as those that the threads have would fit, or they
+    /// have none.
+    fn has_room(&self) -> bool {
+        match self.held.len() {
+            0 => true,
+            count => self.bytes + self.bytes / count <= self.bytes_max,
+        }
+    }
 }
 
 impl Source for Deriving {
     fn next(&mut self) -> Result<Option<InputBatch>, Error> {
-        while !self.is_read && self.inputs.len() < self.inputs_max {
+        while !self.is_read && self.held.len() < self.held_max && self.has_room() {
             let Some(batch) = self.from.next()? else {
                 self.is_read = true;
                 break;
@@ -90,12 +105,15 @@ impl Source for Deriving {
             }
             let (first, rows) = (self.next, batch.rows.num_rows() as u64);
             self.next = FirstRow { of_all: first.of_all + rows, of_input: first.of_input + rows };
-            self.inputs.push_back(batch.input);
+            let bytes = memory(&batch.rows);
+            self.bytes += bytes;
+            self.held.push_back((batch.input, bytes));
             self.pool.send((batch, first));
         }
-        let (Some(input), Some(batch)) = (self.inputs.pop_front(), self.pool.wait()) else {
+        let (Some((input, bytes)), Some(batch)) = (self.held.pop_front(), self.pool.wait()) else {
             return Ok(None);
         };
+        self.bytes -= bytes;
         batch.map(Some).map_err(|error| match error {
             xsort_arrow::Error::Arrow(ArrowError::InvalidArgumentError(reason)) => {
                 Error::Input { path: self.paths[input].clone(), reason }
@@ -159,4 +177,47 @@ pub(crate) fn without_derived(
     let columns = batch.columns()[..count].to_vec();
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    /// Batches of a thousand numbers, which are counted.
+    struct Numbers(Arc<AtomicUsize>);
+
+    impl Source for Numbers {
+        fn next(&mut self) -> Result<Option<InputBatch>, Error> {
+            if self.0.fetch_add(1, Relaxed) == 9 {
+                return Ok(None);
+            }
+            let numbers: ArrayRef = Arc::new(UInt64Array::from(vec![7; 1000]));
+            let rows = RecordBatch::try_from_iter([("number", numbers)]).unwrap();
+            Ok(Some(InputBatch { input: 0, bytes: 0, rows }))
+        }
+    }
+
+    #[test]
+    fn threads_have_no_more_bytes_than_they_may() {
+        let number = Arc::new(Field::new("number", DataType::UInt64, false));
+        let schema = Arc::new(Schema::new(vec![number]));
+        let schema = with_columns(&schema, [DataType::UInt64]);
+        for (bytes_max, ahead) in [(0, 1), (20_000, 2), (1 << 20, 4)] {
+            let taken = Arc::new(AtomicUsize::new(0));
+            let columns = vec![DerivedColumn::Random(1)];
+            let derived = Derived { schema: Arc::clone(&schema), columns };
+            let numbers = Box::new(Numbers(Arc::clone(&taken)));
+            let paths = vec![PathBuf::from("in")];
+            let mut deriving = Deriving::start(numbers, derived, paths, (3, bytes_max)).unwrap();
+            let mut rows = 0;
+            while let Some(batch) = deriving.next().unwrap() {
+                rows += batch.rows.num_rows();
+                assert_eq!(batch.rows.num_columns(), 2);
+                let most = (rows / 1000 + ahead - 1).min(10);
+                assert!(taken.load(Relaxed) <= most, "{bytes_max}, after {rows} rows");
+            }
+            assert_eq!(rows, 9000);
+        }
+    }
 }

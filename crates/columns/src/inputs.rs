@@ -1,11 +1,13 @@
 //! The inputs of a sort: their footers, and the one schema that they have.
 
-use crate::file::InputFile;
+use crate::file::{InputFile, OpenInput};
 use crate::physical::{read_schema, written_schema};
 use crate::schema_difference::difference;
 use arrow_schema::SchemaRef;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::arrow::parquet_to_arrow_schema;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
+use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     FileMetaData, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader,
@@ -148,6 +150,24 @@ impl Inputs {
 pub(crate) struct Decoder {
     pub(crate) file: InputFile,
     pub(crate) metadata: ArrowReaderMetadata,
+}
+
+impl Decoder {
+    /// Returns a reader of columns of a row group from `file`, which is this input.
+    pub(crate) fn reader(
+        &self,
+        file: OpenInput,
+        group: usize,
+        columns: impl IntoIterator<Item = usize>,
+        batch_rows: usize,
+    ) -> ParquetRecordBatchReaderBuilder<OpenInput> {
+        let metadata = self.metadata.clone();
+        let mask = ProjectionMask::roots(metadata.parquet_schema(), columns);
+        ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+            .with_row_groups(vec![group])
+            .with_projection(mask)
+            .with_batch_size(batch_rows)
+    }
 }
 
 impl Input {

@@ -6,20 +6,17 @@ use crate::ascending::are_in_order;
 use crate::errors::of_arrow;
 use crate::inputs::{Decoder, Group, read_error};
 use crate::places::Places;
-use crate::reading::{memory, rows_wanted};
+use crate::reading::{FIRST_ROWS, memory, rows_wanted};
 use crate::sort_plan::SortPlan;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef, SortOptions};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use xsort_arrow::{BatchDigester, SortColumn};
 use xsort_extsort::{Error, Observer};
 
-/// Rows of the first batch of a row group, from which its thread learns how large a row is.
-const FIRST_ROWS: usize = 256;
 /// Bytes that a batch of keys should have.
 const BATCH_BYTES: usize = 1 << 20;
 /// One in `ENDS_SHARE` bytes of what a row group takes on its way out is for a key of each.
@@ -71,9 +68,9 @@ impl<'p> KeyScan<'p> {
     }
 
     /// Returns the keys of row groups, which are given with their numbers. Those whose ends are too
-    /// long have none. Without `places` those
-    /// that are out of order have none, and are read only as far as they are in order. With
-    /// `places` their rows are counted there, until that isn't worth it any more.
+    /// long have none. Without `places` those that are out of order have none, either, and are read
+    /// only as far as they are in order. With `places` their rows are counted there, until that
+    /// isn't worth it any more.
     ///
     /// # Errors
     /// If a column can't be read; [`Error::Cancelled`].
@@ -172,14 +169,8 @@ impl<'p> KeyScan<'p> {
         offset: usize,
     ) -> Result<ParquetRecordBatchReader, Error> {
         let decoder = &self.decoders[group.input];
-        let metadata = decoder.metadata.clone();
         let columns = self.columns.iter().copied();
-        let mask = ProjectionMask::roots(metadata.parquet_schema(), columns);
-        let builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(decoder.file.open()?, metadata)
-                .with_row_groups(vec![group.index])
-                .with_projection(mask)
-                .with_batch_size(batch_rows);
+        let builder = decoder.reader(decoder.file.open()?, group.index, columns, batch_rows);
         let builder = if offset > 0 { builder.with_offset(offset) } else { builder };
         builder.build().map_err(|error| read_error(&decoder.file, error, "a key"))
     }

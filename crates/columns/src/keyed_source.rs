@@ -1,9 +1,8 @@
 //! Batches with all columns that rows are sorted by.
 
-use crate::curves::CurveColumn;
 use crate::derived::{Derived, DerivedColumn, Deriving};
 use crate::keys::FoundKey;
-use crate::sample::Sample;
+use crate::sample::sampled_curves;
 use crate::sort_plan::SortPlan;
 use crate::source::Source;
 use std::sync::Arc;
@@ -12,22 +11,18 @@ use xsort_table::collator;
 
 /// Starts the reading of all inputs. Curves need a sample, which is read first.
 pub(crate) fn keyed_source(plan: &SortPlan) -> Result<Box<dyn Source>, Error> {
-    let has_curves = plan.keys.curves().next().is_some();
-    let (sample, reading) = match has_curves {
-        true => Sample::take(plan)?,
-        false => (Sample::default(), plan.start_reading()?),
+    let (curves, reading) = match plan.keys.curves().next() {
+        Some(_) => sampled_curves(plan)?,
+        None => (Vec::new(), plan.start_reading()?),
     };
+    let mut curves = curves.into_iter();
     let column = |key: &FoundKey| match key {
         FoundKey::Column(_) => None,
         FoundKey::Text(text) => {
             let collator = collator(&plan.options.keys);
             Some(collator.map(|collator| DerivedColumn::Text(text.clone(), collator)))
         }
-        FoundKey::Curve(curve) => {
-            let sampled = curve.in_columns(&sample.columns);
-            let curve = CurveColumn::new(curve.clone(), &sampled, &sample.batches);
-            Some(Ok(DerivedColumn::Curve(curve)))
-        }
+        FoundKey::Curve(_) => curves.next().map(|curve| Ok(DerivedColumn::Curve(curve))),
     };
     let columns: Vec<DerivedColumn> = match plan.options.shuffle {
         Some(seed) => vec![DerivedColumn::Random(seed)],
@@ -37,5 +32,6 @@ pub(crate) fn keyed_source(plan: &SortPlan) -> Result<Box<dyn Source>, Error> {
         return Ok(reading);
     }
     let derived = Derived { schema: Arc::clone(&plan.sorted_schema), columns };
-    Ok(Box::new(Deriving::start(reading, derived, plan.paths(), plan.threads)?))
+    let means = (plan.threads, plan.memory.read.queue_bytes);
+    Ok(Box::new(Deriving::start(reading, derived, plan.paths(), means)?))
 }

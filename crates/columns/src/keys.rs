@@ -5,6 +5,7 @@
 use crate::curves::{CurvePart, FoundCurve};
 use crate::errors::of_arrow;
 use crate::leaves;
+use crate::shapes::may_be_shape;
 use crate::text_columns::{KEY_TYPE, TextColumn};
 use arrow_schema::{DataType, Schema, SortOptions};
 use parquet::basic::{ConvertedType, LogicalType};
@@ -45,7 +46,7 @@ impl FoundKeys {
         let leaves = keys.iter().flat_map(|key| match key {
             FoundKey::Column(column) => vec![leaves(&column.path())],
             FoundKey::Text(text) => vec![leaves(&text.path)],
-            FoundKey::Curve(curve) => curve.parts.iter().map(|part| leaves(part.path())).collect(),
+            FoundKey::Curve(curve) => curve.parts.iter().map(|part| leaves(&part.path)).collect(),
         });
         Ok(FoundKeys { leaves: leaves.collect(), keys })
     }
@@ -101,18 +102,17 @@ fn find(
             let part = |key: &KeyColumn| {
                 let path = SortColumn::path_of(schema, &name_of(key)).map_err(of_arrow)?;
                 let data_type = leaf_type(schema, &path);
-                let part = CurvePart::of_type(path, data_type);
-                match part {
-                    CurvePart::Shape(_) => Ok(part),
-                    CurvePart::Column(_) => match find_column(key, schema, descriptor)? {
-                        FoundKey::Column(_) => Ok(part),
-                        _ => Err(Error::Settings(format!(
-                            "'{}': a curve takes texts of columns by their bytes: leave :{} out",
-                            name_of(key),
-                            key.kind.name()
-                        ))),
-                    },
+                let has_shapes = may_be_shape(data_type);
+                if has_shapes
+                    || matches!(find_column(key, schema, descriptor)?, FoundKey::Column(_))
+                {
+                    return Ok(CurvePart { path, has_shapes });
                 }
+                Err(Error::Settings(format!(
+                    "'{}': a curve takes texts of columns by their bytes: leave :{} out",
+                    name_of(key),
+                    key.kind.name()
+                )))
             };
             FoundCurve::new((curve, key.is_descending), part).map(FoundKey::Curve)
         }

@@ -21,7 +21,6 @@ use crate::source::{InputBatch, Source};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::{ParquetError, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,7 +29,7 @@ use std::thread::{self, JoinHandle};
 use xsort_extsort::Error;
 
 /// Rows of the first batch of a thread, from which it learns how large a row is.
-const FIRST_ROWS: usize = 256;
+pub(crate) const FIRST_ROWS: usize = 256;
 /// Maximum number of rows in a batch.
 const ROWS_MAX: usize = 32 << 10;
 
@@ -254,17 +253,12 @@ impl<'s> Stream<'s> {
         offset: usize,
     ) -> Result<ParquetRecordBatchReaderBuilder<crate::file::OpenInput>, Error> {
         let decoder = &self.shared.decoders[group.input];
-        let metadata = decoder.metadata.clone();
-        let mask = ProjectionMask::roots(metadata.parquet_schema(), self.columns.iter().copied());
-        let schema = metadata.schema();
+        let schema = decoder.metadata.schema();
         let leaves = |&root: &usize| leaves::count(schema.field(root).data_type());
         let leaves = self.columns.iter().map(leaves).sum();
         let file = decoder.file.open_with((leaves, self.shared.plan.window_bytes))?;
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
-        let builder = builder
-            .with_row_groups(vec![group.index])
-            .with_projection(mask)
-            .with_batch_size(self.rows);
+        let columns = self.columns.iter().copied();
+        let builder = decoder.reader(file, group.index, columns, self.rows);
         Ok(if offset > 0 { builder.with_offset(offset) } else { builder })
     }
 
