@@ -44,6 +44,8 @@ fn sorted(case: &Case, format: RowFormat, by: &str, texts: &[Vec<u8>]) -> Result
         merges: false,
         sorted_by: Keys(Vec::new()),
         within: None,
+        unique_keys: None,
+        index: None,
     };
     let engine = LinesOptions {
         delimiter: 0,
