@@ -14,17 +14,37 @@ pub(crate) fn of_arrow(error: xsort_arrow::Error) -> Error {
     }
 }
 
-/// Returns an error of pushing rows of the input at `path`. `beside_bytes` is the memory that the
-/// sort doesn't have.
-pub(crate) fn of_push(error: xsort_arrow::Error, path: &Path, beside_bytes: u64) -> Error {
-    match of_arrow(error) {
-        Error::LongRecord { bytes, needed_bytes: Some(needed), .. } => {
-            let mib = (needed + beside_bytes).div_ceil(1 << 20) + 1;
-            let reason =
-                format!("a row of {bytes} bytes is too long for the memory: give it -m {mib}M");
-            Error::Input { path: path.to_owned(), reason }
+/// The memory of a job, in bytes: of its sort, and all other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub(crate) sort: u64,
+    pub(crate) beside: u64,
+}
+
+impl Room {
+    /// Returns an error of pushing rows of the input at `path`.
+    pub(crate) fn of_push(self, error: xsort_arrow::Error, path: &Path) -> Error {
+        match self.of_sort(error) {
+            Error::LongRecord { bytes, needed_bytes: Some(needed), .. } => {
+                let mib = (needed + self.beside).div_ceil(1 << 20) + 1;
+                let reason =
+                    format!("a row of {bytes} bytes is too long for the memory: give it -m {mib}M");
+                Error::Input { path: path.to_owned(), reason }
+            }
+            error => error,
         }
-        error => error,
+    }
+
+    /// Returns an error of the sort, with the memory of the whole job if it has too little.
+    pub(crate) fn of_sort(self, error: xsort_arrow::Error) -> Error {
+        match of_arrow(error) {
+            Error::Memory { budget_bytes, needed_bytes } => {
+                let times = needed_bytes.div_ceil(budget_bytes.max(1));
+                let needed_bytes = self.beside + self.sort.saturating_mul(times);
+                Error::Memory { budget_bytes: self.beside + self.sort, needed_bytes }
+            }
+            error => error,
+        }
     }
 }
 

@@ -40,8 +40,10 @@ const WINDOW_BYTES: (u64, u64) = (16 << 10, 4 << 20);
 const TEXT_SHARE: u64 = 16;
 /// Bounds of a piece of text, in bytes.
 const PIECE_BYTES: (u64, u64) = (16 << 10, 1 << 20);
-/// Least bytes of the sort.
+/// Least bytes of the sort, and the least share of the memory, as a divisor: with less, runs would
+/// be too many.
 const SORT_BYTES_MIN: u64 = 8 << 20;
+const SORT_SHARE_MIN: u64 = 8;
 /// Bytes of a page that need no look at headers. What writers do is one MiB, and a little more.
 const PAGE_BYTES_USUAL: u64 = 2 << 20;
 
@@ -82,19 +84,23 @@ impl MemoryPlan {
             true => (budget / WINDOW_SHARE / leaves).clamp(WINDOW_BYTES.0, WINDOW_BYTES.1),
             false => 0,
         };
-        let group_pages = group_page_bytes(inputs)? + leaves * window_bytes;
-        let least_way = (group_pages + QUEUE_BYTES.0).max(encoders.bytes_min());
-        let needed_bytes = footer_bytes + least_way + SORT_BYTES_MIN;
+        let pages = GroupPages::of(inputs)?;
+        // Of each thread one page is decompressed at a time.
+        let packed_bytes = pages.packed * threads as u64;
+        let group_pages = pages.plain + leaves * window_bytes;
+        let least_way = (group_pages + packed_bytes + QUEUE_BYTES.0).max(encoders.bytes_min());
+        let beside = footer_bytes + least_way;
+        let needed_bytes = beside + SORT_BYTES_MIN.max(beside / (SORT_SHARE_MIN - 1));
         if budget < needed_bytes {
             return Err(Error::Memory { budget_bytes: budget, needed_bytes });
         }
         let free = budget - footer_bytes;
         let queue_bytes = (free / QUEUE_SHARE).clamp(QUEUE_BYTES.0, QUEUE_BYTES.1);
         // More than a quarter only where a single row group needs it.
-        let pages_max = (free / WRITE_SHARE).max(group_pages);
+        let pages_max = (free / WRITE_SHARE).saturating_sub(packed_bytes).max(group_pages);
         let lanes = lanes(inputs, threads, queue_bytes, pages_max / group_pages.max(1));
         let sets = column_sets(inputs, threads.div_ceil(lanes));
-        let page_bytes = group_pages * lanes as u64;
+        let page_bytes = group_pages * lanes as u64 + packed_bytes;
         let write_bytes = encoders.share(free);
         let way = (page_bytes + queue_bytes).max(write_bytes);
         let sort_bytes = free.saturating_sub(way).max(SORT_BYTES_MIN);
@@ -252,39 +258,53 @@ impl Encoders {
     }
 }
 
-/// Returns the most memory that the pages of a row group take while they are read, in bytes.
-fn group_page_bytes(inputs: &Inputs) -> Result<u64, Error> {
-    let usual = PageSizes { packed: PAGE_BYTES_USUAL, plain: PAGE_BYTES_USUAL };
-    let mut largest = vec![usual; inputs.first().descriptor().num_columns()];
-    for (leaf, largest) in largest.iter_mut().enumerate() {
-        // Writers treat all row groups alike.
-        let columns = inputs.all.iter().flat_map(|input| {
-            input.footer.row_groups().iter().map(move |group| (input, group.column(leaf)))
-        });
-        let column = columns.max_by_key(|(_, column)| column.uncompressed_size());
-        if let Some((input, column)) = column
-            && column.uncompressed_size() as u64 > PAGE_BYTES_USUAL
-        {
-            let found = largest_page(&input.file.open()?, column);
-            let failed = |error| read_error(&input.file, error, "a column");
-            *largest = largest.max(found.map_err(failed)?);
-        }
-    }
-    let groups = inputs.all.iter().flat_map(|input| input.footer.row_groups());
-    let group_bytes = |group: &RowGroupMetaData| {
-        let columns = group.columns().iter().zip(&largest);
-        columns.map(|(column, &largest)| page_bytes(column, largest)).sum()
-    };
-    Ok(groups.map(group_bytes).max().unwrap_or(0))
+/// The most memory that the pages of a row group take while they are read, in bytes.
+struct GroupPages {
+    /// A page of each column and its dictionary, both decompressed.
+    plain: u64,
+    /// The largest page as it is in the file. It is gone when it has been decompressed.
+    packed: u64,
 }
 
-/// Returns the most memory that reading a column of a row group takes: a page as it is in the file,
-/// the same decompressed, and a dictionary.
-fn page_bytes(column: &ColumnChunkMetaData, largest: PageSizes) -> u64 {
+impl GroupPages {
+    fn of(inputs: &Inputs) -> Result<GroupPages, Error> {
+        let usual = PageSizes { packed: PAGE_BYTES_USUAL, plain: PAGE_BYTES_USUAL };
+        let mut largest = vec![usual; inputs.first().descriptor().num_columns()];
+        for (leaf, largest) in largest.iter_mut().enumerate() {
+            // Writers treat all row groups alike.
+            let columns = inputs.all.iter().flat_map(|input| {
+                input.footer.row_groups().iter().map(move |group| (input, group.column(leaf)))
+            });
+            let column = columns.max_by_key(|(_, column)| column.uncompressed_size());
+            if let Some((input, column)) = column
+                && column.uncompressed_size() as u64 > PAGE_BYTES_USUAL
+            {
+                let found = largest_page(&input.file.open()?, column);
+                let failed = |error| read_error(&input.file, error, "a column");
+                *largest = largest.max(found.map_err(failed)?);
+            }
+        }
+        let groups = inputs.all.iter().flat_map(|input| input.footer.row_groups());
+        let pages_of = |group: &RowGroupMetaData| -> (u64, u64) {
+            let columns = group.columns().iter().zip(&largest);
+            columns.fold((0, 0), |(plain, packed), (column, &largest)| {
+                let (own_plain, own_packed) = page_bytes(column, largest);
+                (plain + own_plain, packed.max(own_packed))
+            })
+        };
+        let most =
+            groups.map(pages_of).fold((0, 0), |most, one| (most.0.max(one.0), most.1.max(one.1)));
+        Ok(GroupPages { plain: most.0, packed: most.1 })
+    }
+}
+
+/// Returns the most memory that reading a column of a row group takes: a page with a dictionary,
+/// and a page as it is in the file.
+fn page_bytes(column: &ColumnChunkMetaData, largest: PageSizes) -> (u64, u64) {
     let (packed, plain) = (column.compressed_size().max(0), column.uncompressed_size().max(0));
     let page = largest.plain.min(plain as u64);
     let dictionary = if column.dictionary_page_offset().is_some() { page } else { 0 };
-    (page + dictionary).min(plain as u64) + largest.packed.min(packed as u64)
+    ((page + dictionary).min(plain as u64), largest.packed.min(packed as u64))
 }
 
 /// Returns how many row groups are decoded at once: one for each thread if all of them fit in the

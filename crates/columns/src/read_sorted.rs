@@ -1,6 +1,6 @@
 //! The first half: all rows are read and sorted.
 
-use crate::errors::{of_arrow, of_push};
+use crate::errors::{Room, of_arrow};
 use crate::first_rows::FirstRows;
 use crate::keyed_source::keyed_source;
 use crate::order_check::OrderCheck;
@@ -41,7 +41,8 @@ pub(crate) fn read_sorted(
     }
     drop(reading);
     plan.check_unchanged()?;
-    Ok((rows.sorting.finish().map_err(of_arrow)?, read, read_bytes))
+    let RowsIn { sorting, room, .. } = rows;
+    Ok((sorting.finish().map_err(|error| room.of_sort(error))?, read, read_bytes))
 }
 
 /// Rows on their way to the sort.
@@ -50,8 +51,7 @@ struct RowsIn {
     /// Checks the order of the current input.
     order: Option<OrderCheck>,
     first: Option<FirstRows>,
-    /// Memory that the sort doesn't have, in bytes.
-    beside_bytes: u64,
+    room: Room,
 }
 
 impl RowsIn {
@@ -77,7 +77,7 @@ impl RowsIn {
             sorting: sorter.scratch(scratch).start().map_err(of_arrow)?,
             order: options.merges.then(|| plan.order_check(false)).transpose()?,
             first,
-            beside_bytes: job.total_bytes().saturating_sub(sort_bytes),
+            room: Room { sort: sort_bytes, beside: job.total_bytes().saturating_sub(sort_bytes) },
         })
     }
 
@@ -104,6 +104,6 @@ impl RowsIn {
             None => batch,
         };
         let pushed = self.sorting.push(batch);
-        pushed.map_err(|error| of_push(error, path, self.beside_bytes))
+        pushed.map_err(|error| self.room.of_push(error, path))
     }
 }

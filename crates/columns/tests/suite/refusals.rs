@@ -1,7 +1,7 @@
 //! What is refused, and with which words.
 
 use crate::files::{with_keys, write};
-use arrow_array::{ArrayRef, Int32Array, StringArray};
+use arrow_array::{ArrayRef, Int32Array, Int64Array, StringArray};
 use parquet::file::properties::WriterProperties;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -69,12 +69,22 @@ fn keys_that_contradict_the_schema_are_refused() {
 #[test]
 fn too_little_memory_is_refused_with_enough() {
     let folder = tempfile::tempdir().unwrap();
-    let path = file(folder.path(), "a.parquet", &[]);
-    let text = error(&[&path], "key", 1 << 20);
-    let enough = text.rsplit("-m ").next().unwrap().trim_end_matches(')');
-    let bytes = xsort::size::bytes(enough).unwrap();
-    let output = folder.path().join("sorted.parquet");
-    Columns::files([&path]).by("key").unwrap().memory(bytes).run(output).unwrap();
+    let few = file(folder.path(), "few.parquet", &[]);
+    // A row group whose pages take most of the memory: what is left sorts the rows, too.
+    let wide = folder.path().join("wide.parquet");
+    let random = &mut Random::new(2);
+    let column: ArrayRef = Arc::new(Int64Array::from_iter((0..8000).map(|_| random.word() as i64)));
+    let names: Vec<String> = (0..300).map(|number| format!("column {number}")).collect();
+    let others: Vec<_> = names.iter().map(|name| (name.as_str(), column.clone())).collect();
+    write(&wide, &[with_keys(random, 8000, 0, &others)], WriterProperties::builder().build());
+    for path in [few, wide] {
+        let text = error(&[&path], "key", 1 << 20);
+        let enough = text.rsplit("-m ").next().unwrap().trim_end_matches(')');
+        let bytes = xsort::size::bytes(enough).unwrap();
+        let output = folder.path().join("sorted.parquet");
+        Columns::files([&path]).by("key").unwrap().memory(bytes).run(&output).unwrap();
+        std::fs::remove_file(output).unwrap();
+    }
 }
 
 #[test]
