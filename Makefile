@@ -27,8 +27,9 @@ XAN = 0.61.0
 # Seconds for each target of `make fuzz`, and the driver's version.
 FUZZ_SECONDS ?= 60
 CARGO_FUZZ = 0.13.2
+CARGO_DENY = 0.20.2
 
-.PHONY: all demo demo-s3 test test-program test-crates test-long smoke lint format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc dist clean python test-python test-ray test-stores
+.PHONY: all demo demo-s3 test test-program test-crates test-long smoke lint format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc dist reproduce deny clean python test-python test-ray test-stores
 
 all: build
 
@@ -195,6 +196,15 @@ dist:
 	dist/build
 	dist/try
 	for package in target/packages/*.whl target/packages/xsort-*[0-9].tar.gz; do python/try $$package; done
+
+## Build the tarball and the Debian package twice in two folders, and compare their bytes.
+reproduce:
+	dist/reproduce
+
+## Licences, sources, withdrawn versions and known holes of all dependencies.
+deny:
+	$(CARGO) install --quiet --locked --root target/deny-tools cargo-deny@$(CARGO_DENY)
+	target/deny-tools/bin/cargo-deny --locked check
 
 doc:
 	$(CARGO) doc --workspace --no-deps --open
