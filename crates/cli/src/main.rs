@@ -8,7 +8,7 @@
 //! | `args` | the command line as it is written |
 //! | `settings` | what depends on the machine: memory, threads, caches, open files |
 //! | `inputs` | which files the inputs stand for: directories, standard input |
-//! | `commands` | gen, sort, table, verify, part, cluster, man, completions |
+//! | `commands` | gen, sort, table, verify, part, cluster, help, man, completions |
 //! | `lines`, `du` | the commands that behave as GNU sort and GNU du do |
 //! | `gnu_commands` | what these two share |
 //! | `lines_plan` | what sorting lines or tables would take |
@@ -68,7 +68,7 @@ fn run_program() -> u8 {
     if let Err(error) = signals::report_closed_pipes_as_errors() {
         return fail(&format!("installing signal handlers: {error}"), exit::USAGE);
     }
-    let cli = match args::parse(std::env::args_os()) {
+    let mut cli = match args::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();
@@ -81,6 +81,9 @@ fn run_program() -> u8 {
             return exit::SUCCESS;
         }
     };
+    if let Err(line) = cli.command.fill_from_environment() {
+        return fail(&line, exit::USAGE);
+    }
     output::choose_colour(cli.command.color());
     open_files::allow_as_many_as_possible();
     let stop = match Stop::install() {
@@ -107,6 +110,7 @@ fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
         Command::Status(args) => status::run(args, stop),
         Command::Lines { .. } | Command::Du { .. } => unreachable!("`gnu_command` takes these"),
         Command::Completions { shell } => commands::completions::print(*shell),
+        Command::Help { json, command } => commands::help::print(command, *json),
         Command::Man { dir } => commands::manual::man(dir.as_deref()),
     }
 }

@@ -1,5 +1,6 @@
 //! Results on standard output, as text for people or as one JSON object. Lines on standard error.
 
+use crate::args::Origins;
 use crate::exit::Failure;
 use crate::settings::ReportStyle;
 use serde::{Serialize, Serializer};
@@ -19,7 +20,8 @@ pub(crate) struct ResultPrinter {
     /// True if standard output carries data. Then the result goes to standard error, and only on
     /// request.
     is_beside_data: bool,
-    is_dry_run: bool,
+    /// Of a job that is only planned: where its settings came from.
+    origins: Option<Origins>,
 }
 
 /// The version of the JSON results. It changes when a field is removed or changes its meaning.
@@ -27,7 +29,7 @@ pub(crate) const JSON_VERSION: u32 = 1;
 
 impl ResultPrinter {
     pub(crate) fn new(style: ReportStyle) -> ResultPrinter {
-        ResultPrinter { style, is_beside_data: false, is_dry_run: false }
+        ResultPrinter { style, is_beside_data: false, origins: None }
     }
 
     /// A printer for a command that writes data to `output`.
@@ -37,8 +39,8 @@ impl ResultPrinter {
     }
 
     /// A printer for a job that is only planned.
-    pub(crate) fn of_dry_run(style: ReportStyle) -> ResultPrinter {
-        ResultPrinter { is_dry_run: true, ..ResultPrinter::new(style) }
+    pub(crate) fn of_dry_run(style: ReportStyle, origins: Origins) -> ResultPrinter {
+        ResultPrinter { origins: Some(origins), ..ResultPrinter::new(style) }
     }
 
     /// Prints what a job would do, and the requests that it would send to object stores.
@@ -66,11 +68,14 @@ impl ResultPrinter {
         let is_silent = quiet || (self.is_beside_data && !is_verbose);
         let text = match (is_json, is_silent) {
             (true, _) => {
-                let (version, dry_run) = (JSON_VERSION, self.is_dry_run);
+                let (version, dry_run) = (JSON_VERSION, self.origins.is_some());
                 json(&JsonResult { command, version, dry_run, result })?
             }
             (false, true) => return Ok(()),
-            (false, false) if is_verbose => format!("{result:#}"),
+            (false, false) if is_verbose => {
+                let origins = self.origins.map(|origins| format!("\n{origins}"));
+                format!("{result:#}") + &origins.unwrap_or_default()
+            }
             (false, false) => result.to_string(),
         };
         self.write(text)

@@ -1,5 +1,6 @@
 //! Errors of inputs that aren't tables, or have a value that isn't of its column's type.
 
+use crate::advice::meant_time;
 use crate::json::{InvalidJson, TOO_DEEP};
 use std::io;
 use thiserror::Error;
@@ -62,7 +63,7 @@ pub(crate) enum BadRow {
     LongKey { row: u64, offset: u64, bytes: usize, bytes_max: usize, more: MoreMemory },
     #[error(
         "row {row}, byte {offset}, column {column}: '{}' is no {kind} (--on-bad=last puts such \
-         rows to the end)", shown(.value)
+         rows to the end){}", shown(.value), meant_time(.value, .kind)
     )]
     Value { row: u64, offset: u64, column: String, value: Vec<u8>, kind: &'static str },
     #[error("row {row}, byte {offset} is no JSON: {what}")]

@@ -1,5 +1,6 @@
 //! The header row, which names the columns.
 
+use crate::advice::meant_column;
 use crate::bad_row::{BadRow, HEADER_BYTES_MAX, shown};
 use crate::json::JsonPath;
 use crate::key::{Column, KeyColumn, KeyKind, Keys};
@@ -148,8 +149,9 @@ fn index_of(name: &str, header: Option<&Header>) -> Result<usize, Error> {
             b + 1
         ))),
         (None, _) => Err(Error::Settings(format!(
-            "there is no column '{name}'; the header has: {}",
-            shown(all_names(names).as_bytes())
+            "there is no column '{name}'; the header has: {}{}",
+            shown(all_names(names).as_bytes()),
+            meant_column(name, names)
         ))),
     }
 }

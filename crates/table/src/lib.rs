@@ -33,8 +33,10 @@
 //! | `language` | which language orders text |
 //! | `json` | rows of JSON: values at paths, in the order of jq |
 //! | `bad_row`, `input_error` | errors of inputs, apart from errors of the drive |
+//! | `advice` | what a person may have meant |
 #![forbid(unsafe_code)]
 
+mod advice;
 mod bad_row;
 mod check;
 mod curve;

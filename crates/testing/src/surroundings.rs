@@ -63,7 +63,9 @@ pub fn without_settings(command: &mut Command) -> &mut Command {
     let of_programs = ["TMPDIR", "POSIXLY_CORRECT", "_POSIX2_VERSION", "TIME_STYLE", "BLOCK_SIZE"];
     let of_du = ["DU_BLOCK_SIZE", "BLOCKSIZE", "TZ"];
     let of_ours = ["XSORT_STATUS", "XSORT_STATUS_DIR", "XSORT_SYSFS", "NO_COLOR"];
-    for name in of_locale.iter().chain(&of_programs).chain(&of_du).chain(&of_ours) {
+    let of_jobs = ["XSORT_MEMORY", "XSORT_THREADS", "XSORT_SCRATCH"];
+    let ours = of_ours.iter().chain(&of_jobs);
+    for name in of_locale.iter().chain(&of_programs).chain(&of_du).chain(ours) {
         command.env_remove(name);
     }
     command.env("LC_ALL", "C")

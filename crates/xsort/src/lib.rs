@@ -119,7 +119,7 @@ pub use prefixed::Prefixed;
 pub use progress::{Callbacks, OnNotice, OnProgress, Progress, ProgressObserver};
 pub use resources::Resources;
 pub use setup::Setup;
-pub use size::Memory;
+pub use size::{IntoMemory, Memory};
 pub use sort::Sort;
 pub use sort_key::SortKey;
 pub use sort_slice::SortSlice;

@@ -3,6 +3,7 @@
 use crate::job::Job;
 use crate::progress::{Callbacks, ProgressObserver};
 use crate::resources::Resources;
+use crate::size::{IntoMemory, SizeError};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,18 +16,32 @@ pub struct Setup {
     pub resources: Resources,
     /// The closures that it calls.
     pub callbacks: Callbacks,
+    /// Why a text that was given as the memory is none.
+    bad_memory: Option<SizeError>,
 }
 
 impl Setup {
+    /// Sets the memory. [`begin`](Setup::begin) fails if it is a text that is no size.
+    pub fn set_memory(&mut self, memory: impl IntoMemory) {
+        match memory.into_memory() {
+            Ok(memory) => self.resources.memory = Some(memory),
+            Err(error) => self.bad_memory = Some(error),
+        }
+    }
+
     /// Begins a job that reads `inputs` and writes `output`.
     ///
     /// # Errors
-    /// The errors of [`Resources::check_output`] and [`Resources::job`].
+    /// The errors of [`Resources::check_output`] and [`Resources::job`]; [`Error::Settings`] if the
+    /// memory is no size.
     pub fn begin<P: AsRef<Path>>(
         &self,
         inputs: impl IntoIterator<Item = P>,
         output: Option<&Path>,
     ) -> Result<(Job, ProgressObserver), Error> {
+        if let Some(error) = &self.bad_memory {
+            return Err(Error::Settings(format!("the memory: {error}")));
+        }
         self.resources.check_output(output, "verify_output")?;
         let job = self.resources.job(inputs, output)?;
         let (callbacks, cancel) = (self.callbacks.clone(), self.resources.cancel.clone());
@@ -61,12 +76,12 @@ macro_rules! resource_setters {
             self
         }
 
-        /// Limits the memory for everything that grows with the data: bytes, or a
-        /// [`Memory`](crate::Memory). The job takes at most 64 MiB more. Unless set, the limit is
+        /// Limits the memory for everything that grows with the data: bytes, a text such as
+        /// `"64M"` or `"50%"`, or a [`Memory`](crate::Memory). The job takes at most 64 MiB more. Unless set, the limit is
         /// half of the available memory. It is never more than a control group or `ulimit` allows.
         #[must_use]
-        pub fn memory(mut self, memory: impl Into<$crate::Memory>) -> Self {
-            self.setup.resources.memory = Some(memory.into());
+        pub fn memory(mut self, memory: impl $crate::IntoMemory) -> Self {
+            self.setup.set_memory(memory);
             self
         }
 

@@ -67,6 +67,33 @@ impl FromStr for Memory {
     }
 }
 
+/// What a builder takes as the memory: bytes, a text such as `"64M"`, or a [`Memory`].
+pub trait IntoMemory {
+    /// Converts it.
+    ///
+    /// # Errors
+    /// If a text is no size and no percentage.
+    fn into_memory(self) -> Result<Memory, SizeError>;
+}
+
+impl IntoMemory for Memory {
+    fn into_memory(self) -> Result<Memory, SizeError> {
+        Ok(self)
+    }
+}
+
+impl IntoMemory for u64 {
+    fn into_memory(self) -> Result<Memory, SizeError> {
+        Ok(Memory::Bytes(self))
+    }
+}
+
+impl IntoMemory for &str {
+    fn into_memory(self) -> Result<Memory, SizeError> {
+        self.parse()
+    }
+}
+
 /// Parses a number of bytes: digits, possibly with a fraction, and a unit.
 ///
 /// # Errors

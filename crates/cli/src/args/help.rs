@@ -4,6 +4,14 @@
 pub(super) const TEMPLATE: &str =
     "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
 
+/// Groups of options that several commands have.
+pub(super) const ORDER: &str = "Order";
+pub(super) const INPUT: &str = "Input";
+pub(super) const OUTPUT: &str = "Output";
+pub(super) const RESOURCES: &str = "Resources";
+pub(super) const INTERRUPTIONS: &str = "Interruptions";
+pub(super) const REPORT: &str = "Report";
+
 pub(super) const SIZES: &str = "\
 Sizes: 512M, 16GiB, 1.5G, 8GB. K, M, G, T are powers of 1024 as for GNU sort; \
 KB, MB, GB, TB are powers of 1000.";
@@ -33,6 +41,9 @@ const FAILURE: &str = "\
 const ENVIRONMENT: &str = "\
 Environment:
   NO_COLOR          if set, nothing is coloured
+  XSORT_MEMORY      the memory, unless --memory is given
+  XSORT_THREADS     the number of threads, unless --threads is given
+  XSORT_SCRATCH     directories for scratch with ':' between them, unless --scratch is given
   XSORT_STATUS      if it is off, a job doesn't publish its status
   XSORT_STATUS_DIR  where jobs publish their status, and where xsort status looks";
 

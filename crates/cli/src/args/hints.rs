@@ -13,6 +13,19 @@ const OTHER_NAMES: [(&[&str], &str); 4] = [
     (&["--version"], "'xsort --version' prints the version"),
 ];
 
+/// Options that `xsort table` has under another name.
+const OTHER_NAMES_OF_TABLE: [(&[&str], &str); 6] = [
+    (
+        &["-r", "--reverse", "--desc", "--descending", "--order"],
+        "'--by COLUMN:desc' puts the largest value first",
+    ),
+    (&["-k", "--key", "--sort", "--sort-by", "--order-by"], "the columns are given by --by"),
+    (&["-t", "--separator", "--field-separator", "--sep", "-d"], "that is --delimiter"),
+    (&["-n", "--numeric", "--numeric-sort"], "'--by COLUMN:num' sorts by numbers"),
+    (&["-S", "--buffer-size"], "the memory is -m or --memory"),
+    (&["--parallel"], "the threads are -j or --threads"),
+];
+
 /// The least number of characters, with the dashes, by which an abbreviated long option is
 /// recognised.
 const ABBREVIATION_MIN: usize = 5;
@@ -30,16 +43,38 @@ pub(super) fn hint(error: &Error, command: &str, program: &Command) -> Option<St
     let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else {
         return None;
     };
-    if error.kind() != ErrorKind::UnknownArgument || !matches!(command, "sort" | "verify" | "gen") {
+    if error.kind() != ErrorKind::UnknownArgument {
         return None;
     }
     let name = argument.split('=').next().unwrap_or_default();
+    if command == "table" {
+        return hint_for_table(name);
+    }
+    if !matches!(command, "sort" | "verify" | "gen") {
+        return None;
+    }
     let other = OTHER_NAMES.iter().find(|(names, _)| names.contains(&name));
     if let Some((_, hint)) = other {
         return Some((*hint).to_owned());
     }
     let option = option_of_lines(name, program).filter(|_| command == "sort")?;
     Some(format!("'xsort lines' sorts text, and has {option}"))
+}
+
+/// A hint for an option that `xsort table` doesn't have.
+fn hint_for_table(name: &str) -> Option<String> {
+    let other = OTHER_NAMES_OF_TABLE.iter().find(|(names, _)| names.contains(&name));
+    let direction = direction_of_table(&std::env::args().collect::<Vec<_>>());
+    direction.or_else(|| other.map(|(_, hint)| (*hint).to_owned()))
+}
+
+/// A hint for `--by -date`, which the parser takes for options.
+fn direction_of_table(words: &[String]) -> Option<String> {
+    let values = words.windows(2).filter(|pair| pair[0] == "--by").map(|pair| &pair[1]);
+    let column = values
+        .filter_map(|value| value.strip_prefix('-'))
+        .find(|name| name.len() > 1 && !name.starts_with('-'))?;
+    Some(format!("'--by {column}:desc' puts the largest value first"))
 }
 
 /// The option of `xsort lines` that `name` is or abbreviates. Options that `xsort sort` also has
@@ -62,4 +97,18 @@ fn option_of_lines(name: &str, program: &Command) -> Option<String> {
     });
     let is_short_for = |option: &str| name.len() >= ABBREVIATION_MIN && option.starts_with(name);
     spelled.find(|option| option == name || is_short_for(option))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_minus_before_a_column_is_a_direction() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let hint = direction_of_table(&words("xsort table a.csv --by -date"));
+        assert_eq!(hint.as_deref(), Some("'--by date:desc' puts the largest value first"));
+        assert_eq!(direction_of_table(&words("xsort table --by -o out")), None);
+        assert_eq!(direction_of_table(&words("xsort table --by --check")), None);
+    }
 }

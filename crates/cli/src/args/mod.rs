@@ -3,6 +3,7 @@
 //! One definition serves the parser, both helps, the completions and the man pages. Nothing is
 //! decided here; `settings` turns these arguments into settings of the pipelines.
 
+mod environment;
 mod generate;
 mod help;
 mod hints;
@@ -13,7 +14,9 @@ mod status;
 mod table;
 mod values;
 mod verify;
+mod version;
 
+pub(crate) use environment::{Origins, Settings, default_threads, fill};
 pub(crate) use generate::GenArgs;
 pub(crate) use part::{
     MapArgs, MergeArgs, PartArgs, PartStep, PlanArgs, SampleArgs, ServeArgs, SplitArgs,
@@ -37,17 +40,20 @@ use xsort_gnu::When;
 
 const EXAMPLES: &str = "\
 Examples:
-  xsort gen 10GB data                   make 100 million benchmark records
-  xsort sort data -o sorted -m 1G       sort them in 1 GiB of memory
-  xsort verify sorted --against data    prove the result
+  xsort lines big.txt -o sorted.txt                  text, with the options of GNU sort
+  xsort table big.csv --by 'date:date:desc,id:int' -o sorted.csv
+  xsort table a.parquet b.parquet --by ts -m 1G -o sorted.parquet
+  xsort sort --record 24 --key 0:8:u64 data -o sorted      binary records
+  xsort du -h --top 20 /data                         the largest files and directories
 ";
 
 /// Sort anything bigger than memory, at the speed of the drives.
 #[derive(Debug, Parser)]
-#[command(name = "xsort", version, help_template = TEMPLATE)]
+#[command(name = "xsort", version, long_version = version::long(), help_template = TEMPLATE)]
 #[command(before_help = EXAMPLES)]
 #[command(after_long_help = environment_and_exit_status(DONE_OR_VERDICT))]
 #[command(max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
+#[command(disable_help_subcommand = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -57,10 +63,33 @@ pub(crate) struct Cli {
 /// arguments before this parser sees them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Gen(GenArgs),
-    Sort(SortArgs),
+    /// Sort lines of text, with the options of GNU sort
+    ///
+    /// Options, output, messages and exit statuses are those of GNU sort; 'xsort lines --help'
+    /// lists all options. A link to xsort with the name sort does the same.
+    #[command(disable_help_flag = true)]
+    Lines {
+        /// Options and files as for GNU sort
+        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+        #[arg(value_hint = ValueHint::FilePath)]
+        arguments: Vec<OsString>,
+    },
     Table(Box<TableArgs>),
+    Sort(SortArgs),
     Verify(VerifyArgs),
+    Gen(GenArgs),
+    /// Print the disk usage of trees of files, with the options of GNU du
+    ///
+    /// Options, output, messages and exit statuses are those of GNU du; 'xsort du --help' lists all
+    /// options. A link to xsort with the name du does the same.
+    #[command(disable_help_flag = true)]
+    Du {
+        /// Options and files as for GNU du
+        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+        #[arg(value_hint = ValueHint::AnyPath)]
+        arguments: Vec<OsString>,
+    },
+    Status(StatusArgs),
     Part(PartArgs),
     /// Sort on many machines, on Ray (needs the Python package: pip install 'xsort[ray]')
     ///
@@ -74,35 +103,22 @@ pub(crate) enum Command {
         #[arg(value_hint = ValueHint::AnyPath)]
         arguments: Vec<OsString>,
     },
-    Status(StatusArgs),
-    /// Sort lines of text, with the options of GNU sort
-    ///
-    /// Options, output, messages and exit statuses are those of GNU sort; 'xsort lines --help'
-    /// lists all options. A link to xsort with the name sort does the same.
-    #[command(disable_help_flag = true)]
-    Lines {
-        /// Options and files as for GNU sort
-        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
-        #[arg(value_hint = ValueHint::FilePath)]
-        arguments: Vec<OsString>,
-    },
-    /// Print the disk usage of trees of files, with the options of GNU du
-    ///
-    /// Options, output, messages and exit statuses are those of GNU du; 'xsort du --help' lists all
-    /// options. A link to xsort with the name du does the same.
-    #[command(disable_help_flag = true)]
-    Du {
-        /// Options and files as for GNU du
-        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
-        #[arg(value_hint = ValueHint::AnyPath)]
-        arguments: Vec<OsString>,
-    },
     /// Print a shell's completion script
     ///
     /// For example: xsort completions bash > ~/.local/share/bash-completion/completions/xsort
     Completions {
         /// The shell to print it for
         shell: clap_complete::Shell,
+    },
+    /// Print the help of a command, or with --json all commands, options and examples
+    #[command(name = "help")]
+    Help {
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+
+        /// The command, such as 'sort' or 'part map'; all of them unless it is given
+        command: Vec<String>,
     },
     /// Print the manual page, or write all of them to a directory
     Man {
@@ -113,6 +129,29 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Fills in what wasn't given from the environment.
+    ///
+    /// # Errors
+    /// If a variable has no value of its kind.
+    pub(crate) fn fill_from_environment(&mut self) -> Result<(), String> {
+        let (resources, scratch) = match self {
+            Command::Gen(args) => (&mut args.resources, None),
+            Command::Sort(args) => (&mut args.resources, Some(&mut args.scratch)),
+            Command::Table(args) => (&mut args.resources, Some(&mut args.scratch)),
+            Command::Verify(args) => (&mut args.resources, None),
+            Command::Part(PartArgs { step: PartStep::Map(args) }) => {
+                (&mut args.resources, Some(&mut args.scratch))
+            }
+            Command::Part(PartArgs { step: PartStep::Merge(args) }) => {
+                (&mut args.resources, Some(&mut args.scratch))
+            }
+            _ => return Ok(()),
+        };
+        let Resources { memory, threads, origins, .. } = resources;
+        *origins = fill(Settings { memory, threads, scratch })?;
+        Ok(())
+    }
+
     /// When to use colours.
     pub(crate) fn color(&self) -> When {
         match self {

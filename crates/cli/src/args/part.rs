@@ -69,6 +69,7 @@ impl PartStep {
 /// The files are looked up, not read, but where lines begin. The job says which bytes of which file
 /// each slice has, and what identifies them: a file that changes later is an error.
 #[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
 pub(crate) struct PlanArgs {
     /// Bytes of a slice, about: what a map task sorts
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size::bytes)]
@@ -96,6 +97,7 @@ pub(crate) struct PlanArgs {
     pub(crate) report: Report,
 
     /// Files, directories, URLs, prefixes and patterns of objects, as for the single command
+    #[arg(help_heading = None::<&str>)]
     #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
     pub(crate) inputs: Vec<PathBuf>,
 
@@ -106,6 +108,7 @@ pub(crate) struct PlanArgs {
 
 /// Take keys of slices at evenly spaced places
 #[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
 pub(crate) struct SampleArgs {
     /// The job
     #[arg(value_name = "JOB", value_hint = ValueHint::FilePath)]
@@ -132,6 +135,7 @@ pub(crate) struct SampleArgs {
 
 /// Find where the parts begin, by samples of all slices
 #[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
 pub(crate) struct SplitArgs {
     /// The job
     #[arg(value_name = "JOB", value_hint = ValueHint::FilePath)]
@@ -157,6 +161,7 @@ pub(crate) struct SplitArgs {
 /// The sorted data is DIR/slice-I.data, and DIR/slice-I.json, which comes last, says that it is
 /// there and where each part begins. A slice that is there already is left as it is.
 #[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
 pub(crate) struct MapArgs {
     /// The job
     #[arg(value_name = "JOB", value_hint = ValueHint::FilePath)]
@@ -224,6 +229,7 @@ pub(crate) struct ServeArgs {
 /// part appears whole or not at all. With --json the error of a missing slice lists them
 /// ("missing_slices"), and that of a source that fails names it ("lost_source").
 #[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
 pub(crate) struct MergeArgs {
     /// The job
     #[arg(value_name = "JOB", value_hint = ValueHint::FilePath)]
@@ -278,6 +284,7 @@ pub(crate) struct MergeArgs {
 /// Every slice and every part must be there once, all that was mapped must be merged, by count and
 /// checksum, and the parts must follow each other in order.
 #[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
 pub(crate) struct ValidateArgs {
     /// The job
     #[arg(value_name = "JOB", value_hint = ValueHint::FilePath)]

@@ -1,5 +1,7 @@
 //! Arguments shared by several commands.
 
+use super::environment::Origins;
+use super::help::{INPUT, OUTPUT, REPORT, RESOURCES};
 use super::values::{degrees, formats, io_engines, threads, when, whole};
 use clap::{ArgAction, Args};
 use std::num::NonZeroU64;
@@ -11,6 +13,7 @@ use xsort_records::{Format, KeyField, Prefix};
 
 /// Size and key of the records.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Records")]
 pub(crate) struct Records {
     /// A format that gen makes; gensort by default
     ///
@@ -70,6 +73,7 @@ or be for its byte order (u64le, u64be); le, the least significant byte first, i
 
 /// Whether inputs may stand for nothing.
 #[derive(Debug, Args)]
+#[command(next_help_heading = INPUT)]
 pub(crate) struct Emptiness {
     /// Take a directory without files, or a prefix without objects, for no input
     ///
@@ -81,6 +85,7 @@ pub(crate) struct Emptiness {
 
 /// How directories among the inputs are read.
 #[derive(Debug, Args)]
+#[command(next_help_heading = INPUT)]
 pub(crate) struct Trees {
     #[command(flatten)]
     pub(crate) empty: Emptiness,
@@ -95,19 +100,21 @@ pub(crate) struct Trees {
 
 /// What a job may use.
 #[derive(Debug, Args)]
+#[command(next_help_heading = RESOURCES)]
 pub(crate) struct Resources {
-    /// Memory, as a size or as a percentage of what is available [default: 50%]
+    /// Memory, as a size or a percentage of what is available [default: 50%]
     ///
     /// The program uses at most this much and another 64 MiB. The limit of its control group
     /// (container) is respected, too.
     #[arg(short, long, value_name = "MEMORY")]
     pub(crate) memory: Option<Memory>,
 
-    /// Number of threads; 0 means one for each processor that this process may use
-    #[arg(short = 'j', long, value_name = "N", default_value_t = 0, value_parser = threads)]
-    pub(crate) threads: u16,
+    /// Number of threads; 0: one for each processor that it may use [default: 0]
+    #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
+    pub(crate) threads: Option<u16>,
 
     /// How files are read and written
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "HOW", default_value = "auto", value_parser = io_engines())]
     pub(crate) io: IoChoice,
 
@@ -115,6 +122,7 @@ pub(crate) struct Resources {
     ///
     /// They continue when the drive is 5 degrees cooler than that. Drives whose temperature the
     /// system doesn't report are ignored.
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "CELSIUS", value_parser = degrees)]
     pub(crate) temperature_limit: Option<u16>,
 
@@ -122,15 +130,20 @@ pub(crate) struct Resources {
     ///
     /// Use it on a machine that is shared with others. Unused bandwidth is saved up for at most a
     /// tenth of a second.
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "RATE", value_parser = size::rate)]
     pub(crate) bandwidth_limit: Option<NonZeroU64>,
 
     #[command(flatten)]
     pub(crate) objects: ObjectArguments,
+
+    #[arg(skip)]
+    pub(crate) origins: Origins,
 }
 
 /// How objects of stores are moved.
 #[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = OUTPUT)]
 pub(crate) struct ObjectArguments {
     /// Bytes of the parts in which an object is written, 5M to 5G [default: 8 MiB, or 5 MiB where
     /// memory is short]
@@ -178,12 +191,15 @@ pub(crate) fn part_size(text: &str) -> Result<u64, String> {
 
 /// What a job prints.
 #[derive(Debug, Args)]
+#[command(next_help_heading = REPORT)]
 pub(crate) struct Report {
-    /// Print the result as JSON; on standard error if standard output is for the records
+    /// Print the result as JSON, on standard error if data goes to standard output
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Show progress on standard error; auto does if it is a terminal [default: auto]
+    /// Show progress on standard error: auto, always or never [default: auto]
+    ///
+    /// auto shows it if standard error is a terminal.
     #[arg(long, value_name = "WHEN", value_parser = when(), hide_possible_values = true)]
     #[arg(num_args = 0..=1, require_equals = true)]
     #[arg(default_value = "auto", default_missing_value = "always", hide_default_value = true)]
@@ -199,10 +215,15 @@ pub(crate) struct Report {
 
     #[command(flatten)]
     pub(crate) color: Color,
+
+    /// Print help (-h: in short; --help: all of it)
+    #[arg(short, long, action = ArgAction::Help)]
+    help: Option<bool>,
 }
 
 /// Whether colours are used.
 #[derive(Debug, Args)]
+#[command(next_help_heading = REPORT)]
 pub(crate) struct Color {
     /// Use colours: auto (on a terminal, unless NO_COLOR is set), always or never
     #[arg(long, value_name = "WHEN", value_parser = when(), hide_possible_values = true)]

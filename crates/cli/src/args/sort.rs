@@ -1,6 +1,9 @@
 //! Arguments of `xsort sort`.
 
-use super::help::{DONE, SIZES, TEMPLATE, sizes_environment_and_exit_status};
+use super::help::{
+    DONE, INPUT, INTERRUPTIONS, ORDER, OUTPUT, REPORT, RESOURCES, SIZES, TEMPLATE,
+    sizes_environment_and_exit_status,
+};
 use super::shared::{Records, Report, Resources, Trees};
 use super::values::{Merge, ScratchCodec, codecs, methods, output, seconds};
 use clap::{Args, ValueHint};
@@ -28,31 +31,11 @@ Examples:
 /// Records with equal keys keep the order of the input. The output appears whole or not at all and
 /// may be one of the inputs. What comes out is counted and checksummed against what went in.
 #[derive(Debug, Args)]
-#[command(help_template = TEMPLATE, before_help = EXAMPLES)]
+#[command(help_template = TEMPLATE, before_help = EXAMPLES, disable_help_flag = true)]
 #[command(after_help = SIZES, after_long_help = sizes_environment_and_exit_status(DONE))]
 pub(crate) struct SortArgs {
     #[command(flatten)]
     pub(crate) records: Records,
-
-    #[command(flatten)]
-    pub(crate) resources: Resources,
-
-    /// Directory for scratch; several are used at once [default: next to the output]
-    ///
-    /// Scratch is striped over all of them by the speed of their drives. The files have no names
-    /// and vanish with the program, however it ends, except those of --checkpoint.
-    #[arg(short = 'T', long = "scratch", value_name = "DIR", value_hint = ValueHint::DirPath)]
-    #[arg(alias = "temporary-directory")]
-    pub(crate) scratch: Vec<PathBuf>,
-
-    /// Compress scratch: where the drive is slow
-    ///
-    /// Of records of one size: there must be space for plain scratch before the sort; bins
-    /// (--method scatter) aren't compressed; and nothing is if the memory for it, up to 2 MiB a
-    /// thread, would cost a further pass over the data.
-    #[arg(long, value_name = "CODEC", default_value = "none", value_parser = codecs())]
-    #[arg(hide_short_help = true)]
-    pub(crate) compress: ScratchCodec,
 
     /// The inputs are in order already: merge them, and check their order
     ///
@@ -62,23 +45,12 @@ pub(crate) struct SortArgs {
     #[arg(long, value_name = "any", num_args = 0..=1, require_equals = true)]
     #[arg(value_enum, default_missing_value = "sorted")]
     #[arg(conflicts_with_all = ["method", "compress", "checkpoint", "resume", "restart"])]
+    #[arg(help_heading = ORDER)]
     pub(crate) merge: Option<Merge>,
-
-    /// How to sort
-    #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = methods())]
-    #[arg(hide_short_help = true)]
-    pub(crate) method: Method,
-
-    /// Cache per thread, for which a sort in memory is divided [default: what the processor has]
-    ///
-    /// What fits is sorted at once, anything larger in parts that also fit the first-level cache.
-    /// It affects the time only. It is meant for experiments, and for machines that don't say how
-    /// large their caches are.
-    #[arg(long, value_name = "SIZE", value_parser = size::bytes, hide_short_help = true)]
-    pub(crate) cache_size: Option<u64>,
 
     /// Keep the input's order among equal keys: always on, accepted for scripts
     #[arg(long, hide_short_help = true)]
+    #[arg(help_heading = ORDER)]
     pub(crate) stable: bool,
 
     /// Remove the inputs, before the output is written if its space is needed. DANGER: see --help
@@ -92,7 +64,70 @@ pub(crate) struct SortArgs {
     /// changed or replaced meanwhile stays. Standard input can't be removed. Below a directory the
     /// names that were read are removed; directories, and a file's other names, stay.
     #[arg(long)]
+    #[arg(help_heading = INPUT)]
     pub(crate) remove_input: bool,
+
+    #[command(flatten)]
+    pub(crate) trees: Trees,
+
+    /// The sorted file; '-' is standard output
+    ///
+    /// What goes to standard output can't be taken back: after an error its reader has a part of
+    /// it, which is in order. It needs no space on a drive.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(value_parser = output())]
+    #[arg(help_heading = OUTPUT)]
+    pub(crate) output: PathBuf,
+
+    /// Refuse to replace a file or an object that exists, also one that appears meanwhile
+    #[arg(long, hide_short_help = true)]
+    #[arg(help_heading = OUTPUT)]
+    pub(crate) no_clobber: bool,
+
+    /// Do not wait until the output is safe against a power cut
+    #[arg(long)]
+    #[arg(help_heading = OUTPUT)]
+    pub(crate) no_sync: bool,
+
+    #[command(flatten)]
+    pub(crate) resources: Resources,
+
+    /// Directory for scratch; repeat for several [default: beside the output]
+    ///
+    /// Scratch is striped over all of them by the speed of their drives. The files have no names
+    /// and vanish with the program, however it ends, except those of --checkpoint.
+    #[arg(short = 'T', long = "scratch", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(alias = "temporary-directory")]
+    #[arg(help_heading = RESOURCES)]
+    pub(crate) scratch: Vec<PathBuf>,
+
+    /// Compress scratch: where the drive is slow
+    ///
+    /// Of records of one size: there must be space for plain scratch before the sort; bins
+    /// (--method scatter) aren't compressed; and nothing is if the memory for it, up to 2 MiB a
+    /// thread, would cost a further pass over the data.
+    #[arg(long, value_name = "CODEC", default_value = "none", value_parser = codecs())]
+    #[arg(hide_short_help = true)]
+    #[arg(help_heading = RESOURCES)]
+    pub(crate) compress: ScratchCodec,
+
+    /// How to sort
+    #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = methods())]
+    #[arg(hide_short_help = true)]
+    #[arg(help_heading = RESOURCES)]
+    pub(crate) method: Method,
+
+    /// Cache per thread, for which a sort in memory is divided [default: what the processor has]
+    ///
+    /// What fits is sorted at once, anything larger in parts that also fit the first-level cache.
+    /// It affects the time only. It is meant for experiments, and for machines that don't say how
+    /// large their caches are.
+    #[arg(long, value_name = "SIZE", value_parser = size::bytes, hide_short_help = true)]
+    #[arg(help_heading = RESOURCES)]
+    pub(crate) cache_size: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) checkpoints: Checkpoints,
 
     /// Print the plan and what it would cost, and do nothing
     ///
@@ -100,29 +135,17 @@ pub(crate) struct SortArgs {
     /// take.
     /// Standard input has to be a file: nothing is known about a stream before it is read.
     #[arg(long)]
+    #[arg(help_heading = REPORT)]
     pub(crate) dry_run: bool,
 
     /// Measure the drive before the sort, so that the report can say what share of its speed was
     /// reached (takes a second)
     #[arg(long, hide_short_help = true)]
+    #[arg(help_heading = REPORT)]
     pub(crate) probe: bool,
-
-    /// Refuse to replace a file or an object that exists, also one that appears meanwhile
-    #[arg(long, hide_short_help = true)]
-    pub(crate) no_clobber: bool,
-
-    /// Do not wait until the output is safe against a power cut
-    #[arg(long)]
-    pub(crate) no_sync: bool,
-
-    #[command(flatten)]
-    pub(crate) checkpoints: Checkpoints,
 
     #[command(flatten)]
     pub(crate) report: Report,
-
-    #[command(flatten)]
-    pub(crate) trees: Trees,
 
     /// Files to sort, as one; '-' is standard input, a directory all regular files below it
     ///
@@ -137,15 +160,8 @@ pub(crate) struct SortArgs {
     /// read, and space for the data, which is freed as runs are written. A file (< data) is read
     /// as if it was named.
     #[arg(default_value = "-", value_name = "INPUT", value_hint = ValueHint::AnyPath)]
+    #[arg(help_heading = None::<&str>)]
     pub(crate) inputs: Vec<PathBuf>,
-
-    /// The sorted file; '-' is standard output
-    ///
-    /// What goes to standard output can't be taken back: after an error its reader has a part of
-    /// it, which is in order. It needs no space on a drive.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[arg(value_parser = output())]
-    pub(crate) output: PathBuf,
 }
 
 impl SortArgs {
@@ -157,20 +173,20 @@ impl SortArgs {
 
 /// Whether a job can be resumed.
 #[derive(Debug, Args)]
+#[command(next_help_heading = INTERRUPTIONS)]
 pub(crate) struct Checkpoints {
-    /// Keep what is finished, so that --resume can go on after a crash, a kill, a power cut or a
-    /// full disk
+    /// Keep what is finished, so that --resume can go on after a crash
     ///
-    /// Scratch files and the unfinished output then have hidden names (.OUTPUT.xsort-...), in the
+    /// A kill, a power cut and a full disk are no worse. Scratch files and the unfinished output then have hidden names (.OUTPUT.xsort-...), in the
     /// scratch directories and next to the output, and a journal in the first scratch directory
     /// says what is finished. Every second, what is new in them is made durable. All of it is
     /// removed when the sort is done.
     #[arg(long, group = "resumable", conflicts_with_all = ["resume", "restart", "dry_run"])]
     checkpoint: bool,
 
-    /// Go on with an interrupted sort to this output, given the same arguments; if there is none,
-    /// begin one with --checkpoint
+    /// Go on with an interrupted sort, or begin one with --checkpoint
     ///
+    /// It is the sort to this output, given the same arguments.
     /// What was finished is not done again: sorted runs, merges and bins, and the part of the
     /// output that was written. The plan stays the same, and so does the memory. The inputs must be
     /// unchanged (size, time of the last change, and a sample of the content are compared). If the

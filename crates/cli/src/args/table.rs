@@ -1,6 +1,8 @@
 //! Arguments of `xsort table`.
 
-use super::help::{SIZES, TEMPLATE, sizes_environment_and_exit_status};
+use super::help::{
+    INPUT, ORDER, OUTPUT, REPORT, RESOURCES, SIZES, TEMPLATE, sizes_environment_and_exit_status,
+};
 use super::shared::{Emptiness, Report, Resources};
 use super::sort::Checkpoints;
 use super::values::{
@@ -38,7 +40,7 @@ const STATUS: &str = "\
 /// schema, metadata, compression and encodings. Columns and rows are not selected here: that is for
 /// other tools.
 #[derive(Debug, Args)]
-#[command(help_template = TEMPLATE, before_help = EXAMPLES)]
+#[command(help_template = TEMPLATE, before_help = EXAMPLES, disable_help_flag = true)]
 #[command(after_help = SIZES, after_long_help = sizes_environment_and_exit_status(STATUS))]
 pub(crate) struct TableArgs {
     // Not a doc comment: its brackets would be links to rustdoc.
@@ -46,64 +48,18 @@ pub(crate) struct TableArgs {
         long,
         value_name = "KEYS",
         required_unless_present = "shuffle",
-        help = "What to sort by: COLUMN[:TYPE][:desc][:nulls-first],...; repeat for further keys",
+        help = "What to sort by: COLUMN[:TYPE][:desc][:nulls-first],...",
         long_help = BY_HELP
     )]
+    #[arg(help_heading = ORDER)]
     pub(crate) by: Vec<Keys>,
 
-    /// Format of the inputs [default: by the name: .csv, .tsv, .ndjson or .jsonl, also before .gz,
-    /// .bgz, .zst or .lz4; .parquet, .arrow, .feather, .arrows]
-    #[arg(short, long, value_name = "FORMAT", value_parser = table_formats())]
-    pub(crate) format: Option<TableFormat>,
-
-    /// Format of the output [default: by its name, else that of the inputs]
+    /// Write only one of several rows with equal keys: first (the default) or last
     ///
-    /// Rows of text that become another format need a type for each column: --schema or --infer.
-    #[arg(long, value_name = "FORMAT", value_parser = table_formats(), conflicts_with = "check")]
-    pub(crate) output_format: Option<TableFormat>,
-
-    // Not a doc comment: its brackets would be links to rustdoc.
-    #[arg(
-        long,
-        value_name = "NAME:TYPE,...",
-        help = "The types of columns of text that become another format",
-        long_help = SCHEMA_HELP
-    )]
-    #[arg(conflicts_with_all = ["infer", "check"])]
-    pub(crate) schema: Option<String>,
-
-    /// Read the inputs first, to find the types of columns of text that become another format, and
-    /// print them as --schema takes them
-    #[arg(long, conflicts_with_all = ["check", "dry_run"])]
-    pub(crate) infer: bool,
-
-    /// The byte between two fields, such as ';' [default: that of the format]
-    #[arg(long, value_name = "BYTE", value_parser = byte)]
-    pub(crate) delimiter: Option<u8>,
-
-    /// The byte around fields that contain delimiters or line ends; none if it is empty [default:
-    /// a double quote for csv, none for tsv]
-    #[arg(long, value_name = "BYTE", value_parser = quote)]
-    pub(crate) quote: Option<Quote>,
-
-    /// The byte before a quote inside a quoted field, such as a backslash; it may be doubled, too
-    #[arg(long, value_name = "BYTE", value_parser = byte)]
-    pub(crate) escape: Option<u8>,
-
-    /// The byte that begins a comment, such as '#': a line that is no row
-    ///
-    /// Comments above the header stay there, and all others come before the first row, in the order
-    /// of the input.
-    #[arg(long, value_name = "BYTE", value_parser = byte, conflicts_with = "top")]
-    pub(crate) comment: Option<u8>,
-
-    /// The first row is a row as any other; columns have numbers only
-    #[arg(long)]
-    pub(crate) no_header: bool,
-
-    /// Of rows with equal keys write only one: first (of the input; the default) or last
+    /// first is the first of the input.
     #[arg(short, long, value_name = "WHICH", value_parser = keep)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "first")]
+    #[arg(help_heading = ORDER)]
     pub(crate) unique: Option<Keep>,
 
     // Not a doc comment: its brackets would be links to rustdoc.
@@ -114,21 +70,29 @@ pub(crate) struct TableArgs {
     )]
     #[arg(long, value_name = "max:COLUMN", value_parser = best, requires = "unique")]
     #[arg(conflicts_with_all = ["merge", "check", "comment"])]
+    #[arg(help_heading = ORDER, hide_short_help = true)]
     pub(crate) keep: Option<BestRow>,
 
     /// With --unique: write how many rows there were of each key, in a new first column, or in
     /// ndjson as {"count":N,"row":...}
     #[arg(long, requires = "unique", conflicts_with = "check")]
+    #[arg(help_heading = ORDER, hide_short_help = true)]
     pub(crate) count: bool,
 
-    /// The inputs are in order already: merge them, and check their order
+    /// Sort nothing: name the first row out of order, and exit with 1 if there is one
+    #[arg(short, long, conflicts_with_all = ["output", "top"])]
+    #[arg(help_heading = ORDER)]
+    pub(crate) check: bool,
+
+    /// Merge inputs that are in order already, and check their order
     ///
     /// A file that isn't in order is an error, with the row and the one before it. Hundreds of
     /// files are merged at once. More than the memory has blocks for take several passes. With
     /// --merge=any all are sorted if one isn't in order.
     #[arg(long, value_name = "any", num_args = 0..=1, require_equals = true)]
-    #[arg(value_enum, default_missing_value = "sorted")]
+    #[arg(value_enum, default_missing_value = "sorted", hide_possible_values = true)]
     #[arg(conflicts_with_all = ["shuffle", "check", "checkpoint", "resume", "restart"])]
+    #[arg(help_heading = ORDER)]
     pub(crate) merge: Option<Merge>,
 
     // Not a doc comment: its brackets would be links to rustdoc.
@@ -140,40 +104,131 @@ pub(crate) struct TableArgs {
     )]
     #[arg(conflicts_with_all = ["within", "merge", "shuffle", "check", "checkpoint", "resume"])]
     #[arg(conflicts_with_all = ["restart", "dry_run"])]
+    #[arg(help_heading = ORDER, hide_short_help = true)]
     pub(crate) sorted_by: Vec<Keys>,
 
-    /// The rows are nearly in order, and one comes late by at most N rows (5000, 100k, 2M) or by a
-    /// time (90s, 10m, 12h, 2d)
+    /// Rows come late by at most N rows (5000, 100k) or by a time (90s, 10m, 2d)
     ///
-    /// Each row is written as soon as no other can come before it, in the memory of N rows, or of
+    /// The rows are nearly in order. Each row is written as soon as no other can come before it, in the memory of N rows, or of
     /// the rows of such a time. A time is measured by the first key, which must be a datetime, a
     /// date, or a number of seconds. A row that comes later is an error, unless --late is given.
     /// When the input pauses, as a pipe may, all rows are written that can be.
     #[arg(long, value_name = "N", value_parser = within)]
     #[arg(conflicts_with_all = ["merge", "shuffle", "check", "checkpoint", "resume", "restart"])]
     #[arg(conflicts_with = "dry_run")]
+    #[arg(help_heading = ORDER)]
     pub(crate) within: Option<Within>,
 
     /// With --within: write rows that come too late to FILE, after the header
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "within")]
+    #[arg(help_heading = ORDER, hide_short_help = true)]
     pub(crate) late: Option<PathBuf>,
 
     /// Put the rows in a random order instead
     #[arg(long, conflicts_with_all = ["by", "unique", "check", "on_bad"])]
+    #[arg(help_heading = ORDER)]
     pub(crate) shuffle: bool,
 
     /// With --shuffle: the same number gives the same order
     #[arg(long, value_name = "N", requires = "shuffle", conflicts_with = "by")]
     #[arg(value_parser = whole::<u64>)]
+    #[arg(help_heading = ORDER, hide_short_help = true)]
     pub(crate) seed: Option<u64>,
 
     /// Write only the first N rows, and the header
     #[arg(long, value_name = "N", value_parser = whole::<u64>)]
+    #[arg(help_heading = ORDER)]
     pub(crate) top: Option<u64>,
 
-    /// Write several files of at most this size, before they are compressed, each with the header:
-    /// -o part.csv makes part-00001.csv and so on; of Parquet and Arrow of about this size
+    /// What to do about values that are not of their type: error, first or last
+    ///
+    /// An error names the file, the row, the byte, the column and the value. Otherwise such rows
+    /// come before all others, or behind them, whatever the direction.
+    #[arg(long, value_name = "HOW", default_value = "error", value_parser = on_bad)]
+    #[arg(help_heading = ORDER, hide_short_help = true)]
+    pub(crate) on_bad: OnBad,
+
+    /// csv, tsv, ndjson, parquet or arrow [default: by the inputs' names]
+    ///
+    /// The names are .csv, .tsv, .ndjson or .jsonl, also before .gz, .bgz, .zst or .lz4; .parquet;
+    /// .arrow, .feather, .arrows.
+    #[arg(short, long, value_name = "FORMAT", value_parser = table_formats())]
+    #[arg(hide_possible_values = true)]
+    #[arg(help_heading = INPUT)]
+    pub(crate) format: Option<TableFormat>,
+
+    /// The byte between two fields, such as ';' [default: by the format]
+    #[arg(long, value_name = "BYTE", value_parser = byte)]
+    #[arg(help_heading = INPUT)]
+    pub(crate) delimiter: Option<u8>,
+
+    /// The byte around fields that contain delimiters or line ends; none if it is empty [default:
+    /// a double quote for csv, none for tsv]
+    #[arg(long, value_name = "BYTE", value_parser = quote)]
+    #[arg(help_heading = INPUT, hide_short_help = true)]
+    pub(crate) quote: Option<Quote>,
+
+    /// The byte before a quote inside a quoted field, such as a backslash; it may be doubled, too
+    #[arg(long, value_name = "BYTE", value_parser = byte)]
+    #[arg(help_heading = INPUT, hide_short_help = true)]
+    pub(crate) escape: Option<u8>,
+
+    /// The byte that begins a comment, such as '#': a line that is no row
+    ///
+    /// Comments above the header stay there, and all others come before the first row, in the order
+    /// of the input.
+    #[arg(long, value_name = "BYTE", value_parser = byte, conflicts_with = "top")]
+    #[arg(help_heading = INPUT, hide_short_help = true)]
+    pub(crate) comment: Option<u8>,
+
+    /// The first row is a row as any other; columns have numbers only
+    #[arg(long)]
+    #[arg(help_heading = INPUT)]
+    pub(crate) no_header: bool,
+
+    // Not a doc comment: its brackets would be links to rustdoc.
+    #[arg(
+        long,
+        value_name = "NAME:TYPE,...",
+        help = "The types of columns of text that become another format",
+        long_help = SCHEMA_HELP
+    )]
+    #[arg(conflicts_with_all = ["infer", "check"])]
+    #[arg(help_heading = INPUT)]
+    pub(crate) schema: Option<String>,
+
+    /// Find the types of such columns by reading the inputs first
+    ///
+    /// They are printed as --schema takes them.
+    #[arg(long, conflicts_with_all = ["check", "dry_run"])]
+    #[arg(help_heading = INPUT)]
+    pub(crate) infer: bool,
+
+    #[command(flatten)]
+    pub(crate) empty: Emptiness,
+
+    /// The sorted file, compressed if its name says so; '-' is standard output
+    ///
+    /// Names that end in .gz, .bgz, .zst or .lz4 do.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(value_parser = output(), default_value = STANDARD_OUTPUT, hide_default_value = true)]
+    #[arg(help_heading = OUTPUT)]
+    pub(crate) output: PathBuf,
+
+    /// Format of the output [default: by its name, or that of the inputs]
+    ///
+    /// Rows of text that become another format need a type for each column: --schema or --infer.
+    #[arg(long, value_name = "FORMAT", value_parser = table_formats(), conflicts_with = "check")]
+    #[arg(hide_possible_values = true)]
+    #[arg(help_heading = OUTPUT)]
+    pub(crate) output_format: Option<TableFormat>,
+
+    /// Write several files of at most this size: part-00001.csv and so on
+    ///
+    /// -o part.csv gives them their names. Each has the header, and is of this size before it is
+    /// compressed; files of Parquet and Arrow are of about this size.
     #[arg(long, value_name = "SIZE", value_parser = file_size, conflicts_with = "check")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) file_size: Option<u64>,
 
     /// Compression of rows of text [default: by the end of the output's name: .gz, .zst, .lz4, and
@@ -183,6 +238,7 @@ pub(crate) struct TableArgs {
     /// that end in .bgz, and in .gz after .bed, .fastq, .fq, .gff, .gff3, .gtf, .pairs, .sam or
     /// .vcf.
     #[arg(long, value_name = "CODEC", value_parser = row_codecs(), conflicts_with = "check")]
+    #[arg(help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) compress_output: Option<RowsCodec>,
 
     /// Also write an index of the output for tabix, FILE.tbi or .csi: auto, tbi, csi or gzi
@@ -193,6 +249,7 @@ pub(crate) struct TableArgs {
     #[arg(long, value_name = "FORM", value_parser = index_forms(), num_args = 0..=1)]
     #[arg(require_equals = true, default_missing_value = "auto")]
     #[arg(conflicts_with_all = ["check", "file_size"])]
+    #[arg(help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) write_index: Option<IndexForm>,
 
     /// With --write-index: bed, gff, pairs, sam, vcf, or the numbers of the columns SEQUENCE,BEGIN
@@ -200,75 +257,68 @@ pub(crate) struct TableArgs {
     ///
     /// :0 after the numbers says that the first base has the number 0, as in BED.
     #[arg(long, value_name = "COLUMNS", requires = "write_index", hide_short_help = true)]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) index_columns: Option<IndexColumns>,
 
     /// With --write-index: write csi with smallest bins of 2^N bases [default: 14]
     #[arg(long, value_name = "N", requires = "write_index", hide_short_help = true)]
     #[arg(value_parser = min_shift)]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) min_shift: Option<u32>,
 
     /// Columns: compression of the output [default: in Parquet that of the first input]
     #[arg(long, value_name = "CODEC", value_parser = column_codecs())]
+    #[arg(help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) compression: Option<ColumnCodec>,
 
     /// Parquet: the most rows in a row group [default: as many as the largest one of the inputs,
     /// but at least 122880]
     #[arg(long, value_name = "ROWS", value_parser = group_rows)]
+    #[arg(help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) row_group_size: Option<usize>,
-
-    /// What to do about values that are not of their type: error, first or last
-    ///
-    /// An error names the file, the row, the byte, the column and the value. Otherwise such rows
-    /// come before all others, or behind them, whatever the direction.
-    #[arg(long, value_name = "HOW", default_value = "error", value_parser = on_bad)]
-    pub(crate) on_bad: OnBad,
-
-    /// Sort nothing: name the first row that is out of order, and exit with 1 if there is one
-    #[arg(short, long, conflicts_with_all = ["output", "top"])]
-    pub(crate) check: bool,
-
-    /// Show what a sort would use; read no rows and write nothing
-    #[arg(long, conflicts_with = "check")]
-    pub(crate) dry_run: bool,
 
     /// Refuse to replace a file or an object that exists, also one that appears meanwhile
     #[arg(long, hide_short_help = true, conflicts_with = "check")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) no_clobber: bool,
 
     /// Do not wait until the output is safe against a power cut
     #[arg(long, conflicts_with = "check")]
+    #[arg(help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) no_sync: bool,
 
     #[command(flatten)]
     pub(crate) resources: Resources,
 
-    #[command(flatten)]
-    pub(crate) checkpoints: Checkpoints,
-
-    /// Directory for scratch; several are used at once [default: next to the output]
+    /// Directory for scratch; repeat for several [default: beside the output]
     #[arg(short = 'T', long = "scratch", value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(alias = "temporary-directory")]
+    #[arg(help_heading = RESOURCES)]
     pub(crate) scratch: Vec<PathBuf>,
 
     /// Compress scratch: where the drive is slow or has little space
     #[arg(long, value_name = "CODEC", default_value = "none", value_parser = codecs())]
+    #[arg(help_heading = RESOURCES, hide_short_help = true)]
     pub(crate) compress: ScratchCodec,
 
     #[command(flatten)]
-    pub(crate) empty: Emptiness,
+    pub(crate) checkpoints: Checkpoints,
+
+    /// Show what a sort would use; read no rows and write nothing
+    #[arg(long, conflicts_with = "check")]
+    #[arg(help_heading = REPORT)]
+    pub(crate) dry_run: bool,
 
     #[command(flatten)]
     pub(crate) report: Report,
 
-    /// Files to sort, as one, with the same header; a directory stands for the files below it that
-    /// have names of the format, and '-' for standard input
+    /// Files to sort, as one, or directories of such files; '-' is standard input
+    ///
+    /// They have the same header. A directory stands for the files below it that have names of the
+    /// format.
+    #[arg(help_heading = None::<&str>)]
     #[arg(default_value = "-", value_name = "INPUT", value_hint = ValueHint::FilePath)]
     pub(crate) inputs: Vec<PathBuf>,
-
-    /// The sorted file; '-' is standard output. A name in .gz, .bgz, .zst or .lz4 is compressed
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[arg(value_parser = output(), default_value = STANDARD_OUTPUT, hide_default_value = true)]
-    pub(crate) output: PathBuf,
 }
 
 const BY_HELP: &str = "\

@@ -1,6 +1,6 @@
 //! Arguments of `xsort verify`.
 
-use super::help::{SIZES, TEMPLATE, VERDICT, sizes_environment_and_exit_status};
+use super::help::{OUTPUT, SIZES, TEMPLATE, VERDICT, sizes_environment_and_exit_status};
 use super::shared::{Records, Report, Resources, Trees};
 use super::values::output;
 use clap::{Args, ValueHint};
@@ -29,7 +29,7 @@ compressed or encoded. Rows of text are checked by xsort table --check.";
 /// meaning of those of valsort, the Sort Benchmark's program. The exit status is 0 if the records
 /// are in order (and as expected), and 1 if they are not.
 #[derive(Debug, Args)]
-#[command(help_template = TEMPLATE, before_help = EXAMPLES)]
+#[command(help_template = TEMPLATE, before_help = EXAMPLES, disable_help_flag = true)]
 #[command(after_help = SIZES, after_long_help = sizes_environment_and_exit_status(VERDICT))]
 pub(crate) struct VerifyArgs {
     #[command(flatten)]
@@ -43,29 +43,34 @@ pub(crate) struct VerifyArgs {
         help = "Check rows of Parquet or Arrow by COLUMN[:desc][:nulls-first],...; repeat for more",
         long_help = BY_HELP
     )]
+    #[arg(help_heading = "Records")]
     pub(crate) by: Vec<Keys>,
-
-    /// Also write a summary of the files, which are one part of a longer sequence; for 100-byte
-    /// records it is the same as valsort's; '-' is standard output
-    #[arg(short = 'o', long, value_name = "SUMMARY", value_hint = ValueHint::FilePath)]
-    #[arg(value_parser = output())]
-    pub(crate) summary: Option<PathBuf>,
-
-    /// The files contain summaries of parts; check the sequence of these parts
-    #[arg(short = 's', long, conflicts_with_all = ["summary", "against"])]
-    pub(crate) summaries: bool,
 
     /// Require this checksum
     #[arg(long, value_name = "CHECKSUM", value_parser = Checksum::parse_sum)]
+    #[arg(help_heading = "Records")]
     pub(crate) expect: Option<u128>,
 
     /// Require the records of this file, or of all regular files below this directory; repeat for
     /// several
     #[arg(long, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
+    #[arg(help_heading = "Records")]
     pub(crate) against: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) trees: Trees,
+
+    /// The files contain summaries of parts; check the sequence of these parts
+    #[arg(short = 's', long, conflicts_with_all = ["summary", "against"])]
+    #[arg(help_heading = "Records")]
+    pub(crate) summaries: bool,
+
+    /// Also write a summary of the files, which are one part of a longer sequence; for 100-byte
+    /// records it is the same as valsort's; '-' is standard output
+    #[arg(short = 'o', long, value_name = "SUMMARY", value_hint = ValueHint::FilePath)]
+    #[arg(value_parser = output())]
+    #[arg(help_heading = OUTPUT)]
+    pub(crate) summary: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) resources: Resources,
@@ -76,5 +81,6 @@ pub(crate) struct VerifyArgs {
     /// Files to check, in this order; a directory stands for all regular files below it, in the
     /// order of their paths; '-' alone is standard input
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    #[arg(help_heading = None::<&str>)]
     pub(crate) files: Vec<PathBuf>,
 }

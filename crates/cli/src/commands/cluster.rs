@@ -2,11 +2,12 @@
 //! process. The package drives Ray from Python, and the nodes run this program's steps.
 
 use crate::exit::Failure;
+use crate::output::write_stdout;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// The variable that names the Python that has the package.
 const PYTHON: &str = "XSORT_PYTHON";
@@ -25,10 +26,37 @@ except ImportError as error:
 sys.exit(main(sys.argv[1:]))
 "#;
 
-/// Replaces the process by the package's command line. Returns only if that fails.
+/// The help where the package isn't installed.
+const HELP: &str = "\
+Sort on many machines, on Ray
+
+This needs the Python package: pip install 'xsort[ray]'. XSORT_PYTHON names the Python that has it.
+Then 'xsort cluster --help' lists all options.
+
+Examples:
+  xsort cluster sort s3://bucket/in/ -o s3://bucket/out/
+  xsort cluster sort s3://bucket/logs/ -o s3://bucket/sorted -- lines -k2,2n
+  xsort cluster status                    progress of running jobs
+
+Usage: xsort cluster <COMMAND>
+
+Commands:
+  sort      Sort into parts
+  status    Progress of running jobs
+  validate  Read the parts of a job again
+  clean     Remove what dead jobs have left
+  plan      Time and cost on machines
+";
+
+/// Replaces the process by the package's command line. Returns only if that fails, or if the help
+/// is wanted and there is no package.
 pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
     let program = env::current_exe().ok();
     let python = package_python();
+    let wants_help = matches!(words, [word] if word == "--help" || word == "-h");
+    if wants_help && !has_package(&python) {
+        return write_stdout(HELP.as_bytes());
+    }
     let mut command = Command::new(&python);
     command.args(["-c", MAIN]).args(words);
     if let Some(program) = program.filter(|_| env::var_os(PROGRAM).is_none()) {
@@ -40,6 +68,13 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
     Err(Failure::File { what, source })
 }
 
+fn has_package(python: &Path) -> bool {
+    let mut command = Command::new(python);
+    let quiet = || Stdio::null();
+    command.args(["-c", "import xsort.ray.__main__"]).stdout(quiet()).stderr(quiet());
+    command.status().is_ok_and(|status| status.success())
+}
+
 /// The Python that should have the package.
 pub(crate) fn package_python() -> PathBuf {
     let program = env::current_exe().ok();
@@ -48,7 +83,7 @@ pub(crate) fn package_python() -> PathBuf {
 
 /// The Python that the variable names; otherwise that of the environment in which the program is
 /// installed; otherwise the first one on the path.
-fn python(named: Option<OsString>, directory: Option<&std::path::Path>) -> PathBuf {
+fn python(named: Option<OsString>, directory: Option<&Path>) -> PathBuf {
     let own = || directory.map(|directory| directory.join("python3")).filter(|path| path.exists());
     let named = named.filter(|name| !name.is_empty()).map(PathBuf::from);
     named.or_else(own).unwrap_or_else(|| OsStr::new("python3").into())

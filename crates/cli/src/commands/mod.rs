@@ -11,6 +11,7 @@ mod columns;
 pub(crate) mod completions;
 pub(crate) mod generate;
 mod gnu_definition;
+pub(crate) mod help;
 mod keyed_plan;
 pub(crate) mod manual;
 pub(crate) mod part;

@@ -42,6 +42,7 @@ mod tree;
 mod tree_rows;
 mod visitor;
 
+use crate::args::default_threads;
 use crate::gnu_commands::{base_name, is_called_as_gnu, is_message_lost, locale, say_hint};
 use crate::output::choose_colour;
 use crate::signals::let_closed_pipes_kill;
@@ -49,6 +50,7 @@ use arguments::{Arguments, read_patterns};
 use messages::Messages;
 use output::OrderedOutput;
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use visitor::DuVisitor;
 use xsort_disk::inherited;
 use xsort_gnu::du::{self, Command, Follow, Request, Surroundings, TimeOf};
@@ -77,9 +79,19 @@ pub(crate) fn run(program: &str, arguments: &[OsString]) -> u8 {
         Ok(understood) => {
             understood.said.iter().for_each(|line| messages.print(line));
             match understood.request {
-                Request::Run(command) => {
+                Request::Run(mut command) => {
                     choose_colour(command.extras.color);
-                    count(messages, &command)
+                    match default_threads() {
+                        Ok(threads) => {
+                            let threads = threads.and_then(|n| NonZeroUsize::new(n.into()));
+                            command.extras.threads = command.extras.threads.or(threads);
+                            count(messages, &command)
+                        }
+                        Err(line) => {
+                            messages.print(line.as_bytes());
+                            false
+                        }
+                    }
                 }
                 Request::Help => print(messages, &du::help(program)),
                 Request::Version => print(messages, &du::version(base_name(program))),

@@ -79,7 +79,7 @@ impl<'g> SessionOptions<'g> {
         let Resources { memory, threads, io, bandwidth_limit, objects, .. } = *self.resources;
         let resources = xsort::Resources {
             memory,
-            threads: Some(usize::from(threads)).filter(|&threads| threads > 0),
+            threads: threads.map(usize::from).filter(|&threads| threads > 0),
             cache_bytes: self.cache_bytes,
             io,
             bandwidth: bandwidth_limit,
@@ -222,9 +222,9 @@ impl<'g> Session<'g> {
 
     /// Ends a job that is only planned.
     pub(crate) fn end_plan(self) -> ResultPrinter {
-        let style = self.style;
+        let (style, origins) = (self.style, self.options.resources.origins);
         self.end();
-        ResultPrinter::of_dry_run(style)
+        ResultPrinter::of_dry_run(style, origins)
     }
 
     /// The command's name.

@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use super::names;
 use super::resources::parsed;
-use crate::args::min_shift;
+use crate::args::{Origins, min_shift};
 use crate::gnu_commands::{is_called_as_gnu, say};
 use crate::inputs::tree::TreeOptions;
 use std::ffi::OsStr;
@@ -24,6 +24,8 @@ pub(super) struct LinesCommand<'a> {
     pub(super) command: Command,
     pub(super) environment: Environment,
     pub(super) locale: Locale,
+    /// Where memory, threads and scratch came from.
+    pub(super) origins: Origins,
 }
 
 impl LinesCommand<'_> {

@@ -38,11 +38,18 @@ pub(super) fn print_dry_run(
     };
     let json = command.extras.json;
     let progress = ProgressStyle::None;
-    let style = ReportStyle { json, quiet: command.extras.quiet, verbosity: 0, progress };
-    ResultPrinter::of_dry_run(style).print("lines", &result).map_err(|failure| match failure {
-        crate::exit::Failure::File { source, .. } => {
-            Failure::Message(format!("write failed: standard output: {}", reason(&source)).into())
+    let style = ReportStyle {
+        json,
+        quiet: command.extras.quiet,
+        verbosity: u8::from(command.extras.verbose),
+        progress,
+    };
+    ResultPrinter::of_dry_run(style, lines.origins).print("lines", &result).map_err(|failure| {
+        match failure {
+            crate::exit::Failure::File { source, .. } => Failure::Message(
+                format!("write failed: standard output: {}", reason(&source)).into(),
+            ),
+            other => Failure::Message(other.to_string().into()),
         }
-        other => Failure::Message(other.to_string().into()),
     })
 }

@@ -56,7 +56,7 @@ use crate::signals::{let_closed_pipes_kill, report_exceeded_sizes_as_errors};
 use command::LinesCommand;
 use failure::{Failure, TROUBLE};
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{IsTerminal, Write, stdin};
 use target::Target;
 use xsort_disk::inherited;
 use xsort_gnu::Locale;
@@ -94,16 +94,23 @@ fn answer(program: &str, arguments: &[OsString]) -> Result<(), Failure> {
         has_our_letters: !is_called_as_gnu(program),
         ..resources::environment(locale.clone())
     };
-    let (text, is_long) = match xsort_gnu::sort::parse(arguments, &environment)? {
+    // It would wait for lines that are typed, to sort them by human sizes.
+    let asks_for_help = environment.has_our_letters && arguments == ["-h"] && stdin().is_terminal();
+    let request = match asks_for_help {
+        true => Request::Help,
+        false => xsort_gnu::sort::parse(arguments, &environment)?,
+    };
+    let (text, is_long) = match request {
         Request::Run(mut command) => {
             choose_colour(command.extras.color);
-            resources::apply_memory(&mut command)?;
+            let origins = resources::apply_defaults(&mut command)?;
             if let Some(name) = locale.missing_language() {
                 let what = "this static build has no locales: sorting by bytes";
                 say(format!("{program}: {what}, not as {name} does (LC_ALL=C silences this)\n")
                     .as_bytes());
             }
-            let mut command = LinesCommand { program, command: *command, environment, locale };
+            let mut command =
+                LinesCommand { program, command: *command, environment, locale, origins };
             command.name_outputs_as_other_commands();
             return dispatch::run(&command, has_locale)
                 .map_err(|failure| hints::add(failure, &command.command));

@@ -2,7 +2,7 @@
 
 use super::failure::{self, Failure};
 use super::names;
-use crate::args::{connections, part_size};
+use crate::args::{Origins, Settings, connections, fill, part_size};
 use crate::settings::{self, open_files};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::process::{Resource, getrlimit};
@@ -53,8 +53,9 @@ pub(super) fn environment(locale: Locale) -> Environment {
     }
 }
 
-/// Applies `--memory`, as in the other commands.
-pub(super) fn apply_memory(command: &mut Command) -> Result<(), Failure> {
+/// Applies `--memory`, as in the other commands, and what the environment says of options that
+/// weren't given.
+pub(super) fn apply_defaults(command: &mut Command) -> Result<Origins, Failure> {
     let parse = |text: &str| text.parse::<Memory>().map_err(|error| error.to_string());
     let argument = command.extras.memory.as_deref();
     if argument.is_some() && command.buffer_bytes.is_some() {
@@ -62,10 +63,21 @@ pub(super) fn apply_memory(command: &mut Command) -> Result<(), Failure> {
             "options '-S' and '--memory' both say how much memory: leave one out".into(),
         ));
     }
-    if let Some(memory) = parsed("--memory", argument, parse)? {
-        command.buffer_bytes = Some(MemoryLimits::read().budget(Some(memory)).bytes);
+    let asked = parsed("--memory", argument, parse)?;
+    let mut memory = asked.or(command.buffer_bytes.map(Memory::Bytes));
+    // 0 stands for any number that was given.
+    let mut threads = command.parallel.map(|_| 0);
+    let mut scratch = command.temporary_directories.iter().map(PathBuf::from).collect();
+    let settings =
+        Settings { memory: &mut memory, threads: &mut threads, scratch: Some(&mut scratch) };
+    let origins = fill(settings).map_err(|line| Failure::Message(line.into()))?;
+    if command.buffer_bytes.is_none() && memory.is_some() {
+        command.buffer_bytes = Some(MemoryLimits::read().budget(memory).bytes);
     }
-    Ok(())
+    let threads = threads.map(usize::from).filter(|&threads| threads > 0);
+    command.parallel = command.parallel.or(threads);
+    command.temporary_directories = scratch.into_iter().map(PathBuf::into_os_string).collect();
+    Ok(origins)
 }
 
 /// The machine's memory in bytes.

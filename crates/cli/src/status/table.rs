@@ -2,7 +2,9 @@
 
 use super::columns::{Column, in_columns};
 use super::job_state::trouble;
-use super::words::{command_line, folded, leftovers_text, phase_name, phase_share, rate, span};
+use super::words::{
+    all_leftovers_text, command_line, folded, leftovers_text, phase_name, phase_share, rate, span,
+};
 use xsort_status::{FoundJob, Leftovers, Life, Snapshot};
 
 const COLUMNS: usize = 9;
@@ -20,6 +22,9 @@ const KINDS: [(bool, u8); COLUMNS] = [
     (true, 8),
     (false, 5),
 ];
+
+/// The most dead jobs of which each has a note of its own.
+const NOTES_MAX: usize = 3;
 
 /// The jobs in lines of at most `width` columns, and what they left. Dead jobs are dimmed if
 /// `is_styled`.
@@ -44,14 +49,8 @@ pub(super) fn table<'a>(
                 *line = format!("\x1b[2m{line}\x1b[0m");
             }
         }
-        for (job, leftovers) in reported.filter(|(job, _)| job.life() == Life::Dead) {
-            let left = leftovers_text(leftovers);
-            let text = format!(
-                "job {} was killed and left {left}; xsort status --clear removes them",
-                job.name()
-            );
-            lines.extend(folded(&text, width));
-        }
+        let dead = reported.filter(|(job, _)| job.life() == Life::Dead).collect::<Vec<_>>();
+        lines.extend(notes(&dead).iter().flat_map(|text| folded(text, width)));
         lines
     };
     lines.join("\n") + "\n"
@@ -83,6 +82,23 @@ fn row(job: &FoundJob) -> [String; COLUMNS] {
     ]
 }
 
+/// What dead jobs left: a note for each, or one for all of many.
+fn notes(dead: &[(&FoundJob, &Leftovers)]) -> Vec<String> {
+    if dead.len() > NOTES_MAX {
+        let left = all_leftovers_text(dead.iter().map(|(_, leftovers)| *leftovers));
+        let jobs = dead.len();
+        return vec![format!(
+            "{jobs} jobs were killed and left {left}; xsort status --clear removes them, and xsort \
+             status JOB names them"
+        )];
+    }
+    let note = |(job, leftovers): &(&FoundJob, &Leftovers)| {
+        let left = leftovers_text(leftovers);
+        format!("job {} was killed and left {left}; xsort status --clear removes them", job.name())
+    };
+    dead.iter().map(note).collect()
+}
+
 /// The row for all running jobs together, if there are several: their total rate, and when the last
 /// one ends.
 fn total<'a>(jobs: impl Iterator<Item = &'a FoundJob>) -> Option<[String; COLUMNS]> {
@@ -112,6 +128,20 @@ mod tests {
     fn figures(text: &str) -> BTreeSet<&str> {
         let words = text.split_whitespace();
         words.filter(|word| word.contains(|c: char| c.is_ascii_digit())).collect()
+    }
+
+    #[test]
+    fn many_dead_jobs_have_one_note() {
+        let home = tempfile::tempdir().unwrap();
+        let pids: Vec<u32> = (3_000_001..3_000_021).collect();
+        drop(jobs(home.path(), &pids));
+        let (_none, jobs) = jobs(home.path(), &[]);
+        let left: Vec<Leftovers> = jobs.iter().map(leftovers).collect();
+        let text = table(jobs.iter().zip(&left), usize::MAX, false);
+        assert_eq!(text.lines().count(), 22, "{text}");
+        let note = text.lines().last().unwrap();
+        let expected = "20 jobs were killed and left their status (";
+        assert!(note.starts_with(expected) && note.contains("--clear removes them"), "{note}");
     }
 
     #[test]

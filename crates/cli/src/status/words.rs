@@ -5,6 +5,7 @@ pub(super) use crate::decimal::span;
 use std::fmt::Write;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use xsort_disk::DisplayPath;
+use xsort_extsort::units::Count;
 use xsort_status::{Leftovers, Snapshot};
 
 /// A rate in bytes per second, as text.
@@ -123,13 +124,28 @@ pub(super) fn folded(text: &str, columns: usize) -> Vec<String> {
 
 /// Describes what a killed job left.
 pub(super) fn leftovers_text(leftovers: &Leftovers) -> String {
-    let files = |count: usize| format!("{count} file{}", if count == 1 { "" } else { "s" });
-    let mut text = format!("its status ({})", files(leftovers.status.len()));
+    let mut text = format!("its status ({})", Count(leftovers.status.len() as u64, "file"));
     for (path, bytes) in &leftovers.hidden {
         let _ = write!(text, ", {} ({})", DisplayPath(path), Decimal(*bytes as f64));
     }
     for upload in &leftovers.uploads {
         let _ = write!(text, ", an upload to {}", upload.url);
+    }
+    text
+}
+
+/// What several dead jobs left, in numbers.
+pub(super) fn all_leftovers_text<'a>(all: impl Iterator<Item = &'a Leftovers> + Clone) -> String {
+    let status: usize = all.clone().map(|leftovers| leftovers.status.len()).sum();
+    let mut text = format!("their status ({})", Count(status as u64, "file"));
+    let hidden = all.clone().flat_map(|leftovers| &leftovers.hidden);
+    let (files, bytes) = hidden.fold((0, 0), |(files, sum), (_, bytes)| (files + 1, sum + bytes));
+    if files > 0 {
+        let _ = write!(text, ", {} ({})", Count(files, "hidden file"), Decimal(bytes as f64));
+    }
+    let uploads: usize = all.map(|leftovers| leftovers.uploads.len()).sum();
+    if uploads > 0 {
+        let _ = write!(text, ", {}", Count(uploads as u64, "upload"));
     }
     text
 }

@@ -6,14 +6,14 @@ use crate::sandbox::{Sandbox, clean};
 #[test]
 fn examples_come_before_usage_and_options() {
     let sandbox = Sandbox::new();
-    for command in ["", "gen ", "sort ", "verify ", "status "] {
+    for command in ["", "gen ", "sort ", "table ", "verify ", "status "] {
         for flag in ["-h", "--help"] {
             let help = sandbox.ok(&format!("{command}{flag}"));
             let place = |text: &str| {
                 help.find(text).unwrap_or_else(|| panic!("{command}{flag}: no {text}\n{help}"))
             };
             assert!(place("Examples:\n  xsort") < place("Usage: xsort"), "{help}");
-            assert!(place("Usage: xsort") < place("Options:"), "{help}");
+            assert!(place("Usage: xsort") < place("  -h, --help"), "{help}");
         }
     }
 }
@@ -21,7 +21,7 @@ fn examples_come_before_usage_and_options() {
 #[test]
 fn short_help_is_short_and_long_help_documents_the_exit_status() {
     let sandbox = Sandbox::new();
-    for command in ["gen", "sort", "verify", "status"] {
+    for command in ["gen", "sort", "table", "verify", "status"] {
         let (short, long) =
             (sandbox.ok(&format!("{command} -h")), sandbox.ok(&format!("{command} --help")));
         assert!(short.lines().count() < 60, "{} lines", short.lines().count());
@@ -41,7 +41,10 @@ fn the_risk_of_removing_the_input_is_told() {
 #[test]
 fn version_and_manual() {
     let sandbox = Sandbox::new();
-    assert_eq!(sandbox.ok("--version"), format!("xsort {}\n", env!("CARGO_PKG_VERSION")));
+    let version = format!("xsort {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(sandbox.ok("-V"), version);
+    let long = sandbox.ok("--version");
+    assert!(long.starts_with(&version) && long.contains("\nfeatures ") && long.contains("in use"));
     assert!(sandbox.ok("man").starts_with(".ie"), "roff");
     assert_eq!(sandbox.ok("man pages"), "");
     let pages = crate::sandbox::names(&sandbox.path().join("pages"));
@@ -152,4 +155,38 @@ fn wrong_usage_is_one_line() {
         let error = sandbox.fails(line, 2);
         assert!(error.contains(reason), "{line}: {error}");
     }
+}
+
+#[test]
+fn options_stand_in_groups_and_operands_above_them() {
+    let sandbox = Sandbox::new();
+    let groups = ["Order:", "Input:", "Output:", "Resources:", "Interruptions:", "Report:"];
+    for command in ["sort", "table"] {
+        let help = sandbox.ok(&format!("{command} -h"));
+        let places = ["Arguments:\n  [INPUT]"].iter().chain(&groups);
+        let places: Vec<_> = places.map(|title| help.find(title)).collect();
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} {help}");
+    }
+}
+
+#[test]
+fn all_commands_and_options_are_told_as_json() {
+    let sandbox = Sandbox::new();
+    let all = sandbox.json("help --json");
+    let named = |list: &serde_json::Value, name: &str, key: &str| {
+        let found = list.as_array().unwrap().iter().find(|item| item[key] == name);
+        found.unwrap_or_else(|| panic!("no {name}")).clone()
+    };
+    let table = named(&all["commands"], "xsort-table", "name");
+    let memory = named(&table["options"], "memory", "long");
+    assert_eq!((&memory["group"], &memory["value"]), (&"Resources".into(), &"MEMORY".into()));
+    assert_eq!(named(&table["options"], "io", "long")["default"], "auto");
+    assert!(table["examples"].as_array().unwrap().len() > 5);
+    // Those of another parser, too.
+    let lines = named(&all["commands"], "xsort-lines", "name");
+    assert_eq!(named(&lines["options"], "numeric-sort", "long")["short"][0], "n");
+    let merge = sandbox.json("help --json part merge");
+    assert_eq!(merge["name"], "xsort-part-merge");
+    assert_eq!(sandbox.ok("help sort"), sandbox.ok("sort --help"));
+    assert!(sandbox.fails("help nothing", 2).contains("'nothing'"));
 }

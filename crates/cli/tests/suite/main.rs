@@ -9,6 +9,7 @@ mod completions;
 mod du;
 mod du_extras;
 mod du_generated;
+mod environment;
 mod faults;
 mod flaky_drive;
 mod generate;

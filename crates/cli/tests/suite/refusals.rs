@@ -322,3 +322,40 @@ fn a_cluster_is_python_s_matter_and_without_it_refused_with_the_way_out() {
         words.stdout
     );
 }
+
+#[test]
+fn the_help_of_a_cluster_needs_no_python() {
+    let sandbox = Sandbox::with_variables(&[("XSORT_PYTHON", "/missing/python")]);
+    for flag in ["-h", "--help"] {
+        let help = sandbox.ok(&format!("cluster {flag}"));
+        assert!(help.contains("pip install 'xsort[ray]'") && help.contains("validate"), "{help}");
+    }
+}
+
+#[test]
+fn what_other_programs_call_it_leads_to_the_right_option() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.csv", "date,n\n02/01/2026,5\n");
+    sandbox.write("s.csv", "a;b\n1;2\n");
+    for (line, code, hint) in [
+        ("table t.csv --reverse --by n", 2, "'--by COLUMN:desc'"),
+        ("table t.csv --by n --desc", 2, "'--by COLUMN:desc'"),
+        ("table t.csv --sort n", 2, "by --by"),
+        ("table t.csv -k n", 2, "by --by"),
+        ("table t.csv --by -n", 2, "'--by COLUMN:num'"),
+        ("table t.csv --by -date", 2, "'--by date:desc'"),
+        ("table t.csv --by 2", 2, "'#2' is the column 'n'"),
+        ("table t.csv --by DATE", 2, "there is 'date'"),
+        ("table s.csv --by b", 2, "--delimiter ';'"),
+        ("table t.csv --by date:date", 3, "'datetime(%d/%m/%Y)' or 'datetime(%m/%d/%Y)'"),
+    ] {
+        let ended = sandbox.run(line);
+        assert_eq!(ended.code, Some(code), "{line}: {}", ended.stderr);
+        assert!(ended.stderr.contains(hint), "{line}: {}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{line}: {}", ended.stderr);
+    }
+    // The remedies work.
+    sandbox.ok("table t.csv --by date:datetime(%d/%m/%Y)");
+    sandbox.ok("table t.csv --by date:desc");
+    sandbox.ok("table s.csv --by b --delimiter ;");
+}

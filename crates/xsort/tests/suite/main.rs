@@ -280,3 +280,14 @@ fn trees_are_counted_and_errors_listed() {
     assert_eq!((usage.total.inodes, usage.errors.len()), (2, 1));
     assert!(usage.errors[0].contains("/nowhere/there"));
 }
+
+#[test]
+fn the_memory_may_be_a_text() {
+    let folder = tempdir().unwrap();
+    let (input, output) = (folder.path().join("in"), folder.path().join("out"));
+    fs::write(&input, "b\na\n").unwrap();
+    let report = Lines::files([&input]).memory("64M").run(&output).unwrap();
+    assert_eq!(report.memory_bytes(), 64 << 20);
+    let error = Lines::files([&input]).memory("64Q").run(&output).unwrap_err();
+    assert!(error.to_string().contains("unknown unit 'Q'"), "{error}");
+}
