@@ -76,9 +76,10 @@ macro_rules! resource_setters {
             self
         }
 
-        /// Limits the memory for everything that grows with the data: bytes, a text such as
-        /// `"64M"` or `"50%"`, or a [`Memory`](crate::Memory). The job takes at most 64 MiB more. Unless set, the limit is
-        /// half of the available memory. It is never more than a control group or `ulimit` allows.
+        /// Limits the memory for everything that grows with the data: bytes, a text such as `"64M"`
+        /// or `"50%"`, or a [`Memory`](crate::Memory). The job takes at most 64 MiB more. Unless
+        /// set, the limit is half of the available memory. It is never more than a control group or
+        /// `ulimit` allows.
         #[must_use]
         pub fn memory(mut self, memory: impl $crate::IntoMemory) -> Self {
             self.setup.set_memory(memory);

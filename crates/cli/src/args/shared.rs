@@ -193,7 +193,7 @@ pub(crate) fn part_size(text: &str) -> Result<u64, String> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = REPORT)]
 pub(crate) struct Report {
-    /// Print the result as JSON, on standard error if data goes to standard output
+    /// Print the result as JSON, on standard error beside data
     #[arg(long)]
     pub(crate) json: bool,
 

@@ -177,10 +177,10 @@ impl SortArgs {
 pub(crate) struct Checkpoints {
     /// Keep what is finished, so that --resume can go on after a crash
     ///
-    /// A kill, a power cut and a full disk are no worse. Scratch files and the unfinished output then have hidden names (.OUTPUT.xsort-...), in the
-    /// scratch directories and next to the output, and a journal in the first scratch directory
-    /// says what is finished. Every second, what is new in them is made durable. All of it is
-    /// removed when the sort is done.
+    /// A kill, a power cut and a full disk are no worse. Scratch files and the unfinished output
+    /// then have hidden names (.OUTPUT.xsort-...), in the scratch directories and next to the
+    /// output, and a journal in the first scratch directory says what is finished. Every second,
+    /// what is new in them is made durable. All of it is removed when the sort is done.
     #[arg(long, group = "resumable", conflicts_with_all = ["resume", "restart", "dry_run"])]
     checkpoint: bool,
 

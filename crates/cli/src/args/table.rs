@@ -54,7 +54,7 @@ pub(crate) struct TableArgs {
     #[arg(help_heading = ORDER)]
     pub(crate) by: Vec<Keys>,
 
-    /// Write only one of several rows with equal keys: first (the default) or last
+    /// Write only one of several rows with equal keys: first (default) or last
     ///
     /// first is the first of the input.
     #[arg(short, long, value_name = "WHICH", value_parser = keep)]
@@ -79,7 +79,7 @@ pub(crate) struct TableArgs {
     #[arg(help_heading = ORDER, hide_short_help = true)]
     pub(crate) count: bool,
 
-    /// Sort nothing: name the first row out of order, and exit with 1 if there is one
+    /// Sort nothing: name the first row out of order; exit with 1 if there is one
     #[arg(short, long, conflicts_with_all = ["output", "top"])]
     #[arg(help_heading = ORDER)]
     pub(crate) check: bool,
@@ -109,10 +109,11 @@ pub(crate) struct TableArgs {
 
     /// Rows come late by at most N rows (5000, 100k) or by a time (90s, 10m, 2d)
     ///
-    /// The rows are nearly in order. Each row is written as soon as no other can come before it, in the memory of N rows, or of
-    /// the rows of such a time. A time is measured by the first key, which must be a datetime, a
-    /// date, or a number of seconds. A row that comes later is an error, unless --late is given.
-    /// When the input pauses, as a pipe may, all rows are written that can be.
+    /// The rows are nearly in order. Each row is written as soon as no other can come before it, in
+    /// the memory of N rows, or of the rows of such a time. A time is measured by the first key,
+    /// which must be a datetime, a date, or a number of seconds. A row that comes later is an
+    /// error, unless --late is given. When the input pauses, as a pipe may, all rows are written
+    /// that can be.
     #[arg(long, value_name = "N", value_parser = within)]
     #[arg(conflicts_with_all = ["merge", "shuffle", "check", "checkpoint", "resume", "restart"])]
     #[arg(conflicts_with = "dry_run")]
@@ -207,7 +208,7 @@ pub(crate) struct TableArgs {
     #[command(flatten)]
     pub(crate) empty: Emptiness,
 
-    /// The sorted file, compressed if its name says so; '-' is standard output
+    /// The sorted file, compressed as its name says; '-' is standard output
     ///
     /// Names that end in .gz, .bgz, .zst or .lz4 do.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -312,7 +313,7 @@ pub(crate) struct TableArgs {
     #[command(flatten)]
     pub(crate) report: Report,
 
-    /// Files to sort, as one, or directories of such files; '-' is standard input
+    /// Files to sort, as one, or directories of them; '-' is standard input
     ///
     /// They have the same header. A directory stands for the files below it that have names of the
     /// format.

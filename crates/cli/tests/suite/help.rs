@@ -172,7 +172,7 @@ fn options_stand_in_groups_and_operands_above_them() {
 #[test]
 fn all_commands_and_options_are_told_as_json() {
     let sandbox = Sandbox::new();
-    let all = sandbox.json("help --json");
+    let all = sandbox.json("help");
     let named = |list: &serde_json::Value, name: &str, key: &str| {
         let found = list.as_array().unwrap().iter().find(|item| item[key] == name);
         found.unwrap_or_else(|| panic!("no {name}")).clone()
@@ -185,7 +185,7 @@ fn all_commands_and_options_are_told_as_json() {
     // Those of another parser, too.
     let lines = named(&all["commands"], "xsort-lines", "name");
     assert_eq!(named(&lines["options"], "numeric-sort", "long")["short"][0], "n");
-    let merge = sandbox.json("help --json part merge");
+    let merge = sandbox.json("help part merge");
     assert_eq!(merge["name"], "xsort-part-merge");
     assert_eq!(sandbox.ok("help sort"), sandbox.ok("sort --help"));
     assert!(sandbox.fails("help nothing", 2).contains("'nothing'"));

@@ -286,8 +286,9 @@ fn the_memory_may_be_a_text() {
     let folder = tempdir().unwrap();
     let (input, output) = (folder.path().join("in"), folder.path().join("out"));
     fs::write(&input, "b\na\n").unwrap();
-    let report = Lines::files([&input]).memory("64M").run(&output).unwrap();
-    assert_eq!(report.memory_bytes(), 64 << 20);
+    let as_text = Lines::files([&input]).memory("64M").run(&output).unwrap();
+    let as_number = Lines::files([&input]).memory(64 << 20).run(&output).unwrap();
+    assert_eq!(as_text.memory_bytes(), as_number.memory_bytes());
     let error = Lines::files([&input]).memory("64Q").run(&output).unwrap_err();
     assert!(error.to_string().contains("unknown unit 'Q'"), "{error}");
 }
