@@ -28,8 +28,9 @@ XAN = 0.61.0
 FUZZ_SECONDS ?= 60
 CARGO_FUZZ = 0.13.2
 CARGO_DENY = 0.20.2
+MKDOCS = 1.6.1
 
-.PHONY: all demo demo-s3 test test-program test-crates test-long smoke lint format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc dist reproduce deny clean python test-python test-ray test-stores
+.PHONY: all demo demo-s3 test test-program test-crates test-long smoke lint format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc dist site reproduce deny clean python test-python test-ray test-stores
 
 all: build
 
@@ -196,6 +197,11 @@ dist:
 	dist/build
 	dist/try
 	for package in target/packages/*.whl target/packages/xsort-*[0-9].tar.gz; do python/try $$package; done
+
+## The README and the pages of docs/ as a static site with a search, in target/site (needs python3).
+site:
+	[ -x target/site-tools/bin/mkdocs ] || { python3 -m venv target/site-tools && target/site-tools/bin/pip install --quiet mkdocs==$(MKDOCS); }
+	target/site-tools/bin/python dist/site
 
 ## Build the tarball and the Debian package twice in two folders, and compare their bytes.
 reproduce:
