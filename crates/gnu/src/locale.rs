@@ -138,13 +138,12 @@ impl Locale {
 
     /// The notation of numbers in this locale.
     pub fn numerals(&self) -> Numerals {
-        // The item after the group separator is the sizes of groups (`GROUPING` of localeconv).
-        let [point, thousands, grouping] =
-            [libc::RADIXCHAR, libc::THOUSEP, libc::THOUSEP + 1].map(|item| self.handle.item(item));
+        let [point, thousands] =
+            [libc::RADIXCHAR, libc::THOUSEP].map(|item| self.handle.item(item));
         Numerals {
             point: if point.is_empty() { b".".to_vec() } else { point },
             thousands,
-            grouping,
+            grouping: self.handle.grouping(),
         }
     }
 
@@ -159,7 +158,7 @@ impl Locale {
         });
         let mut months: Vec<(Vec<u8>, u8)> = names.into_iter().zip(1..).collect();
         months.sort();
-        let name = handle.name(libc::LC_COLLATE);
+        let name = handle.collation_name();
         Self {
             decimal_point: mark(libc::RADIXCHAR).unwrap_or(b'.'),
             thousands: mark(libc::THOUSEP),
