@@ -22,6 +22,7 @@
 //! | `stream` | standard output as an output |
 //! | `persistent` | files that a later process continues |
 //! | `uring`, `ring`, `threads` | the two engines |
+//! | `no_uring`, `system` | what differs between systems |
 //! | `transfer`, `progress` | a request under way: one state machine for all engines and `sim` |
 //! | `cache` | reads of what the page cache already holds |
 //! | `allocator` | less address space for the allocator, if that is limited; failed allocations |
@@ -63,14 +64,20 @@ mod ranges;
 mod rate;
 mod region;
 mod request;
+#[cfg(all(target_os = "linux", not(portable)))]
 mod ring;
 mod sigpipe;
 mod sim;
 mod snapshot;
 mod store;
 mod stream;
+mod system;
 mod threads;
 mod transfer;
+#[cfg(all(target_os = "linux", not(portable)))]
+mod uring;
+#[cfg(not(all(target_os = "linux", not(portable))))]
+#[path = "no_uring.rs"]
 mod uring;
 mod url;
 
