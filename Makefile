@@ -28,7 +28,7 @@ XAN = 0.61.0
 FUZZ_SECONDS ?= 60
 CARGO_FUZZ = 0.13.2
 
-.PHONY: all demo demo-s3 test test-program test-crates test-long smoke lint format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc dist clean python test-python test-ray test-stores
+.PHONY: all demo demo-s3 test test-program test-crates test-long smoke test-arm test-portable check-macos lint format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc dist clean python test-python test-ray test-stores
 
 all: build
 
@@ -66,6 +66,14 @@ test-program:
 test-crates:
 	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --no-fail-fast --lib --bins --examples --test suite
 	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --no-fail-fast --doc
+
+## The workspace built for aarch64 Linux, and the tests of its crates under QEMU (half an hour, most of it building; says what to install).
+test-arm:
+	CARGO=$(CARGO) tests/arm $(ARGS)
+
+## What other Unix systems get, built and tested on this one (lint/portable).
+test-portable:
+	CARGO=$(CARGO) tests/portable $(ARGS)
 
 ## The same with ten times the seeds, all sizes and thread counts, and the program as it ships (an hour).
 test-long: lint build
