@@ -26,6 +26,7 @@ use crate::threads::{ThreadPool, carry_out};
 use crate::transfer::{Action, Transfer};
 use rustix::io::Errno;
 use rustix::param::page_size;
+use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -99,6 +100,17 @@ pub fn is_cached(file: impl AsFd, bytes: u64) -> bool {
     let pages = cached_pages(file, 0, bytes);
     let needed = bytes.div_ceil(page_size() as u64);
     pages.is_some_and(|pages| pages.cached >= needed - needed / MISSING_SHARE)
+}
+
+/// Asks the system to read a range of a file into the page cache, because it will be needed soon. A
+/// refusal has no consequence.
+pub fn read_ahead(file: impl AsFd, offset: u64, bytes: NonZeroU64) {
+    system::read_ahead(file, offset, bytes);
+}
+
+/// Tells the system that a file will be read from its beginning to its end.
+pub fn read_in_order(file: impl AsFd) {
+    system::read_in_order(file);
 }
 
 /// Copies what the page cache still holds of a transfer, and reads the rest from the drive.

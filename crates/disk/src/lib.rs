@@ -82,9 +82,11 @@ mod uring;
 mod url;
 
 pub use alignment::{ALIGNMENT, align_down, align_up};
-pub use allocator::{is_refusal_an_error, refusals_as_errors, share_one_arena_if_limited};
+pub use allocator::{
+    is_refusal_an_error, machine_memory_bytes, refusals_as_errors, share_one_arena_if_limited,
+};
 pub use block_pool::BlockPool;
-pub use cache::is_cached;
+pub use cache::{is_cached, read_ahead, read_in_order};
 pub use display_path::DisplayPath;
 pub use drive::{device_name, parent_directory};
 pub use error::{Error, Operation};
@@ -101,7 +103,7 @@ pub use ranges::{FileRange, RangeDisk};
 pub use rate::RateLimit;
 pub use region::Prefault;
 pub use request::{Completion, Direction, FileId, Request};
-pub use sigpipe::{block_sigpipe, without_sigpipe};
+pub use sigpipe::{block_sigpipe, is_signal_ignored, without_sigpipe};
 pub use sim::{
     Corruption, Damage, Fault, FaultSite, FileRole, SimDisk, SimDrive, SimOptions, Throttle,
 };

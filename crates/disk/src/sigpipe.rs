@@ -48,6 +48,16 @@ impl Drop for Blocked {
     }
 }
 
+/// Returns whether a signal is ignored now, as `nohup` makes its child ignore SIGHUP.
+pub fn is_signal_ignored(signal: i32) -> bool {
+    // SAFETY: all zeros are a valid value of this C structure, and the system only writes to it.
+    unsafe {
+        let mut now: libc::sigaction = zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut now) == 0
+            && now.sa_sigaction == libc::SIG_IGN
+    }
+}
+
 /// Returns a signal set that contains only SIGPIPE.
 fn sigpipe() -> libc::sigset_t {
     // SAFETY: all zeros are a valid value of this C structure, and both functions only write to it.

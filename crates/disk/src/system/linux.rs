@@ -7,13 +7,14 @@ use super::{Advice, Attributes, CachedPages};
 use crate::ALIGNMENT;
 use rustix::fs::{
     AtFlags, FallocateFlags, MemfdFlags, Mode, OFlags, PROC_SUPER_MAGIC, RenameFlags, Stat, StatFs,
-    StatxAttributes, StatxFlags, fallocate, fcntl_getfl, fcntl_setfl, fstat, fstatfs, memfd_create,
-    open, openat, readlinkat, renameat_with, statx,
+    StatxAttributes, StatxFlags, fadvise, fallocate, fcntl_getfl, fcntl_setfl, fstat, fstatfs,
+    memfd_create, open, openat, readlinkat, renameat_with, statx,
 };
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use rustix::mm::madvise;
 use std::ffi::{CString, OsStr, c_long, c_void};
 use std::io::IoSliceMut;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::{from_ref, null_mut};
 
@@ -234,6 +235,22 @@ pub(crate) fn read_cached(file: impl AsFd, memory: &mut [u8], offset: u64) -> Re
     let path = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
     let buffered = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     preadv2(&buffered, &mut [IoSliceMut::new(memory)], offset, ReadWriteFlags::NOWAIT)
+}
+
+/// Asks for a range of a file to be read into the page cache.
+pub(crate) fn read_ahead(file: impl AsFd, offset: u64, bytes: NonZeroU64) {
+    let _ = fadvise(file, offset, Some(bytes), rustix::fs::Advice::WillNeed);
+}
+
+/// Tells that a file will be read from its beginning to its end.
+pub(crate) fn read_in_order(file: impl AsFd) {
+    let _ = fadvise(file, 0, None, rustix::fs::Advice::Sequential);
+}
+
+/// Returns the machine's memory in bytes.
+pub(crate) fn memory_bytes() -> u64 {
+    let memory = rustix::system::sysinfo();
+    memory.totalram as u64 * u64::from(memory.mem_unit)
 }
 
 /// Consumes the signals of a set that arrived while they were blocked. Otherwise they would be

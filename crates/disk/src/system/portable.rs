@@ -12,6 +12,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use std::ffi::{CString, OsStr, c_void};
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// What Linux has and this system lacks, for `-v`.
@@ -244,6 +245,26 @@ pub(crate) fn cached_pages(_: impl AsFd, _: u64, _: u64) -> Option<CachedPages> 
 /// Reads what the page cache holds: nothing, as far as is known.
 pub(crate) fn read_cached(_: impl AsFd, _: &mut [u8], _: u64) -> Result<usize, Errno> {
     Err(Errno::NOSYS)
+}
+
+/// Asks for a range of a file to be read into the page cache (F_RDADVISE).
+#[cfg(target_vendor = "apple")]
+pub(crate) fn read_ahead(file: impl AsFd, offset: u64, bytes: NonZeroU64) {
+    let _ = rustix::fs::fcntl_rdadvise(file, offset, bytes.get());
+}
+
+/// Asks for nothing, because systems have no common way to.
+#[cfg(not(target_vendor = "apple"))]
+pub(crate) fn read_ahead(_: impl AsFd, _: u64, _: NonZeroU64) {}
+
+/// Tells nothing: systems find out themselves that a file is read in order.
+pub(crate) fn read_in_order(_: impl AsFd) {}
+
+/// Returns the machine's memory in bytes (sysconf(3)); 0 if the system doesn't tell.
+pub(crate) fn memory_bytes() -> u64 {
+    // SAFETY: it takes any number, and returns -1 for one that it doesn't know.
+    let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
+    u64::try_from(pages).unwrap_or(0) * rustix::param::page_size() as u64
 }
 
 /// Consumes the signals of a set that arrived while they were blocked. Otherwise they would be
