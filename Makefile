@@ -75,6 +75,10 @@ test-arm:
 test-portable:
 	CARGO=$(CARGO) tests/portable $(ARGS)
 
+## The program compiled and linked for macOS, without running it (says what to install). TARGET=x86_64-apple-darwin for Intel's processors.
+check-macos:
+	CARGO=$(CARGO) tests/macos $(ARGS)
+
 ## The same with ten times the seeds, all sizes and thread counts, and the program as it ships (an hour).
 test-long: lint build
 	XSORT_LONG=1 RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked

@@ -16,6 +16,7 @@ use std::ffi::{CString, OsStr, c_long, c_void};
 use std::io::IoSliceMut;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::ptr::{from_ref, null_mut};
 
 pub(crate) use rustix::fs::{fdatasync, fsync};
@@ -178,6 +179,14 @@ pub(crate) fn look_up(directory: &OwnedFd, name: &OsStr) -> Result<(Entry, Stat)
 /// these lead to open files, whatever the link's text says.
 pub(crate) fn has_kernel_links(directory: &OwnedFd) -> bool {
     fstatfs(directory).is_ok_and(|system| system.f_type == PROC_SUPER_MAGIC)
+}
+
+/// A file lacks an extended attribute.
+pub(crate) const NO_ATTRIBUTE: Errno = Errno::NODATA;
+
+/// Copies an access control list that isn't an extended attribute: Linux has none.
+pub(crate) fn copy_access_list(_: &OwnedFd, _: &Path) -> Result<(), Errno> {
+    Ok(())
 }
 
 /// Says what a range of memory is for. It is a preference: a refusal is ignored.

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use std::ffi::{CString, OsStr, c_void};
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
 /// What Linux has and this system lacks, for `-v`.
 pub(crate) const LACKS: Option<&str> =
@@ -229,6 +230,31 @@ pub(crate) fn has_kernel_links(directory: &OwnedFd) -> bool {
     let device = |found: Result<Stat, Errno>| found.map(|found| found.st_dev).ok();
     let open_files = device(stat(c"/dev/fd"));
     open_files.is_some() && device(fstat(directory)) == open_files
+}
+
+/// A file lacks an extended attribute.
+#[cfg(target_vendor = "apple")]
+pub(crate) const NO_ATTRIBUTE: Errno = Errno::NOATTR;
+#[cfg(not(target_vendor = "apple"))]
+pub(crate) const NO_ATTRIBUTE: Errno = Errno::NODATA;
+
+/// Gives `new` the access control list of the file at `path` (fcopyfile(3)).
+#[cfg(target_vendor = "apple")]
+pub(crate) fn copy_access_list(new: &OwnedFd, path: &Path) -> Result<(), Errno> {
+    use std::os::fd::AsRawFd;
+    let old = openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let (old, new, state) = (old.as_raw_fd(), new.as_raw_fd(), std::ptr::null_mut());
+    // SAFETY: both files are open during the call, which needs no state.
+    match unsafe { libc::fcopyfile(old, new, state, libc::COPYFILE_ACL) } {
+        0 => Ok(()),
+        _ => Err(last_errno()),
+    }
+}
+
+/// Copies an access control list that isn't an extended attribute: systems have no common kind.
+#[cfg(not(target_vendor = "apple"))]
+pub(crate) fn copy_access_list(_: &OwnedFd, _: &Path) -> Result<(), Errno> {
+    Ok(())
 }
 
 /// Says what a range of memory is for: nothing that these systems would want to know.
