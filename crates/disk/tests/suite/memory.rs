@@ -260,7 +260,7 @@ fn take_waits_and_counts_its_waiting() {
     assert_eq!(block_pool.waited(), Duration::ZERO);
     thread::scope(|scope| {
         let waiter = scope.spawn(|| block_pool.take().is_some());
-        thread::sleep(Duration::from_millis(30));
+        thread::sleep(Duration::from_millis(300));
         drop(held);
         assert!(waiter.join().unwrap());
     });
