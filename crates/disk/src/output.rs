@@ -244,7 +244,7 @@ impl PendingOutput {
         }
         match rename_if_free(directory.as_fd(), hidden, &self.name) {
             // The file system or the kernel doesn't know the flag.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            Err(Errno::INVAL | Errno::NOSYS) => {
                 linkat(directory, hidden, directory, &self.name, AtFlags::empty())?;
                 unlinkat(directory, hidden, AtFlags::empty())
             }

@@ -47,6 +47,7 @@ pub struct Numerals {
 }
 
 /// In a grouping: all remaining digits are one group.
+#[allow(clippy::unnecessary_cast, reason = "the type has no sign on some processors")]
 const NO_MORE: u8 = libc::c_char::MAX as u8;
 
 impl Default for Numerals {
@@ -64,7 +65,7 @@ impl Numerals {
         let mut size = 0;
         loop {
             size = sizes.next().filter(|&next| next > 0).unwrap_or(size);
-            if size == 0 || size >= NO_MORE || usize::from(size) >= left {
+            if size == 0 || (NO_MORE..).contains(&size) || usize::from(size) >= left {
                 break;
             }
             left -= usize::from(size);

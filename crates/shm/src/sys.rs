@@ -17,7 +17,7 @@ use linux as system;
 #[cfg(not(all(target_os = "linux", not(portable))))]
 use portable as system;
 
-pub(crate) use system::{ForkMark, random, reserve, sleep_on, wake_all};
+pub(crate) use system::{ForkMark, random, sleep_on, wake_all};
 
 use crate::layout::Plain;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -156,8 +156,13 @@ impl Drop for Mapping {
     }
 }
 
-/// Extends `file` to at least `length` bytes by writing zeros.
-fn write_zeros(file: &File, length: usize) -> io::Result<()> {
+/// Extends `file` to at least `length` bytes and reserves space for all of them, holes included.
+/// Then a later store can't fail for lack of space, which would be a signal.
+pub(crate) fn reserve(file: &File, length: usize) -> io::Result<()> {
+    if system::allocate(file, length)? {
+        return Ok(());
+    }
+    // The system can't reserve: write the missing zeros.
     let zeros = [0; 1 << 14];
     let mut at = file.metadata()?.len();
     while at < length as u64 {

@@ -18,9 +18,13 @@ use std::path::Path;
 
 /// What Linux has and this system lacks, for `-v`.
 pub(crate) const LACKS: Option<&str> =
-    Some("this system has no io_uring, huge pages, cgroups and temperatures of drives");
+    Some("this system has no io_uring, huge pages, control groups and temperatures of drives");
 
-/// Opens a file or directory only to name it: POSIX has nothing for that.
+/// Opens a directory only to name what is in it (O_SEARCH of open(2)).
+#[cfg(target_vendor = "apple")]
+pub(crate) const PATH_ONLY: OFlags = OFlags::from_bits_retain(libc::O_SEARCH as _);
+/// Opens a directory only to name what is in it: few systems can, so it must be readable.
+#[cfg(not(target_vendor = "apple"))]
 pub(crate) const PATH_ONLY: OFlags = OFlags::empty();
 
 /// The type of file systems in user space.
@@ -107,11 +111,15 @@ pub(crate) fn extend(file: BorrowedFd<'_>, end: u64, bytes: u64) -> Result<(), E
     rustix::fs::ftruncate(file, end + bytes)
 }
 
-/// Extends a file by `bytes` reserved bytes from its end on: POSIX can't tell whether it would be
-/// done by writing them, so it isn't.
+/// Extends a file by `bytes` reserved bytes from its end on (posix_fallocate(3)).
 #[cfg(not(target_vendor = "apple"))]
-pub(crate) fn extend(_: BorrowedFd<'_>, _: u64, _: u64) -> Result<(), Errno> {
-    Err(Errno::OPNOTSUPP)
+pub(crate) fn extend(file: BorrowedFd<'_>, end: u64, bytes: u64) -> Result<(), Errno> {
+    use std::os::fd::AsRawFd;
+    // SAFETY: it takes three numbers, and returns the error.
+    match unsafe { libc::posix_fallocate(file.as_raw_fd(), end as i64, bytes as i64) } {
+        0 => Ok(()),
+        errno => Err(Errno::from_raw_os_error(errno)),
+    }
 }
 
 /// Gives back the space of a range, which then reads as zeros.
@@ -168,7 +176,11 @@ pub(crate) fn rename_if_free(
     new: &OsStr,
 ) -> Result<(), Errno> {
     use rustix::fs::{RenameFlags, renameat_with};
-    renameat_with(directory, old, directory, new, RenameFlags::NOREPLACE)
+    match renameat_with(directory, old, directory, new, RenameFlags::NOREPLACE) {
+        // The file system doesn't know the flag.
+        Err(Errno::NOTSUP) => Err(Errno::NOSYS),
+        renamed => renamed,
+    }
 }
 
 /// Leaves it to the caller to make a link: POSIX always replaces.

@@ -1,6 +1,6 @@
 //! Linux: fallocate(2), futex(2), and the advices of madvise(2) for forks.
+#![allow(unsafe_code, reason = "the crate's system calls")]
 
-use super::write_zeros;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -36,17 +36,16 @@ pub(crate) fn random() -> io::Result<u64> {
 const RESERVED_AT_ONCE: u64 = 1 << 20;
 
 /// Extends `file` to at least `length` bytes and reserves space for all of them, holes included.
-/// Then a later store can't fail for lack of space, which would be a signal.
-pub(crate) fn reserve(file: &File, length: usize) -> io::Result<()> {
-    let length_u64 = length as u64;
-    let reserved = (0..length_u64).step_by(RESERVED_AT_ONCE as usize).try_for_each(|at| {
-        let count = RESERVED_AT_ONCE.min(length_u64 - at);
+/// Returns false if the file system can't.
+pub(super) fn allocate(file: &File, length: usize) -> io::Result<bool> {
+    let length = length as u64;
+    let reserved = (0..length).step_by(RESERVED_AT_ONCE as usize).try_for_each(|at| {
+        let count = RESERVED_AT_ONCE.min(length - at);
         retry_on_intr(|| fallocate(file, FallocateFlags::empty(), at, count))
     });
     match reserved {
-        Ok(()) => Ok(()),
-        // The file system can't reserve.
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => write_zeros(file, length),
+        Ok(()) => Ok(true),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }

@@ -1,7 +1,7 @@
 //! Other systems, of which macOS is built and not yet run: zeros are written to reserve space, a
 //! sleeper looks every millisecond, and a handler of forks (pthread_atfork(3)) clears marks.
+#![allow(unsafe_code, reason = "the crate's system calls")]
 
-use super::write_zeros;
 use rustix::mm::MapFlags;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -44,10 +44,9 @@ pub(crate) fn random() -> io::Result<u64> {
     Ok(RandomState::new().build_hasher().finish())
 }
 
-/// Extends `file` to at least `length` bytes and reserves space for them. Then a later store can't
-/// fail for lack of space, which would be a signal.
-pub(crate) fn reserve(file: &File, length: usize) -> io::Result<()> {
-    write_zeros(file, length)
+/// Leaves it to the caller to write zeros.
+pub(super) fn allocate(_: &File, _: usize) -> io::Result<bool> {
+    Ok(false)
 }
 
 /// Time between two looks at a ticket.
