@@ -46,7 +46,7 @@ fn ignored_mask(status: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use signal_hook::consts::SIGPIPE;
+    use signal_hook::consts::{SIGHUP, SIGPIPE};
 
     #[test]
     fn ignored_signals_are_read_from_the_kernels_mask() {
