@@ -30,7 +30,7 @@ CARGO_FUZZ = 0.13.2
 CARGO_DENY = 0.20.2
 MKDOCS = 1.6.1
 
-.PHONY: all demo demo-s3 test test-program test-crates test-long smoke lint format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc dist site reproduce deny clean python test-python test-ray test-stores
+.PHONY: all demo demo-s3 test test-program test-crates test-long smoke test-arm test-portable check-macos lint format bench bench-test bench-smoke bench-tools bench-kernels fuzz fuzz-smoke fuzz-tools simulate soak loom miri asan tsan build doc dist site reproduce deny clean python test-python test-ray test-stores
 
 all: build
 
@@ -68,6 +68,18 @@ test-program:
 test-crates:
 	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --no-fail-fast --lib --bins --examples --test suite
 	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --no-fail-fast --doc
+
+## The workspace built for aarch64 Linux, and the tests of its crates under QEMU (half an hour, most of it building; says what to install).
+test-arm:
+	CARGO=$(CARGO) tests/arm $(ARGS)
+
+## What other Unix systems get, built and tested on this one (lint/portable).
+test-portable:
+	CARGO=$(CARGO) tests/portable $(ARGS)
+
+## The program compiled and linked for macOS, without running it (says what to install). TARGET=x86_64-apple-darwin for Intel's processors.
+check-macos:
+	CARGO=$(CARGO) tests/macos $(ARGS)
 
 ## The same with ten times the seeds, all sizes and thread counts, and the program as it ships (an hour).
 test-long: lint build

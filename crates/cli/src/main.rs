@@ -16,6 +16,7 @@
 //! | `job` | a running job: progress bar, published status, temperature limit |
 //! | `signals` | which signals stop a job, and how |
 //! | `output`, `decimal` | results on standard output; figures for people |
+//! | `system` | calls that differ between systems |
 //! | `exit` | exit statuses |
 
 mod args;
@@ -32,6 +33,7 @@ mod output;
 mod settings;
 mod signals;
 mod status;
+mod system;
 
 use args::Command;
 use clap::error::ErrorKind;

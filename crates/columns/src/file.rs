@@ -8,7 +8,6 @@ use crate::object::{Object, WINDOWS, Windows};
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
-use rustix::fs::{Advice, fadvise};
 use std::fs::{File, Metadata};
 use std::io::{self, BufReader, Read};
 use std::num::NonZeroU64;
@@ -150,7 +149,7 @@ impl OpenInput {
         if let Source::Drive(file, _) = &self.source
             && let Some(bytes) = NonZeroU64::new(bytes.min(self.bytes.saturating_sub(from)))
         {
-            let _ = fadvise(&**file, from, Some(bytes), Advice::WillNeed);
+            xsort_disk::read_ahead(&**file, from, bytes);
         }
     }
 

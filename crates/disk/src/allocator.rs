@@ -1,5 +1,6 @@
 //! What the allocator of a program needs: one heap arena for all threads where the address space is
-//! limited (`ulimit -v`), and whether the running thread handles failed allocations.
+//! limited (`ulimit -v`), whether the running thread handles failed allocations, and how much memory
+//! the machine has.
 //!
 //! The GNU C library gives each thread its own arena and reserves 64 MiB of address space for it,
 //! even if the thread allocates little. Under a limit these reservations would use up the address
@@ -25,6 +26,11 @@ pub fn share_one_arena_if_limited() {
             unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
         }
     }
+}
+
+/// Returns the machine's memory in bytes; 0 if the system doesn't tell.
+pub fn machine_memory_bytes() -> u64 {
+    crate::system::memory_bytes()
 }
 
 thread_local! {

@@ -3,7 +3,7 @@
 //!
 //! It doesn't inherit hard links, or attributes that are only valid for the old content.
 
-use crate::DisplayPath;
+use crate::{DisplayPath, system};
 use rustix::fs::{
     Mode, Stat, XattrFlags, fchmod, fremovexattr, fsetxattr, fstat, getxattr, listxattr,
 };
@@ -67,6 +67,7 @@ pub(crate) fn take_over(new: &OwnedFd, path: &Path, old: &Stat) -> io::Result<Op
 
 /// Copies the extended attributes, including the access control list.
 fn copy_attributes(new: &OwnedFd, path: &Path) -> io::Result<()> {
+    system::copy_access_list(new, path)?;
     // The directory's default list doesn't belong to the old file.
     let _ = fremovexattr(new, ACCESS_LIST);
     let mut names = vec![0; ATTRIBUTE_BYTES_MAX];
@@ -85,7 +86,7 @@ fn copy_attributes(new: &OwnedFd, path: &Path) -> io::Result<()> {
         let copied = getxattr(path, name, &mut value[..])
             .and_then(|bytes| fsetxattr(new, name, &value[..bytes], XattrFlags::empty()));
         match copied {
-            Ok(()) | Err(Errno::NODATA) => {}
+            Ok(()) | Err(system::NO_ATTRIBUTE) => {}
             // Without the old file's list, more users might be able to read the new file.
             Err(errno) if name == ACCESS_LIST => return Err(errno.into()),
             // Only privileged users, or only the kernel, may set this attribute.

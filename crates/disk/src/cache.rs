@@ -19,43 +19,20 @@
 //! pages were evicted before the copy, if the kernel is older than 6.5, if /proc is missing, or if
 //! the file is neither ours nor writable (the kernel then hides its cache state). Scratch files and
 //! outputs are not covered: they are always written and read directly.
-#![allow(unsafe_code)]
 
 use crate::Direction;
+use crate::system::{self, CachedPages, cached_pages};
 use crate::threads::{ThreadPool, carry_out};
 use crate::transfer::{Action, Transfer};
-use rustix::fs::{Mode, OFlags, open};
-use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use rustix::io::Errno;
 use rustix::param::page_size;
-use std::ffi::c_long;
-use std::io::IoSliceMut;
-use std::os::fd::{AsFd, AsRawFd};
+use std::num::NonZeroU64;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// The number of cachestat(2) on every architecture except Alpha and MIPS, where no call has it.
-const CACHESTAT: c_long = 451;
-
 /// A file counts as cached if at most one in `MISSING_SHARE` of its pages is missing.
 const MISSING_SHARE: u64 = 8;
-
-/// A range of a file: the kernel's `struct cachestat_range`.
-#[repr(C)]
-struct CachestatRange {
-    offset: u64,
-    bytes: u64,
-}
-
-/// Number of the range's pages in each state: the kernel's `struct cachestat`.
-#[repr(C)]
-#[derive(Default)]
-struct Cachestat {
-    cached: u64,
-    dirty: u64,
-    in_writeback: u64,
-    evicted: u64,
-    recently_evicted: u64,
-}
 
 /// The threads that copy from the page cache.
 #[derive(Debug)]
@@ -86,9 +63,7 @@ impl CacheReader {
         }
         let load = self.pool.get().and_then(Option::as_ref).map_or(0, ThreadPool::load);
         match cached(&transfer) {
-            Some(pages) if load <= drive_load || pages.dirty + pages.in_writeback > 0 => {
-                self.start(transfer)
-            }
+            Some(pages) if load <= drive_load || pages.unwritten > 0 => self.start(transfer),
             _ => Some(transfer),
         }
     }
@@ -107,14 +82,14 @@ impl CacheReader {
 }
 
 /// Returns the state of a transfer's pages if the page cache holds all of them.
-fn cached(transfer: &Transfer) -> Option<Cachestat> {
-    let range = CachestatRange {
-        offset: transfer.request.offset,
-        bytes: transfer.request.bytes_needed as u64,
-    };
-    let needed = range.bytes.div_ceil(page_size() as u64);
+fn cached(transfer: &Transfer) -> Option<CachedPages> {
+    let bytes = transfer.request.bytes_needed as u64;
+    let needed = bytes.div_ceil(page_size() as u64);
     // A length of 0 would mean the rest of the file.
-    let pages = if needed == 0 { None } else { cachestat(&transfer.file, &range) };
+    let pages = match needed {
+        0 => None,
+        _ => cached_pages(&*transfer.file, transfer.request.offset, bytes),
+    };
     pages.filter(|pages| pages.cached >= needed)
 }
 
@@ -122,19 +97,20 @@ fn cached(transfer: &Transfer) -> Option<Cachestat> {
 /// brief memory shortage evicts some pages. False if the kernel doesn't tell.
 #[must_use]
 pub fn is_cached(file: impl AsFd, bytes: u64) -> bool {
-    let pages = cachestat(file, &CachestatRange { offset: 0, bytes });
+    let pages = cached_pages(file, 0, bytes);
     let needed = bytes.div_ceil(page_size() as u64);
     pages.is_some_and(|pages| pages.cached >= needed - needed / MISSING_SHARE)
 }
 
-/// Calls cachestat(2). Returns `None` if the kernel can't or won't tell.
-fn cachestat(file: impl AsFd, range: &CachestatRange) -> Option<Cachestat> {
-    let mut pages = Cachestat::default();
-    let (fd, range, answer) = (file.as_fd().as_raw_fd(), std::ptr::from_ref(range), &raw mut pages);
-    // SAFETY: the kernel reads `range` and writes `pages`. Both have the layout that it defines and
-    // outlive the call. A kernel without this call touches neither.
-    let result = unsafe { libc::syscall(CACHESTAT, fd, range, answer, 0) };
-    (result == 0).then_some(pages)
+/// Asks the system to read a range of a file into the page cache, because it will be needed soon. A
+/// refusal has no consequence.
+pub fn read_ahead(file: impl AsFd, offset: u64, bytes: NonZeroU64) {
+    system::read_ahead(file, offset, bytes);
+}
+
+/// Tells the system that a file will be read from its beginning to its end.
+pub fn read_in_order(file: impl AsFd) {
+    system::read_in_order(file);
 }
 
 /// Copies what the page cache still holds of a transfer, and reads the rest from the drive.
@@ -149,11 +125,9 @@ fn copy(mut transfer: Transfer, total: &AtomicU64) {
 }
 
 fn read_cached(transfer: &mut Transfer) -> Result<usize, Errno> {
-    let path = format!("/proc/self/fd/{}", transfer.file.as_fd().as_raw_fd());
-    let buffered = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let span = transfer.span();
     let memory = &mut transfer.request.lease[span.start..span.start + span.bytes];
-    preadv2(&buffered, &mut [IoSliceMut::new(memory)], span.offset, ReadWriteFlags::NOWAIT)
+    system::read_cached(&*transfer.file, memory, span.offset)
 }
 
 #[cfg(test)]
@@ -188,10 +162,10 @@ mod tests {
         let snapshot = Snapshot::from(&fstat(&fd).unwrap());
         let mut file = OpenFile::new(fd, Path::new("input"), &Arc::new(Notices::default()));
         file.snapshot = Some(snapshot);
-        let range = CachestatRange { offset: 0, bytes: (STRETCHES * STRETCH) as u64 };
+        let bytes = (STRETCHES * STRETCH) as u64;
         let cached_bytes =
-            cachestat(&file, &range).map_or(0, |pages| pages.cached * page_size() as u64);
-        if !file.is_direct() || cached_bytes != range.bytes / 2 {
+            cached_pages(&file, 0, bytes).map_or(0, |pages| pages.cached * page_size() as u64);
+        if !file.is_direct() || cached_bytes != bytes / 2 {
             eprintln!("SKIPPED: cachestat(2) doesn't tell here, or files are not direct");
             return None;
         }
@@ -233,9 +207,8 @@ mod tests {
         }
         assert_eq!(cache.bytes(), (STRETCHES * STRETCH / 2) as u64);
         for stretch in [1, 3] {
-            let range =
-                CachestatRange { offset: (stretch * STRETCH) as u64, bytes: STRETCH as u64 };
-            assert_eq!(cachestat(&file, &range).unwrap().cached, 0);
+            let pages = cached_pages(&*file, (stretch * STRETCH) as u64, STRETCH as u64);
+            assert_eq!(pages.unwrap().cached, 0);
         }
     }
 

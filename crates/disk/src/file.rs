@@ -5,13 +5,11 @@
 //!
 //! Each transfer holds an `Arc` of its file, so closing the file during a transfer is harmless.
 
-use crate::ALIGNMENT;
-use crate::drive::{FUSE, kind_of};
+use crate::drive::kind_of;
 use crate::notices::Notices;
 use crate::output::PendingOutput;
 use crate::snapshot::Snapshot;
-use rustix::fs::{AtFlags, OFlags, StatxFlags, fcntl_getfl, fcntl_setfl, statx};
-use rustix::io::Errno;
+use crate::system::{self, FUSE};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -96,9 +94,7 @@ impl OpenFile {
             ));
         }
         // If this fails, the next transfer is refused again, and that error is final.
-        if let Ok(flags) = fcntl_getfl(&self.fd) {
-            let _ = fcntl_setfl(&self.fd, flags - OFlags::DIRECT);
-        }
+        system::make_buffered(&self.fd);
     }
 }
 
@@ -108,41 +104,19 @@ impl AsFd for OpenFile {
     }
 }
 
-/// Sets O_DIRECT on an open file, or returns a message for the user with the reason why not. It
-/// uses fcntl rather than a flag of open: so a file system can refuse only the flag, never the
-/// file.
+/// Makes an open file direct, or returns a message for the user with the reason why not.
 fn make_direct(fd: &OwnedFd) -> Result<(), String> {
     let (kind, is_memory) = kind_of(fd).unwrap_or_else(|_| ("its file system".to_owned(), false));
     if is_memory {
         return Err(format!("{kind} keeps its files in memory: direct I/O does not apply to them"));
     }
-    let fallback = "its files go through the page cache, which costs more CPU";
-    // Kernels before 6.1 and many file systems don't answer. Then setting the flag is the test.
-    if let Ok(answer) = statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)
-        && StatxFlags::from_bits_retain(answer.stx_mask).contains(StatxFlags::DIOALIGN)
-    {
-        let needed = answer.stx_dio_mem_align.max(answer.stx_dio_offset_align) as usize;
-        if needed == 0 {
-            return Err(format!("{kind} offers no direct I/O here: {fallback}"));
-        }
-        if !ALIGNMENT.is_multiple_of(needed) {
-            return Err(format!(
-                "{kind} wants direct I/O aligned to {needed} bytes, more than {ALIGNMENT}: \
-                 {fallback}"
-            ));
-        }
-    }
-    fcntl_getfl(fd).and_then(|flags| fcntl_setfl(fd, flags | OFlags::DIRECT)).map_err(|errno| {
-        match errno {
-            Errno::INVAL => format!("{kind} offers no direct I/O: {fallback}"),
-            other => format!("{kind} refused direct I/O ({other}): {fallback}"),
-        }
-    })
+    system::make_direct(fd, &kind)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{OFlags, fcntl_getfl};
 
     #[test]
     fn a_file_made_buffered_has_lost_the_flag_and_says_so_once() {

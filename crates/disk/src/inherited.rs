@@ -5,7 +5,7 @@
 //! and ignores SIGPIPE. A program that must behave like a C program needs the original state: a
 //! closed output is an error, and a parent that ignored SIGPIPE wants an error message for a broken
 //! pipe. So a function of this file runs earlier: the loader calls the functions in `.init_array`
-//! before the runtime starts.
+//! (macOS: `__mod_init_func`) before the runtime starts.
 
 // `.init_array` and signal dispositions, which rustix doesn't support.
 #![allow(unsafe_code)]
@@ -29,7 +29,8 @@ static OBSERVED: AtomicU8 = AtomicU8::new(0);
 // SAFETY: the loader calls it in one thread before `main`, with arguments that a C function may
 // ignore. `observe` only makes system calls, and needs nothing of Rust's runtime.
 #[used]
-#[unsafe(link_section = ".init_array")]
+#[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
+#[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
 static OBSERVE: extern "C" fn() = observe;
 
 extern "C" fn observe() {

@@ -22,6 +22,7 @@
 //! | `stream` | standard output as an output |
 //! | `persistent` | files that a later process continues |
 //! | `uring`, `ring`, `threads` | the two engines |
+//! | `no_uring`, `system` | what differs between systems |
 //! | `transfer`, `progress` | a request under way: one state machine for all engines and `sim` |
 //! | `cache` | reads of what the page cache already holds |
 //! | `allocator` | less address space for the allocator, if that is limited; failed allocations |
@@ -63,21 +64,29 @@ mod ranges;
 mod rate;
 mod region;
 mod request;
+#[cfg(all(target_os = "linux", not(portable)))]
 mod ring;
 mod sigpipe;
 mod sim;
 mod snapshot;
 mod store;
 mod stream;
+mod system;
 mod threads;
 mod transfer;
+#[cfg(all(target_os = "linux", not(portable)))]
+mod uring;
+#[cfg(not(all(target_os = "linux", not(portable))))]
+#[path = "no_uring.rs"]
 mod uring;
 mod url;
 
 pub use alignment::{ALIGNMENT, align_down, align_up};
-pub use allocator::{is_refusal_an_error, refusals_as_errors, share_one_arena_if_limited};
+pub use allocator::{
+    is_refusal_an_error, machine_memory_bytes, refusals_as_errors, share_one_arena_if_limited,
+};
 pub use block_pool::BlockPool;
-pub use cache::is_cached;
+pub use cache::{is_cached, read_ahead, read_in_order};
 pub use display_path::DisplayPath;
 pub use drive::{device_name, parent_directory};
 pub use error::{Error, Operation};
@@ -94,7 +103,7 @@ pub use ranges::{FileRange, RangeDisk};
 pub use rate::RateLimit;
 pub use region::Prefault;
 pub use request::{Completion, Direction, FileId, Request};
-pub use sigpipe::{block_sigpipe, without_sigpipe};
+pub use sigpipe::{block_sigpipe, is_signal_ignored, without_sigpipe};
 pub use sim::{
     Corruption, Damage, Fault, FaultSite, FileRole, SimDisk, SimDrive, SimOptions, Throttle,
 };

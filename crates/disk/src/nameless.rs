@@ -3,7 +3,8 @@
 //! However the process ends, the kernel frees such a file.
 
 use crate::hidden_name::create_hidden;
-use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, open, openat, unlinkat};
+use crate::system::{PATH_ONLY, open_nameless};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, open, unlinkat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -15,7 +16,7 @@ pub(crate) fn create_linkable(
     directory: BorrowedFd<'_>,
     mode: Mode,
 ) -> Result<Option<OwnedFd>, Errno> {
-    match openat(directory, c".", OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, mode) {
+    match open_nameless(directory, OFlags::empty(), mode) {
         // linkat goes through /proc. If /proc isn't mounted, find out now, not after the sort.
         Ok(fd) => Ok(accessat(CWD, proc_path(fd.as_fd()), Access::EXISTS, AtFlags::empty())
             .is_ok()
@@ -28,11 +29,10 @@ pub(crate) fn create_linkable(
 /// Creates a scratch file without a name: with O_TMPFILE if possible, otherwise unlinked at once.
 pub(crate) fn create_scratch(directory: &Path) -> Result<OwnedFd, Errno> {
     let mode = Mode::from_raw_mode(0o600);
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let flags = PATH_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = open(directory, flags, Mode::empty())?;
     // O_EXCL: the file can't be given a name later.
-    let flags = OFlags::TMPFILE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
-    match openat(&directory, c".", flags, mode) {
+    match open_nameless(directory.as_fd(), OFlags::EXCL, mode) {
         Err(errno) if is_unsupported(errno) => {
             let (fd, hidden) = create_hidden(directory.as_fd(), OsStr::new("scratch"), mode)?;
             unlinkat(&directory, hidden, AtFlags::empty())?;

@@ -12,6 +12,7 @@ use crate::options::{DiskOptions, IoChoice};
 use crate::output::PendingOutput;
 use crate::snapshot::{Snapshot, modified};
 use crate::stream::{StreamOutput, is_standard_output};
+use crate::system;
 use crate::threads::{ThreadPool, carry_out};
 use crate::transfer::Transfer;
 use crate::uring::UringEngine;
@@ -21,10 +22,7 @@ use crate::{
     persistent, place,
 };
 use parking_lot::Mutex;
-use rustix::fs::{
-    CWD, FallocateFlags, FileType, MemfdFlags, Mode, OFlags, Stat, fallocate, fdatasync, fstat,
-    ftruncate, memfd_create, open, stat, unlink,
-};
+use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, ftruncate, open, stat, unlink};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::io;
@@ -112,7 +110,9 @@ impl Mover {
             IoChoice::Auto => match UringEngine::new(rings, depth) {
                 Ok(engine) => Engine::Uring(engine),
                 Err(refusal) => {
-                    notices.add(refusal.preferred());
+                    if let Some(notice) = refusal.preferred() {
+                        notices.add(notice);
+                    }
                     threads()?
                 }
             },
@@ -317,8 +317,7 @@ impl ScratchFiles for OsDisk {
     fn create_memory(&self) -> Result<FileId, Error> {
         self.ensure_started()?;
         let name = Path::new("(memory)");
-        let fd = memfd_create(c"xsort", MemfdFlags::CLOEXEC)
-            .map_err(Operation::Create.failed_on(name))?;
+        let fd = system::memory_file().map_err(Operation::Create.failed_on(name))?;
         // Doesn't use `insert`: reports and notices are about files on drives.
         let mut file = OpenFile::buffered(fd, name, &self.notices);
         file.is_memory = true;
@@ -365,8 +364,7 @@ impl ScratchFiles for OsDisk {
 
     fn discard(&self, file: FileId, offset: u64, bytes: u64) -> Result<(), Error> {
         let file = self.get(file)?;
-        let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        match retry(|| fallocate(file.as_fd(), punch, offset, bytes)) {
+        match retry(|| system::punch_hole(file.as_fd(), offset, bytes)) {
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
             Err(errno) => Err(Error::at(Operation::Discard, file.path(), offset, errno)),
         }
@@ -473,13 +471,14 @@ impl Disk for OsDisk {
 
     #[allow(
         clippy::useless_conversion,
-        reason = "the number of links has 32 bits on some machines"
+        clippy::unnecessary_cast,
+        reason = "the numbers have fewer bits on some machines"
     )]
     fn identity(&self, file: FileId) -> Result<FileIdentity, Error> {
         let file = self.get(file)?;
         let stat = fstat(file.as_fd()).map_err(Operation::Inspect.failed_on(file.path()))?;
         Ok(FileIdentity {
-            drive: stat.st_dev,
+            drive: stat.st_dev as u64,
             number: stat.st_ino,
             links: u64::from(stat.st_nlink),
             modified: modified(&stat),
@@ -489,7 +488,7 @@ impl Disk for OsDisk {
 
     fn sync(&self, file: FileId) -> Result<(), Error> {
         let file = self.get(file)?;
-        retry(|| fdatasync(file.as_fd())).map_err(Operation::Sync.failed_on(file.path()))
+        retry(|| system::fdatasync(file.as_fd())).map_err(Operation::Sync.failed_on(file.path()))
     }
 
     fn close(&self, file: FileId) {
@@ -526,6 +525,9 @@ impl Disk for OsDisk {
         let mut text = format!("{engine}, {files}");
         if let bytes @ 1.. = cache.bytes() {
             text += &format!(", {:.2} GB from the page cache", bytes as f64 / 1e9);
+        }
+        if let Some(lacks) = system::LACKS {
+            text += &format!(" ({lacks})");
         }
         if let Some(rate) = &self.options.rate {
             let megabytes = rate.bytes_per_second() as f64 / 1e6;
@@ -569,7 +571,7 @@ fn reserve(file: &OpenFile, bytes: u64) -> Result<(), Errno> {
     if bytes <= end {
         return Ok(());
     }
-    match retry(|| fallocate(file.as_fd(), FallocateFlags::empty(), end, bytes - end)) {
+    match retry(|| system::extend(file.as_fd(), end, bytes - end)) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => ftruncate(file.as_fd(), bytes),
         result => result,
     }

@@ -31,10 +31,11 @@ use crate::attributes::{LostOwner, take_over};
 use crate::hidden_name::{create_hidden, hidden_name, register, unregister, with_hidden_name};
 use crate::nameless::{create_linkable, proc_path};
 use crate::output_place::{Followed, OutputPlace, refuse_append_only_directory};
+use crate::system::{fsync, rename_if_free};
 use crate::{DisplayPath, Error, Operation, persistent};
 use rustix::fs::{
-    AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, fsync, ftruncate, linkat,
-    openat, renameat, renameat_with, unlinkat,
+    AtFlags, CWD, FlockOperation, Mode, OFlags, flock, ftruncate, linkat, openat, renameat,
+    unlinkat,
 };
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::{OsStr, OsString};
@@ -241,7 +242,7 @@ impl PendingOutput {
         if !self.no_clobber {
             return renameat(directory, hidden, directory, &self.name);
         }
-        match renameat_with(directory, hidden, directory, &self.name, RenameFlags::NOREPLACE) {
+        match rename_if_free(directory.as_fd(), hidden, &self.name) {
             // The file system or the kernel doesn't know the flag.
             Err(Errno::INVAL | Errno::NOSYS) => {
                 linkat(directory, hidden, directory, &self.name, AtFlags::empty())?;
@@ -273,7 +274,7 @@ mod tests {
     /// Creates an output as on a file system without O_TMPFILE, which few test machines have.
     fn hidden(directory: &Path, name: &str, no_clobber: bool) -> (OwnedFd, PendingOutput) {
         let path = directory.join(name);
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let flags = crate::system::PATH_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = Arc::new(open(directory, flags, Mode::empty()).unwrap());
         let (fd, hidden) = register(&directory, || {
             create_hidden(directory.as_fd(), OsStr::new(name), Mode::from_raw_mode(0o666))

@@ -12,10 +12,10 @@
 //! a directory between check and use.
 
 use crate::drive::parent_directory;
+use crate::system::{Entry, PATH_ONLY, attributes, has_kernel_links, look_up};
 use crate::{DisplayPath, Error, Operation, place};
 use rustix::fs::{
-    Access, AtFlags, CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, Stat, StatxAttributes,
-    StatxFlags, accessat, fstat, fstatfs, open, openat, readlinkat, statx,
+    Access, AtFlags, CWD, FileType, Mode, OFlags, RawMode, Stat, accessat, fstat, open, openat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -32,7 +32,7 @@ const LINKS_MAX: u32 = 40;
 
 /// The mode bits of a directory that all users may write to, and in which only a name's owner may
 /// remove it.
-const SHARED_DIRECTORY: u32 = 0o1002;
+const SHARED_DIRECTORY: RawMode = 0o1002;
 
 const IS_DIRECTORY: &str = "it is a directory; the output must be a file";
 
@@ -74,20 +74,13 @@ impl Followed {
     /// Returns whether it is the root of a mount. A kernel that doesn't tell (before 5.8) fails the
     /// rename instead.
     pub(crate) fn is_mount_point(&self) -> bool {
-        attributes(&self.directory, &self.name).contains(StatxAttributes::MOUNT_ROOT)
+        attributes(&self.directory, &self.name).is_mount_point
     }
 
     /// Refuses a file that may only be appended to.
     pub(crate) fn refuse_append_only(&self) -> io::Result<()> {
         refuse_append_only(&self.directory, &self.name, "it", &self.path)
     }
-}
-
-/// The attributes of a name in a directory, or of the directory itself without a name.
-fn attributes(directory: impl AsFd, name: &OsStr) -> StatxAttributes {
-    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::EMPTY_PATH;
-    statx(directory, name, flags, StatxFlags::empty())
-        .map_or(StatxAttributes::empty(), |found| found.stx_attributes)
 }
 
 /// Refuses a directory that only gets names and loses none: nothing in it can be replaced.
@@ -109,7 +102,7 @@ fn refuse_append_only(
     what: &str,
     path: &Path,
 ) -> io::Result<()> {
-    if !attributes(directory, name).contains(StatxAttributes::APPEND) {
+    if !attributes(directory, name).is_append_only {
         return Ok(());
     }
     Err(io::Error::new(
@@ -182,7 +175,7 @@ fn follow_links(path: &Path) -> io::Result<Followed> {
     for _ in 0..LINKS_MAX {
         let name = file_name(&target)?.to_owned();
         let directory = open_directory(&parent_directory(&target))?;
-        let Some((entry, found)) = open_entry(&directory, &name)? else {
+        let Some((entry, found)) = find_entry(&directory, &name)? else {
             let directory = Arc::new(directory);
             let (found, is_open_file) = (None, false);
             return Ok(Followed { path: target, directory, name, found, is_open_file });
@@ -193,7 +186,7 @@ fn follow_links(path: &Path) -> io::Result<Followed> {
             return Ok(Followed { path: target, directory, name, found, is_open_file });
         }
         refuse_planted(&directory, "link", &found)?;
-        target = parent_directory(&target).join(link_text(&entry)?);
+        target = parent_directory(&target).join(link_text(entry)?);
     }
     Err(Errno::LOOP.into())
 }
@@ -214,7 +207,7 @@ fn file_name(path: &Path) -> io::Result<&OsStr> {
 /// Opens a directory, one component of its path after the other. The kernel's rule for links in
 /// shared directories is applied to each of them.
 fn open_directory(path: &Path) -> io::Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let flags = PATH_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let start = |path: &Path| if path.is_absolute() { c"/" } else { c"." };
     let mut directory = open(start(path), flags, Mode::empty())?;
     let mut names = names_from_the_last(path);
@@ -228,7 +221,7 @@ fn open_directory(path: &Path) -> io::Result<OwnedFd> {
                 continue;
             }
         }
-        let (entry, found) = open_entry(&directory, &name)?.ok_or(Errno::NOENT)?;
+        let (entry, found) = find_entry(&directory, &name)?.ok_or(Errno::NOENT)?;
         if !is_link(&found) {
             return Err(Errno::NOTDIR.into());
         }
@@ -241,7 +234,7 @@ fn open_directory(path: &Path) -> io::Result<OwnedFd> {
         if links > LINKS_MAX {
             return Err(Errno::LOOP.into());
         }
-        let text = link_text(&entry)?;
+        let text = link_text(entry)?;
         if text.is_absolute() {
             directory = open(c"/", flags, Mode::empty())?;
         }
@@ -259,15 +252,10 @@ fn names_from_the_last(path: &Path) -> Vec<OsString> {
     names.map(|component| component.as_os_str().to_owned()).collect()
 }
 
-/// Looks up a name in a directory. Returns a descriptor that can neither read nor write, and the
-/// properties.
-fn open_entry(directory: &OwnedFd, name: &OsStr) -> io::Result<Option<(OwnedFd, Stat)>> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match openat(directory, name, flags, Mode::empty()) {
-        Ok(entry) => {
-            let found = fstat(&entry)?;
-            Ok(Some((entry, found)))
-        }
+/// Looks up a name in a directory, without following a link. `None` if there is none.
+fn find_entry(directory: &OwnedFd, name: &OsStr) -> io::Result<Option<(Entry, Stat)>> {
+    match look_up(directory, name) {
+        Ok(found) => Ok(Some(found)),
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(errno.into()),
     }
@@ -277,9 +265,8 @@ fn is_link(found: &Stat) -> bool {
     FileType::from_raw_mode(found.st_mode) == FileType::Symlink
 }
 
-fn link_text(link: &OwnedFd) -> io::Result<PathBuf> {
-    let text = readlinkat(link, c"", Vec::new())?;
-    Ok(OsString::from_vec(text.into_bytes()).into())
+fn link_text(link: Entry) -> io::Result<PathBuf> {
+    Ok(OsString::from_vec(link.link_text()?.into_bytes()).into())
 }
 
 /// The reason why one of the kernel's links, such as `/dev/stdout`, is not followed.
@@ -296,12 +283,6 @@ impl fmt::Display for OpenFile {
 }
 
 impl std::error::Error for OpenFile {}
-
-/// Returns whether the directory's symbolic links are the kernel's, such as `/proc/self/fd/1`:
-/// these lead to open files, whatever the link's text says.
-fn has_kernel_links(directory: &OwnedFd) -> bool {
-    fstatfs(directory).is_ok_and(|system| system.f_type == PROC_SUPER_MAGIC)
-}
 
 /// Fails if another user has put this entry into a directory shared by all users.
 fn refuse_planted(directory: &OwnedFd, what: &str, found: &Stat) -> io::Result<()> {

@@ -13,9 +13,9 @@
 //! users.
 
 use crate::drive::parent_directory;
+use crate::system::fsync;
 use rustix::fs::{
-    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, flock, fstat, fsync, openat, statat,
-    unlinkat,
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, flock, fstat, openat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;

@@ -130,7 +130,8 @@ unsafe impl Sync for Region {}
 impl Region {
     #[cfg(not(miri))]
     fn map(bytes: usize, backing: Backing) -> io::Result<Region> {
-        use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+        use crate::system::{Advice, advise};
+        use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
         assert!(bytes > 0 && bytes.is_multiple_of(ALIGNMENT));
         // mmap aligns to 4 KiB only: map up to one huge page more and unmap both ends.
         let slack = if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { 0 };
@@ -164,13 +165,13 @@ impl Region {
         // child: otherwise a fork during direct I/O would copy the whole budget. Both are
         // preferences: without them the program is slower and still correct.
         let pages = match backing {
-            Backing::HugePages => Advice::LinuxHugepage,
-            Backing::HugePagesIfFast => Advice::LinuxNoHugepage,
+            Backing::HugePages => Advice::HugePages,
+            Backing::HugePagesIfFast => Advice::SmallPages,
         };
-        for advice in [pages, Advice::LinuxDontFork] {
+        for advice in [pages, Advice::NotInChildren] {
             // SAFETY: the range is the new mapping; neither advice changes its bytes in this
             // process.
-            let _ = unsafe { madvise(start, bytes, advice) };
+            unsafe { advise(start, bytes, advice) };
         }
         let start =
             NonNull::new(start.cast::<u8>()).expect("the kernel never maps address 0 unasked");
@@ -184,7 +185,7 @@ impl Region {
     /// thirds of the time of 512 faults.
     #[cfg(not(miri))]
     fn populate(&self, range: Range<usize>) {
-        use rustix::mm::{Advice, madvise};
+        use crate::system::{Advice, advise};
         let Some(pages) = &self.populated else { return };
         let end = range.end.div_ceil(HUGE_PAGE_BYTES).min(pages.states.len());
         for page in range.start / HUGE_PAGE_BYTES..end {
@@ -194,12 +195,12 @@ impl Region {
             let is_slow = pages.is_slow();
             let start = self.start.as_ptr().wrapping_add(page * HUGE_PAGE_BYTES).cast();
             let begun = thread_time();
-            let advices = [Advice::LinuxHugepage, Advice::LinuxPopulateWrite];
+            let advices = [Advice::HugePages, Advice::Populate];
             for &advice in &advices[usize::from(is_slow)..] {
                 // SAFETY: a whole huge page within the mapping (page < states.len() = bytes /
                 // HUGE_PAGE_BYTES). Neither advice changes bytes, not even bytes that neighbours
                 // are using now: one is a preference, the other a write fault without a write.
-                let _ = unsafe { madvise(start, HUGE_PAGE_BYTES, advice) };
+                unsafe { advise(start, HUGE_PAGE_BYTES, advice) };
             }
             pages.provide(page, if is_slow { SMALL_PAGES } else { HUGE_PAGE });
             if is_slow {
@@ -216,11 +217,11 @@ impl Region {
     /// Requests the memory of a range that starts at a page, whatever was requested earlier.
     #[cfg(not(miri))]
     fn touch(&self, range: Range<usize>) {
-        use rustix::mm::{Advice, madvise};
+        use crate::system::{Advice, advise};
         let start = self.start.as_ptr().wrapping_add(range.start).cast();
         // SAFETY: pages within the mapping, which the caller guarantees by owning a range of it.
         // The advice is a write fault without a write: it changes no bytes.
-        let _ = unsafe { madvise(start, range.len(), Advice::LinuxPopulateWrite) };
+        unsafe { advise(start, range.len(), Advice::Populate) };
     }
 
     #[cfg(miri)]
@@ -233,16 +234,15 @@ impl Region {
     /// The range must lie within the mapping, and the caller must own its bytes.
     #[cfg(not(miri))]
     unsafe fn renew(&self, range: Range<usize>) {
-        use rustix::mm::{Advice, madvise};
+        use crate::system::{Advice, advise};
         let Some(PopulatedPages { states, .. }) = &self.populated else { return };
         let pages = range.start.div_ceil(HUGE_PAGE_BYTES)..range.end / HUGE_PAGE_BYTES;
         for page in pages.filter(|&page| states[page].swap(HUGE_PAGE, Relaxed) != HUGE_PAGE) {
             let start = self.start.as_ptr().wrapping_add(page * HUGE_PAGE_BYTES).cast();
-            for advice in [Advice::LinuxDontNeed, Advice::LinuxHugepage, Advice::LinuxPopulateWrite]
-            {
+            for advice in [Advice::Forget, Advice::HugePages, Advice::Populate] {
                 // SAFETY: a whole huge page within the range, whose bytes no other code uses; the
                 // caller guarantees both. Its bytes become zeros, which are valid bytes.
-                let _ = unsafe { madvise(start, HUGE_PAGE_BYTES, advice) };
+                unsafe { advise(start, HUGE_PAGE_BYTES, advice) };
             }
         }
     }

@@ -41,8 +41,9 @@ impl Refusal {
     }
 
     /// Returns the notice for the case that io_uring was only preferred.
-    pub(crate) fn preferred(self) -> String {
-        format!("io_uring is not available ({}: {}): using threads", self.reason, self.cause)
+    pub(crate) fn preferred(self) -> Option<String> {
+        let Refusal { reason, cause, .. } = self;
+        Some(format!("io_uring is not available ({reason}: {cause}): using threads"))
     }
 }
 
@@ -137,7 +138,7 @@ mod tests {
         assert!(text(Errno::PERM, "").contains("seccomp"));
         assert!(text(Errno::NOSYS, "").contains("kernel"));
         let refusal = Refusal::new(Errno::NOMEM.into());
-        assert!(refusal.preferred().ends_with("using threads"));
+        assert!(refusal.preferred().unwrap().ends_with("using threads"));
         let error = Refusal::new(Errno::NOMEM.into()).required().to_string();
         assert!(error.contains("ulimit -l") && error.contains("--io=auto"), "{error}");
     }

@@ -10,9 +10,10 @@
 // Signal masks, which rustix doesn't support.
 #![allow(unsafe_code)]
 
+use crate::system::take_pending;
 use std::marker::PhantomData;
 use std::mem::zeroed;
-use std::ptr::{from_ref, null_mut};
+use std::ptr::from_ref;
 
 /// Blocks SIGPIPE on this thread, until the thread ends.
 pub fn block_sigpipe() {
@@ -41,9 +42,19 @@ impl Blocked {
 impl Drop for Blocked {
     fn drop(&mut self) {
         if !self.was_blocked {
-            take_pending();
+            take_pending(&sigpipe());
             change_mask(libc::SIG_UNBLOCK);
         }
+    }
+}
+
+/// Returns whether a signal is ignored now, as `nohup` makes its child ignore SIGHUP.
+pub fn is_signal_ignored(signal: i32) -> bool {
+    // SAFETY: all zeros are a valid value of this C structure, and the system only writes to it.
+    unsafe {
+        let mut now: libc::sigaction = zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut now) == 0
+            && now.sa_sigaction == libc::SIG_IGN
     }
 }
 
@@ -67,18 +78,6 @@ fn change_mask(how: libc::c_int) -> bool {
         let mut before: libc::sigset_t = zeroed();
         libc::pthread_sigmask(how, from_ref(&set), &raw mut before);
         libc::sigismember(&raw const before, libc::SIGPIPE) == 1
-    }
-}
-
-/// Consumes a SIGPIPE that arrived while it was blocked. Otherwise it would be delivered on
-/// unblocking.
-fn take_pending() {
-    let (set, at_once) = (sigpipe(), libc::timespec { tv_sec: 0, tv_nsec: 0 });
-    // SAFETY: the function reads both arguments, and accepts null for the unused one.
-    while unsafe { libc::sigtimedwait(from_ref(&set), null_mut(), from_ref(&at_once)) } == -1 {
-        if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
-            return;
-        }
     }
 }
 

@@ -21,9 +21,10 @@ pub(crate) fn modified(stat: &Stat) -> (i64, u64) {
 }
 
 impl From<&Stat> for Snapshot {
+    #[allow(clippy::unnecessary_cast, reason = "the type differs between systems")]
     fn from(stat: &Stat) -> Snapshot {
         Snapshot {
-            device: stat.st_dev,
+            device: stat.st_dev as u64,
             inode: stat.st_ino,
             bytes: stat.st_size,
             modified: modified(stat),

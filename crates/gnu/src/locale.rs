@@ -47,6 +47,7 @@ pub struct Numerals {
 }
 
 /// In a grouping: all remaining digits are one group.
+#[allow(clippy::unnecessary_cast, reason = "the type has no sign on some processors")]
 const NO_MORE: u8 = libc::c_char::MAX as u8;
 
 impl Default for Numerals {
@@ -64,7 +65,7 @@ impl Numerals {
         let mut size = 0;
         loop {
             size = sizes.next().filter(|&next| next > 0).unwrap_or(size);
-            if size == 0 || size >= NO_MORE || usize::from(size) >= left {
+            if size == 0 || (NO_MORE..).contains(&size) || usize::from(size) >= left {
                 break;
             }
             left -= usize::from(size);
@@ -138,13 +139,12 @@ impl Locale {
 
     /// The notation of numbers in this locale.
     pub fn numerals(&self) -> Numerals {
-        // The item after the group separator is the sizes of groups (`GROUPING` of localeconv).
-        let [point, thousands, grouping] =
-            [libc::RADIXCHAR, libc::THOUSEP, libc::THOUSEP + 1].map(|item| self.handle.item(item));
+        let [point, thousands] =
+            [libc::RADIXCHAR, libc::THOUSEP].map(|item| self.handle.item(item));
         Numerals {
             point: if point.is_empty() { b".".to_vec() } else { point },
             thousands,
-            grouping,
+            grouping: self.handle.grouping(),
         }
     }
 
@@ -159,7 +159,7 @@ impl Locale {
         });
         let mut months: Vec<(Vec<u8>, u8)> = names.into_iter().zip(1..).collect();
         months.sort();
-        let name = handle.name(libc::LC_COLLATE);
+        let name = handle.collation_name();
         Self {
             decimal_point: mark(libc::RADIXCHAR).unwrap_or(b'.'),
             thousands: mark(libc::THOUSEP),

@@ -76,6 +76,10 @@ pub(crate) struct CollationPieces {
 /// The bytes of an 80-bit floating-point number of the x87, least significant first.
 pub(crate) type Extended = [u8; 10];
 
+/// Bits of a number's mantissa that [`Handle::long_double`] reads: those of the x87, or those of a
+/// double.
+pub(crate) const MANTISSA_BITS: u32 = if cfg!(target_arch = "x86_64") { 64 } else { 53 };
+
 unsafe extern "C" {
     fn isalnum_l(c: c_int, locale: libc::locale_t) -> c_int;
     fn isblank_l(c: c_int, locale: libc::locale_t) -> c_int;
@@ -84,6 +88,7 @@ unsafe extern "C" {
     fn toupper_l(c: c_int, locale: libc::locale_t) -> c_int;
     fn iswprint_l(c: c_uint, locale: libc::locale_t) -> c_int;
     fn wcwidth(c: c_uint) -> c_int;
+    fn nl_langinfo_l(item: libc::nl_item, locale: libc::locale_t) -> *mut c_char;
     fn strcoll_l(a: *const c_char, b: *const c_char, locale: libc::locale_t) -> c_int;
     fn strxfrm_l(
         out: *mut c_char,
@@ -107,13 +112,34 @@ impl Handle {
     pub(crate) fn item(&self, item: libc::nl_item) -> Vec<u8> {
         // SAFETY: any item gives a C string, empty if there is none. It lives as long as the
         // locale, and is copied at once.
-        unsafe { CStr::from_ptr(libc::nl_langinfo_l(item, self.0)).to_bytes().to_vec() }
+        unsafe { CStr::from_ptr(nl_langinfo_l(item, self.0)).to_bytes().to_vec() }
     }
 
-    /// The name of a category's locale, such as `en_US.UTF-8`.
-    pub(crate) fn name(&self, category: c_int) -> String {
+    /// The name of the locale that orders text, such as `en_US.UTF-8`.
+    #[cfg(not(target_vendor = "apple"))]
+    pub(crate) fn collation_name(&self) -> String {
         // glibc stores a category's name as its item of the highest number, `_NL_LOCALE_NAME`.
-        String::from_utf8_lossy(&self.item(category << 16 | 0xFFFF)).into_owned()
+        String::from_utf8_lossy(&self.item(libc::LC_COLLATE << 16 | 0xFFFF)).into_owned()
+    }
+
+    /// The name of the locale that orders text, such as `en_US.UTF-8` (querylocale(3)).
+    #[cfg(target_vendor = "apple")]
+    pub(crate) fn collation_name(&self) -> String {
+        // SAFETY: the locale is loaded. The name lives as long, and is copied at once.
+        let name = unsafe { CStr::from_ptr(libc::querylocale(libc::LC_COLLATE_MASK, self.0)) };
+        name.to_string_lossy().into_owned()
+    }
+
+    /// The sizes of groups of a number's digits: `grouping` of localeconv(3).
+    pub(crate) fn grouping(&self) -> Vec<u8> {
+        // glibc and musl have an item for it, which follows the group separator.
+        #[cfg(not(target_vendor = "apple"))]
+        return self.item(libc::THOUSEP + 1);
+        #[cfg(target_vendor = "apple")]
+        // SAFETY: the locale is loaded, and its notation has a C string, which is copied at once.
+        unsafe {
+            CStr::from_ptr((*libc::localeconv_l(self.0)).grouping).to_bytes().to_vec()
+        }
     }
 
     /// `strftime`'s text of a time in a format; empty if it exceeds 256 bytes.
@@ -175,16 +201,18 @@ impl Handle {
         }
     }
 
-    /// The tables by which glibc's `strcoll` orders text; `None` if it orders bytewise, or if glibc
-    /// stores them differently.
-    #[cfg(all(target_env = "gnu", target_endian = "little"))]
+    /// The tables by which glibc's `strcoll` orders text; `None` if it orders bytewise, or if the C
+    /// library stores them differently or is another one.
     pub(crate) fn collation(self: &Arc<Self>) -> Option<CollationPieces> {
+        if !cfg!(all(target_env = "gnu", target_endian = "little", not(portable))) {
+            return None;
+        }
         /// The items from `_NL_COLLATE_NRULES` to `_NL_COLLATE_TABLEWC` of langinfo.h.
         const ITEMS: c_int = 11;
         let at: [*const u8; ITEMS as usize] = std::array::from_fn(|item| {
             let item = libc::LC_COLLATE << 16 | item as c_int;
             // SAFETY: the locale is loaded, and these are items of glibc's public header.
-            unsafe { libc::nl_langinfo_l(item, self.0) }.cast_const().cast()
+            unsafe { nl_langinfo_l(item, self.0) }.cast_const().cast()
         });
         // The first is a number of 32 bits, in a union with a pointer.
         let levels = at[0].addr() as u32;
@@ -208,12 +236,6 @@ impl Handle {
             extra: piece(4),
             indirect: piece(5),
         })
-    }
-
-    /// Other C libraries have no such tables.
-    #[cfg(not(all(target_env = "gnu", target_endian = "little")))]
-    pub(crate) fn collation(self: &Arc<Self>) -> Option<CollationPieces> {
-        None
     }
 
     /// `strcoll`: the order of two texts in this locale.

@@ -20,7 +20,7 @@
 //! | `loser_tree`, `merge` | the k-way merge and its cursors |
 //! | `search` | binary search in one sorted sequence, for cutting a merge |
 //! | `dispatch` | all of these as one object for each kind of key |
-//! | `prefetch` | the only machine-dependent primitive |
+//! | `prefetch` | loading memory into the caches ahead of its use |
 //!
 //! [`Key`]: xsort_records::Key
 

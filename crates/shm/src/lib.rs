@@ -59,11 +59,8 @@
 //! to be written, and its write is refused. Inherited holds count as the parent's until the child
 //! drops them, executes another program, or ends.
 
-#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-compile_error!(
-    "xsort-shm needs Linux (open file description locks, futexes, MADV_WIPEONFORK) and 64-bit \
-     addresses"
-);
+#[cfg(not(all(any(target_os = "linux", target_vendor = "apple"), target_pointer_width = "64")))]
+compile_error!("xsort-shm needs Linux or macOS (open file description locks) and 64-bit addresses");
 
 #[cfg(feature = "rkyv")]
 mod archived;

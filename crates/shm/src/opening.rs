@@ -28,7 +28,6 @@ use crate::protocol::{
 };
 use crate::slot_table::MappedSlotTable;
 use crate::sys::{self, Mapping, Protection};
-use rustix::rand::{GetRandomFlags, getrandom};
 use std::hash::Hasher;
 use std::mem::offset_of;
 use std::os::unix::fs::FileExt;
@@ -195,10 +194,7 @@ fn create_files(
         // instead of failing because it may not read.
         files::allow(&claim.state, &path, options.mode)?;
     }
-    let mut lineage = [0; 8];
-    getrandom(&mut lineage, GetRandomFlags::empty())
-        .map_err(|error| Error::io("drawing a random number for", &path)(error.into()))?;
-    let lineage = u64::from_ne_bytes(lineage);
+    let lineage = sys::random().map_err(Error::io("drawing a random number for", &path))?;
 
     let (file, staged_table) =
         StagedFile::new(names, slot_table_bytes(options.readers_max), &names.readers())?;

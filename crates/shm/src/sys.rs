@@ -1,16 +1,26 @@
-//! System calls: mappings, locks that end with their owner, sleeping and waking, and a page that
-//! the kernel clears on fork.
+//! System calls: mappings and locks that end with their owner. What differs between systems is
+//! beside it: `linux` has futexes and memory that the kernel clears on fork, and `portable` does
+//! without. Built with `--cfg portable`, Linux gets the latter, so that tests run on it.
 //!
 //! A [`Mapping`] gives out references to atomics within its bounds, which it checks, and raw
 //! pointers to bytes; `writer` and `reader` know who may read these, and when. Nothing here depends
 //! on the protocol.
 #![allow(unsafe_code, reason = "the crate's system calls")]
 
+#[cfg(all(target_os = "linux", not(portable)))]
+mod linux;
+#[cfg(not(all(target_os = "linux", not(portable))))]
+mod portable;
+
+#[cfg(all(target_os = "linux", not(portable)))]
+use linux as system;
+#[cfg(not(all(target_os = "linux", not(portable))))]
+use portable as system;
+
+pub(crate) use system::{ForkMark, random, sleep_on, wake_all};
+
 use crate::layout::Plain;
-use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::{Errno, retry_on_intr};
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
-use rustix::thread::futex;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::fs::File;
 use std::io;
 use std::mem::{align_of, size_of};
@@ -18,8 +28,7 @@ use std::num::NonZeroUsize;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicU64;
 
 /// How a mapping may be accessed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,7 +70,7 @@ impl Mapping {
         };
         let flags = match protection {
             Protection::Read if length > POPULATED_BYTES => MapFlags::SHARED,
-            _ => MapFlags::SHARED | MapFlags::POPULATE,
+            _ => MapFlags::SHARED | system::POPULATE,
         };
         // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
         let base = unsafe { mmap(std::ptr::null_mut(), length, page_protection, flags, file, 0)? };
@@ -75,8 +84,7 @@ impl Mapping {
     /// Children neither use nor drop the mapping.
     pub(crate) unsafe fn keep_from_children(&self) -> io::Result<()> {
         // SAFETY: the range is this mapping; children don't use it (guaranteed by the caller).
-        unsafe { madvise(self.base.as_ptr().cast(), self.length, Advice::LinuxDontFork) }
-            .map_err(io::Error::from)
+        unsafe { system::keep_from_children(self.base.as_ptr(), self.length) }
     }
 
     /// Returns the number of mapped bytes.
@@ -148,33 +156,21 @@ impl Drop for Mapping {
     }
 }
 
-/// Number of bytes that one call reserves. A signal undoes a call's work, so with a signal every
-/// millisecond a call for gigabytes would never end.
-const RESERVED_AT_ONCE: u64 = 1 << 20;
-
 /// Extends `file` to at least `length` bytes and reserves space for all of them, holes included.
 /// Then a later store can't fail for lack of space, which would be a signal.
 pub(crate) fn reserve(file: &File, length: usize) -> io::Result<()> {
-    let length_u64 = length as u64;
-    let reserved = (0..length_u64).step_by(RESERVED_AT_ONCE as usize).try_for_each(|at| {
-        let count = RESERVED_AT_ONCE.min(length_u64 - at);
-        retry_on_intr(|| fallocate(file, FallocateFlags::empty(), at, count))
-    });
-    match reserved {
-        Ok(()) => Ok(()),
-        // The file system can't reserve: write the missing zeros.
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-            let zeros = [0; 1 << 14];
-            let mut at = file.metadata()?.len();
-            while at < length as u64 {
-                let count = zeros.len().min((length as u64 - at) as usize);
-                file.write_all_at(&zeros[..count], at)?;
-                at += count as u64;
-            }
-            Ok(())
-        }
-        Err(error) => Err(error.into()),
+    if system::allocate(file, length)? {
+        return Ok(());
     }
+    // The system can't reserve: write the missing zeros.
+    let zeros = [0; 1 << 14];
+    let mut at = file.metadata()?.len();
+    while at < length as u64 {
+        let count = zeros.len().min((length as u64 - at) as usize);
+        file.write_all_at(&zeros[..count], at)?;
+        at += count as u64;
+    }
+    Ok(())
 }
 
 /// The kind of a lock on a byte. The locks belong to the open file description (fcntl(2), "open
@@ -189,6 +185,10 @@ pub(crate) enum Lock {
     Exclusive = libc::F_WRLCK as isize,
 }
 
+/// The kind of no lock.
+#[allow(clippy::unnecessary_cast, reason = "the type differs between systems")]
+const UNLOCKED: i32 = libc::F_UNLCK as i32;
+
 /// Takes the lock on one byte if it is free. Returns whether it did; never waits.
 pub(crate) fn lock(file: &File, byte: u64, lock: Lock) -> io::Result<bool> {
     match lock_command(file, libc::F_OFD_SETLK, lock as i32, byte) {
@@ -202,12 +202,12 @@ pub(crate) fn lock(file: &File, byte: u64, lock: Lock) -> io::Result<bool> {
 
 /// Releases the lock on one byte.
 pub(crate) fn unlock(file: &File, byte: u64) -> io::Result<()> {
-    lock_command(file, libc::F_OFD_SETLK, libc::F_UNLCK, byte).map(drop)
+    lock_command(file, libc::F_OFD_SETLK, UNLOCKED, byte).map(drop)
 }
 
 /// Returns whether another open file description has a lock on the byte.
 pub(crate) fn is_locked(file: &File, byte: u64) -> io::Result<bool> {
-    Ok(lock_command(file, libc::F_OFD_GETLK, libc::F_WRLCK, byte)? != libc::F_UNLCK)
+    Ok(lock_command(file, libc::F_OFD_GETLK, Lock::Exclusive as i32, byte)? != UNLOCKED)
 }
 
 fn lock_command(file: &File, command: i32, kind: i32, byte: u64) -> io::Result<i32> {
@@ -229,76 +229,5 @@ fn lock_command(file: &File, command: i32, kind: i32, byte: u64) -> io::Result<i
         if error.kind() != io::ErrorKind::Interrupted {
             return Err(error);
         }
-    }
-}
-
-/// Sleeps until `ticket` is woken or `timeout` is over, but only while its value is `expected`. May
-/// return early.
-pub(crate) fn sleep_on(ticket: &AtomicU32, expected: u32, timeout: Duration) -> io::Result<()> {
-    let timeout = futex::Timespec {
-        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: timeout.subsec_nanos().into(),
-    };
-    match futex::wait(ticket, futex::Flags::empty(), expected, Some(&timeout)) {
-        Ok(()) | Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Wakes all threads that sleep on `ticket`, in any process.
-pub(crate) fn wake_all(ticket: &AtomicU32) {
-    // It fails only for invalid addresses and arguments.
-    let _ = futex::wake(ticket, futex::Flags::empty(), i32::MAX as u32);
-}
-
-/// A page that the kernel clears in the child of a fork: a process that finds it cleared has not
-/// created it.
-pub(crate) struct ForkMark {
-    page: NonNull<AtomicU64>,
-}
-
-const PAGE_BYTES: usize = 4096;
-
-// SAFETY: an atomic at an address that is valid as long as the ForkMark lives.
-unsafe impl Send for ForkMark {}
-// SAFETY: as above.
-unsafe impl Sync for ForkMark {}
-
-impl ForkMark {
-    /// Creates a mark. Needs Linux 4.14.
-    pub(crate) fn new() -> io::Result<ForkMark> {
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new anonymous mapping at an address of the kernel's choice overlaps nothing.
-        let base = unsafe {
-            mmap_anonymous(std::ptr::null_mut(), PAGE_BYTES, protection, MapFlags::PRIVATE)?
-        };
-        let page = NonNull::new(base.cast::<AtomicU64>())
-            .expect("the kernel never maps address 0 unasked");
-        let mark = ForkMark { page };
-        // SAFETY: the range is the new mapping, of anonymous private memory.
-        unsafe { madvise(base, PAGE_BYTES, Advice::LinuxWipeOnFork)? };
-        mark.word().store(1, Ordering::Relaxed);
-        Ok(mark)
-    }
-
-    /// Returns whether this process created the mark; false in its children.
-    #[inline]
-    pub(crate) fn is_original_process(&self) -> bool {
-        self.word().load(Ordering::Relaxed) != 0
-    }
-
-    /// Returns the mark's word: nonzero in the process that created it, zero in its children.
-    #[inline]
-    pub(crate) fn word(&self) -> &AtomicU64 {
-        // SAFETY: one page was mapped at a page's boundary, and stays as long as `self`.
-        unsafe { self.page.as_ref() }
-    }
-}
-
-impl Drop for ForkMark {
-    fn drop(&mut self) {
-        // SAFETY: this is the page that `new` mapped; references to it borrow from `self`.
-        let unmapped = unsafe { munmap(self.page.as_ptr().cast(), PAGE_BYTES) };
-        debug_assert!(unmapped.is_ok());
     }
 }

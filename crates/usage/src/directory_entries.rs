@@ -1,6 +1,7 @@
 //! A directory's entries, as the kernel lists them: a batch at a time.
 
-use rustix::fs::{FileType, RawDir};
+use crate::system::listing;
+use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -57,10 +58,13 @@ impl EntryBatch {
         entries_max: usize,
         ordinal: &mut u32,
     ) -> Result<bool, Errno> {
-        let mut listing = RawDir::new(directory, buffer);
+        let mut listing = match listing(directory.as_fd(), buffer) {
+            // The directory was removed after it was opened.
+            Err(Errno::NOENT) => return Ok(false),
+            listing => listing?,
+        };
         while let Some(entry) = listing.next() {
             let entry = match entry {
-                // The directory was removed after it was opened.
                 Err(Errno::NOENT) => break,
                 entry => entry?,
             };

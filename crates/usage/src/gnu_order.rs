@@ -6,7 +6,7 @@
 
 use crate::directory::Directory;
 use crate::directory_entries::ListPosition;
-use crate::medium::file_system_type;
+use crate::system::file_system_type;
 use std::cmp::Ordering;
 use std::os::fd::AsFd;
 

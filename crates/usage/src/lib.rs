@@ -24,7 +24,8 @@
 //! | `directory_entries` | entries of a directory, as the kernel lists them |
 //! | `gnu_order` | the order in which GNU du visits entries |
 //! | `open_directories` | open directories, whose number is limited for each process |
-//! | `stat` | one stat call |
+//! | `stat`, `stat_request` | one stat call, and what it tells |
+//! | `system` | the calls that differ between systems |
 //! | `inode_set` | the counted inodes, at a few bits each |
 //! | `hard_links` | which of a file's names counts |
 //! | `mounts` | mount points |
@@ -32,7 +33,7 @@
 //!
 //! The crate neither formats nor prints.
 //!
-//! The number of system calls is minimal: one `statx` per file; `openat`, `statx`, two `getdents64`
+//! On Linux the number of system calls is minimal: one `statx` per file; `openat`, `statx`, two `getdents64`
 //! (the second says that there is no more) and `close` per directory. Only arguments are given to
 //! the kernel as paths; everything below is a single name in an open directory.
 #![forbid(unsafe_code)]
@@ -47,6 +48,8 @@ mod mounts;
 mod open_directories;
 mod options;
 mod stat;
+mod stat_request;
+mod system;
 mod usage;
 mod visitor;
 mod walk;

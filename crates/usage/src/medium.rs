@@ -1,6 +1,7 @@
 //! The kind of device that holds a tree, and how many threads it can serve.
 
-use rustix::fs::{fstatfs, major, minor};
+use crate::system::is_remote;
+use rustix::fs::{Dev, major, minor};
 use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -16,32 +17,17 @@ pub(crate) enum Medium {
     Remote,
 }
 
-/// Types of file systems (`statfs`) that another machine or process serves: NFS, CIFS, SMB2, SMB,
-/// FUSE, Ceph, 9P, AFS, Lustre, GPFS, Coda, OrangeFS.
-const REMOTE: [u32; 12] = [
-    0x6969,
-    0xff53_4d42,
-    0xfe53_4d42,
-    0x517b,
-    0x6573_5546,
-    0x00c3_6400,
-    0x0102_1997,
-    0x5346_414f,
-    0x0bd0_0bd0,
-    0x4750_4653,
-    0x7375_7245,
-    0x2003_0528,
-];
-
 /// Parts of the /sys paths of devices that a hypervisor provides.
 const VIRTUAL: [&str; 3] = ["/virtio", "/vbd-", "/VMBUS:"];
 
 impl Medium {
     /// Returns the medium of a directory on a device; solid if nothing is known.
     pub(crate) fn of(directory: impl AsFd, device: u64) -> Medium {
-        if file_system_type(directory).is_some_and(|kind| REMOTE.contains(&kind)) {
+        if is_remote(directory) {
             return Medium::Remote;
         }
+        let device = device as Dev;
+        // Systems without /sys don't tell.
         let block = fs::canonicalize(format!("/sys/dev/block/{}:{}", major(device), minor(device)));
         if block.is_ok_and(|block| is_spinning(&block)) { Medium::Spinning } else { Medium::Solid }
     }
@@ -67,11 +53,6 @@ fn is_spinning(block: &Path) -> bool {
         ["queue/rotational", "../queue/rotational"].into_iter().map(|file| block.join(file));
     let says = queues.find_map(|file| fs::read_to_string(file).ok());
     !is_virtual && says.is_some_and(|text| text.trim() == "1")
-}
-
-/// Returns the type of a directory's file system: 32 bits, whatever the field's width and sign.
-pub(crate) fn file_system_type(directory: impl AsFd) -> Option<u32> {
-    fstatfs(directory).ok().map(|statfs| statfs.f_type as u32)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Mount points. A mount can make an undamaged tree contain itself.
 
-use crate::stat::{Identity, StatRequest};
+use crate::stat::Identity;
+use crate::stat_request::StatRequest;
 use std::ffi::CString;
 use std::fs;
 

@@ -7,6 +7,7 @@
 //! stays open, because its descriptor holds the position in the listing.
 
 use crate::directory::Directory;
+use crate::system::PATH_ONLY;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
@@ -126,11 +127,11 @@ pub(crate) fn reopen(argument: &OpenDirectory, directory: &Directory) -> Result<
         {
             let next = CString::new(std::mem::take(&mut path)).expect("names have no zero bytes");
             let from = file.as_ref().map_or_else(|| argument.as_fd(), AsFd::as_fd);
-            file = Some(openat(from, &next, flags(true) | OFlags::PATH, Mode::empty())?);
+            file = Some(openat(from, &next, flags(true) | PATH_ONLY, Mode::empty())?);
         }
     }
     match file {
         Some(file) => Ok(file),
-        None => openat(argument, c".", flags(false) | OFlags::PATH, Mode::empty()),
+        None => openat(argument, c".", flags(false) | PATH_ONLY, Mode::empty()),
     }
 }

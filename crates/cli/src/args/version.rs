@@ -16,7 +16,14 @@ fn extensions() -> [(&'static str, bool); 3] {
 }
 
 /// Extensions of the instruction set that the program or one of its libraries asks for.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+fn extensions() -> [(&'static str, bool); 2] {
+    let has = std::arch::is_aarch64_feature_detected!("crc");
+    [("neon", true), ("crc", has)]
+}
+
+/// Extensions of the instruction set that the program or one of its libraries asks for.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn extensions() -> [(&'static str, bool); 0] {
     []
 }

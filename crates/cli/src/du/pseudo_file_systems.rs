@@ -41,7 +41,7 @@ fn devices_in(mounts: &str) -> Vec<u64> {
         let (before, after) = line.split_once(" - ")?;
         TYPES.contains(&after.split(' ').next()?).then_some(())?;
         let (major, minor) = before.split(' ').nth(2)?.split_once(':')?;
-        Some(makedev(major.parse().ok()?, minor.parse().ok()?))
+        Some(makedev(major.parse().ok()?, minor.parse().ok()?) as u64)
     };
     mounts.lines().filter_map(device).collect()
 }

@@ -12,7 +12,7 @@ use crate::inputs::names_memory::NamesMemory;
 use crate::inputs::objects::{Objects, announce, is_pattern};
 use crate::inputs::tree::{Tree, TreeError, TreeFile, TreeOptions, identity};
 use crate::settings::open_files;
-use rustix::fs::{Access, Advice, AtFlags, CWD, FileType, accessat, fadvise, fstat};
+use rustix::fs::{Access, AtFlags, CWD, FileType, accessat, fstat};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::ffi::{OsStr, OsString};
@@ -430,7 +430,7 @@ fn open(name: &OsStr) -> io::Result<File> {
     let is_regular = FileType::from_raw_mode(fstat(&file)?.st_mode) == FileType::RegularFile;
     if is_regular {
         // If the kernel ignores the advice, no harm is done.
-        let _ = fadvise(&file, 0, None, Advice::Sequential);
+        xsort_disk::read_in_order(&file);
     }
     Ok(file)
 }

@@ -3,10 +3,9 @@
 use super::failure::{self, Failure};
 use super::names;
 use crate::args::{Origins, Settings, connections, fill, part_size};
-use crate::settings::{self, open_files};
+use crate::settings::open_files;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::process::{Resource, getrlimit};
-use rustix::system::sysinfo;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -16,7 +15,7 @@ use std::sync::Arc;
 use xsort::Job;
 use xsort::machine::MemoryLimits;
 use xsort::size::{self, Memory};
-use xsort_disk::{Gate, IoChoice};
+use xsort_disk::{Gate, IoChoice, machine_memory_bytes};
 use xsort_extsort::lines::{SMALL_INPUT_BYTES, Shuffle};
 use xsort_extsort::{Codec, LinesOptions, Measure};
 use xsort_gnu::Locale;
@@ -47,7 +46,7 @@ pub(super) fn environment(locale: Locale) -> Environment {
         variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_os_str())
     };
     Environment {
-        memory_bytes: machine_bytes(),
+        memory_bytes: machine_memory_bytes(),
         open_files_max: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
         ..Environment::new(variable, locale)
     }
@@ -80,12 +79,6 @@ pub(super) fn apply_defaults(command: &mut Command) -> Result<Origins, Failure> 
     Ok(origins)
 }
 
-/// The machine's memory in bytes.
-fn machine_bytes() -> u64 {
-    let memory = sysinfo();
-    memory.totalram as u64 * u64::from(memory.mem_unit)
-}
-
 /// What the command's job may use. Its transfers pass `gate`.
 pub(super) fn of_job(
     command: &Command,
@@ -95,7 +88,7 @@ pub(super) fn of_job(
     let rate = |text: &str| size::rate(text).map_err(|error| error.to_string());
     Ok(xsort::Resources {
         // GNU sort also accepts more than the machine has, and uses what it gets.
-        memory: command.buffer_bytes.map(|bytes| Memory::Bytes(bytes.min(machine_bytes()))),
+        memory: command.buffer_bytes.map(|bytes| Memory::Bytes(bytes.min(machine_memory_bytes()))),
         threads: command.parallel,
         bandwidth: parsed("--bandwidth-limit", extras.bandwidth_limit.as_deref(), rate)?,
         // Rings are files, too.
@@ -181,7 +174,7 @@ pub(super) fn scratch(command: &Command) -> Vec<PathBuf> {
 
 /// Random bytes from the system.
 fn random_bytes<const N: usize>() -> Result<[u8; N], Failure> {
-    settings::random_bytes().map_err(|error| Failure::said("getrandom", &error))
+    crate::system::random_bytes().map_err(|error| Failure::said("getrandom", &error))
 }
 
 /// The random bytes for `-R`; zeros if no key needs them.

@@ -207,7 +207,7 @@ impl<'d> Target<'d> {
     pub(super) fn identity(&self) -> Option<Identity> {
         let status = fstat(self.sink.descriptor(&io::stdout())?).ok()?;
         let is_file = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
-        is_file.then_some(Identity { device: status.st_dev, inode: status.st_ino })
+        is_file.then_some(Identity { device: status.st_dev as u64, inode: status.st_ino })
     }
 
     /// Bytes written to this target, without those that the engine wrote by the path.

@@ -24,7 +24,8 @@ static ARE_IGNORED: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
 // SAFETY: the loader calls it before `main`, in one thread, with arguments that a C function may
 // ignore. `ignore` only makes system calls, and needs nothing of Rust's runtime.
 #[used]
-#[unsafe(link_section = ".init_array")]
+#[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
+#[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
 static IGNORE: extern "C" fn() = ignore;
 
 extern "C" fn ignore() {

@@ -21,7 +21,6 @@ pub(crate) mod stack;
 use crate::args::{RecordForm, Records, Report};
 use crate::exit::Failure;
 pub(crate) use outer_limit::with_outer_limit;
-use rustix::rand::{GetRandomFlags, getrandom};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use xsort::size::Amount;
@@ -118,13 +117,6 @@ pub(crate) fn output_directories(output: &Path) -> Vec<PathBuf> {
 /// The directory that holds a file.
 pub(crate) fn directory_of(file: &Path) -> PathBuf {
     xsort_disk::parent_directory(file)
-}
-
-/// Random bytes from the system.
-pub(crate) fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    getrandom(&mut bytes, GetRandomFlags::empty())?;
-    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use std::fmt::{self, Write as _};
 use std::panic::catch_unwind;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use xsort_disk::is_refusal_an_error;
 
 /// The memory that is freed for the clean-up, which formats names and waits for locks.
@@ -42,7 +42,7 @@ static ENDING: OnceLock<Ending> = OnceLock::new();
 static CLEAN_UP: OnceLock<fn()> = OnceLock::new();
 static RESERVED: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 /// The thread that ends the process, or 0.
-static ENDS: AtomicI32 = AtomicI32::new(0);
+static ENDS: AtomicUsize = AtomicUsize::new(0);
 
 /// Reserves the memory that the end of the process needs, and sets the clean-up to call there.
 pub(crate) fn prepare_end(clean_up: fn()) {
@@ -108,7 +108,8 @@ pub(crate) fn end(bytes: usize) -> ! {
         Some(ending) => (&ending.prefix[..], ending.status),
         None => ("xsort: error: ", crate::exit::SPACE),
     };
-    let own = rustix::thread::gettid().as_raw_nonzero().get();
+    // SAFETY: it takes nothing and can't fail.
+    let own = unsafe { libc::pthread_self() } as usize;
     match ENDS.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => {}
         // The clean-up needs more memory than is reserved.

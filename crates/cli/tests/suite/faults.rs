@@ -989,7 +989,6 @@ fn an_io_uring_that_is_refused_for_a_moment_is_asked_again() {
 
 /// The refusal of a limit on processes, which doesn't bind root.
 #[test]
-#[cfg(target_arch = "x86_64")]
 fn threads_that_can_not_be_had_are_named() {
     let sandbox = prepared();
     let before = sandbox.names();

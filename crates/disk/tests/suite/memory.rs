@@ -78,6 +78,7 @@ fn other_threads_can_touch_memory_first_and_change_no_byte() {
 /// The pieces cover the range wherever it begins. A mapping's last bytes are not in a huge page.
 #[test]
 #[cfg_attr(miri, ignore = "the heap stands in for mappings there")]
+#[cfg_attr(portable, ignore = "no system but Linux is asked for pages")]
 fn memory_that_other_threads_have_touched_is_there() {
     const HUGE: usize = 2 << 20;
     let mut back = Lease::map_huge_if_fast(30 * HUGE + PAGE).unwrap();
@@ -107,6 +108,7 @@ fn are_there(bytes: &[u8]) -> Vec<bool> {
 /// New pages are whole: a page that the lease shares with a neighbour stays.
 #[test]
 #[cfg_attr(miri, ignore = "the heap stands in for mappings there")]
+#[cfg_attr(portable, ignore = "no system but Linux is asked for pages")]
 fn renewed_memory_is_the_holders_own() {
     const HUGE: usize = 2 << 20;
     let mut front = Lease::map_huge_if_fast(40 << 20).unwrap();
@@ -260,7 +262,7 @@ fn take_waits_and_counts_its_waiting() {
     assert_eq!(block_pool.waited(), Duration::ZERO);
     thread::scope(|scope| {
         let waiter = scope.spawn(|| block_pool.take().is_some());
-        thread::sleep(Duration::from_millis(30));
+        thread::sleep(Duration::from_millis(300));
         drop(held);
         assert!(waiter.join().unwrap());
     });

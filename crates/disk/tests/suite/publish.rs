@@ -17,8 +17,13 @@ fn nothing_is_seen_before_publish_and_all_of_it_after() {
             assert_eq!(bench.disk.path(output), path);
             bench.write(output, &new, 16 << 10).unwrap();
             assert_eq!(bench.contents(&path).unwrap(), b"old");
+            let mut names = bench.names();
+            if cfg!(portable) {
+                names
+                    .retain(|name| !name.file_name().unwrap().as_encoded_bytes().starts_with(b"."));
+            }
             assert_eq!(
-                bench.names(),
+                names,
                 std::slice::from_ref(&path),
                 "the new file has no name that a glob would find"
             );

@@ -17,7 +17,12 @@ pub fn peak_memory_bytes() -> u64 {
 pub fn cpu_seconds() -> (f64, f64) {
     // Fields 14 and 15, counted from the end of the command's name, which may contain anything. On
     // Linux they are in ticks of 1/100 s, whatever the kernel's own tick.
-    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let stat = match fs::read_to_string("/proc/self/stat") {
+        Ok(stat) => stat,
+        Err(_) if cfg!(target_os = "linux") => String::new(),
+        // Other systems' clock doesn't tell the two apart.
+        Err(_) => return (process_cpu_time().as_secs_f64(), 0.0),
+    };
     let fields = stat.rsplit(')').next().unwrap_or_default();
     let mut ticks =
         fields.split_whitespace().skip(11).map(|field| field.parse::<f64>().unwrap_or(0.0));

@@ -58,7 +58,7 @@ impl Moment {
             tm_yday: self.day_of_year as i32 - 1,
             tm_isdst: 0,
             tm_gmtoff: self.offset_seconds,
-            tm_zone: std::ptr::null(),
+            tm_zone: std::ptr::null_mut(),
         }
     }
 }

@@ -14,12 +14,11 @@
 //! zeros. A line that ends before a byte that is equal in all other lines differs from them at its
 //! end.
 
-#![allow(unsafe_code)]
-
+use super::mask::{MASK_BYTES, equal_bytes};
 use super::{LineOrder, shared_bytes};
 
 /// Number of bytes examined after the prefix that all keys share.
-const WINDOW: usize = 64;
+const WINDOW: usize = MASK_BYTES;
 /// Size of both words in bytes.
 const WORDS_BYTES: usize = 16;
 /// Maximum number of pieces in both words.
@@ -246,22 +245,4 @@ impl Columns {
         let (first, second) = self.pieces[..self.count].split_at(self.first_word);
         [word(first) | self.unused[0], word(second) | self.unused[1]]
     }
-}
-
-/// One bit for each byte, the lowest for the first: set if both have the same byte.
-#[inline(always)]
-fn equal_bytes(a: &[u8; WINDOW], b: &[u8; WINDOW]) -> u64 {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: SSE2 is part of x86-64, and the loads read the 64 bytes of both.
-    unsafe {
-        use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8};
-        let part = |at: usize| {
-            let [a, b] =
-                [a, b].map(|bytes| _mm_loadu_si128(bytes.as_ptr().add(at).cast::<__m128i>()));
-            u64::from(_mm_movemask_epi8(_mm_cmpeq_epi8(a, b)).cast_unsigned()) << at
-        };
-        part(0) | part(16) | part(32) | part(48)
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    a.iter().zip(b).enumerate().fold(0, |equal, (at, (a, b))| equal | u64::from(a == b) << at)
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `order` | an order of lines |
 //! | `entry` | the position of a line and one or two words of its key |
+//! | `mask` | where bytes are equal: one bit each of 64 |
 //! | `scan` | the ends of lines, found 64 bytes at a time |
 //! | `columns` | words without the bytes that are equal in all keys |
 //! | `sort` | entries sorted by words, equal ones by further words |
@@ -20,6 +21,7 @@ mod dispatch;
 mod entry;
 mod gather;
 mod hash;
+mod mask;
 mod merge;
 mod order;
 mod scan;
@@ -34,11 +36,9 @@ pub use gather::{
     Arranged, Gathered, arrange, arrange_entries, gather, gather_entries, gather_text,
 };
 pub use hash::line_hash;
+pub use mask::{MASK_BYTES, mask};
 pub use merge::{Filled, LineMerge, Lines, Merge, PutLine};
 pub use order::{ByBytes, ByBytesReversed, LineOrder};
-pub use scan::{
-    MASK_BYTES, count_lines, for_each_line, last_line, line_end, mask, shared_bytes,
-    whole_lines_bytes,
-};
+pub use scan::{count_lines, for_each_line, last_line, line_end, shared_bytes, whole_lines_bytes};
 pub use search::{Bound, bound_in_entries, bound_in_text};
 pub use sort::{Deduplicated, Sorted, dedup, sort, sort_only};

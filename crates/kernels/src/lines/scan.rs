@@ -2,12 +2,9 @@
 //!
 //! A mask of 64 comparisons and a loop over its bits take 3 ns for a line of ten bytes. A search
 //! from line to line takes 8 ns.
-#![allow(unsafe_code)]
 
+use super::mask::{MASK_BYTES, mask};
 use std::ops::Range;
-
-/// Number of bytes that one mask covers.
-pub const MASK_BYTES: usize = 64;
 
 /// Calls `line` with the beginning and end of each line of `text`, without its delimiter. The last
 /// line may lack the delimiter.
@@ -144,26 +141,6 @@ pub(super) fn begin_with_same(a: &[u8], b: &[u8], bytes: usize) -> bool {
     }
     let (a, b) = (&a[..bytes], &b[..bytes]);
     a.last_chunk::<8>() == b.last_chunk() && a == b
-}
-
-/// One bit for each byte, the lowest for the first: set if the byte is `wanted`.
-#[inline(always)]
-pub fn mask(block: &[u8; MASK_BYTES], wanted: u8) -> u64 {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: SSE2 is part of x86-64, and the four loads read the 64 bytes of the block.
-    unsafe {
-        use std::arch::x86_64::{
-            __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8,
-        };
-        let wanted = _mm_set1_epi8(wanted.cast_signed());
-        let part = |at: usize| {
-            let bytes = _mm_loadu_si128(block.as_ptr().add(at).cast::<__m128i>());
-            u64::from(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, wanted)).cast_unsigned()) << at
-        };
-        part(0) | part(16) | part(32) | part(48)
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    block.iter().enumerate().fold(0, |mask, (at, &byte)| mask | u64::from(byte == wanted) << at)
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use super::guests::Guest;
 use super::request::Asked;
 use super::resource::Resource;
 use super::served::Served;
-use rustix::fs::sendfile;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -89,17 +88,40 @@ fn send(mut stream: &TcpStream, answer: Answer, is_head: bool, is_last: bool) ->
     }
 }
 
-/// Sends a range of a file without copying it through this process.
+/// Sends a range of a file, on Linux without copying it through this process.
 fn send_file(stream: &TcpStream, file: &File, begin: u64, end: u64) -> io::Result<()> {
     let mut offset = begin;
     while offset < end {
         let bytes = (end - offset).min(SEND_BYTES) as usize;
-        match sendfile(stream, file, Some(&mut offset), bytes) {
+        match send_some(stream, file, &mut offset, bytes) {
             // The file became shorter: the client notices the missing bytes.
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(())
+}
+
+/// Sends at most `bytes` bytes, and moves the offset (sendfile(2)).
+#[cfg(all(target_os = "linux", not(portable)))]
+fn send_some(stream: &TcpStream, file: &File, offset: &mut u64, bytes: usize) -> io::Result<usize> {
+    Ok(rustix::fs::sendfile(stream, file, Some(offset), bytes)?)
+}
+
+/// Sends at most `bytes` bytes by way of this process, and moves the offset: each system has
+/// another sendfile.
+#[cfg(not(all(target_os = "linux", not(portable))))]
+fn send_some(
+    mut stream: &TcpStream,
+    file: &File,
+    offset: &mut u64,
+    bytes: usize,
+) -> io::Result<usize> {
+    let mut copy = vec![0; bytes.min(64 << 10)];
+    let read = std::os::unix::fs::FileExt::read_at(file, &mut copy, *offset)?;
+    stream.write_all(&copy[..read])?;
+    *offset += read as u64;
+    Ok(read)
 }

@@ -31,6 +31,12 @@ pub struct MemoryLimits {
     pub limit: Option<(u64, String)>,
 }
 
+/// What counts as available on systems that don't tell how much is.
+fn half_of_machine() -> Option<u64> {
+    let bytes = if cfg!(target_os = "linux") { 0 } else { xsort_disk::machine_memory_bytes() };
+    (bytes > 0).then_some(bytes / 2)
+}
+
 /// The memory to plan with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Budget {
@@ -44,8 +50,9 @@ impl MemoryLimits {
     /// Reads the limits of this process.
     pub fn read() -> MemoryLimits {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        let available_bytes =
-            meminfo_bytes(&read("/proc/meminfo"), "MemAvailable").unwrap_or(1 << 30);
+        let available_bytes = meminfo_bytes(&read("/proc/meminfo"), "MemAvailable")
+            .or_else(half_of_machine)
+            .unwrap_or(1 << 30);
         let mut limits = group_limits(&read("/proc/self/cgroup"), Path::new("/sys/fs/cgroup"));
         limits.extend(resource_limit(&read("/proc/self/limits"), &read("/proc/self/status")));
         MemoryLimits::with_limits(available_bytes, limits)

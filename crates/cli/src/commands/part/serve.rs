@@ -3,8 +3,8 @@
 use crate::args::ServeArgs;
 use crate::exit::Failure;
 use crate::output::{json, write_stdout};
-use crate::settings::random_bytes;
 use crate::signals::Stop;
+use crate::system::random_bytes;
 use serde::Serialize;
 use std::fs;
 use std::io;

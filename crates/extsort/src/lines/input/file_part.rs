@@ -1,15 +1,15 @@
 //! A part of a file, read through the page cache beside other parts of it.
 
-use rustix::fs::{Advice, fadvise};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::num::NonZeroU64;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+use xsort_disk::read_ahead;
 
 /// Bytes that the kernel is asked to read ahead. Its own read-ahead is a fraction of this, and a
 /// merge would wait for the drive.
-const AHEAD_BYTES: u64 = 4 << 20;
+const AHEAD_BYTES: NonZeroU64 = NonZeroU64::new(4 << 20).expect("it isn't 0");
 
 /// Reads a part of a file. It isn't a [`RangeRead`](super::RangeRead), because that maps blocks to
 /// bypass the page cache, and the plan of a sort has no share of memory for them.
@@ -53,11 +53,10 @@ impl Read for FilePart {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let rest = self.end.map_or(u64::MAX, |end| end - self.offset);
         let wanted = usize::try_from(rest).unwrap_or(usize::MAX).min(buffer.len());
-        if self.offset + AHEAD_BYTES / 2 >= self.ahead {
+        if self.offset + AHEAD_BYTES.get() / 2 >= self.ahead {
             // Without it, reads are only slower.
-            let ahead = NonZeroU64::new(AHEAD_BYTES);
-            let _ = fadvise(&self.file, self.ahead, ahead, Advice::WillNeed);
-            self.ahead += AHEAD_BYTES;
+            read_ahead(&self.file, self.ahead, AHEAD_BYTES);
+            self.ahead += AHEAD_BYTES.get();
         }
         let read = self.file.read_at(&mut buffer[..wanted], self.offset)?;
         if read == 0 && wanted > 0 && self.end.is_some() {

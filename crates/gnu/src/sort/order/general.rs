@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::c_text::c_text;
 use crate::locale::Locale;
-use crate::sys::{Extended, Handle};
+use crate::sys::{Extended, Handle, MANTISSA_BITS};
 
 /// A number as a key.
 pub(super) type Key = [u8; 10];
@@ -56,7 +56,7 @@ impl Floats {
     /// fast as the C library.
     ///
     /// In binary, m / 10^f is m / 5^f except for the exponent. m and 5^f fit in 64 bits (f up to
-    /// 27), so one division gives the 64 bits of the mantissa and a remainder to round by.
+    /// 27), so one division gives the bits of the mantissa and a remainder to round by.
     fn simple(&self, text: &[u8]) -> Option<Key> {
         let spaces = text.iter().take_while(|&&byte| is_space(byte)).count();
         let text = &text[spaces..];
@@ -91,20 +91,21 @@ fn divided(value: u64, fraction_digits: u32, is_negative: bool) -> Extended {
         return number;
     }
     let divisor = u128::from(5_u64.pow(fraction_digits));
-    // With the highest of 128 bits set, and a divisor of 45 bits, the quotient has at least 83: 64
-    // for the mantissa, the rest to round by.
+    // With the highest of 128 bits set, and a divisor of 45 bits, the quotient has at least 83: up
+    // to 64 for the mantissa, the rest to round by.
     let shift = 64 + value.leading_zeros();
     let numerator = u128::from(value) << shift;
     let (quotient, remainder) = (numerator / divisor, numerator % divisor);
-    let excess = quotient.ilog2() - 63;
+    let excess = quotient.ilog2() - (MANTISSA_BITS - 1);
     let (mut mantissa, rest, half) =
         (quotient >> excess, quotient & ((1 << excess) - 1), 1_u128 << (excess - 1));
     if rest > half || (rest == half && (remainder > 0 || mantissa & 1 == 1)) {
         mantissa += 1;
     }
-    let carry = (mantissa >> 64) as u32;
-    let exponent = 16_383 + 63 + excess + carry - shift - fraction_digits;
-    number[..8].copy_from_slice(&((mantissa >> carry) as u64).to_le_bytes());
+    let carry = (mantissa >> MANTISSA_BITS) as u32;
+    let exponent = 16_383 + (MANTISSA_BITS - 1) + excess + carry - shift - fraction_digits;
+    number[..8]
+        .copy_from_slice(&(((mantissa >> carry) as u64) << (64 - MANTISSA_BITS)).to_le_bytes());
     number[8..].copy_from_slice(&(exponent as u16 | u16::from(is_negative) << 15).to_le_bytes());
     number
 }
