@@ -69,13 +69,13 @@ pub fn verify(
     for line in disk.notices() {
         observer.notice(&line);
     }
-    let gauges = Gauges::new(JobInfo {
+    let frame = JobInfo {
         record_bytes: Some(record_bytes),
         budget_bytes: options.budget_bytes,
         threads: memory.threads as usize,
         chunks: None,
-    });
-    observer.show(gauges.clone());
+    };
+    let gauges = Gauges::shown(frame, observer);
     observer.phase(if options.order { "verify" } else { "checksum" }, sequence.bytes());
 
     let lease_bytes = memory.lease_bytes as usize;

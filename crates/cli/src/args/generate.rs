@@ -1,6 +1,7 @@
 //! Arguments of `xsort gen`.
 
 use super::help::{DONE, SIZES, TEMPLATE, sizes_environment_and_exit_status};
+use super::report::RunFiles;
 use super::shared::{Report, Resources};
 use super::values::{formats, output, patterns, whole};
 use clap::{Args, ValueHint};
@@ -58,6 +59,9 @@ pub(crate) struct GenArgs {
     /// Do not wait until the file is safe against a power cut
     #[arg(long)]
     pub(crate) no_sync: bool,
+
+    #[command(flatten)]
+    pub(crate) files_of_run: RunFiles,
 
     #[command(flatten)]
     pub(crate) report: Report,

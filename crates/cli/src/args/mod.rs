@@ -7,6 +7,7 @@ mod generate;
 mod help;
 mod hints;
 mod part;
+mod report;
 mod shared;
 mod sort;
 mod status;
@@ -19,6 +20,7 @@ pub(crate) use part::{
     MapArgs, MergeArgs, PartArgs, PartStep, PlanArgs, SampleArgs, ServeArgs, SplitArgs,
     ValidateArgs,
 };
+pub(crate) use report::PageArgs;
 pub(crate) use shared::{RecordForm, Records, Report, Resources, connections, part_size};
 pub(crate) use sort::SortArgs;
 pub(crate) use status::StatusArgs;
@@ -75,6 +77,7 @@ pub(crate) enum Command {
         arguments: Vec<OsString>,
     },
     Status(StatusArgs),
+    Report(PageArgs),
     /// Sort lines of text, with the options of GNU sort
     ///
     /// Options, output, messages and exit statuses are those of GNU sort; 'xsort lines --help'

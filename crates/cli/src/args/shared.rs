@@ -179,7 +179,7 @@ pub(crate) fn part_size(text: &str) -> Result<u64, String> {
 /// What a job prints.
 #[derive(Debug, Args)]
 pub(crate) struct Report {
-    /// Print the result as JSON; on standard error if standard output is for the records
+    /// Print the result as JSON; on standard error if the records go to standard output
     #[arg(long)]
     pub(crate) json: bool,
 

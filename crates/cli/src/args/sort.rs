@@ -1,6 +1,7 @@
 //! Arguments of `xsort sort`.
 
 use super::help::{DONE, SIZES, TEMPLATE, sizes_environment_and_exit_status};
+use super::report::RunFiles;
 use super::shared::{Records, Report, Resources, Trees};
 use super::values::{Merge, ScratchCodec, codecs, methods, output, seconds};
 use clap::{Args, ValueHint};
@@ -117,6 +118,9 @@ pub(crate) struct SortArgs {
 
     #[command(flatten)]
     pub(crate) checkpoints: Checkpoints,
+
+    #[command(flatten)]
+    pub(crate) files_of_run: RunFiles,
 
     #[command(flatten)]
     pub(crate) report: Report,

@@ -1,6 +1,7 @@
 //! Arguments of `xsort table`.
 
 use super::help::{SIZES, TEMPLATE, sizes_environment_and_exit_status};
+use super::report::RunFiles;
 use super::shared::{Emptiness, Report, Resources};
 use super::sort::Checkpoints;
 use super::values::{
@@ -256,6 +257,9 @@ pub(crate) struct TableArgs {
 
     #[command(flatten)]
     pub(crate) empty: Emptiness,
+
+    #[command(flatten)]
+    pub(crate) files_of_run: RunFiles,
 
     #[command(flatten)]
     pub(crate) report: Report,

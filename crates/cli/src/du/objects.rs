@@ -126,7 +126,7 @@ impl ObjectTree<'_> {
         let is_shown = self.command.shows_files && depth <= self.command.depth_max;
         if is_shown && !name.is_empty() {
             let found = Found { depth, is_directory: false, files: 0, own: usage, total: usage };
-            self.visitor.add(&found, || path);
+            self.visitor.add(&found, || path.clone());
         }
     }
 
@@ -155,8 +155,9 @@ impl ObjectTree<'_> {
         }
         if !is_excluded && depth <= self.command.depth_max {
             let is_directory = depth > 0 || self.is_directory;
-            self.visitor
-                .add(&Found { depth, is_directory, files: own.inodes, own, total }, || path);
+            self.visitor.add(&Found { depth, is_directory, files: own.inodes, own, total }, || {
+                path.clone()
+            });
         }
         total
     }

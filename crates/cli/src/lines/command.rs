@@ -66,6 +66,8 @@ impl LinesCommand<'_> {
             ("--json", extras.json),
             ("--verbose", extras.verbose),
             ("--progress", extras.progress == When::Always),
+            ("--report", extras.report.is_some()),
+            ("--trace", extras.trace.is_some()),
             ("--dry-run", extras.dry_run),
             ("--temperature-limit", extras.limit_celsius.is_some()),
         ];

@@ -31,6 +31,7 @@ mod pipes;
 mod prefixed;
 mod refusals;
 mod remedies;
+mod report;
 mod resume;
 mod sandbox;
 mod signals;

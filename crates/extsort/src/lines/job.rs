@@ -92,13 +92,13 @@ impl<'a> LinesJob<'a> {
         disk: &'a dyn Disk,
         observer: &'a dyn Observer,
     ) -> Self {
-        let gauges = Gauges::new(JobInfo {
+        let frame = JobInfo {
             record_bytes: None,
             budget_bytes: options.budget_bytes,
             threads: plan.threads,
             chunks: None,
-        });
-        observer.show(gauges.clone());
+        };
+        let gauges = Gauges::shown(frame, observer);
         let effort = Effort::new(options.codec, plan.threads);
         LinesJob {
             order,
