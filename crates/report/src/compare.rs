@@ -4,9 +4,13 @@ use crate::bound::TimeShares;
 use crate::run::Run;
 use crate::units::{bytes, memory, number, percent, rate, seconds, times};
 use maud::{Markup, html};
+use std::collections::BTreeMap;
 
 /// Differences of less than this are called none: runs differ as much by chance.
 const SAME: f64 = 0.03;
+
+/// Rows of files and directories that changed most.
+const CHANGED_ROWS: usize = 50;
 
 /// A figure of both runs, with the text for each.
 struct Figure<'a> {
@@ -59,6 +63,7 @@ pub(crate) fn comparison(a: &Run, b: &Run) -> Markup {
                 (phase_rows(a, b))
             }
         } }
+        (changed_paths(a, b))
         (differences(a, b))
     }
 }
@@ -106,6 +111,41 @@ fn phase_rows(a: &Run, b: &Run) -> Markup {
             th scope="row" { "phase: " (phase.name) }
             td.n { (seconds(phase.seconds)) } td.n { (seconds(other.seconds)) }
             td.n { @if phase.seconds > 0.0 { (format!("{:.2}", other.seconds / phase.seconds)) } }
+        } }
+    } }
+}
+
+/// The files and directories whose space changed most. One that is missing from a list counts as
+/// nothing if the list has all entries, and both commands list the same; otherwise nothing is known
+/// of it.
+fn changed_paths(a: &Run, b: &Run) -> Markup {
+    let mut sizes: BTreeMap<&str, [Option<u64>; 2]> = BTreeMap::new();
+    for (side, list) in [a, b].into_iter().enumerate() {
+        for entry in &list.entries.entries {
+            sizes.entry(&entry.path).or_default()[side] = Some(entry.allocated_bytes);
+        }
+    }
+    let are_alike = a.run.arguments == b.run.arguments && !a.run.arguments.is_empty();
+    let missing = [a, b].map(|run| {
+        let is_all = run.entries.count == run.entries.entries.len() as u64;
+        (is_all && are_alike).then_some(0)
+    });
+    let known = sizes.into_iter().filter_map(|(path, [old, new])| {
+        let (old, new) = (old.or(missing[0])?, new.or(missing[1])?);
+        (old != new).then_some((path, old, new))
+    });
+    let mut changed: Vec<(&str, u64, u64)> = known.collect();
+    changed.sort_by_key(|(_, old, new)| std::cmp::Reverse(old.abs_diff(*new)));
+    html! { @if !changed.is_empty() {
+        h2 { "What grew and shrank" }
+        div.scroll { table {
+            thead { tr { th { "path" } th.n { "A" } th.n { "B" } th.n { "change" } } }
+            tbody { @for (path, old, new) in changed.into_iter().take(CHANGED_ROWS) { tr {
+                @let sign = if new > old { "+" } else { "-" };
+                th scope="row" { (path) }
+                td.n { (bytes(old as f64)) } td.n { (bytes(new as f64)) }
+                td.n { (sign) (bytes(old.abs_diff(new) as f64)) }
+            } } }
         } }
     } }
 }

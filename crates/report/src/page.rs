@@ -14,8 +14,9 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 pub(crate) const STYLE: &str = include_str!("page.css");
 
 /// What the page may load or run: this style sheet alone, which a test compares with its SHA-256.
-pub(crate) const POLICY: &str = "default-src 'none'; style-src 'sha256-sjcRbO1UXwSEXrSQ5nI1ruCx3FoKJKCRgGPoqfwoSGE='; base-uri 'none'; \
-                                 form-action 'none'";
+pub(crate) const POLICY: &str = "default-src 'none'; \
+    style-src 'sha256-sjcRbO1UXwSEXrSQ5nI1ruCx3FoKJKCRgGPoqfwoSGE='; \
+    base-uri 'none'; form-action 'none'";
 
 /// The page about a run, or about two beside each other.
 pub fn page(run: &Run, other: Option<&Run>) -> String {

@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// Columns of time.
 const COLUMNS: usize = 720;
 /// Lanes shown.
-const LANES_MAX: usize = 40;
+const LANES_MAX: usize = 34;
 /// The height of a lane with its gap, in units of a column.
 const LANE_HEIGHT: usize = 16;
 /// The width of the lanes' names.
@@ -101,13 +101,19 @@ pub(crate) fn time_axis(left: usize, width: usize, top: usize, end_seconds: f64)
 }
 
 fn lane_picture(lane: &Lane, top: usize, end_micros: f64) -> Markup {
-    let mut paths: [String; KINDS.len()] = Default::default();
+    // Each path, and the column where its last stretch ends: moves are short if they are relative.
+    let mut paths: [(String, usize); KINDS.len()] = Default::default();
     for (column, length, kind) in stretches(lane, end_micros) {
-        let _ = write!(paths[kind], "M{} {}h{length}", NAMES_WIDTH + column, top + 7);
+        let (path, end) = &mut paths[kind];
+        let _ = match path.is_empty() {
+            true => write!(path, "M{} {}h{length}", NAMES_WIDTH + column, top + 7),
+            false => write!(path, "m{} 0h{length}", column - *end),
+        };
+        *end = column + length;
     }
     html! {
         text.lane x=(NAMES_WIDTH - 6) y=(top + 11) text-anchor="end" { (lane.name) }
-        @for (path, (_, label, class)) in paths.iter().zip(KINDS) {
+        @for ((path, _), (_, label, class)) in paths.iter().zip(KINDS) {
             @if !path.is_empty() {
                 path class=(class) d=(path) { title { (lane.name) ": " (label) } }
             }

@@ -1,6 +1,5 @@
-//! The file of `--trace`: a run in Chrome's trace format, which Perfetto, speedscope and Chrome
-//! open. <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU> describes
-//! it.
+//! The file of `--trace`: a run in Chrome's trace format ("Trace Event Format", in JSON), which
+//! Perfetto, speedscope and Chrome open.
 //!
 //! Each lane is a thread with complete events (`X`), which don't overlap. The first thread has the
 //! phases. Memory and scratch are counters.
@@ -17,14 +16,16 @@ pub(super) fn trace(watched: &Watched) -> String {
         let separator = if events.is_empty() { "" } else { ",\n" };
         let _ = write!(events, "{separator}{event}");
     };
-    let name_of = |what: &str, number: usize, name: &str| json!({"ph": "M", "pid": 1, "tid": number, "name": what, "args": {"name": name}});
+    let name_of = |what: &str, number: usize, name: &str| {
+        let args = json!({"name": name});
+        json!({"ph": "M", "pid": 1, "tid": number, "name": what, "args": args})
+    };
     add(name_of("process_name", 0, "xsort"));
     add(name_of("thread_name", 0, "phases"));
     for phase in &watched.phases {
         add(json!({
             "ph": "X", "pid": 1, "tid": 0, "cat": "phase", "name": phase.name,
             "ts": micros(phase.begin_seconds), "dur": micros(phase.seconds),
-            "args": {"bytes": phase.bytes},
         }));
     }
     let lanes = watched.spans.as_ref().map_or(Vec::new(), |spans| spans.lanes(usize::MAX));
@@ -32,11 +33,16 @@ pub(super) fn trace(watched: &Watched) -> String {
         add(name_of("thread_name", number + 1, name));
         for span in spans {
             let category = if span.kind.is_wait() { "wait" } else { "work" };
-            add(json!({
+            let micros = span.end_micros - span.begin_micros;
+            let mut event = json!({
                 "ph": "X", "pid": 1, "tid": number + 1, "cat": category, "name": span.kind.name(),
-                "ts": span.begin_micros, "dur": span.end_micros - span.begin_micros,
-                "args": {"busy_seconds": span.busy_seconds},
-            }));
+                "ts": span.begin_micros, "dur": micros,
+            });
+            // Speedscope takes events with other arguments for other functions.
+            if f64::from(span.busy_seconds) * 1e6 < 0.99 * micros as f64 - 1.0 {
+                event["args"] = json!({"busy_seconds": span.busy_seconds});
+            }
+            add(event);
         }
     }
     for sample in watched.samples.iter().flatten() {

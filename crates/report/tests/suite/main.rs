@@ -184,6 +184,39 @@ fn two_runs_are_compared() {
 }
 
 #[test]
+fn of_two_trees_the_page_says_what_grew() {
+    let tree = |files: &[(&str, u64)], others: u64| {
+        let mut entries: Vec<Value> = files
+            .iter()
+            .map(|(path, size)| json!({"path": path, "depth": 1, "allocated_bytes": size}))
+            .collect();
+        let other = |number| json!({"path": format!("{number}"), "depth": 1, "allocated_bytes": 1});
+        entries.extend((0..others).map(other));
+        let sum: u64 = files.iter().map(|(_, size)| size).sum();
+        run(&json!({"command": "du", "entries": entries, "run": {"arguments": ["du"]},
+            "total": {"allocated_bytes": sum + others, "apparent_bytes": 0, "inodes": 1}}))
+    };
+    let old = tree(&[("a", 5000), ("b", 7000), ("gone", 300)], 0);
+    let new = tree(&[("a", 5000), ("b", 9000), ("new", 400)], 0);
+    let text = page(&old, Some(&new));
+    assert!(text.contains("B takes 2.10 kB more space than A."), "{text}");
+    let grown = text.split("What grew and shrank").nth(1).unwrap();
+    let grown = grown.split("</table>").next().unwrap();
+    let rows: Vec<&str> = grown.split("scope=\"row\">").skip(1).collect();
+    assert_eq!(rows.len(), 3, "{grown}");
+    for (row, (path, change)) in
+        rows.iter().zip([("b<", "+2.00 kB"), ("new<", "+400 B"), ("gone<", "-300 B")])
+    {
+        assert!(row.starts_with(path) && row.contains(change), "{row}");
+    }
+    // Of the cut list nothing is known about files that it lacks.
+    let cut = tree(&[("b", 9000)], 600);
+    let text = page(&old, Some(&cut));
+    let grown = text.split("What grew and shrank").nth(1).unwrap();
+    assert_eq!(grown.split("</table>").next().unwrap().matches("scope=\"row\"").count(), 1);
+}
+
+#[test]
 fn what_is_no_report_of_a_run_is_refused() {
     let read = |text: &str| Run::read(text.as_bytes()).map(|_| ());
     assert!(matches!(read(""), Err(Error::Missing)));
