@@ -116,7 +116,8 @@ pub fn generate(
         threads: memory.threads,
         chunks: None,
     };
-    let gauges = Gauges::shown(frame, observer);
+    let gauges = Gauges::new(frame, observer.spans());
+    observer.show(gauges.clone());
     observer.phase("generate", bytes);
     let generation = Generation {
         generator: &options.generator,

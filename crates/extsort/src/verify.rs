@@ -75,7 +75,8 @@ pub fn verify(
         threads: memory.threads as usize,
         chunks: None,
     };
-    let gauges = Gauges::shown(frame, observer);
+    let gauges = Gauges::new(frame, observer.spans());
+    observer.show(gauges.clone());
     observer.phase(if options.order { "verify" } else { "checksum" }, sequence.bytes());
 
     let lease_bytes = memory.lease_bytes as usize;

@@ -105,7 +105,32 @@ fn largest(run: &Run, total: &Usage) -> String {
 }
 
 fn bounded(run: &Run, shares: TimeShares) -> Verdict {
-    let TimeShares { seconds: all, processor, transfers, waiting, .. } = shares;
+    let TimeShares { seconds: all, processor, .. } = shares;
+    let without_more = |sentence| Verdict { sentence, changes: Vec::new() };
+    if let Some(verdict) = held_up(run, all) {
+        return verdict;
+    }
+    if let Some(share) = processor.filter(|share| *share >= 0.8) {
+        return processor_bound(run, shares, share);
+    }
+    let lacks_processors =
+        |worked: &f64| *worked >= 0.5 && processor.is_some_and(|share| share <= 0.6 * worked);
+    if let Some(worked) = shares.working.filter(lacks_processors) {
+        return without_more(format!(
+            "The threads lacked processors: they worked {} of their time, but were on processors \
+             for {} of it. Other programs had these, or the kernel held the threads up.",
+            percent(worked),
+            percent(processor.unwrap_or(0.0))
+        ));
+    }
+    match transfer_bound(run, shares) {
+        Some(sentence) => Verdict { sentence, changes: less_scratch(run) },
+        None => without_more(undecided(shares)),
+    }
+}
+
+/// The verdict on a run that was held up on purpose.
+fn held_up(run: &Run, all: f64) -> Option<Verdict> {
     let limit = run.run.limit_bytes_per_second.map(|limit| limit as f64);
     let moved_rate = |Moved { read_bytes, written_bytes, .. }: Moved| {
         (read_bytes as f64 + written_bytes as f64) / all
@@ -113,79 +138,59 @@ fn bounded(run: &Run, shares: TimeShares) -> Verdict {
     if let (Some(limit), Some(moved)) = (limit, run.moved().map(moved_rate))
         && moved >= 0.9 * limit
     {
-        return Verdict {
-            sentence: format!(
-                "The limit on bytes a second bounded this run: it moved {}, {} of the {} that \
-                 --bandwidth-limit allows.",
-                rate(moved),
-                percent((moved / limit).min(1.0)),
-                rate(limit)
-            ),
-            changes: vec!["A higher --bandwidth-limit, or none.".into()],
-        };
+        let sentence = format!(
+            "The limit on bytes a second bounded this run: it moved {}, {} of the {} that \
+             --bandwidth-limit allows.",
+            rate(moved),
+            percent((moved / limit).min(1.0)),
+            rate(limit)
+        );
+        let changes = vec!["A higher --bandwidth-limit, or none.".into()];
+        return Some(Verdict { sentence, changes });
     }
-    if let Some(paused) = run.run.paused_seconds.filter(|paused| *paused >= 0.1 * all) {
-        return Verdict {
-            sentence: format!(
-                "Hot drives held this run up: transfers paused for {}, {} of the time.",
-                seconds(paused),
-                percent((paused / all).min(1.0))
-            ),
-            changes: vec!["Cooler drives, or a higher --temperature-limit.".into()],
-        };
-    }
-    if let Some(share) = processor.filter(|share| *share >= 0.8) {
-        return processor_bound(run, shares, share);
-    }
-    if let Some(worked) = shares
-        .working
-        .filter(|worked| *worked >= 0.5 && processor.is_some_and(|share| share <= 0.6 * worked))
-    {
-        return Verdict {
-            sentence: format!(
-                "The threads lacked processors: they worked {} of their time, but were on \
-                 processors for {} of it. Other programs had these, or the kernel held the \
-                 threads up.",
-                percent(worked),
-                percent(processor.unwrap_or(0.0))
-            ),
-            changes: Vec::new(),
-        };
-    }
-    let measured = run.floor_seconds.filter(|floor| *floor >= 0.8 * all);
-    let is_waiting = |least: f64| waiting.is_some_and(|share| share >= least);
-    let is_busy = transfers.is_some_and(|share| share >= 0.9);
-    let is_idle = is_waiting(0.3) || processor.is_some_and(|share| share <= 0.3);
-    let sentence = if let Some(floor) = measured {
-        format!(
+    let paused = run.run.paused_seconds.filter(|paused| *paused >= 0.1 * all)?;
+    let sentence = format!(
+        "Hot drives held this run up: transfers paused for {}, {} of the time.",
+        seconds(paused),
+        percent((paused / all).min(1.0))
+    );
+    let changes = vec!["Cooler drives, or a higher --temperature-limit.".into()];
+    Some(Verdict { sentence, changes })
+}
+
+/// The sentence about a run that transfers bounded.
+fn transfer_bound(run: &Run, shares: TimeShares) -> Option<String> {
+    let TimeShares { seconds: all, processor, transfers, waiting, .. } = shares;
+    if let Some(floor) = run.floor_seconds.filter(|floor| *floor >= 0.8 * all) {
+        return Some(format!(
             "The drive bounded this run: as measured before, it needs {} for these bytes, {} of \
              the time. A drive twice as fast would save at most {}.",
             seconds(floor),
             percent((floor / all).min(1.0)),
             seconds(floor.min(all) / 2.0)
-        )
-    } else if let Some(share) = transfers.filter(|_| is_busy && is_idle || is_waiting(0.5)) {
-        format!(
+        ));
+    }
+    let is_waiting = |least: f64| waiting.is_some_and(|share| share >= least);
+    let is_busy = transfers.is_some_and(|share| share >= 0.9);
+    let is_idle = is_waiting(0.3) || processor.is_some_and(|share| share <= 0.3);
+    if let Some(share) = transfers.filter(|_| is_busy && is_idle || is_waiting(0.5)) {
+        let alone = |floor| format!(" The drive's measured speed would allow {}.", seconds(floor));
+        return Some(format!(
             "Reading and writing bounded this run: a transfer was under way {} of the time, and \
              the threads {}. With transfers twice as fast, at most {} would be saved.{}",
             percent(share),
             idle(shares),
             seconds(all * share / 2.0),
-            run.floor_seconds.map_or(String::new(), |floor| format!(
-                " The drive's measured speed alone would allow {}.",
-                seconds(floor)
-            ))
-        )
-    } else if transfers.is_none() && is_waiting(0.5) {
+            run.floor_seconds.map_or(String::new(), alone)
+        ));
+    }
+    (transfers.is_none() && is_waiting(0.5)).then(|| {
         format!(
             "Inputs and output bounded this run: the threads waited {} of their time to read or \
              to write.",
             percent(waiting.unwrap_or(0.0))
         )
-    } else {
-        return Verdict { sentence: undecided(shares), changes: Vec::new() };
-    };
-    Verdict { sentence, changes: less_scratch(run) }
+    })
 }
 
 fn processor_bound(run: &Run, shares: TimeShares, share: f64) -> Verdict {

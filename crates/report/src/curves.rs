@@ -99,8 +99,8 @@ fn picture(
                 aria-label={ (title) " over time, at most " (show(highest)) } {
                 line.grid x1=(LEFT) x2=(LEFT + WIDTH) y1=(HEIGHT) y2=(HEIGHT) {}
                 line.grid x1=(LEFT) x2=(LEFT + WIDTH) y1="8" y2="8" {}
-                text.axis x=(LEFT - 6) y="12" text-anchor="end" { (show(highest)) }
-                text.axis x=(LEFT - 6) y=(HEIGHT) text-anchor="end" { "0" }
+                text.right x=(LEFT - 6) y="12" { (show(highest)) }
+                text.right x=(LEFT - 6) y=(HEIGHT) { "0" }
                 @for level in levels {
                     line.level x1=(LEFT) x2=(LEFT + WIDTH) y1=(format!("{:.1}", y(level.value)))
                         y2=(format!("{:.1}", y(level.value))) {}

@@ -128,8 +128,8 @@ pub(crate) fn stages(run: &Run) -> Option<Markup> {
         html! {
             div.scroll { table {
                 thead { tr {
-                    th { "stage" } th { "what" } th.n { "summed over threads" }
-                    th.n { "share of the threads' time" }
+                    th { "stage" } th { "what" } th.n { "time of threads" }
+                    th.n { "share" }
                 } }
                 tbody { @for stage in stages {
                     @if stage.busy_seconds > 0.0 {

@@ -15,7 +15,7 @@ pub(crate) const STYLE: &str = include_str!("page.css");
 
 /// What the page may load or run: this style sheet alone, which a test compares with its SHA-256.
 pub(crate) const POLICY: &str = "default-src 'none'; \
-    style-src 'sha256-sjcRbO1UXwSEXrSQ5nI1ruCx3FoKJKCRgGPoqfwoSGE='; \
+    style-src 'sha256-CAyC/pRto65kz/iFk4aSXCwGeHJ5YgTKnwirBoztC60='; \
     base-uri 'none'; form-action 'none'";
 
 /// The page about a run, or about two beside each other.

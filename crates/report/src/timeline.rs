@@ -72,7 +72,7 @@ fn kind_of(name: &str) -> Option<usize> {
 fn phases(run: &Run, end_seconds: f64) -> Markup {
     let column = |seconds: f64| (seconds / end_seconds).clamp(0.0, 1.0) * COLUMNS as f64;
     html! {
-        text.lane x=(NAMES_WIDTH - 6) y="11" text-anchor="end" { "phases" }
+        text.right x=(NAMES_WIDTH - 6) y="11" { "phases" }
         @for phase in &run.run.phases {
             @let begin = column(phase.begin_seconds);
             @let width = column(phase.begin_seconds + phase.seconds) - begin;
@@ -92,8 +92,8 @@ fn phases(run: &Run, end_seconds: f64) -> Markup {
 pub(crate) fn time_axis(left: usize, width: usize, top: usize, end_seconds: f64) -> Markup {
     html! {
         @for part in 0..5_usize {
-            @let anchor = match part { 0 => "start", 4 => "end", _ => "middle" };
-            text.axis x=(left + width * part / 4) y=(top + 13) text-anchor=(anchor) {
+            @let class = match part { 0 => "left", 4 => "right", _ => "centre" };
+            text class=(class) x=(left + width * part / 4) y=(top + 13) {
                 (match part { 0 => "0".into(), _ => seconds(end_seconds * part as f64 / 4.0) })
             }
         }
@@ -112,7 +112,7 @@ fn lane_picture(lane: &Lane, top: usize, end_micros: f64) -> Markup {
         *end = column + length;
     }
     html! {
-        text.lane x=(NAMES_WIDTH - 6) y=(top + 11) text-anchor="end" { (lane.name) }
+        text.right x=(NAMES_WIDTH - 6) y=(top + 11) { (lane.name) }
         @for ((path, _), (_, label, class)) in paths.iter().zip(KINDS) {
             @if !path.is_empty() {
                 path class=(class) d=(path) { title { (lane.name) ": " (label) } }

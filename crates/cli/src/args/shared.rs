@@ -179,7 +179,7 @@ pub(crate) fn part_size(text: &str) -> Result<u64, String> {
 /// What a job prints.
 #[derive(Debug, Args)]
 pub(crate) struct Report {
-    /// Print the result as JSON; on standard error if the records go to standard output
+    /// Print JSON, on standard error if records go to standard output
     #[arg(long)]
     pub(crate) json: bool,
 

@@ -4,7 +4,8 @@
 //! A list comes in the order of the keys' bytes, so the objects of a directory come one after the
 //! other. Only one row per level is kept.
 
-use super::visitor::{DuVisitor, Found};
+use super::row::Found;
+use super::visitor::DuVisitor;
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;

@@ -4,8 +4,7 @@
 use super::json::JsonDocument;
 use super::messages::Messages;
 use super::ranking::Ranking;
-use super::row::Row;
-use super::visitor::Found;
+use super::row::{Found, Row};
 use crate::exit::Failure;
 use crate::report::{ReportFiles, ReportRequest, RunFacts};
 use parking_lot::Mutex;

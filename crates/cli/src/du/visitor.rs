@@ -6,7 +6,7 @@ use super::live_status::LiveStatus;
 use super::messages::Messages;
 use super::output::OrderedOutput;
 use super::ranking::Ranking;
-use super::row::{Row, figure};
+use super::row::{Found, Row, figure};
 use super::run_report::RunReport;
 use crate::gnu_commands::{is_called_as_gnu, locale};
 use crate::report::RunFacts;
@@ -177,8 +177,8 @@ impl<'a> DuVisitor<'a> {
         if let Some(ranking) = ranking.filter(|_| !matches!(self.format, Format::Tree(_))) {
             self.print_ranked(ranking);
         }
-        let is_told = matches!(self.format, Format::Json(_)) || self.report.is_some();
-        let facts = is_told.then(|| RunFacts::new(self.status.watched(), None));
+        let has_document = matches!(self.format, Format::Json(_)) || self.report.is_some();
+        let facts = has_document.then(|| RunFacts::new(self.status.watched(), None));
         match &self.format {
             Format::Json(json) => self.output.write(|out| json.end(total, facts.as_ref(), out)),
             _ if self.command.has_total => self.print(&self.total_row(total)),
@@ -208,18 +208,6 @@ impl<'a> DuVisitor<'a> {
         let path = b"total".to_vec();
         Row { path, depth: 0, is_directory: false, files: 0, usage, figure }
     }
-}
-
-/// A file, an object or a directory that is counted completely.
-pub(super) struct Found {
-    /// The depth below the argument, which has depth 0.
-    pub(super) depth: usize,
-    pub(super) is_directory: bool,
-    /// The number of files directly in a directory.
-    pub(super) files: u64,
-    /// The usage without subdirectories.
-    pub(super) own: Usage,
-    pub(super) total: Usage,
 }
 
 impl Visitor for DuVisitor<'_> {

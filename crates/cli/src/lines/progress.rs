@@ -142,8 +142,8 @@ struct LinesResult<'r> {
     compressed: Compressed,
 }
 
-/// Prints the figures of a sort for `--json` and `--verbose`, and writes the files of `--report` and
-/// `--trace`. Figures go to standard error, because standard output is for the lines.
+/// Prints the figures of a sort for `--json` and `--verbose`, and writes the files of `--report`
+/// and `--trace`. Figures go to standard error, because standard output is for the lines.
 pub(super) fn print_report(
     lines: &LinesCommand<'_>,
     report: &LinesReport,

@@ -123,12 +123,14 @@ impl Machine {
         let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = processors.lines().find_map(|line| line.strip_prefix("model name"));
         let model = model.and_then(|rest| rest.split_once(':')).map(|(_, model)| model.trim());
+        #[allow(clippy::unnecessary_cast, reason = "the field's width differs by architecture")]
+        let total = memory.totalram as u64;
         Machine {
             host: text(name.nodename()),
             system: format!("{system} {release} {machine}"),
             processor: model.unwrap_or_default().to_owned(),
             processors: available_parallelism().map_or(0, usize::from),
-            memory_bytes: memory.totalram as u64 * u64::from(memory.mem_unit),
+            memory_bytes: total * u64::from(memory.mem_unit),
         }
     }
 }

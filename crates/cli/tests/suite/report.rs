@@ -87,6 +87,7 @@ fn what_is_no_report_is_refused() {
         ("sort in -o out --dry-run --report r.html", 2, "--dry-run"),
         ("table a.csv --by id --check --report r.html", 2, "checks"),
         ("lines -c lines --report r.html", 2, "does nothing beside -c"),
+        ("lines --dry-run lines --report r.html", 2, "--dry-run"),
         ("sort in -o out --report -", 2, "needs the name of a file"),
     ] {
         let ended = sandbox.run(line);

@@ -4,7 +4,7 @@
 //! The pipelines need most of these figures for their reports; the others cost one addition per
 //! block. Observers may read them at any time, at no cost to the job.
 
-use crate::job::observer::Observer;
+use crate::job::spans::Spans;
 use crate::job::stage_times::{Stage, StageTimes};
 use crate::job::traffic::{Moved, Traffic};
 use crate::job::units::Decimal;
@@ -118,14 +118,11 @@ pub struct Reading {
 }
 
 impl Gauges {
-    /// The figures of a job that has not begun, which the observer can read from now on.
-    pub(crate) fn shown(frame: JobInfo, observer: &dyn Observer) -> Gauges {
-        let spans = observer.spans();
+    /// The figures of a job that has not begun. Its stages and transfers are recorded in `spans`.
+    pub(crate) fn new(frame: JobInfo, spans: Option<Arc<Spans>>) -> Gauges {
         let stage_times = Arc::new(StageTimes::recorded(spans.as_ref()));
         let traffic = Arc::new(Traffic::recorded(spans));
-        let gauges = Gauges { frame, stage_times, traffic, ..Gauges::default() };
-        observer.show(gauges.clone());
-        gauges
+        Gauges { frame, stage_times, traffic, ..Gauges::default() }
     }
 
     /// Reads all figures. They are not a consistent snapshot: some may be a moment older than

@@ -98,7 +98,8 @@ impl<'a> LinesJob<'a> {
             threads: plan.threads,
             chunks: None,
         };
-        let gauges = Gauges::shown(frame, observer);
+        let gauges = Gauges::new(frame, observer.spans());
+        observer.show(gauges.clone());
         let effort = Effort::new(options.codec, plan.threads);
         LinesJob {
             order,

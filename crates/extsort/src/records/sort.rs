@@ -187,7 +187,8 @@ fn show_gauges(prepared: &Prepared<'_>, observer: &dyn Observer) -> Gauges {
         threads: plan.threads,
         chunks: Some(plan.chunks as u64),
     };
-    let gauges = Gauges::shown(frame, observer);
+    let gauges = Gauges::new(frame, observer.spans());
+    observer.show(gauges.clone());
     observer.expect(&plan.phases());
     gauges
 }

@@ -58,7 +58,7 @@ pub fn verify_prefixed<R: Read>(
         threads: 1,
         chunks: None,
     };
-    Gauges::shown(frame, observer);
+    observer.show(Gauges::new(frame, observer.spans()));
     let (mut summary, mut bytes) = (VaryingSummary::new(options.fields.clone()), 0);
     for (path, input) in inputs {
         let mut walk = Walk::new(input, options);

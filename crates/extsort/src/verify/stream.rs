@@ -34,7 +34,7 @@ pub fn verify_stream(
         threads: 1,
         chunks: None,
     };
-    Gauges::shown(frame, observer);
+    observer.show(Gauges::new(frame, observer.spans()));
     observer.phase(if options.order { "verify" } else { "checksum" }, 0);
     let input_error = |reason: String| Error::Input { path: name.to_owned(), reason };
     let mut buffer = Lease::map(needed_bytes as usize)?;
