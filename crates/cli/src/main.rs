@@ -13,6 +13,7 @@
 //! | `gnu_commands` | what these two share |
 //! | `lines_plan` | what sorting lines or tables would take |
 //! | `status` | which jobs run |
+//! | `report` | what is left of a run: facts, the page about it, its trace |
 //! | `job` | a running job: progress bar, published status, temperature limit |
 //! | `signals` | which signals stop a job, and how |
 //! | `output`, `decimal` | results on standard output; figures for people |
@@ -30,6 +31,7 @@ mod job;
 mod lines;
 mod lines_plan;
 mod output;
+mod report;
 mod settings;
 mod signals;
 mod status;
@@ -39,6 +41,7 @@ use args::Command;
 use clap::error::ErrorKind;
 use exit::Failure;
 use gnu_commands::{GnuCommand, gnu_command};
+use report::page_command;
 use settings::{alternative_stacks, open_files, refused_memory, stack, with_outer_limit};
 use signals::Stop;
 use std::process::ExitCode;
@@ -110,6 +113,7 @@ fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
         Command::Part(args) => commands::part::run(args, stop),
         Command::Cluster { arguments } => commands::cluster::run(arguments),
         Command::Status(args) => status::run(args, stop),
+        Command::Report(args) => page_command::run(args),
         Command::Lines { .. } | Command::Du { .. } => unreachable!("`gnu_command` takes these"),
         Command::Completions { shell } => commands::completions::print(*shell),
         Command::Help { json, command } => commands::help::print(command, *json),

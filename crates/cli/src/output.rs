@@ -2,6 +2,8 @@
 
 use crate::args::Origins;
 use crate::exit::Failure;
+use crate::job::Watched;
+use crate::report::{ReportFiles, RunFacts};
 use crate::settings::ReportStyle;
 use serde::{Serialize, Serializer};
 use std::fmt::{self, Display};
@@ -14,7 +16,7 @@ use xsort_gnu::When;
 use xsort_objects::Requests;
 
 /// Prints a command's result.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct ResultPrinter {
     style: ReportStyle,
     /// True if standard output carries data. Then the result goes to standard error, and only on
@@ -22,6 +24,19 @@ pub(crate) struct ResultPrinter {
     is_beside_data: bool,
     /// Of a job that is only planned: where its settings came from.
     origins: Option<Origins>,
+    /// The run that ended; `None` if there was none, or if its result is printed.
+    run: Option<RunEnd>,
+}
+
+/// A run at its end.
+#[derive(Debug, Default)]
+pub(crate) struct RunEnd {
+    /// What was seen of its job; `None` if it wasn't watched.
+    pub(crate) watched: Option<Watched>,
+    /// The limit of transfers, if there was one.
+    pub(crate) limit_bytes_per_second: Option<u64>,
+    /// The files that its result goes to.
+    pub(crate) files: ReportFiles,
 }
 
 /// The version of the JSON results. It changes when a field is removed or changes its meaning.
@@ -29,7 +44,7 @@ pub(crate) const JSON_VERSION: u32 = 1;
 
 impl ResultPrinter {
     pub(crate) fn new(style: ReportStyle) -> ResultPrinter {
-        ResultPrinter { style, is_beside_data: false, origins: None }
+        ResultPrinter { style, is_beside_data: false, origins: None, run: None }
     }
 
     /// A printer for a command that writes data to `output`.
@@ -43,9 +58,14 @@ impl ResultPrinter {
         ResultPrinter { origins: Some(origins), ..ResultPrinter::new(style) }
     }
 
+    /// The printer for the result of a run.
+    pub(crate) fn after(self, run: RunEnd) -> ResultPrinter {
+        ResultPrinter { run: Some(run), ..self }
+    }
+
     /// Prints what a job would do, and the requests that it would send to object stores.
     pub(crate) fn print_plan<T: Display + Serialize>(
-        self,
+        mut self,
         command: &str,
         plan: &T,
         requests: Option<Requests>,
@@ -57,43 +77,60 @@ impl ResultPrinter {
         self.print(command, &Planned { plan, requests })
     }
 
-    /// Prints a result. JSON is printed even if quiet, since `--json` requests it explicitly.
+    /// Prints a result, then writes the files that it goes to. JSON is printed even if quiet, since
+    /// `--json` requests it explicitly.
     pub(crate) fn print<T: Display + Serialize>(
-        self,
+        &mut self,
         command: &str,
         result: &T,
     ) -> Result<(), Failure> {
         let ReportStyle { json: is_json, quiet, verbosity, .. } = self.style;
         let is_verbose = verbosity > 0;
         let is_silent = quiet || (self.is_beside_data && !is_verbose);
-        let text = match (is_json, is_silent) {
-            (true, _) => {
-                let (version, dry_run) = (JSON_VERSION, self.origins.is_some());
-                json(&JsonResult { command, version, dry_run, result })?
-            }
-            (false, true) => return Ok(()),
-            (false, false) if is_verbose => {
+        let text = match is_silent {
+            true => None,
+            false if is_verbose => {
                 let origins = self.origins.map(|origins| format!("\n{origins}"));
-                format!("{result:#}") + &origins.unwrap_or_default()
+                Some(format!("{result:#}") + &origins.unwrap_or_default())
             }
-            (false, false) => result.to_string(),
+            false => Some(result.to_string()),
         };
-        self.write(text)
+        let run = self.run.take();
+        if !is_json && !run.as_ref().is_some_and(|run| run.files.is_any()) {
+            return text.map_or(Ok(()), |text| self.write(text));
+        }
+        let (files, run) = run.map(RunEnd::into_facts).unzip();
+        let (version, dry_run) = (JSON_VERSION, self.origins.is_some());
+        let json = json(&JsonResult { command, version, dry_run, result, run })?;
+        let text = if is_json { Some(json.clone()) } else { text };
+        let printed = text.map_or(Ok(()), |text| self.write(text));
+        let warnings = files.map_or(Vec::new(), |files| files.write_page(&json));
+        warnings.iter().for_each(|line| write_stderr(&format!("warning: {line}")));
+        printed
     }
 
     /// Prints tables for people, if `-vv` asks for them. JSON results contain no tables.
-    pub(crate) fn print_tables(self, tables: &impl Display) -> Result<(), Failure> {
+    pub(crate) fn print_tables(&self, tables: &impl Display) -> Result<(), Failure> {
         let ReportStyle { json: is_json, verbosity, .. } = self.style;
         if is_json || verbosity < 2 { Ok(()) } else { self.write(tables.to_string()) }
     }
 
-    fn write(self, text: String) -> Result<(), Failure> {
+    fn write(&self, text: String) -> Result<(), Failure> {
         if self.is_beside_data {
             let line_end = if text.ends_with('\n') { "" } else { "\n" };
             let _ = io::stderr().write_all((text + line_end).as_bytes());
             return Ok(());
         }
         write_stdout(text.as_bytes())
+    }
+}
+
+impl RunEnd {
+    /// Writes the trace. Returns the files that the result goes to, and the facts for it.
+    pub(crate) fn into_facts(self) -> (ReportFiles, RunFacts) {
+        let RunEnd { watched, limit_bytes_per_second, mut files } = self;
+        files.write_trace(watched.as_ref());
+        (files, RunFacts::new(watched, limit_bytes_per_second))
     }
 }
 
@@ -105,6 +142,8 @@ struct JsonResult<'a, T> {
     dry_run: bool,
     #[serde(flatten)]
     result: &'a T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<RunFacts>,
 }
 
 /// A plan, with its requests to object stores.
@@ -137,9 +176,13 @@ impl<T: Display> Display for Planned<'_, T> {
     }
 }
 
-/// The result of a job as JSON.
-pub(crate) fn result_json<T: Serialize>(command: &str, result: &T) -> Result<String, Failure> {
-    json(&JsonResult { command, version: JSON_VERSION, dry_run: false, result })
+/// The result of a run as JSON.
+pub(crate) fn result_json<T: Serialize>(
+    command: &str,
+    result: &T,
+    run: RunFacts,
+) -> Result<String, Failure> {
+    json(&JsonResult { command, version: JSON_VERSION, dry_run: false, result, run: Some(run) })
 }
 
 /// A result as one JSON object, without a line end.

@@ -110,12 +110,13 @@ pub fn generate(
     for line in disk.notices() {
         observer.notice(&line);
     }
-    let gauges = Gauges::new(JobInfo {
+    let frame = JobInfo {
         record_bytes: Some(record_bytes as u64),
         budget_bytes: options.budget_bytes,
         threads: memory.threads,
         chunks: None,
-    });
+    };
+    let gauges = Gauges::new(frame, observer.spans());
     observer.show(gauges.clone());
     observer.phase("generate", bytes);
     let generation = Generation {

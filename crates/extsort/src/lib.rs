@@ -42,6 +42,7 @@ pub use job::error::Error;
 pub use job::gauges::{Compressed, Gauges, JobInfo, Reading, Spilled};
 pub use job::observer::{Observer, Unobserved};
 pub use job::process::{cpu_seconds, peak_memory_bytes};
+pub use job::spans::{Lane, Span, SpanKind, Spans};
 pub use job::stage_times::Stage;
 pub use job::units;
 pub use lines::{LinesOptions, LinesReport, Reservation, Share, merge_lines, sort_lines};

@@ -69,12 +69,13 @@ pub fn verify(
     for line in disk.notices() {
         observer.notice(&line);
     }
-    let gauges = Gauges::new(JobInfo {
+    let frame = JobInfo {
         record_bytes: Some(record_bytes),
         budget_bytes: options.budget_bytes,
         threads: memory.threads as usize,
         chunks: None,
-    });
+    };
+    let gauges = Gauges::new(frame, observer.spans());
     observer.show(gauges.clone());
     observer.phase(if options.order { "verify" } else { "checksum" }, sequence.bytes());
 

@@ -1,6 +1,7 @@
 //! Arguments of `xsort gen`.
 
 use super::help::{DONE, OUTPUT, REPORT, SIZES, TEMPLATE, sizes_environment_and_exit_status};
+use super::report::RunFiles;
 use super::shared::{Report, Resources};
 use super::values::{formats, output, patterns, whole};
 use clap::{Args, ValueHint};
@@ -66,6 +67,9 @@ pub(crate) struct GenArgs {
     #[arg(long)]
     #[arg(help_heading = REPORT)]
     pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) files_of_run: RunFiles,
 
     #[command(flatten)]
     pub(crate) report: Report,

@@ -8,6 +8,7 @@ mod generate;
 mod help;
 mod hints;
 mod part;
+mod report;
 mod shared;
 mod sort;
 mod status;
@@ -22,6 +23,7 @@ pub(crate) use part::{
     MapArgs, MergeArgs, PartArgs, PartStep, PlanArgs, SampleArgs, ServeArgs, SplitArgs,
     ValidateArgs,
 };
+pub(crate) use report::PageArgs;
 pub(crate) use shared::{RecordForm, Records, Report, Resources, connections, part_size};
 pub(crate) use sort::SortArgs;
 pub(crate) use status::StatusArgs;
@@ -90,6 +92,7 @@ pub(crate) enum Command {
         arguments: Vec<OsString>,
     },
     Status(StatusArgs),
+    Report(PageArgs),
     Part(PartArgs),
     /// Sort on many machines, on Ray (needs the Python package: pip install 'xsort[ray]')
     ///

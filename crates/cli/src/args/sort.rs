@@ -4,6 +4,7 @@ use super::help::{
     DONE, INPUT, INTERRUPTIONS, ORDER, OUTPUT, REPORT, RESOURCES, SIZES, TEMPLATE,
     sizes_environment_and_exit_status,
 };
+use super::report::RunFiles;
 use super::shared::{Records, Report, Resources, Trees};
 use super::values::{Merge, ScratchCodec, codecs, methods, output, seconds};
 use clap::{Args, ValueHint};
@@ -143,6 +144,9 @@ pub(crate) struct SortArgs {
     #[arg(long, hide_short_help = true)]
     #[arg(help_heading = REPORT)]
     pub(crate) probe: bool,
+
+    #[command(flatten)]
+    pub(crate) files_of_run: RunFiles,
 
     #[command(flatten)]
     pub(crate) report: Report,

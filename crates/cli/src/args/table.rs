@@ -3,6 +3,7 @@
 use super::help::{
     INPUT, ORDER, OUTPUT, REPORT, RESOURCES, SIZES, TEMPLATE, sizes_environment_and_exit_status,
 };
+use super::report::RunFiles;
 use super::shared::{Emptiness, Report, Resources};
 use super::sort::Checkpoints;
 use super::values::{
@@ -309,6 +310,9 @@ pub(crate) struct TableArgs {
     #[arg(long, conflicts_with = "check")]
     #[arg(help_heading = REPORT)]
     pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) files_of_run: RunFiles,
 
     #[command(flatten)]
     pub(crate) report: Report,

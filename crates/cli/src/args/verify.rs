@@ -1,6 +1,7 @@
 //! Arguments of `xsort verify`.
 
 use super::help::{OUTPUT, SIZES, TEMPLATE, VERDICT, sizes_environment_and_exit_status};
+use super::report::RunFiles;
 use super::shared::{Records, Report, Resources, Trees};
 use super::values::output;
 use clap::{Args, ValueHint};
@@ -74,6 +75,9 @@ pub(crate) struct VerifyArgs {
 
     #[command(flatten)]
     pub(crate) resources: Resources,
+
+    #[command(flatten)]
+    pub(crate) files_of_run: RunFiles,
 
     #[command(flatten)]
     pub(crate) report: Report,

@@ -11,6 +11,7 @@ impl GenArgs {
         SessionOptions {
             output: Some(&self.file),
             no_clobber: self.no_clobber,
+            files: self.files_of_run.request(self.dry_run),
             ..SessionOptions::new("gen", &self.resources, &self.report, stop)
         }
     }
@@ -25,6 +26,7 @@ impl SortArgs {
             output: Some(&self.output),
             no_clobber: self.no_clobber,
             cache_bytes: self.cache_size,
+            files: self.files_of_run.request(self.dry_run),
             ..SessionOptions::new("sort", &self.resources, &self.report, stop)
         }
     }
@@ -47,6 +49,7 @@ impl TableArgs {
             scratch: &self.scratch,
             output: Some(&self.output),
             no_clobber: self.no_clobber,
+            files: self.files_of_run.request(self.dry_run || self.check),
             ..SessionOptions::new("table", &self.resources, &self.report, stop)
         }
     }
@@ -59,6 +62,7 @@ impl VerifyArgs {
         SessionOptions {
             read: [&self.files, &self.against],
             output: self.summary.as_deref(),
+            files: self.files_of_run.request(self.summaries),
             ..SessionOptions::new("verify", &self.resources, &self.report, stop)
         }
     }

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &SortArgs, stop: &Stop) -> Result<(), Failure> {
         return session.end_plan().print_plan("sort", &plan, requests);
     }
     let report = sort.run_in(&session.job, &session.console, stream, &args.output)?;
-    let printer = session.end();
+    let mut printer = session.end();
     printer.print("sort", &report)?;
     printer.print_tables(&report.tables())
 }

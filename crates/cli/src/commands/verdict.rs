@@ -70,7 +70,7 @@ impl<'a> Verdict<'a> {
     }
 
     /// Prints the verdict. One that isn't good is a failure.
-    pub(super) fn print(&self, printer: ResultPrinter) -> Result<(), Failure> {
+    pub(super) fn print(&self, mut printer: ResultPrinter) -> Result<(), Failure> {
         printer.print("verify", self)?;
         if self.ok { Ok(()) } else { Err(Failure::Disorder) }
     }

@@ -32,17 +32,17 @@ pub(crate) fn run(args: &VerifyArgs, stop: &Stop) -> Result<(), Failure> {
     }
     let layout = settings::layout(&args.records)?;
     let begin = Instant::now();
-    let verdict = if args.summaries {
+    let style = ReportStyle::decide(&args.report);
+    let (verdict, printer) = if args.summaries {
+        args.session_options(stop).refuse_files()?;
         let job = args.session_options(stop).job(None)?;
         let part = append_summaries(&args.files, &layout, &job.disk)?;
-        Verdict::new(args, xsort::Verdict::of_records(&part, 0), None, begin)
+        let verdict = Verdict::new(args, xsort::Verdict::of_records(&part, 0), None, begin);
+        (verdict, ResultPrinter::new(style))
     } else {
         verify_files(args, layout, stop, begin)?
     };
-    // Without a summary on standard output, the verdict goes there.
-    let beside = args.summary.as_deref().unwrap_or(Path::new(""));
-    let style = ReportStyle::decide(&args.report);
-    verdict.print(ResultPrinter::beside(beside, style))
+    verdict.print(printer)
 }
 
 /// Reads the files and those to compare with. Writes the summary if the arguments ask for one.
@@ -51,7 +51,7 @@ fn verify_files<'a>(
     layout: Layout,
     stop: &Stop,
     begin: Instant,
-) -> Result<Verdict<'a>, Failure> {
+) -> Result<(Verdict<'a>, ResultPrinter), Failure> {
     let mut session = Session::begin(args.session_options(stop))?;
     stdin::refuse_shared([&args.files, &args.against])?;
     let files = session.files(&args.files, args.trees())?;
@@ -75,9 +75,10 @@ fn verify_files<'a>(
     };
     let part = part.expect("the order was checked");
     summary.map_or(Ok(()), |summary| summary.write(&part.to_bytes()))?;
-    session.end();
+    // Without a summary on standard output, the verdict goes there.
+    let printer = session.end();
     let against = against.map(|VerifyReport { bytes, checksum, .. }| Contents { bytes, checksum });
-    Ok(Verdict::new(args, xsort::Verdict::of_records(&part, bytes), against, begin))
+    Ok((Verdict::new(args, xsort::Verdict::of_records(&part, bytes), against, begin), printer))
 }
 
 /// Reads all of standard input.

@@ -3,6 +3,7 @@
 
 use super::row::Row;
 use crate::gnu_commands::reason;
+use crate::report::RunFacts;
 use parking_lot::Mutex;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -81,7 +82,7 @@ impl JsonUsage {
 }
 
 fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("keys are strings, and numbers are integers")
+    serde_json::to_string(value).expect("keys are strings")
 }
 
 impl JsonDocument {
@@ -112,15 +113,15 @@ impl JsonDocument {
         self.errors.lock().push(error);
     }
 
-    /// Appends the end of the document: errors and the sum.
-    pub(super) fn end(&self, total: &Usage, out: &mut Vec<u8>) {
+    /// Appends the end of the document: errors, the sum, and facts about the run.
+    pub(super) fn end(&self, total: &Usage, facts: Option<&RunFacts>, out: &mut Vec<u8>) {
         if !self.has_entries.load(Relaxed) {
             out.extend_from_slice(BEGINNING.as_bytes());
         }
         let errors = self.errors.lock().join(",\n");
-        let total = json(&JsonUsage::of(total));
+        let (total, run) = (json(&JsonUsage::of(total)), json(&facts));
         out.extend_from_slice(
-            format!("\n],\"errors\":[{errors}],\"total\":{total}}}\n").as_bytes(),
+            format!("\n],\"errors\":[{errors}],\"total\":{total},\n\"run\":{run}}}\n").as_bytes(),
         );
     }
 }

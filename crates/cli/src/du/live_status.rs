@@ -1,7 +1,7 @@
 //! The status of a walk that takes long enough to be watched. It is set up after a tenth of a
 //! second: counting ten files takes less time than starting a thread.
 
-use crate::job::{Console, ConsoleOptions, JobPlaces};
+use crate::job::{Console, ConsoleOptions, JobPlaces, Watched};
 use crate::settings::{ProgressStyle, ReportStyle};
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -21,6 +21,8 @@ const DIRECTORIES_MAX: usize = 16;
 pub(super) struct LiveStatus {
     began: Instant,
     progress: ProgressStyle,
+    /// True if figures over time are kept.
+    is_recorded: bool,
     directories: Vec<PathBuf>,
     console: OnceLock<Console>,
     /// Files and bytes that were counted, but not yet passed to the console.
@@ -36,6 +38,7 @@ impl LiveStatus {
         LiveStatus {
             began: Instant::now(),
             progress: ProgressStyle::decide(command.extras.progress, may_show),
+            is_recorded: command.extras.report.is_some(),
             directories,
             console: OnceLock::new(),
             files: AtomicU64::new(0),
@@ -68,14 +71,24 @@ impl LiveStatus {
         }
     }
 
+    /// What was seen of the walk, if it took long enough.
+    pub(super) fn watched(&self) -> Option<Watched> {
+        self.console.get().map(Console::watched)
+    }
+
     fn open_console(&self) -> Console {
         let (quiet, progress) = (false, self.progress);
         let style = ReportStyle { json: false, quiet, verbosity: 0, progress };
         let directories = self.directories.iter().map(|path| (path.clone(), "input")).collect();
         let places = JobPlaces { directories, ..JobPlaces::default() };
-        let options =
-            ConsoleOptions { command: "du", style, places, temperature: None, stop: None };
-        let console = Console::new(options);
+        let console = Console::new(ConsoleOptions {
+            command: "du",
+            style,
+            places,
+            temperature: None,
+            is_recorded: self.is_recorded,
+            stop: None,
+        });
         console.phase("walk", 0);
         console
     }

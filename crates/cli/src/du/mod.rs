@@ -24,6 +24,7 @@
 //! | `messages` | lines on standard error |
 //! | `output` | standard output, in GNU du's order with standard error |
 //! | `pseudo_file_systems` | file systems that hold no data |
+//! | `run_report` | the page of `--report` |
 //! | `live_status` | the status of a walk that takes long enough to be watched |
 
 mod arguments;
@@ -37,6 +38,7 @@ mod output;
 mod pseudo_file_systems;
 mod ranking;
 mod row;
+mod run_report;
 mod size_format;
 mod tree;
 mod tree_rows;
@@ -49,6 +51,7 @@ use crate::signals::let_closed_pipes_kill;
 use arguments::{Arguments, read_patterns};
 use messages::Messages;
 use output::OrderedOutput;
+use run_report::RunReport;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use visitor::DuVisitor;
@@ -128,7 +131,14 @@ fn count(messages: Messages<'_>, command: &Command) -> bool {
             return false;
         }
     };
-    let visitor = DuVisitor::new(messages, command);
+    let report = match RunReport::create(command) {
+        Ok(report) => report,
+        Err(failure) => {
+            messages.print(failure.to_string().as_bytes());
+            return false;
+        }
+    };
+    let visitor = DuVisitor::new(messages, command, report);
     let names = std::iter::from_fn(|| arguments.next(|complaint| visitor.complain(complaint)));
     let mut in_stores = Usage::default();
     let mut names = names.filter(|name| {
@@ -148,7 +158,9 @@ fn count(messages: Messages<'_>, command: &Command) -> bool {
 
 /// The options of the walk for this command.
 fn walk_options(command: &Command) -> Options {
-    let detail = if command.shows_files {
+    // A page shows all of the tree.
+    let has_report = command.extras.report.is_some();
+    let detail = if command.shows_files || has_report {
         Detail::Files
     } else if command.depth_max == 0 && !command.separate_directories {
         Detail::Total
@@ -168,7 +180,7 @@ fn walk_options(command: &Command) -> Options {
         skipped_devices,
         links: if command.counts_links { Links::Each } else { Links::Once },
         detail,
-        depth_max: command.depth_max,
+        depth_max: if has_report { usize::MAX } else { command.depth_max },
         time: command.time.as_ref().map(|time| match time.of {
             TimeOf::Modified => Time::Modified,
             TimeOf::Accessed => Time::Accessed,

@@ -4,7 +4,8 @@
 //! A list comes in the order of the keys' bytes, so the objects of a directory come one after the
 //! other. Only one row per level is kept.
 
-use super::visitor::{DuVisitor, Found};
+use super::row::Found;
+use super::visitor::DuVisitor;
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
@@ -126,7 +127,7 @@ impl ObjectTree<'_> {
         let is_shown = self.command.shows_files && depth <= self.command.depth_max;
         if is_shown && !name.is_empty() {
             let found = Found { depth, is_directory: false, files: 0, own: usage, total: usage };
-            self.visitor.add(&found, || path);
+            self.visitor.add(&found, || path.clone());
         }
     }
 
@@ -155,8 +156,9 @@ impl ObjectTree<'_> {
         }
         if !is_excluded && depth <= self.command.depth_max {
             let is_directory = depth > 0 || self.is_directory;
-            self.visitor
-                .add(&Found { depth, is_directory, files: own.inodes, own, total }, || path);
+            self.visitor.add(&Found { depth, is_directory, files: own.inodes, own, total }, || {
+                path.clone()
+            });
         }
         total
     }

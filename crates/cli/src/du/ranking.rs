@@ -41,10 +41,15 @@ impl Ranking {
     pub(super) fn of(command: &Command) -> Option<Ranking> {
         match (command.extras.top_lines, command.extras.sort) {
             _ if command.extras.tree => Some(Ranking::default()),
-            (Some(top), _) => Some(Ranking::Top(top.get(), BinaryHeap::new())),
+            (Some(top), _) => Some(Ranking::largest(top.get())),
             (None, Some(by)) => Some(Ranking::All(by, Vec::new())),
             (None, None) => None,
         }
+    }
+
+    /// The `most` largest rows.
+    pub(super) fn largest(most: usize) -> Ranking {
+        Ranking::Top(most, BinaryHeap::new())
     }
 
     /// True if a row with this figure would be kept. Otherwise the caller needn't build its path.

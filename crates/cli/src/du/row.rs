@@ -17,6 +17,18 @@ pub(super) struct Row {
     pub(super) figure: u64,
 }
 
+/// A file, an object or a directory that is counted completely.
+pub(super) struct Found {
+    /// The depth below the argument, which has depth 0.
+    pub(super) depth: usize,
+    pub(super) is_directory: bool,
+    /// The number of files directly in a directory.
+    pub(super) files: u64,
+    /// The usage without subdirectories.
+    pub(super) own: Usage,
+    pub(super) total: Usage,
+}
+
 /// The figure of a usage that the options choose.
 pub(super) fn figure(usage: &Usage, measure: Measure) -> u64 {
     match measure {

@@ -6,8 +6,10 @@ use super::live_status::LiveStatus;
 use super::messages::Messages;
 use super::output::OrderedOutput;
 use super::ranking::Ranking;
-use super::row::{Row, figure};
+use super::row::{Found, Row, figure};
+use super::run_report::RunReport;
 use crate::gnu_commands::{is_called_as_gnu, locale};
+use crate::report::RunFacts;
 use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::io;
@@ -30,10 +32,16 @@ pub(super) struct DuVisitor<'a> {
     output: OrderedOutput,
     has_failed: AtomicBool,
     status: LiveStatus,
+    report: Option<RunReport>,
 }
 
 impl<'a> DuVisitor<'a> {
-    pub(super) fn new(messages: Messages<'a>, command: &'a Command) -> DuVisitor<'a> {
+    /// `report` also gets what is found.
+    pub(super) fn new(
+        messages: Messages<'a>,
+        command: &'a Command,
+        report: Option<RunReport>,
+    ) -> DuVisitor<'a> {
         let output = OrderedOutput::new();
         // GNU du shows no progress, and on a terminal the rows themselves show it.
         let may_show = !is_called_as_gnu(messages.0) && !output.is_terminal();
@@ -49,6 +57,7 @@ impl<'a> DuVisitor<'a> {
             output,
             has_failed: AtomicBool::new(false),
             status,
+            report,
         }
     }
 
@@ -67,9 +76,7 @@ impl<'a> DuVisitor<'a> {
     pub(super) fn fail_listing(&self, url: &[u8], text: &str) {
         self.has_failed.store(true, Relaxed);
         let (operation, source) = (Operation::List, io::Error::other(text.to_owned()));
-        if let Format::Json(json) = &self.format {
-            json.add_error(&WalkError { path: url.to_vec(), operation, source });
-        }
+        self.add_error(&WalkError { path: url.to_vec(), operation, source });
         self.print_text(text.as_bytes());
     }
 
@@ -84,8 +91,27 @@ impl<'a> DuVisitor<'a> {
         self.status.advance(inodes, bytes);
     }
 
+    /// Adds an error to the documents that list errors.
+    fn add_error(&self, error: &WalkError) {
+        if let Format::Json(json) = &self.format {
+            json.add_error(error);
+        }
+        if let Some(report) = &self.report {
+            report.add_error(error);
+        }
+    }
+
     /// Prints a file or directory that is counted completely, or keeps it if rows are ordered.
-    pub(super) fn add(&self, found: &Found, path: impl FnOnce() -> Vec<u8>) {
+    pub(super) fn add(&self, found: &Found, path: impl Fn() -> Vec<u8>) {
+        if let Some(report) = &self.report {
+            report.add(found, &path);
+            // The walk passes everything on, also what the options don't print.
+            let is_shown = found.depth <= self.command.depth_max
+                && (found.depth == 0 || found.is_directory || self.command.shows_files);
+            if !is_shown {
+                return;
+            }
+        }
         let usage = if self.command.separate_directories { found.own } else { found.total };
         let figure = figure(&usage, self.command.measure);
         let threshold = self.command.threshold;
@@ -151,21 +177,27 @@ impl<'a> DuVisitor<'a> {
         if let Some(ranking) = ranking.filter(|_| !matches!(self.format, Format::Tree(_))) {
             self.print_ranked(ranking);
         }
+        let has_document = matches!(self.format, Format::Json(_)) || self.report.is_some();
+        let facts = has_document.then(|| RunFacts::new(self.status.watched(), None));
         match &self.format {
-            Format::Json(json) => self.output.write(|out| json.end(total, out)),
+            Format::Json(json) => self.output.write(|out| json.end(total, facts.as_ref(), out)),
             _ if self.command.has_total => self.print(&self.total_row(total)),
             _ => {}
         }
-        let DuVisitor { messages, output, has_failed, status, .. } = self;
+        let DuVisitor { messages, output, has_failed, status, report, .. } = self;
         // The bar must be gone before the last lines are printed.
         drop(status);
-        match output.finish() {
-            Ok(()) => !has_failed.into_inner(),
+        let is_written = match output.finish() {
+            Ok(()) => true,
             Err(error) => {
                 messages.print(&error.at_exit());
                 false
             }
+        };
+        if let Some(report) = report {
+            report.write(total, facts.as_ref(), messages);
         }
+        is_written && !has_failed.into_inner()
     }
 
     fn total_row(&self, total: &Usage) -> Row {
@@ -176,18 +208,6 @@ impl<'a> DuVisitor<'a> {
         let path = b"total".to_vec();
         Row { path, depth: 0, is_directory: false, files: 0, usage, figure }
     }
-}
-
-/// A file, an object or a directory that is counted completely.
-pub(super) struct Found {
-    /// The depth below the argument, which has depth 0.
-    pub(super) depth: usize,
-    pub(super) is_directory: bool,
-    /// The number of files directly in a directory.
-    pub(super) files: u64,
-    /// The usage without subdirectories.
-    pub(super) own: Usage,
-    pub(super) total: Usage,
 }
 
 impl Visitor for DuVisitor<'_> {
@@ -214,9 +234,7 @@ impl Visitor for DuVisitor<'_> {
             Operation::Open | Operation::List => Complaint::ReadDirectory(path, source),
             Operation::Cycle => Complaint::Cycle(path),
         };
-        if let Format::Json(json) = &self.format {
-            json.add_error(error);
-        }
+        self.add_error(error);
         self.complain(&complaint);
     }
 

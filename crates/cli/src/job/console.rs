@@ -8,6 +8,7 @@ use super::publication::Publication;
 use super::reporter::{Reporter, ReporterOptions, SharedPublication, try_to_end_publication};
 use super::state::JobState;
 use super::thermostat::Thermostat;
+use super::watched::Watched;
 use crate::output::write_stderr;
 use crate::settings::{ProgressStyle, ReportStyle};
 use crate::signals::{Stop, before_death};
@@ -15,7 +16,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use xsort_disk::Gate;
-use xsort_extsort::{Gauges, Observer};
+use xsort_extsort::{Gauges, Observer, Spans};
 
 const BAR_PERIOD: Duration = Duration::from_millis(100);
 const LINE_PERIOD: Duration = Duration::from_secs(1);
@@ -39,6 +40,8 @@ pub(crate) struct ConsoleOptions<'a> {
     pub(crate) places: JobPlaces,
     /// The limit in degrees Celsius, and the gate to close above it.
     pub(crate) temperature: Option<(f64, Arc<Gate>)>,
+    /// True if figures over time are kept, for a page or a trace.
+    pub(crate) is_recorded: bool,
     /// What stops the job; `None` if signals end the process on the spot.
     pub(crate) stop: Option<&'a Stop>,
 }
@@ -72,8 +75,8 @@ impl Stderr {
 
 impl Console {
     pub(crate) fn new(options: ConsoleOptions<'_>) -> Console {
-        let ConsoleOptions { command, style, places, temperature, stop } = options;
-        let state = Arc::new(JobState::new());
+        let ConsoleOptions { command, style, places, temperature, is_recorded, stop } = options;
+        let state = Arc::new(JobState::new(is_recorded));
         let bar = (style.progress == ProgressStyle::Bar).then(|| Arc::new(Bar::new()));
         let stderr = Stderr { bar: bar.clone(), quiet: style.quiet };
         let is_stopped = stop.cloned().unwrap_or_default();
@@ -106,6 +109,11 @@ impl Console {
             are_signals_fatal: stop.is_none(),
         });
         Console { reporter, state, stderr, stop: is_stopped }
+    }
+
+    /// What was seen of the job, which has ended.
+    pub(crate) fn watched(&self) -> Watched {
+        self.state.watched()
     }
 
     /// Adds to the number of files counted.
@@ -174,6 +182,10 @@ impl Observer for Console {
 
     fn show(&self, gauges: Gauges) {
         self.state.set_gauges(gauges);
+    }
+
+    fn spans(&self) -> Option<Arc<Spans>> {
+        self.state.spans()
     }
 }
 

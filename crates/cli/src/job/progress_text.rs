@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn lines_say_how_far_and_how_fast() {
-        let state = JobState::new();
+        let state = JobState::new(false);
         state.begin_phase("merge", 8_000_000_000);
         let phase = state.phase();
         let quarter = progress(2_000_000_000, 1.0, 0);
@@ -96,7 +96,7 @@ mod tests {
     /// A regression test: the line once showed the time left of the phase.
     #[test]
     fn what_is_left_is_the_whole_jobs() {
-        let state = JobState::new();
+        let state = JobState::new(false);
         state.begin_phase("form runs", 8_000_000_000);
         let progress = progress(2_000_000_000, 1.0, 8_000_000_000);
         let line = line(&state.phase(), &progress, 0);

@@ -1,5 +1,6 @@
 //! The state of a job as a snapshot in shared memory.
 
+use super::command_line::arguments;
 use super::drives::JobPlaces;
 use super::sensors::Sensors;
 use super::stage_rates::StageRates;
@@ -11,7 +12,6 @@ use std::env;
 use std::fs;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
-use xsort_disk::public_text;
 use xsort_extsort::Compressed;
 use xsort_objects::{UploadUnderWay, uploads_under_way};
 use xsort_status::{
@@ -74,6 +74,8 @@ impl Publication {
             self.complete_identity();
         }
         let snapshot = self.snapshot(state, pause);
+        let degrees = snapshot.drives.iter().filter_map(|drive| drive.celsius);
+        state.set_celsius(degrees.reduce(f64::max));
         self.publisher.as_mut().expect("opened above").publish(&snapshot)
     }
 
@@ -86,16 +88,7 @@ impl Publication {
 
     fn complete_identity(&mut self) {
         let identity = &mut self.identity;
-        let mut bytes = 0;
-        let words = env::args_os().map(|word| public_text(&word.to_string_lossy()).into_owned());
-        let fits = |word: &String| {
-            bytes += word.len();
-            bytes <= ARGUMENTS_BYTES_MAX
-        };
-        identity.arguments = words.take(ARGUMENTS_MAX).take_while(fits).collect();
-        if identity.arguments.len() < env::args_os().len() {
-            identity.arguments.push("...".into());
-        }
+        identity.arguments = arguments(ARGUMENTS_MAX, ARGUMENTS_BYTES_MAX);
         let uid = getuid().as_raw();
         (identity.uid, identity.user) = (uid, user_name(uid).unwrap_or_else(|| uid.to_string()));
         let working = env::current_dir().unwrap_or_default();
@@ -175,7 +168,7 @@ fn unix_seconds() -> f64 {
 }
 
 /// The resident set size of this process in bytes.
-fn resident_bytes() -> u64 {
+pub(super) fn resident_bytes() -> u64 {
     let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
     pages.unwrap_or(0) * page_size() as u64

@@ -6,7 +6,7 @@
 //! A job that ends within a quarter of a second publishes nothing. After that time, a signal that
 //! would end the process on the spot first has the published status removed.
 
-use super::publication::Publication;
+use super::publication::{Publication, resident_bytes};
 use super::state::JobState;
 use super::thermostat::{PauseState, Thermostat};
 use crate::signals::{FatalPipe, PositionRequest, clean_up_when_killed, die_of};
@@ -72,9 +72,10 @@ pub(super) struct Reporter {
 
 impl Reporter {
     /// Starts the thread. `None` if the system refuses it, or if the address space is limited and
-    /// the thread has nothing to draw or to cool. Then the job runs without a status.
+    /// the thread has nothing to draw, to cool or to record. Then the job runs without a status.
     pub(super) fn start(options: ReporterOptions) -> Option<Reporter> {
-        let is_needed = options.draw.is_some() || options.thermostat.is_some();
+        let is_needed =
+            options.draw.is_some() || options.thermostat.is_some() || options.state.is_recorded();
         if !is_needed && is_address_space_limited() {
             return None;
         }
@@ -123,7 +124,8 @@ struct ReporterThread {
 impl ReporterThread {
     fn run(mut self) {
         let began = Instant::now();
-        let mut drawn = began;
+        let (mut drawn, mut updated) = (began, began);
+        let is_recorded = self.options.state.is_recorded();
         while !self.is_over.load(Ordering::Acquire) {
             self.sleep();
             self.die_of_fatal_pipe();
@@ -141,6 +143,14 @@ impl ReporterThread {
             }
             let state = &self.options.state;
             let pause = self.options.thermostat.as_mut().map(|thermostat| thermostat.update(state));
+            let is_paused = pause.is_some_and(|pause| pause.is_paused);
+            if is_paused {
+                state.add_pause(updated.elapsed());
+            }
+            updated = Instant::now();
+            if is_recorded {
+                state.sample(resident_bytes(), is_paused);
+            }
             if began.elapsed() >= UNPUBLISHED {
                 self.publish(pause);
             }

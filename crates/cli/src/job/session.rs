@@ -12,10 +12,12 @@ use crate::inputs::expand::{ExpandedInputs, directory_of, expand, expand_one};
 use crate::inputs::names_memory::NamesMemory;
 use crate::inputs::stdin::{NAME, StandardInput, go_to_end, index_of_stdin};
 use crate::inputs::tree::{TreeError, TreeOptions};
-use crate::output::ResultPrinter;
+use crate::output::{ResultPrinter, RunEnd};
+use crate::report::{ReportFiles, ReportRequest};
 use crate::settings::{ReportStyle, output_directories};
 use crate::signals::Stop;
 use std::fs;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +46,8 @@ pub(crate) struct SessionOptions<'g> {
     pub(crate) read_soon_bytes: Option<u64>,
     /// How long to retry a server that doesn't answer; `None` for the store's own time.
     pub(crate) patience: Option<Duration>,
+    /// The files about the run that are wanted.
+    pub(crate) files: ReportRequest<'g>,
     /// The flag that stops the command.
     pub(crate) stop: &'g Stop,
 }
@@ -67,6 +71,7 @@ impl<'g> SessionOptions<'g> {
             cache_bytes: None,
             read_soon_bytes: None,
             patience: None,
+            files: ReportRequest::default(),
             stop,
         }
     }
@@ -96,6 +101,14 @@ impl<'g> SessionOptions<'g> {
         Ok(resources.job(self.read.into_iter().flatten(), self.output)?)
     }
 
+    /// Refuses files about the run of a command that has none.
+    ///
+    /// # Errors
+    /// If one is wanted.
+    pub(crate) fn refuse_files(&self) -> Result<(), Failure> {
+        ReportFiles::create(self.files, iter::empty(), false).map(|_| ())
+    }
+
     /// The directories that the command uses. URLs have none.
     fn places(&self, limit_bytes_per_second: Option<u64>) -> JobPlaces {
         let outputs = self.output.map(output_directories).unwrap_or_default();
@@ -118,6 +131,7 @@ pub(crate) struct Session<'g> {
     /// The names of inputs, and the memory that they take.
     pub(crate) names: NamesMemory,
     pub(crate) style: ReportStyle,
+    files: ReportFiles,
     options: SessionOptions<'g>,
 }
 
@@ -125,9 +139,12 @@ impl<'g> Session<'g> {
     /// Begins the job, shows it and publishes its status.
     ///
     /// # Errors
-    /// See [`SessionOptions::job`].
+    /// See [`SessionOptions::job`] and [`ReportFiles::create`].
     pub(crate) fn begin(options: SessionOptions<'g>) -> Result<Session<'g>, Failure> {
         let style = ReportStyle::decide(options.report);
+        let others = options.read.into_iter().flatten().map(PathBuf::as_path);
+        let others = others.chain(options.output);
+        let files = ReportFiles::create(options.files, others, options.no_clobber)?;
         let limit = options.resources.temperature_limit;
         let temperature = limit.map(|celsius| (f64::from(celsius), Arc::<Gate>::default()));
         let job = options.job(temperature.as_ref().map(|(_, gate)| Arc::clone(gate)))?;
@@ -136,10 +153,11 @@ impl<'g> Session<'g> {
             style,
             places: options.places(job.rate().map(|rate| rate.bytes_per_second())),
             temperature,
+            is_recorded: files.is_any(),
             stop: Some(options.stop),
         });
         job.notice().iter().for_each(|line| console.notice(line));
-        Ok(Session { job, console, names: NamesMemory::default(), style, options })
+        Ok(Session { job, console, names: NamesMemory::default(), style, files, options })
     }
 
     /// The files that `paths` stand for. Memory for many names is taken from the budget.
@@ -235,10 +253,13 @@ impl<'g> Session<'g> {
     /// Ends the job: prints the notices of its disk, and stops drawing. The caller prints the
     /// result after that.
     pub(crate) fn end(self) -> ResultPrinter {
-        self.job.disk.notices().iter().for_each(|line| self.console.notice(line));
-        match self.options.output {
-            Some(output) => ResultPrinter::beside(output, self.style),
-            None => ResultPrinter::new(self.style),
-        }
+        let Session { job, console, style, files, options, .. } = self;
+        job.disk.notices().iter().for_each(|line| console.notice(line));
+        let printer = match options.output {
+            Some(output) => ResultPrinter::beside(output, style),
+            None => ResultPrinter::new(style),
+        };
+        let limit_bytes_per_second = job.rate().map(|rate| rate.bytes_per_second());
+        printer.after(RunEnd { watched: Some(console.watched()), limit_bytes_per_second, files })
     }
 }

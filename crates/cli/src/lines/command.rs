@@ -68,6 +68,8 @@ impl LinesCommand<'_> {
             ("--json", extras.json),
             ("--verbose", extras.verbose),
             ("--progress", extras.progress == When::Always),
+            ("--report", extras.report.is_some()),
+            ("--trace", extras.trace.is_some()),
             ("--dry-run", extras.dry_run),
             ("--temperature-limit", extras.limit_celsius.is_some()),
         ];
@@ -95,6 +97,10 @@ impl LinesCommand<'_> {
             None => None,
         };
         refused.map_or(Ok(()), Err)?;
+        if extras.dry_run && (extras.report.is_some() || extras.trace.is_some()) {
+            let what = "--report and --trace show a run: leave them out with --dry-run";
+            return Err(Failure::Message(what.into()));
+        }
         let output = self.command.output.as_deref().filter(|name| self.is_url(name));
         let verify_output = extras.verify_output;
         let resources = xsort::Resources { verify_output, ..xsort::Resources::default() };

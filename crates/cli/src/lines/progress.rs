@@ -1,4 +1,4 @@
-//! The observer of a sort of lines, and its report.
+//! What watches a sort of lines, and its report.
 
 use super::command::LinesCommand;
 use super::failure::Failure;
@@ -6,7 +6,8 @@ use super::resources;
 use super::session::LinesSession;
 use crate::gnu_commands::{is_called_as_gnu, say};
 use crate::job::{Console, ConsoleOptions, JobPlaces};
-use crate::output;
+use crate::output::{self, RunEnd};
+use crate::report::{ReportFiles, ReportRequest};
 use crate::settings::{self, ProgressStyle, ReportStyle};
 use serde::Serialize;
 use std::fmt;
@@ -18,20 +19,53 @@ use xsort_extsort::{Compressed, LinesReport, Observer, Share, Spilled, Unobserve
 use xsort_gnu::When;
 use xsort_gnu::sort::Command;
 
-/// The observer of a sort of `bytes` bytes, if that is known. A small sort ends before anyone could
-/// watch it, and is faster without a thread for the observer. If few files may be open, the thread
-/// would use some that the sort needs.
-pub(super) fn observer(
-    lines: &LinesCommand<'_>,
-    bytes: Option<u64>,
-    session: &LinesSession,
-) -> Box<dyn Observer> {
-    let command = &lines.command;
-    let is_small = bytes.is_some_and(|bytes| bytes <= SMALL_INPUT_BYTES);
-    let is_asked_for = is_watching_asked_for(command, session);
-    if !is_asked_for && (is_small || resources::has_few_files()) {
-        return Box::new(Unobserved);
+/// What watches a sort, and the files that its report goes to.
+pub(super) struct Watcher {
+    /// `None` for a sort that nothing watches.
+    console: Option<Console>,
+    limit_bytes_per_second: Option<u64>,
+    files: ReportFiles,
+}
+
+impl Watcher {
+    /// The watcher of a sort of `bytes` bytes, if that is known. A small sort ends before anyone
+    /// could watch it, and is faster without a thread for that. If few files may be open, the
+    /// thread would use some that the sort needs.
+    pub(super) fn new(
+        lines: &LinesCommand<'_>,
+        bytes: Option<u64>,
+        session: &LinesSession,
+    ) -> Result<Watcher, Failure> {
+        let files = report_files(lines)?;
+        let is_small = bytes.is_some_and(|bytes| bytes <= SMALL_INPUT_BYTES);
+        let is_asked_for = is_watching_asked_for(&lines.command, session);
+        let is_watched = is_asked_for || !is_small && !resources::has_few_files();
+        let console = is_watched.then(|| console(lines, session, files.is_any()));
+        let limit_bytes_per_second = session.job.rate().map(|rate| rate.bytes_per_second());
+        Ok(Watcher { console, limit_bytes_per_second, files })
     }
+
+    /// The observer of the sort.
+    pub(super) fn observer(&self) -> &dyn Observer {
+        self.console.as_ref().map_or(&Unobserved, |console| console)
+    }
+}
+
+/// The files of `--report` and `--trace`.
+fn report_files(lines: &LinesCommand<'_>) -> Result<ReportFiles, Failure> {
+    let Command { files, output, extras, .. } = &lines.command;
+    let request = ReportRequest {
+        report: extras.report.as_deref().map(Path::new),
+        trace: extras.trace.as_deref().map(Path::new),
+        has_no_run: false,
+    };
+    let others = files.iter().chain(output).map(Path::new);
+    ReportFiles::create(request, others, extras.no_clobber)
+        .map_err(|failure| Failure::Message(failure.to_string().into()))
+}
+
+fn console(lines: &LinesCommand<'_>, session: &LinesSession, is_recorded: bool) -> Console {
+    let command = &lines.command;
     // GNU sort shows nothing. A bar would tear lines on the same terminal.
     let prints_to_terminal = command.output.is_none() && io::stdout().is_terminal();
     let quiet = command.extras.quiet;
@@ -46,19 +80,22 @@ pub(super) fn observer(
     let limit_bytes_per_second = session.job.rate().map(|rate| rate.bytes_per_second());
     let places =
         JobPlaces { directories, hidden_file_directories: scratch, limit_bytes_per_second };
-    Box::new(Console::new(ConsoleOptions {
+    Console::new(ConsoleOptions {
         command: "lines",
         style,
         places,
         temperature: session.temperature.clone(),
+        is_recorded,
         stop: None,
-    }))
+    })
 }
 
 /// True if a sort is watched even if it is small.
 pub(super) fn is_watching_asked_for(command: &Command, session: &LinesSession) -> bool {
     let shows_always = command.extras.progress == When::Always;
-    shows_always || session.temperature.is_some() || session.job.rate().is_some()
+    let has_files = command.extras.report.is_some() || command.extras.trace.is_some();
+    let is_limited = session.temperature.is_some() || session.job.rate().is_some();
+    shows_always || has_files || is_limited
 }
 
 /// Figures of lines and bytes that bypass the engine.
@@ -105,14 +142,17 @@ struct LinesResult<'r> {
     compressed: Compressed,
 }
 
-/// Prints the figures of a sort for `--json` and `--verbose`. They go to standard error, because
-/// standard output is for the lines.
+/// Prints the figures of a sort for `--json` and `--verbose`, and writes the files of `--report`
+/// and `--trace`. Figures go to standard error, because standard output is for the lines.
 pub(super) fn print_report(
-    command: &Command,
+    lines: &LinesCommand<'_>,
     report: &LinesReport,
     other: OtherFigures,
+    watcher: Watcher,
 ) -> Result<(), Failure> {
-    if !command.extras.json && !command.extras.verbose {
+    let extras = &lines.command.extras;
+    let has_files = watcher.files.is_any();
+    if !extras.json && !extras.verbose && !has_files {
         return Ok(());
     }
     let bytes = report.bytes + other.header_bytes;
@@ -132,13 +172,25 @@ pub(super) fn print_report(
         scratch_bytes: report.scratch_bytes,
         compressed: report.compressed,
     };
-    let text = if command.extras.json {
-        output::result_json("lines", &result)
-            .map_err(|failure| Failure::Message(failure.to_string().into()))?
-    } else {
-        result.to_string()
-    };
-    say((text + "\n").as_bytes());
+    if extras.verbose && !extras.json {
+        say(format!("{result}\n").as_bytes());
+    }
+    if !extras.json && !has_files {
+        return Ok(());
+    }
+    let Watcher { console, limit_bytes_per_second, files } = watcher;
+    let watched = console.as_ref().map(Console::watched);
+    // The bar must be gone before anything is printed.
+    drop(console);
+    let (files, facts) = RunEnd { watched, limit_bytes_per_second, files }.into_facts();
+    let json = output::result_json("lines", &result, facts)
+        .map_err(|failure| Failure::Message(failure.to_string().into()))?;
+    if extras.json {
+        say(format!("{json}\n").as_bytes());
+    }
+    for line in files.write_page(&json) {
+        say(format!("{}: warning: {line}\n", lines.program).as_bytes());
+    }
     Ok(())
 }
 

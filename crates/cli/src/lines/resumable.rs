@@ -4,7 +4,7 @@ use super::command::LinesCommand;
 use super::failure::{self, Failure};
 use super::inputs::Inputs;
 use super::prepare::Prepared;
-use super::progress::{OtherFigures, observer, print_report};
+use super::progress::{OtherFigures, Watcher, print_report};
 use super::resources;
 use super::session::LinesSession;
 use std::io;
@@ -49,7 +49,7 @@ pub(super) fn sort_resumably(
         inputs: files,
         meaning: meaning(lines),
     };
-    let observer = observer(lines, bytes, session);
+    let watcher = Watcher::new(lines, bytes, session)?;
     let options = LinesOptions {
         checkpoint: Some(checkpoint),
         reservation: prepared.reservation.clone(),
@@ -57,10 +57,11 @@ pub(super) fn sort_resumably(
     };
     // The checkpoint writes the output.
     let nowhere = &mut io::sink();
-    let report = sort_lines(&options, by, prepared.inputs, nowhere, &*session.job.disk, &*observer)
+    let (disk, observer) = (&*session.job.disk, watcher.observer());
+    let report = sort_lines(&options, by, prepared.inputs, nowhere, disk, observer)
         .map_err(|error| Failure::Message(error.to_string().into()))?;
     prepared.torn_rows.say(lines);
-    print_report(command, &report, OtherFigures::default())
+    print_report(lines, &report, OtherFigures::default(), watcher)
 }
 
 /// The output file, if the command can be resumed.

@@ -6,7 +6,7 @@ use super::inputs::Inputs;
 use super::job_failure::of_job;
 use super::outgoing::Outgoing;
 use super::prepare::Prepared;
-use super::progress::{OtherFigures, is_watching_asked_for, observer, print_report};
+use super::progress::{OtherFigures, Watcher, is_watching_asked_for, print_report};
 use super::resources;
 use super::session::LinesSession;
 use super::short_stream::read_if_short;
@@ -48,7 +48,7 @@ pub(super) fn sort_or_merge(
         read_if_short(&mut opened);
     }
     // Before any other read: a read may wait for a pipe, and the status shows that.
-    let observer = observer(lines, total_bytes(&opened), session);
+    let watcher = Watcher::new(lines, total_bytes(&opened), session)?;
     let mut prepared = Prepared::new(lines, opened, names_bytes, &session.job)?;
     let header = prepared.take_header(command)?;
     let figures = OtherFigures::of_header(&header, command.terminator());
@@ -76,11 +76,11 @@ pub(super) fn sort_or_merge(
     let is_sequential = command.merge && (!are_all_at_once || bytes < Some(SEQUENTIAL_BYTES_MAX));
     if is_sequential {
         let inputs_max = prepared.inputs_max.min(sequential_inputs_max(&options));
-        inputs = reduce(&options, by, inputs, inputs_max, &*observer)
+        inputs = reduce(&options, by, inputs, inputs_max, watcher.observer())
             .map_err(|error| pass_failed(error, &options.scratch[0], &target))?;
     }
     let mut out = outgoing.to(&mut target, lines, by, order, &session.job);
-    let (options, observer, header_lines) = (&options, &*observer, figures.header_lines);
+    let (options, observer, header_lines) = (&options, watcher.observer(), figures.header_lines);
     let engine = Engine { lines, by, order, options, disk, observer, header_lines };
     let result = engine.run(inputs, is_sequential, &mut out, late.as_mut());
     drop(out);
@@ -93,7 +93,7 @@ pub(super) fn sort_or_merge(
     prepared.torn_rows.say(lines);
     let report = if shuffle.is_some() { Shuffle::report(report) } else { report };
     let written_bytes = (!has_path).then(|| target.written_bytes());
-    print_report(command, &report, OtherFigures { written_bytes, ..figures })
+    print_report(lines, &report, OtherFigures { written_bytes, ..figures }, watcher)
 }
 
 /// Publishes the output that is written, and then what belongs beside it.

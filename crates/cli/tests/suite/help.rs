@@ -6,7 +6,7 @@ use crate::sandbox::{Sandbox, clean};
 #[test]
 fn examples_come_before_usage_and_options() {
     let sandbox = Sandbox::new();
-    for command in ["", "gen ", "sort ", "table ", "verify ", "status "] {
+    for command in ["", "gen ", "sort ", "table ", "verify ", "status ", "report "] {
         for flag in ["-h", "--help"] {
             let help = sandbox.ok(&format!("{command}{flag}"));
             let place = |text: &str| {
@@ -21,7 +21,7 @@ fn examples_come_before_usage_and_options() {
 #[test]
 fn short_help_is_short_and_long_help_documents_the_exit_status() {
     let sandbox = Sandbox::new();
-    for command in ["gen", "sort", "table", "verify", "status"] {
+    for command in ["gen", "sort", "table", "verify", "status", "report"] {
         let (short, long) =
             (sandbox.ok(&format!("{command} -h")), sandbox.ok(&format!("{command} --help")));
         assert!(short.lines().count() < 60, "{} lines", short.lines().count());
@@ -65,6 +65,7 @@ fn version_and_manual() {
             "xsort-part-split.1",
             "xsort-part-validate.1",
             "xsort-part.1",
+            "xsort-report.1",
             "xsort-sort.1",
             "xsort-status.1",
             "xsort-table.1",

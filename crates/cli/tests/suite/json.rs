@@ -80,7 +80,7 @@ fn the_documented_names_are_those_that_are_printed() {
     let sandbox = Sandbox::new();
     sandbox.write("orders.csv", "id,name\n10,a\n9,\"two\nlines\"\n");
     sandbox.write("messages", b"\x03abc\x02ab\x04\0\0\0\0");
-    let mut commands = BTreeSet::new();
+    let (mut commands, mut of_runs) = (BTreeSet::new(), BTreeSet::new());
     for example in text.split("```json\n").skip(1) {
         let (line, rest) = example.split_once('\n').unwrap();
         let documented: Value = serde_json::from_str(rest.split("```").next().unwrap()).unwrap();
@@ -93,7 +93,11 @@ fn the_documented_names_are_those_that_are_printed() {
             .unwrap();
         let is_on_stderr = line.starts_with("lines") && !line.contains("--dry-run");
         let printed = if is_on_stderr { output.stderr } else { output.stdout };
-        let printed: Value = serde_json::from_slice(&printed).unwrap();
+        let mut printed: Value = serde_json::from_slice(&printed).unwrap();
+        let run = printed.as_object_mut().unwrap().remove("run");
+        let has_run = documented["dry_run"] == false && documented["command"] != "status";
+        assert_eq!(run.is_some(), has_run, "{line}");
+        run.iter().for_each(|run| names(run, &mut of_runs));
         let (mut expected, mut found) = (BTreeSet::new(), BTreeSet::new());
         names(&documented, &mut expected);
         names(&printed, &mut found);
@@ -102,6 +106,13 @@ fn the_documented_names_are_those_that_are_printed() {
             assert_eq!(documented[name], printed[name], "{line}: {name}");
         }
         commands.insert(documented["command"].as_str().unwrap().to_owned());
+    }
+    let (_, table) = text.split_once("## The run").unwrap();
+    let table = table.split("\n## ").next().unwrap();
+    for name in of_runs {
+        let is_there =
+            ["`", "\""].iter().any(|quote| table.contains(&format!("{quote}{name}{quote}")));
+        assert!(is_there, "{name} of a run is not in the table");
     }
     assert!(
         commands.iter().eq(["du", "gen", "lines", "sort", "status", "table", "verify"]),

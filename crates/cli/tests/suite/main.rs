@@ -32,6 +32,7 @@ mod pipes;
 mod prefixed;
 mod refusals;
 mod remedies;
+mod report;
 mod resume;
 mod sandbox;
 mod signals;

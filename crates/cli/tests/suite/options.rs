@@ -40,6 +40,10 @@ const REPORT: &[Case] = &[
     ("verbose", FLAG, &["=x"]),
     COLOR,
 ];
+const RUN_FILES: &[Case] = &[
+    ("report", &["page.html"], &["", "-", "missing/page.html", "/dev/null"]),
+    ("trace", &["trace.json"], &["", "-", "missing/trace.json"]),
+];
 const COLOR: Case = ("color", &["", "=never", "=always", "=auto"], &["=x", "="]);
 const HELP: Case = ("help", FLAG, &[]);
 const OUTPUT: &[Case] =
@@ -65,6 +69,7 @@ const ALL: &[Cases] = &[
         options: &[
             RESOURCES,
             REPORT,
+            RUN_FILES,
             OUTPUT,
             &[
                 HELP,
@@ -85,6 +90,7 @@ const ALL: &[Cases] = &[
             RECORDS,
             RESOURCES,
             REPORT,
+            RUN_FILES,
             OUTPUT,
             CHECKPOINTS,
             &[
@@ -111,6 +117,7 @@ const ALL: &[Cases] = &[
             RECORDS,
             RESOURCES,
             REPORT,
+            RUN_FILES,
             &[
                 HELP,
                 ("summary", &["new"], &[]),
@@ -129,6 +136,7 @@ const ALL: &[Cases] = &[
         options: &[
             RESOURCES,
             REPORT,
+            RUN_FILES,
             OUTPUT,
             CHECKPOINTS,
             &[
@@ -316,6 +324,13 @@ const ALL: &[Cases] = &[
         refused: &[2],
     },
     Cases {
+        command: "report",
+        line: "report run.json",
+        options: &[&[HELP, ("output", &["page.html", "-"], &["", "missing/x", "run.json"])]],
+        taken: &[0],
+        refused: &[2],
+    },
+    Cases {
         command: "completions",
         line: "completions bash",
         options: &[&[HELP]],
@@ -376,7 +391,8 @@ fn each_option_of_each_command_has_a_known_end() {
 /// The inputs of the commands: records, a table, and a job in parts.
 fn prepare(sandbox: &Sandbox) {
     sandbox.ok("gen -q 100r in");
-    sandbox.ok("sort -q in -o sorted");
+    let json = sandbox.ok("sort in -o sorted --json");
+    sandbox.write("run.json", json);
     sandbox.write("a.csv", "id,n\n2,x\n1,y\n");
     sandbox.write("token", "0123456789abcdef");
     sandbox.write("latin1", b"0123456789abcdef\xe9");

@@ -4,6 +4,7 @@
 //! The pipelines need most of these figures for their reports; the others cost one addition per
 //! block. Observers may read them at any time, at no cost to the job.
 
+use crate::job::spans::Spans;
 use crate::job::stage_times::{Stage, StageTimes};
 use crate::job::traffic::{Moved, Traffic};
 use crate::job::units::Decimal;
@@ -117,9 +118,11 @@ pub struct Reading {
 }
 
 impl Gauges {
-    /// The figures of a job that has not begun.
-    pub(crate) fn new(frame: JobInfo) -> Gauges {
-        Gauges { frame, ..Gauges::default() }
+    /// The figures of a job that has not begun. Its stages and transfers are recorded in `spans`.
+    pub(crate) fn new(frame: JobInfo, spans: Option<Arc<Spans>>) -> Gauges {
+        let stage_times = Arc::new(StageTimes::recorded(spans.as_ref()));
+        let traffic = Arc::new(Traffic::recorded(spans));
+        Gauges { frame, stage_times, traffic, ..Gauges::default() }
     }
 
     /// Reads all figures. They are not a consistent snapshot: some may be a moment older than

@@ -7,6 +7,7 @@ pub(crate) mod gauges;
 pub(crate) mod least_budget;
 pub(crate) mod observer;
 pub(crate) mod process;
+pub(crate) mod spans;
 pub(crate) mod stage_times;
 pub(crate) mod threads;
 pub(crate) mod traffic;

@@ -1,6 +1,7 @@
 //! Progress reports of a running job, and cancelling it.
 
-use crate::Gauges;
+use crate::{Gauges, Spans};
+use std::sync::Arc;
 
 /// Watches a job. Methods are called from any thread, about once per block: they must be cheap and
 /// must never block.
@@ -27,6 +28,11 @@ pub trait Observer: Sync {
     /// The job's figures, which any thread may read at any time from now on. A later call replaces
     /// them.
     fn show(&self, _gauges: Gauges) {}
+
+    /// Where the job records what each thread does when; `None` if nothing asks for that.
+    fn spans(&self) -> Option<Arc<Spans>> {
+        None
+    }
 }
 
 /// Watches nothing and never cancels.

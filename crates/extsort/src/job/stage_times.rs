@@ -1,7 +1,9 @@
 //! The time that each stage worked and waited, in seconds summed over its threads.
 
 use crate::job::process::thread_cpu_time;
+use crate::job::spans::{SpanKind, Spans};
 use serde::{Serialize, Serializer};
+use std::sync::Arc;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -15,6 +17,8 @@ pub(crate) struct StageTimer {
     /// Nanoseconds of all finished sections.
     finished: AtomicU64,
     open: AtomicU64,
+    /// Where sections are recorded, and as what; `None` if nothing asked for that.
+    spans: Option<(Arc<Spans>, SpanKind)>,
 }
 
 const ONE_OPEN: u64 = 1 << 52;
@@ -23,9 +27,22 @@ const ONE_OPEN: u64 = 1 << 52;
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 impl StageTimer {
+    fn recorded(spans: Option<&Arc<Spans>>, kind: SpanKind) -> StageTimer {
+        StageTimer { spans: spans.map(|spans| (Arc::clone(spans), kind)), ..StageTimer::default() }
+    }
+
     /// Adds a finished section.
     pub(crate) fn add(&self, time: Duration) {
         self.finished.fetch_add(time.as_nanos() as u64, Relaxed);
+    }
+
+    /// Adds a section of this thread that began at `begin` and ends now.
+    pub(crate) fn add_since(&self, begin: Instant) {
+        let end = Instant::now();
+        self.add(end - begin);
+        if let Some((spans, kind)) = &self.spans {
+            spans.record(*kind, begin, end);
+        }
     }
 
     /// Runs `work` and adds its wall-clock time.
@@ -36,7 +53,7 @@ impl StageTimer {
         self.open.fetch_add(open, Relaxed);
         let result = work();
         self.open.fetch_sub(open, Relaxed);
-        self.add(start.elapsed());
+        self.add_since(start);
         result
     }
 
@@ -123,6 +140,30 @@ pub struct StageTimes {
 }
 
 impl StageTimes {
+    /// Timers that record their sections in `spans`.
+    pub(crate) fn recorded(spans: Option<&Arc<Spans>>) -> StageTimes {
+        let timer = |kind| StageTimer::recorded(spans, kind);
+        StageTimes {
+            read_waits_for_areas: timer(SpanKind::WaitForMemory),
+            work_waits_for_read: timer(SpanKind::WaitForRead),
+            checksum_busy: timer(SpanKind::Sort),
+            sort_busy: timer(SpanKind::Sort),
+            scatter_busy: timer(SpanKind::Scatter),
+            read_busy: timer(SpanKind::Read),
+            make_busy: timer(SpanKind::Make),
+            spill_busy: timer(SpanKind::Spill),
+            compress_busy: timer(SpanKind::Compress),
+            spill_waits_for_write: timer(SpanKind::WaitForWrite),
+            load_busy: timer(SpanKind::Scatter),
+            cut_busy: timer(SpanKind::Cut),
+            merge_waits_for_read: timer(SpanKind::WaitForRead),
+            output_busy: timer(SpanKind::Output),
+            output_waits_for_write: timer(SpanKind::WaitForWrite),
+            // Processor time has no place in time.
+            ..StageTimes::default()
+        }
+    }
+
     /// The stages that have been active so far, in the order in which bytes pass through them.
     pub(crate) fn stages(&self) -> Vec<Stage> {
         let stage = |name, busy: &[&StageTimer], waits: &[(&'static str, &StageTimer)]| Stage {

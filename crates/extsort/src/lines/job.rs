@@ -92,12 +92,13 @@ impl<'a> LinesJob<'a> {
         disk: &'a dyn Disk,
         observer: &'a dyn Observer,
     ) -> Self {
-        let gauges = Gauges::new(JobInfo {
+        let frame = JobInfo {
             record_bytes: None,
             budget_bytes: options.budget_bytes,
             threads: plan.threads,
             chunks: None,
-        });
+        };
+        let gauges = Gauges::new(frame, observer.spans());
         observer.show(gauges.clone());
         let effort = Effort::new(options.codec, plan.threads);
         LinesJob {

@@ -158,7 +158,6 @@ impl Output {
             self.turn.pass_on(end);
         }
         job.observer.advance(first_page - range.start);
-        job.stage_times.output_waits_for_write.add(filler.waited);
         let HashedRecords { checksum, crc, ends, .. } = filler.records;
         let crc = crc.map(crc32fast::Hasher::finalize);
         let OutputRange { sources, has_own_keys, .. } = range;
@@ -245,8 +244,10 @@ impl RangeFiller<'_> {
     /// Fills a block from `offset` on. Returns its size in bytes.
     fn fill_block(&mut self, offset: u64, end: u64) -> Result<u64, Error> {
         let waited_since = Instant::now();
-        let mut block = self.output.blocks.take().ok_or(Error::Cancelled)?;
+        let block = self.output.blocks.take();
         self.waited += waited_since.elapsed();
+        self.job.stage_times.output_waits_for_write.add_since(waited_since);
+        let mut block = block.ok_or(Error::Cancelled)?;
         let bytes = ((end - offset) as usize).min(block.len());
         let carried = self.carry.len().min(bytes);
         block[..carried].copy_from_slice(&self.carry[..carried]);

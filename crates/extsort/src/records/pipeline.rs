@@ -183,7 +183,7 @@ impl Pipeline<'_> {
                 default(STOP_INTERVAL) => {}
             }
             if let Some(since) = starved_since {
-                job.stage_times.read_waits_for_areas.add(since.elapsed());
+                job.stage_times.read_waits_for_areas.add_since(since);
             }
         }
     }

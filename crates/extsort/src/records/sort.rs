@@ -181,12 +181,13 @@ fn run(
 /// Shows the observer the sort's gauges and the planned phases.
 fn show_gauges(prepared: &Prepared<'_>, observer: &dyn Observer) -> Gauges {
     let plan = &prepared.plan;
-    let gauges = Gauges::new(JobInfo {
+    let frame = JobInfo {
         record_bytes: Some(plan.record_bytes),
         budget_bytes: plan.budget_bytes,
         threads: plan.threads,
         chunks: Some(plan.chunks as u64),
-    });
+    };
+    let gauges = Gauges::new(frame, observer.spans());
     observer.show(gauges.clone());
     observer.expect(&plan.phases());
     gauges

@@ -1,7 +1,7 @@
 //! Adds a way to stop a sort to the caller's observer.
 
 use super::outcome::Outcome;
-use crate::{Gauges, Observer};
+use crate::{Gauges, Observer, Spans};
 use std::sync::Arc;
 
 /// Forwards to the caller's observer, and also stops when the result isn't needed.
@@ -33,5 +33,9 @@ impl Observer for Watch {
 
     fn show(&self, gauges: Gauges) {
         self.observer.show(gauges);
+    }
+
+    fn spans(&self) -> Option<Arc<Spans>> {
+        self.observer.spans()
     }
 }

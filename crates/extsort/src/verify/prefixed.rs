@@ -52,12 +52,13 @@ pub fn verify_prefixed<R: Read>(
     inputs: impl IntoIterator<Item = (PathBuf, R)>,
     observer: &dyn Observer,
 ) -> Result<PrefixedVerifyReport, Error> {
-    observer.show(Gauges::new(JobInfo {
+    let frame = JobInfo {
         record_bytes: None,
         budget_bytes: options.budget_bytes,
         threads: 1,
         chunks: None,
-    }));
+    };
+    observer.show(Gauges::new(frame, observer.spans()));
     let (mut summary, mut bytes) = (VaryingSummary::new(options.fields.clone()), 0);
     for (path, input) in inputs {
         let mut walk = Walk::new(input, options);

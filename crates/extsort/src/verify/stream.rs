@@ -28,12 +28,13 @@ pub fn verify_stream(
     if options.budget_bytes < needed_bytes {
         return Err(Error::Memory { budget_bytes: options.budget_bytes, needed_bytes });
     }
-    observer.show(Gauges::new(JobInfo {
+    let frame = JobInfo {
         record_bytes: Some(record_bytes as u64),
         budget_bytes: options.budget_bytes,
         threads: 1,
         chunks: None,
-    }));
+    };
+    observer.show(Gauges::new(frame, observer.spans()));
     observer.phase(if options.order { "verify" } else { "checksum" }, 0);
     let input_error = |reason: String| Error::Input { path: name.to_owned(), reason };
     let mut buffer = Lease::map(needed_bytes as usize)?;

@@ -152,6 +152,8 @@ pub struct Extras {
     pub color: When,
     /// `--progress[=WHEN]`.
     pub progress: When,
+    /// `--report FILE`: a page about the run, with a map of what was counted.
+    pub report: Option<OsString>,
     /// `--quiet`: only errors on standard error.
     pub quiet: bool,
     /// `--skip-pseudo`: skip file systems that hold no data, such as /proc.

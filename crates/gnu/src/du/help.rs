@@ -88,6 +88,8 @@ What GNU du doesn't have:
       --progress[=WHEN]         show progress on standard error: auto (if it is
                                 a terminal), always or never
   -q, --quiet                   show no progress (-q not if called du)
+      --report=FILE             write a page about what was counted to FILE: a
+                                map and a table of the largest (HTML)
       --skip-pseudo             don't enter file systems that hold no data, such
                                 as /proc and /sys
       --sort=size|name          print the largest first, or sort by name

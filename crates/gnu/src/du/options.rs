@@ -16,6 +16,7 @@ pub(super) enum Meaning {
     Json,
     Progress,
     Quiet,
+    Report,
     Si,
     SkipPseudo,
     Sort,
@@ -69,11 +70,12 @@ const GNU: [Long<Meaning>; 25] = {
     ]
 };
 
-const OURS: [Long<Meaning>; 9] = [
+const OURS: [Long<Meaning>; 10] = [
     long("color", Takes::Perhaps, Meaning::Color),
     long("json", Takes::Nothing, Meaning::Json),
     long("progress", Takes::Perhaps, Meaning::Progress),
     long("quiet", Takes::Nothing, Meaning::Quiet),
+    long("report", Takes::Argument, Meaning::Report),
     long("skip-pseudo", Takes::Nothing, Meaning::SkipPseudo),
     long("sort", Takes::Argument, Meaning::Sort),
     long("threads", Takes::Argument, Meaning::Threads),

@@ -182,6 +182,9 @@ impl<'a> Parser<'a> {
                     when(given.argument, &given.name, Quoting((self.surroundings.locale)()))?;
             }
             Meaning::Quiet => command.extras.quiet = true,
+            Meaning::Report => {
+                command.extras.report = Some(OsString::from_vec(argument.to_vec()));
+            }
             Meaning::Si => command.scale = Scale::short(false),
             Meaning::SkipPseudo => command.extras.skips_pseudo = true,
             Meaning::Sort => self.command.extras.sort = Some(self.sort(argument)?),

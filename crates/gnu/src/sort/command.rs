@@ -181,6 +181,10 @@ pub struct Extras {
     pub late: Option<OsString>,
     /// `--json`: a report as JSON.
     pub json: bool,
+    /// `--report FILE`: a page about the run.
+    pub report: Option<OsString>,
+    /// `--trace FILE`: what each thread did over time.
+    pub trace: Option<OsString>,
     /// `--compress=lz4`, `zstd`, `auto` and `none`: compress scratch within the process. Overrides
     /// `--compress-program`.
     pub compress: Option<Codec>,

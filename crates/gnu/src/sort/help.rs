@@ -159,6 +159,8 @@ What GNU sort doesn't have:
   -q, --quiet                   print only errors (-q not if called sort)
       --recursive               read all regular files below each directory, in
                                 the order of their paths
+      --report=FILE             write a page about the run to FILE: what took
+                                the time, and why (HTML)
       --restart                 discard what an interrupted sort to this output
                                 has finished, and begin anew with --checkpoint
       --resume                  continue an interrupted sort to this output, or
@@ -177,6 +179,8 @@ What GNU sort doesn't have:
   -j, --threads=N               use at most N threads, or as many as processors
                                 if N is 0 (-j not if called sort)
       --top=N                   print only the first N lines, after a header
+      --trace=FILE              write what each thread did over time to FILE, in
+                                Chrome's trace format
   -v, --verbose                 report on standard error what was sorted, how
                                 fast, and what was checked (-v not if called
                                 sort)

@@ -41,6 +41,7 @@ pub(super) enum Meaning {
     Quiet,
     RandomSource,
     Recursive,
+    Report,
     S3Connections,
     S3PartSize,
     Seed,
@@ -50,6 +51,7 @@ pub(super) enum Meaning {
     TemperatureLimit,
     Threads,
     Top,
+    Trace,
     Verbose,
     VerifyOutput,
     Version,
@@ -107,7 +109,7 @@ const GNU: [Long<Meaning>; 30] = {
 
 /// Our long options. `--compress` is not among them, because it also abbreviates
 /// `--compress-program`.
-const OURS: [Long<Meaning>; 41] = [
+const OURS: [Long<Meaning>; 43] = [
     long("allow-empty", Takes::Nothing, Meaning::AllowEmpty),
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
@@ -134,6 +136,7 @@ const OURS: [Long<Meaning>; 41] = [
     long("progress", Takes::Perhaps, Meaning::Progress),
     long("quiet", Takes::Nothing, Meaning::Quiet),
     long("recursive", Takes::Nothing, Meaning::Recursive),
+    long("report", Takes::Argument, Meaning::Report),
     long("restart", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Restart)),
     long("resume", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Resume)),
     long("s3-connections", Takes::Argument, Meaning::S3Connections),
@@ -145,6 +148,7 @@ const OURS: [Long<Meaning>; 41] = [
     long("temperature-limit", Takes::Argument, Meaning::TemperatureLimit),
     long("threads", Takes::Argument, Meaning::Threads),
     long("top", Takes::Argument, Meaning::Top),
+    long("trace", Takes::Argument, Meaning::Trace),
     long("verbose", Takes::Nothing, Meaning::Verbose),
     long("verify-output", Takes::Nothing, Meaning::VerifyOutput),
     long("within", Takes::Argument, Meaning::Within),

@@ -211,6 +211,8 @@ impl<'a> Parser<'a> {
             Meaning::SortedBy => extras.sorted_by.push(key::key(given, self.quoting)?),
             Meaning::Within => extras.within = Some(text()),
             Meaning::Json => extras.json = true,
+            Meaning::Report => extras.report = Some(text()),
+            Meaning::Trace => extras.trace = Some(text()),
             Meaning::NoClobber => extras.no_clobber = true,
             Meaning::NoQuotes => extras.no_quotes = true,
             Meaning::NoSync => extras.no_sync = true,

@@ -71,7 +71,7 @@ fn shown(from: impl AsRef<Path>) -> String {
     DisplayPath(from).to_string()
 }
 
-fn print(summary: &Summary, printer: ResultPrinter, begin: Instant) -> Result<(), Failure> {
+fn print(summary: &Summary, mut printer: ResultPrinter, begin: Instant) -> Result<(), Failure> {
     #[derive(Serialize)]
     struct Merged<'a> {
         #[serde(flatten)]

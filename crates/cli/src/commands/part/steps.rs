@@ -56,7 +56,7 @@ pub(super) fn plan(args: &PlanArgs, stop: &Stop) -> Result<(), Failure> {
     let means = Means::new(&session.job, &session.console);
     let job = plan_job(&*steps, words, &files, sizes, &means)?;
     write_document(&means.job.disk, &args.output, &job, true)?;
-    let printer = session.end_step();
+    let mut printer = session.end_step();
 
     #[derive(Serialize)]
     struct Planned<'a> {
@@ -147,7 +147,7 @@ pub(super) fn map(args: &MapArgs, stop: &Stop) -> Result<(), Failure> {
     let means = Means { scratch, sync, ..Means::new(&session.job, &session.console) };
     let mapped = map_slice(&*steps, (&job, &splitters), args.slice, &args.to, &means)
         .map_err(|error| error.total_from_budget(&session.job))?;
-    let printer = session.end_step();
+    let mut printer = session.end_step();
 
     #[derive(Serialize)]
     struct Mapped<'a> {
@@ -208,7 +208,7 @@ pub(super) fn validate(args: &ValidateArgs, stop: &Stop) -> Result<(), Failure> 
         }
         Ok(found)
     });
-    let printer = session.end_step();
+    let mut printer = session.end_step();
 
     #[derive(Serialize)]
     struct Verdict<'a> {

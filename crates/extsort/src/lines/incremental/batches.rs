@@ -9,10 +9,11 @@ use super::super::plan::Plan;
 use super::super::report::LinesReport;
 use super::super::reservation::Share;
 use super::waiting::Counts;
-use crate::{Compressed, Error, Gauges, Observer};
+use crate::{Compressed, Error, Gauges, Observer, Spans};
 use crossbeam_channel::Receiver;
 use std::io::{self, Cursor, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Sorts one input and writes it.
@@ -211,5 +212,9 @@ impl Observer for Quiet<'_> {
 
     fn show(&self, gauges: Gauges) {
         self.0.show(gauges);
+    }
+
+    fn spans(&self) -> Option<Arc<Spans>> {
+        self.0.spans()
     }
 }

@@ -227,7 +227,7 @@ impl Effort {
         let compressed = compress().map_err(Error::Codec)?;
         // Decisions use processor time: other threads may have run in between.
         let seconds = (thread_cpu_time() - begun_cpu).as_secs_f64();
-        gauges.stage_times.compress_busy.add(begun.elapsed());
+        gauges.stage_times.compress_busy.add_since(begun);
         self.compressed(codec, bytes, compressed, seconds);
         if compressed.is_some() {
             let counted = match codec {
