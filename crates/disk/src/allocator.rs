@@ -1,6 +1,6 @@
 //! What the allocator of a program needs: one heap arena for all threads where the address space is
-//! limited (`ulimit -v`), whether the running thread handles failed allocations, and how much memory
-//! the machine has.
+//! limited (`ulimit -v`), whether the running thread handles failed allocations, and how much
+//! memory the machine has.
 //!
 //! The GNU C library gives each thread its own arena and reserves 64 MiB of address space for it,
 //! even if the thread allocates little. Under a limit these reservations would use up the address

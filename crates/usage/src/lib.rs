@@ -33,9 +33,9 @@
 //!
 //! The crate neither formats nor prints.
 //!
-//! On Linux the number of system calls is minimal: one `statx` per file; `openat`, `statx`, two `getdents64`
-//! (the second says that there is no more) and `close` per directory. Only arguments are given to
-//! the kernel as paths; everything below is a single name in an open directory.
+//! On Linux the number of system calls is minimal: one `statx` per file; `openat`, `statx`, two
+//! `getdents64` (the second says that there is no more) and `close` per directory. Only arguments
+//! are given to the kernel as paths; everything below is a single name in an open directory.
 #![forbid(unsafe_code)]
 
 mod directory;

@@ -8,6 +8,9 @@
 use std::arch::aarch64::{__crc32b, __crc32d};
 use std::arch::is_aarch64_feature_detected;
 
+/// Size in bytes of the longest records. Longer ones are few, so that one chain is enough.
+pub(super) const LONGEST: usize = 512;
+
 /// The number of records computed in parallel; `None` if the processor can't do that.
 pub(super) fn records_at_once() -> Option<usize> {
     is_aarch64_feature_detected!("crc").then_some(4)

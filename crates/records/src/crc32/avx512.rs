@@ -15,7 +15,8 @@
 
 use std::arch::x86_64::*;
 
-use super::LONGEST;
+/// Size in bytes of the longest records for which this is faster.
+pub(super) const LONGEST: usize = 512;
 
 /// Number of words of the longest record.
 const WORDS: usize = LONGEST / 8;

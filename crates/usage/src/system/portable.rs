@@ -101,6 +101,7 @@ pub(crate) fn is_remote(_: impl AsFd) -> bool {
 }
 
 /// Returns the type of a directory's file system, whose values only Linux defines.
+#[allow(clippy::unnecessary_cast, reason = "the field's type differs between systems")]
 pub(crate) fn file_system_type(directory: impl AsFd) -> Option<u32> {
     fstatfs(directory).ok().map(|statfs| statfs.f_type as u32)
 }
