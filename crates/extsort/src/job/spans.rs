@@ -11,7 +11,8 @@
 //! ```
 //!
 //! A span that stands for several has the kind that took most of it, and the busy time of that kind
-//! alone. So a lane says what its thread did at the resolution of its grain, for a second or a week.
+//! alone. So a lane says what its thread did at the resolution of its grain, for a second or a
+//! week.
 
 use parking_lot::Mutex;
 use std::cell::RefCell;
