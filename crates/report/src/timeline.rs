@@ -156,6 +156,7 @@ fn sums(lanes: &[&Lane], end_micros: f64) -> Markup {
         lane.spans.iter().filter(|span| span.3 == kind).map(|span| span.2 as f64).sum::<f64>()
     };
     html! {
+        p.note { "A span that stands for several short ones counts only what took most of it." }
         div.scroll { table {
             thead { tr { th { "lane" } th { "what" } th.n { "time" } th.n { "share" } } }
             tbody {

@@ -10,8 +10,9 @@
 //!           |read|   sort   | wait  |spill|      span, and the grain doubles until half is free
 //! ```
 //!
-//! A span that stands for several has the kind that took most of it, and the busy time of that
-//! kind. So a lane says what its thread did at the resolution of its grain, for a second or a week.
+//! A span that stands for several has the kind that took most of it, and the busy time of that kind
+//! alone. So a lane says what its thread did at the resolution of its grain, for a second or a
+//! week.
 
 use parking_lot::Mutex;
 use std::cell::RefCell;
@@ -304,6 +305,7 @@ impl Spans {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Barrier;
     use std::time::Duration;
 
     fn span(begin_micros: u64, end_micros: u64, kind: SpanKind) -> Span {
@@ -328,7 +330,7 @@ mod tests {
         let (mut at, mut of_sort) = (0, 0);
         for number in 0..200_000_u64 {
             let length = 20 + number % 7 * 50;
-            let kind = kinds[(number / 50 % 3) as usize];
+            let kind = kinds[(number / 5000 % 3) as usize];
             if kind == SpanKind::Sort {
                 of_sort += length;
             }
@@ -377,9 +379,8 @@ mod tests {
         }
         assert_eq!(spans.lanes(10).len(), 1);
         assert_eq!(spans.lanes(10)[0].name, "worker 0");
+        let barrier = &Barrier::new(LANES_MAX + 9);
         thread::scope(|scope| {
-            let barrier = std::sync::Barrier::new(LANES_MAX + 9);
-            let barrier = &barrier;
             for _ in 0..LANES_MAX + 9 {
                 scope.spawn(move || {
                     record();
