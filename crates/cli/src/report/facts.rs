@@ -2,13 +2,13 @@
 //! seen of the job.
 
 use crate::job::{MovedSum, PhaseTimes, Sample, StageSum, Watched, arguments};
-use rustix::system::{sysinfo, uname};
+use rustix::system::uname;
 use serde::Serialize;
 use std::env;
 use std::fs;
 use std::thread::available_parallelism;
 use std::time::{SystemTime, UNIX_EPOCH};
-use xsort_disk::public_path;
+use xsort_disk::{machine_memory_bytes, public_path};
 use xsort_extsort::{Lane, Spans, cpu_seconds, peak_memory_bytes};
 
 /// The limits on words of the command line and their bytes.
@@ -117,20 +117,18 @@ fn lanes(spans: &Spans) -> Vec<LaneFacts> {
 
 impl Machine {
     fn read() -> Machine {
-        let (name, memory) = (uname(), sysinfo());
+        let name = uname();
         let text = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
         let [system, release, machine] = [name.sysname(), name.release(), name.machine()].map(text);
         let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = processors.lines().find_map(|line| line.strip_prefix("model name"));
         let model = model.and_then(|rest| rest.split_once(':')).map(|(_, model)| model.trim());
-        #[allow(clippy::unnecessary_cast, reason = "the field's width differs by architecture")]
-        let total = memory.totalram as u64;
         Machine {
             host: text(name.nodename()),
             system: format!("{system} {release} {machine}"),
             processor: model.unwrap_or_default().to_owned(),
             processors: available_parallelism().map_or(0, usize::from),
-            memory_bytes: total * u64::from(memory.mem_unit),
+            memory_bytes: machine_memory_bytes(),
         }
     }
 }

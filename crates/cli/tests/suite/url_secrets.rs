@@ -114,7 +114,12 @@ fn no_message_and_no_report_has_them() {
     assert!(
         missing.contains(&shown) || missing.contains(&shown_of_find) || missing.contains("***")
     );
-    assert!(sandbox.run(&format!("sort -q {records} -o out")).code == Some(0));
+    let files = "--report page.html --trace trace.json";
+    assert!(sandbox.run(&format!("sort -q {records} -o out {files}")).code == Some(0));
+    for file in ["page.html", "trace.json"] {
+        assert_hidden(&String::from_utf8(sandbox.read(file)).unwrap(), file);
+    }
+    assert!(String::from_utf8(sandbox.read("page.html")).unwrap().contains("***"));
     // Also in URLs of stores, where a user may paste them.
     for line in [
         &*format!("du --files0-from={records}"),
