@@ -185,12 +185,26 @@ pub(crate) fn result_json<T: Serialize>(
     json(&JsonResult { command, version: JSON_VERSION, dry_run: false, result, run: Some(run) })
 }
 
-/// A result as one JSON object, without a line end.
+/// A result as one JSON object, without a line end. A terminal may show it: characters in names
+/// that would move its cursor or turn its text around are escaped.
 pub(crate) fn json<T: Serialize>(result: &T) -> Result<String, Failure> {
-    serde_json::to_string(result).map_err(|error| Failure::File {
+    let text = serde_json::to_string(result).map_err(|error| Failure::File {
         what: "writing the result as JSON".into(),
         source: error.into(),
-    })
+    })?;
+    // Serde escapes those below U+0020. All of them stand in strings.
+    let acting = ['\u{7f}'..='\u{9f}', '\u{202a}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
+    let acts = |c: char| acting.iter().any(|range| range.contains(&c));
+    if !text.contains(acts) {
+        return Ok(text);
+    }
+    Ok(text.chars().fold(String::new(), |mut escaped, c| {
+        match acts(c) {
+            true => escaped.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => escaped.push(c),
+        }
+        escaped
+    }))
 }
 
 /// Serializes a path for JSON, which can't represent all bytes: bytes that are not UTF-8 become

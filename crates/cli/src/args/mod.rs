@@ -42,11 +42,10 @@ use xsort_gnu::When;
 
 const EXAMPLES: &str = "\
 Examples:
-  xsort lines big.txt -o sorted.txt                  text, with the options of GNU sort
-  xsort table big.csv --by 'date:date:desc,id:int' -o sorted.csv
-  xsort table a.parquet b.parquet --by ts -m 1G -o sorted.parquet
+  xsort lines big.txt -o sorted.txt                        text, as GNU sort
+  xsort table a.csv --by 'date:desc,id:int' -o b.csv       tables, Parquet and Arrow, too
   xsort sort --record 24 --key 0:8:u64 data -o sorted      binary records
-  xsort du -h --top 20 /data                         the largest files and directories
+  xsort du -h --top 20 /data                               the largest files and directories
 ";
 
 /// Sort anything bigger than memory, at the speed of the drives.

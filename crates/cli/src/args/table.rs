@@ -33,7 +33,7 @@ const STATUS: &str = "\
 0    success; with --check: in order
   1    --check: a row is out of order";
 
-/// Sort rows of CSV, TSV, NDJSON, Parquet and Arrow by their values, in a set amount of memory
+/// Sort rows of CSV, TSV, NDJSON, Parquet and Arrow by their values
 ///
 /// Rows of text may have quoted line ends and any other bytes, and come out with the bytes that
 /// they came in with; rows with equal keys keep the order of the input. The header stays at the

@@ -1,6 +1,7 @@
 //! Defaults from the environment.
 
 use crate::sandbox::Sandbox;
+use std::fs;
 
 const VARIABLES: [(&str, &str); 3] =
     [("XSORT_MEMORY", "70M"), ("XSORT_THREADS", "1"), ("XSORT_SCRATCH", "one:two")];
@@ -8,18 +9,22 @@ const VARIABLES: [(&str, &str); 3] =
 #[test]
 fn variables_are_defaults_and_options_win() {
     let sandbox = Sandbox::with_variables(&VARIABLES);
-    sandbox.write("t.csv", "a\n2\n1\n");
-    sandbox.write("text", "b\na\n");
+    // Small inputs take less than they may.
+    sandbox.write("t.csv", "a\n".to_owned() + &"2\n1\n".repeat(2 << 20));
+    sandbox.write("text", "b\na\n".repeat(2 << 20));
     sandbox.ok("gen 100r data");
+    for scratch in ["one", "two"] {
+        fs::create_dir(sandbox.path().join(scratch)).unwrap();
+    }
     let used = |line: &str| {
         let plan = sandbox.json(&format!("{line} --dry-run"));
-        (plan["memory_bytes"].as_u64().unwrap(), plan["threads"].as_u64().unwrap())
+        let memory_bytes = plan["memory_bytes"].as_u64().unwrap();
+        (memory_bytes.div_ceil(1 << 20), plan["threads"].as_u64().unwrap())
     };
-    assert_eq!(used("table t.csv --by a -o out"), (70 << 20, 1));
-    assert_eq!(used("table t.csv --by a -o out -m 80M -j 2"), (80 << 20, 2));
-    // Few lines take less memory.
-    assert_eq!(used("lines text -o out").1, 1);
-    assert_eq!(used("lines text -o out -j 2").1, 2);
+    for line in ["table t.csv --by a -o out", "lines text -o out"] {
+        assert_eq!(used(line), (70, 1), "{line}");
+        assert_eq!(used(&format!("{line} --memory 80M -j 2")), (80, 2), "{line}");
+    }
     for line in ["sort data -o out", "gen 100r out", "table t.csv --by a -o out"] {
         let text = sandbox.ok(&format!("{line} --dry-run -v"));
         assert!(
