@@ -51,6 +51,8 @@ pub fn words(command: &Command) -> Vec<OsString> {
         ("--write-index=", &extras.write_index),
         ("--index-columns=", &extras.index_columns),
         ("--min-shift=", &extras.min_shift),
+        ("--report=", &extras.report),
+        ("--trace=", &extras.trace),
         ("--s3-connections=", &extras.s3_connections),
         ("--s3-part-size=", &extras.s3_part_size),
     ];
@@ -89,6 +91,8 @@ fn flags(command: &Command) -> Vec<&'static str> {
         write_index: _,
         index_columns: _,
         min_shift: _,
+        report: _,
+        trace: _,
         counts,
         shuffles,
         no_clobber,
