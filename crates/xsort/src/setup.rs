@@ -23,10 +23,9 @@ pub struct Setup {
 impl Setup {
     /// Sets the memory. [`begin`](Setup::begin) fails if it is a text that is no size.
     pub fn set_memory(&mut self, memory: impl IntoMemory) {
-        match memory.into_memory() {
-            Ok(memory) => self.resources.memory = Some(memory),
-            Err(error) => self.bad_memory = Some(error),
-        }
+        let memory = memory.into_memory();
+        self.bad_memory = memory.clone().err();
+        self.resources.memory = memory.ok();
     }
 
     /// Begins a job that reads `inputs` and writes `output`.

@@ -10,33 +10,15 @@ const MEMORY: &str = "XSORT_MEMORY";
 const THREADS: &str = "XSORT_THREADS";
 const SCRATCH: &str = "XSORT_SCRATCH";
 
-/// Where a setting came from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Origin {
-    #[default]
-    Default,
-    Option(&'static str),
-    Variable(&'static str),
-}
-
-/// Where the memory, the threads and the directories for scratch came from.
+/// Which option or variable said how much memory, how many threads and which directories for
+/// scratch; `None` for a default.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Origins([Origin; 3]);
+pub(crate) struct Origins([Option<&'static str>; 3]);
 
 impl Display for Origins {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "settings ")?;
-        for (at, (name, origin)) in ["memory", "threads", "scratch"].iter().zip(self.0).enumerate()
-        {
-            let comma = if at > 0 { ", " } else { "" };
-            match origin {
-                Origin::Default => write!(f, "{comma}{name} by default")?,
-                Origin::Option(from) | Origin::Variable(from) => {
-                    write!(f, "{comma}{name} by {from}")?;
-                }
-            }
-        }
-        Ok(())
+        let [memory, threads, scratch] = self.0.map(|origin| origin.unwrap_or("default"));
+        write!(f, "settings memory by {memory}, threads by {threads}, scratch by {scratch}")
     }
 }
 
@@ -54,32 +36,31 @@ pub(crate) struct Settings<'s> {
 /// If a variable that is needed has no value of its kind.
 pub(crate) fn fill(settings: Settings<'_>) -> Result<Origins, String> {
     let Settings { memory, threads, scratch } = settings;
-    let set = |origin: Option<Origin>| origin.unwrap_or_default();
-    let memory = match memory {
-        Some(_) => Some(Origin::Option("--memory")),
+    let of_memory = match memory {
+        Some(_) => Some("--memory"),
         None => {
             let parse = |text: &str| text.parse::<Memory>().map_err(|error| error.to_string());
             *memory = variable(MEMORY, parse)?;
-            memory.map(|_| Origin::Variable(MEMORY))
+            memory.map(|_| MEMORY)
         }
     };
-    let threads = match threads {
-        Some(_) => Some(Origin::Option("--threads")),
+    let of_threads = match threads {
+        Some(_) => Some("--threads"),
         None => {
             *threads = default_threads()?;
-            threads.map(|_| Origin::Variable(THREADS))
+            threads.map(|_| THREADS)
         }
     };
-    let scratch = match scratch {
+    let of_scratch = match scratch {
         Some(scratch) if scratch.is_empty() => {
             let listed = env::var_os(SCRATCH).filter(|list| !list.is_empty());
             *scratch = listed.iter().flat_map(env::split_paths).collect();
-            listed.map(|_| Origin::Variable(SCRATCH))
+            listed.map(|_| SCRATCH)
         }
-        Some(_) => Some(Origin::Option("--scratch")),
+        Some(_) => Some("--scratch"),
         None => None,
     };
-    Ok(Origins([set(memory), set(threads), set(scratch)]))
+    Ok(Origins([of_memory, of_threads, of_scratch]))
 }
 
 /// The number of threads that the environment names; 0 means one for each processor.

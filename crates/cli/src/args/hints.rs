@@ -14,7 +14,7 @@ const OTHER_NAMES: [(&[&str], &str); 4] = [
 ];
 
 /// Options that `xsort table` has under another name.
-const OTHER_NAMES_OF_TABLE: [(&[&str], &str); 6] = [
+const OTHER_NAMES_OF_TABLE: [(&[&str], &str); 4] = [
     (
         &["-r", "--reverse", "--desc", "--descending", "--order"],
         "'--by COLUMN:desc' puts the largest value first",
@@ -22,8 +22,6 @@ const OTHER_NAMES_OF_TABLE: [(&[&str], &str); 6] = [
     (&["-k", "--key", "--sort", "--sort-by", "--order-by"], "the columns are given by --by"),
     (&["-t", "--separator", "--field-separator", "--sep", "-d"], "that is --delimiter"),
     (&["-n", "--numeric", "--numeric-sort"], "'--by COLUMN:num' sorts by numbers"),
-    (&["-S", "--buffer-size"], "the memory is -m or --memory"),
-    (&["--parallel"], "the threads are -j or --threads"),
 ];
 
 /// The least number of characters, with the dashes, by which an abbreviated long option is
@@ -47,11 +45,13 @@ pub(super) fn hint(error: &Error, command: &str, program: &Command) -> Option<St
         return None;
     }
     let name = argument.split('=').next().unwrap_or_default();
-    if command == "table" {
-        return hint_for_table(name);
-    }
-    if !matches!(command, "sort" | "verify" | "gen") {
+    if !matches!(command, "sort" | "table" | "verify" | "gen") {
         return None;
+    }
+    if command == "table"
+        && let Some(hint) = hint_for_table(name)
+    {
+        return Some(hint);
     }
     let other = OTHER_NAMES.iter().find(|(names, _)| names.contains(&name));
     if let Some((_, hint)) = other {
@@ -64,7 +64,9 @@ pub(super) fn hint(error: &Error, command: &str, program: &Command) -> Option<St
 /// A hint for an option that `xsort table` doesn't have.
 fn hint_for_table(name: &str) -> Option<String> {
     let other = OTHER_NAMES_OF_TABLE.iter().find(|(names, _)| names.contains(&name));
-    let direction = direction_of_table(&std::env::args().collect::<Vec<_>>());
+    // Names of files may have any bytes.
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let direction = direction_of_table(&words.collect::<Vec<_>>());
     direction.or_else(|| other.map(|(_, hint)| (*hint).to_owned()))
 }
 

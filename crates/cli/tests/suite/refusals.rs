@@ -354,6 +354,10 @@ fn what_other_programs_call_it_leads_to_the_right_option() {
         assert!(ended.stderr.contains(hint), "{line}: {}", ended.stderr);
         assert_eq!(ended.stderr.lines().count(), 1, "{line}: {}", ended.stderr);
     }
+    // A name of any bytes among the words of a refused line.
+    let output = sandbox.script("$xsort table $'\\xff' --sort n");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains("by --by"), "{said}");
     // The remedies work.
     sandbox.ok("table t.csv --by date:datetime(%d/%m/%Y)");
     sandbox.ok("table t.csv --by date:desc");
