@@ -8,7 +8,7 @@
 //! | `args` | the command line as it is written |
 //! | `settings` | what depends on the machine: memory, threads, caches, open files |
 //! | `inputs` | which files the inputs stand for: directories, standard input |
-//! | `commands` | gen, sort, table, verify, part, cluster, help, man, completions |
+//! | `commands` | gen, sort, table, bio, verify, part, cluster, help, man, completions |
 //! | `lines`, `du` | the commands that behave as GNU sort and GNU du do |
 //! | `gnu_commands` | what these two share |
 //! | `lines_plan` | what sorting lines or tables would take |
@@ -39,11 +39,13 @@ mod system;
 
 use args::Command;
 use clap::error::ErrorKind;
+use commands::bio;
 use exit::Failure;
 use gnu_commands::{GnuCommand, gnu_command};
 use report::page_command;
 use settings::{alternative_stacks, open_files, refused_memory, stack, with_outer_limit};
 use signals::Stop;
+use std::env;
 use std::process::ExitCode;
 use xsort_disk::share_one_arena_if_limited;
 
@@ -54,7 +56,7 @@ fn main() -> ExitCode {
     alternative_stacks::restore_signals();
     share_one_arena_if_limited();
     refused_memory::prepare_end(signals::clean_up_without_memory);
-    if let Some((command, program, _)) = gnu_command(std::env::args_os()) {
+    if let Some((command, program, _)) = gnu_command(env::args_os()) {
         refused_memory::end_with(format!("{program}: "), command.trouble());
     }
     let status = stack::run_with_enough(run_program);
@@ -64,7 +66,7 @@ fn main() -> ExitCode {
 
 /// Runs the command line; returns the exit status.
 fn run_program() -> u8 {
-    if let Some((command, program, arguments)) = gnu_command(std::env::args_os()) {
+    if let Some((command, program, arguments)) = gnu_command(env::args_os()) {
         return match command {
             GnuCommand::Lines => lines::run(&program, &arguments),
             GnuCommand::Du => du::run(&program, &arguments),
@@ -73,7 +75,11 @@ fn run_program() -> u8 {
     if let Err(error) = signals::report_closed_pipes_as_errors() {
         return fail(&format!("installing signal handlers: {error}"), exit::USAGE);
     }
-    let mut cli = match args::parse(std::env::args_os()) {
+    let words = match bio::words() {
+        Ok(words) => words,
+        Err(line) => return fail(&format!("{line} (see --help)"), exit::USAGE),
+    };
+    let mut cli = match args::parse(words.iter().cloned()) {
         Ok(cli) => cli,
         Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();
@@ -108,7 +114,13 @@ fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
     match command {
         Command::Gen(args) => commands::generate::run(args, stop),
         Command::Sort(args) => commands::sort::run(args, stop),
-        Command::Table(args) => commands::table::run(args, stop),
+        Command::Table(args) => {
+            if let (Some(plain), true) = (bio::plain_command(), args.dry_run && !args.report.json) {
+                output::write_stdout(plain.as_bytes())?;
+            }
+            commands::table::run(args, stop)
+        }
+        Command::Bio(_) => unreachable!("`bio::words` has turned it into another one"),
         Command::Verify(args) => commands::verify::run(args, stop),
         Command::Part(args) => commands::part::run(args, stop),
         Command::Cluster { arguments } => commands::cluster::run(arguments),

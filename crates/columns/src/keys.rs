@@ -13,7 +13,7 @@ use parquet::schema::types::SchemaDescriptor;
 use std::ops::Range;
 use xsort_arrow::SortColumn;
 use xsort_extsort::Error;
-use xsort_table::{Column, KeyColumn, KeyKind, Keys, Place};
+use xsort_table::{Column, KeyColumn, KeyKind, Keys, NameList, Place};
 
 /// The keys to sort by, and the leaves of their columns in the files.
 #[derive(Debug)]
@@ -145,6 +145,13 @@ fn find_column(
     descriptor: Option<&SchemaDescriptor>,
 ) -> Result<FoundKey, Error> {
     let name = name_of(key);
+    let in_header = matches!(&key.kind, KeyKind::Listed(listed) if listed.list == NameList::Header);
+    if key.is_required || in_header {
+        return Err(Error::Settings(format!(
+            "column '{name}': required and order(header) are for rows of text: leave :required \
+             out, or give a list, order(FILE)"
+        )));
+    }
     let options =
         SortOptions { descending: key.is_descending, nulls_first: key.nulls == Some(Place::First) };
     let column = SortColumn::named(schema, &name, options).map_err(of_arrow)?;

@@ -50,6 +50,7 @@ mod collator;
 pub mod du;
 mod getopt;
 mod locale;
+mod name_order;
 mod shared_bytes;
 pub mod sort;
 mod sys;
@@ -59,3 +60,4 @@ pub use getopt::{
     HelpArgument, HelpOption, HelpPage, Note, OptionGroup, Refusal, When, quoted_name, shown_name,
 };
 pub use locale::{Locale, Numerals};
+pub use name_order::{NameOrder, NamedTwice};

@@ -1,5 +1,7 @@
 //! What a person may have meant who named a column, or a type, that isn't there.
 
+use crate::key::NOT_LISTED;
+
 /// Returns a hint for a column that the header `names` doesn't have, after a semicolon.
 pub(crate) fn meant_column(name: &str, names: &[Vec<u8>]) -> String {
     let is_column = |wanted: &str| names.iter().any(|name| name == wanted.as_bytes());
@@ -45,11 +47,17 @@ fn other_delimiter(names: &[Vec<u8>]) -> Option<String> {
     Some(format!("if '{}' separates columns, give --delimiter {shown}", byte.escape_ascii()))
 }
 
-/// Returns a hint for a value that is no date or datetime, after a semicolon.
-pub(crate) fn meant_time(value: &[u8], kind: &str) -> String {
-    if !matches!(kind, "date" | "datetime") {
-        return String::new();
+/// Returns a hint for a value that isn't of its type, after a semicolon.
+pub(crate) fn meant_type(value: &[u8], kind: &str) -> String {
+    match kind {
+        NOT_LISTED => "; hint: ':others-last' behind order(...) puts such names after all others",
+        "date" | "datetime" => return meant_time(value),
+        _ => "",
     }
+    .into()
+}
+
+fn meant_time(value: &[u8]) -> String {
     let formats = std::str::from_utf8(value).map(formats_of).unwrap_or_default();
     match formats.as_slice() {
         [] => String::new(),
@@ -120,9 +128,9 @@ mod tests {
         ] {
             assert_eq!(formats_of(value), formats, "{value}");
         }
-        assert_eq!(meant_time(b"22.11.2026", "int"), "");
+        assert_eq!(meant_type(b"22.11.2026", "int"), "");
         assert_eq!(
-            meant_time(b"22.11.2026", "date"),
+            meant_type(b"22.11.2026", "date"),
             "; hint: the type 'datetime(%d.%m.%Y)' reads it"
         );
     }

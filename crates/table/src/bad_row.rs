@@ -1,6 +1,6 @@
 //! Errors of inputs that aren't tables, or have a value that isn't of its column's type.
 
-use crate::advice::meant_time;
+use crate::advice::meant_type;
 use crate::json::{InvalidJson, TOO_DEEP};
 use std::io;
 use thiserror::Error;
@@ -47,6 +47,11 @@ pub(crate) enum BadRow {
     )]
     LongHeader { row: u64, offset: u64, bytes_max: usize },
     #[error(
+        "the lines above its rows, by --header-prefix, have more than {bytes_max} bytes: is the \
+         prefix right?"
+    )]
+    LongTop { bytes_max: usize },
+    #[error(
         "row {row}, from byte {offset} on, has {bytes} bytes, and rows may have {bytes_max} in \
          this memory: if no quote is open there, {more}"
     )]
@@ -63,9 +68,11 @@ pub(crate) enum BadRow {
     LongKey { row: u64, offset: u64, bytes: usize, bytes_max: usize, more: MoreMemory },
     #[error(
         "row {row}, byte {offset}, column {column}: '{}' is no {kind} (--on-bad=last puts such \
-         rows to the end){}", shown(.value), meant_time(.value, .kind)
+         rows to the end){}", shown(.value), meant_type(.value, .kind)
     )]
     Value { row: u64, offset: u64, column: String, value: Vec<u8>, kind: &'static str },
+    #[error("row {row}, byte {offset}: column {column} has no value, and ':required' wants one")]
+    Missing { row: u64, offset: u64, column: String },
     #[error("row {row}, byte {offset} is no JSON: {what}")]
     Json { row: u64, offset: u64, what: &'static str },
     #[error(
@@ -116,11 +123,13 @@ impl BadRow {
             | BadRow::LongKey { offset, .. }
             | BadRow::Json { offset, .. }
             | BadRow::DeepJson { offset, .. }
+            | BadRow::Missing { offset, .. }
             | BadRow::Value { offset, .. } => *offset += bytes,
             BadRow::NestedKey { .. }
             | BadRow::LongText { .. }
             | BadRow::Header { .. }
             | BadRow::Encoding { .. }
+            | BadRow::LongTop { .. }
             | BadRow::NoColumn { .. }
             | BadRow::NoColumnAnywhere { .. } => {}
         }

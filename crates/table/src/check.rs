@@ -3,6 +3,7 @@
 use crate::input_error::of_read;
 use crate::open::Table;
 use crate::options::TableOptions;
+use crate::top_lines::Opening;
 use std::io::{self, Read, Write};
 use xsort_extsort::keyed::{ByKey, RECORD_END, RestoredOutput};
 use xsort_extsort::lines::{InputBytes, LinesInput, first_disorder};
@@ -34,13 +35,15 @@ pub fn check_table(
     }
     let path = input.path.clone();
     observer.phase("check", input.bytes.unwrap_or(0));
-    let mut table = Table::open(options, engine, vec![input], false, observer)?;
+    options.check()?;
+    let (opening, inputs) = Opening::new(options, engine, vec![input], observer)?;
+    let mut table = Table::open(&opening, inputs, false, observer)?;
     let Some(rows) = table.inputs.pop() else { return Ok(None) };
     let observed = ObservedRows { rows: rows.into_bytes(), observer };
     let found = first_disorder(&ByKey, observed, RECORD_END, options.unique.is_some(), || 1);
     let found = found.map_err(|error| of_read(&path, error, observer))?;
     let Some((number, keyed)) = found else { return Ok(None) };
-    Ok(Some(Disorder { row: number + options.header_rows(), bytes: row_of(&keyed) }))
+    Ok(Some(Disorder { row: number + opening.lines_above(&path), bytes: row_of(&keyed) }))
 }
 
 /// The bytes of a row, of which `keyed` is the row with its key.

@@ -3,6 +3,9 @@
 
 /// Bytes of a byte order mark that tell an encoding.
 pub(crate) const MARK_BYTES: usize = 4;
+
+/// The byte order mark of UTF-8.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Bytes that tell an encoding by its first characters: two of four bytes, or four of two.
 const WORDS_BYTES: usize = 8;
 

@@ -32,6 +32,8 @@ pub(crate) struct FieldKeying {
     /// How their values form keys.
     pub(crate) layout: KeyLayout,
     pub(crate) first_rows: FirstRows,
+    /// The beginnings of lines above the header.
+    pub(crate) top_prefixes: Vec<Vec<u8>>,
 }
 
 /// The number of fields in the inputs' first rows. Without a header, one of these rows must have
@@ -147,6 +149,7 @@ impl FieldKeying {
     ) -> io::Result<InputRest<'d>> {
         let mut rows = Rows::new(from);
         rows.take_mark()?;
+        rows.take_top(&self.top_prefixes)?;
         let row_bytes_max = self.rules.room.record_bytes_max;
         let Some(names) = names else {
             let fields = rows.first_fields(&self.dialect, row_bytes_max)?;
@@ -221,10 +224,14 @@ impl FieldKeying {
         refuse_long(&key.kind, value.as_deref().unwrap_or_default(), row, name)?;
         let pushed = push_value(keyed, key, value.as_deref(), on_bad, work);
         values.count(column, pushed);
+        let offset = field.map_or(begin, |field| field.start) as u64;
+        if pushed == Pushed::Nothing && key.is_required {
+            return Err(BadRow::Missing { row, offset, column: name.clone() });
+        }
         if pushed == Pushed::Bad && on_bad == OnBad::Refuse {
             return Err(BadRow::Value {
                 row,
-                offset: field.map_or(begin, |field| field.start) as u64,
+                offset,
                 column: name.clone(),
                 value: value.map(|value| beginning(&value)).unwrap_or_default(),
                 kind: key.kind.name(),

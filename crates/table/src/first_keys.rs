@@ -3,7 +3,7 @@
 use crate::key::{KeyColumn, KeyKind};
 use crate::number::nearest_decimal;
 use crate::time::{date_seconds, time_seconds};
-use crate::value::{VALUE, is_bad_mark, is_text};
+use crate::value::{VALUE, is_mark_of_text, is_text};
 use std::cmp::Ordering;
 use xsort_extsort::Error;
 use xsort_extsort::keyed::{FixedBytes, text_bytes};
@@ -32,15 +32,15 @@ impl Field {
     /// The field of a column; `None` for values of JSON without a type.
     fn new(key: &KeyColumn, is_json: bool) -> Option<Field> {
         use KeyKind::{
-            Bool, Date, DateTime, Float, Integer, Ip, Json, Length, Locale, Natural, NoCase,
-            Number, Text, Version,
+            Bits, Bool, Chromosome, Date, DateTime, Float, Integer, Ip, Json, Length, Listed,
+            Locale, Natural, NoCase, Number, Text, Version,
         };
         let shape = match &key.kind {
-            Text | NoCase | Locale | Natural | Version => Shape::Text,
+            Text | NoCase | Locale | Natural | Chromosome | Version => Shape::Text,
             Length | Float => Shape::Bytes(8),
             Integer | Number => Shape::Decimal,
-            Bool => Shape::Bytes(1),
-            Date => Shape::Bytes(4),
+            Bool | Bits(_) => Shape::Bytes(1),
+            Date | Listed(_) => Shape::Bytes(4),
             DateTime(_) => Shape::Bytes(9),
             Ip => Shape::Address,
             Json => return None,
@@ -57,7 +57,7 @@ impl Field {
             _ => (None, keyed),
         };
         let own = match mark {
-            Some(mark) if is_bad_mark(mark) => text_bytes(value, is_descending),
+            Some(mark) if is_mark_of_text(mark) => text_bytes(value, is_descending),
             Some(mark) if mark != VALUE => 0,
             _ => shape.bytes(value, is_descending),
         };

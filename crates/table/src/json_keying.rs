@@ -154,10 +154,15 @@ impl JsonKeying {
             _ => push_json_value(keyed, key, value, on_bad, text, work),
         };
         values.count(column, pushed);
+        let offset = range.as_ref().map_or(0, |range| range.start) as u64;
+        let is_missing = pushed == Pushed::Nothing || matches!(value, None | Some(b"null"));
+        if is_missing && key.is_required {
+            return Err(BadRow::Missing { row: number, offset, column: name.clone() });
+        }
         if pushed == Pushed::Bad && on_bad == OnBad::Refuse {
             return Err(BadRow::Value {
                 row: number,
-                offset: range.as_ref().map_or(0, |range| range.start) as u64,
+                offset,
                 column: name.clone(),
                 value: beginning(value.unwrap_or_default()),
                 kind: key.kind.name(),

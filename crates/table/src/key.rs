@@ -2,10 +2,12 @@
 //!
 //! ```text
 //!  date:date:desc, amount:num, "odd, name", #3:int:nulls-first, .user.id:int, hilbert(x:num,y:num)
+//!  size:order(=S,M,L), chrom:order(genome.fai):others-last, pos:int:required
 //! ```
 
 use crate::curve::CurveShape;
 use crate::json::JsonPath;
+use crate::listed::{ListedNames, NameList};
 use crate::time_format::TimeFormat;
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -31,6 +33,8 @@ pub struct KeyColumn {
     pub is_descending: bool,
     /// The place of rows without a value, if given.
     pub nulls: Option<Place>,
+    /// True if a row without a value is an error.
+    pub is_required: bool,
 }
 
 /// Which of several rows with equal keys is kept: the one with the largest value in a column, or
@@ -63,6 +67,9 @@ impl FromStr for BestRow {
         }
     }
 }
+
+/// What a value isn't that a list should have.
+pub(crate) const NOT_LISTED: &str = "name in the list";
 
 /// The name of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,6 +116,11 @@ pub enum KeyKind {
     Locale,
     /// Text in which runs of digits compare as numbers.
     Natural,
+    /// Chromosomes and other sequences of a genome: by number, then X, Y, M or MT, then all others
+    /// as [`Natural`](KeyKind::Natural).
+    Chromosome,
+    /// Names in the order of a list.
+    Listed(ListedNames),
     /// Versions: numbers with dots, and pre-release parts.
     Version,
     /// Whole numbers of any length.
@@ -123,6 +135,8 @@ pub enum KeyKind {
     Date,
     /// Points in time (2026-11-22T17:00:00.5+01:00; UTC without an offset), or in the given format.
     DateTime(Option<TimeFormat>),
+    /// Whole numbers, by whether one of these bits is set; those without come first.
+    Bits(u64),
     /// Compared by the number of bytes.
     Length,
     /// IP addresses, version 4 before version 6.
@@ -154,6 +168,15 @@ impl Keys {
         })
     }
 
+    /// True if a list of names is in the lines above the rows.
+    #[must_use]
+    pub fn have_list_in_header(&self) -> bool {
+        self.columns().any(|key| match &key.kind {
+            KeyKind::Listed(listed) => listed.list == NameList::Header,
+            _ => false,
+        })
+    }
+
     /// Returns the first curve, if there is one.
     pub fn curve(&self) -> Option<&Curve> {
         self.0.iter().find_map(|key| match &key.column {
@@ -175,8 +198,7 @@ impl FromStr for Keys {
                 Column::Path(_) => KeyKind::Json,
                 Column::Name(_) | Column::Number(_) | Column::Curve(_) => KeyKind::Text,
             };
-            let (is_typed, is_descending) = (false, false);
-            let mut key = KeyColumn { column, kind, is_typed, is_descending, nulls: None };
+            let mut key = KeyColumn::new(column, kind);
             rest = behind.trim_start();
             while let Some(behind) = rest.strip_prefix(':') {
                 let bytes = word_bytes(behind);
@@ -318,11 +340,23 @@ fn word_bytes(text: &str) -> usize {
     }
 }
 
-const WORDS: &str = "a type (str, nocase, locale, natural, version, int, num, float, bool, date, \
-                     datetime, datetime(FORMAT), length, ip, json), desc, asc, nulls-first or \
-                     nulls-last";
+const WORDS: &str = "a type (str, nocase, locale, natural, chrom, order(FILE), version, int, num, \
+                     float, bool, bits(N), date, datetime, datetime(FORMAT), length, ip, json), \
+                     desc, asc, nulls-first, nulls-last, others-last or required";
 
 impl KeyColumn {
+    /// An ascending key, of a type that wasn't written.
+    pub(crate) fn new(column: Column, kind: KeyKind) -> KeyColumn {
+        KeyColumn {
+            column,
+            kind,
+            is_typed: false,
+            is_descending: false,
+            nulls: None,
+            is_required: false,
+        }
+    }
+
     fn apply(&mut self, word: &str) -> Result<(), BadKeys> {
         if let (Column::Curve(curve), false) = (&self.column, matches!(word, "asc" | "desc")) {
             let name = curve.shape.name();
@@ -331,13 +365,23 @@ impl KeyColumn {
                  last in it"
             )));
         }
-        let format = word.strip_prefix("datetime(").and_then(|rest| rest.strip_suffix(')'));
-        self.kind = match (word, format) {
-            (_, Some(format)) => KeyKind::DateTime(Some(format.parse().map_err(BadKeys)?)),
+        let (name, given) = match word.strip_suffix(')').and_then(|word| word.split_once('(')) {
+            Some((name, given)) => (name, Some(given)),
+            None => (word, None),
+        };
+        self.kind = match (name, given) {
+            ("datetime", Some(format)) => KeyKind::DateTime(Some(format.parse().map_err(BadKeys)?)),
+            ("order", Some(list)) => KeyKind::Listed(list.parse().map_err(BadKeys)?),
+            ("bits", Some(bits)) => match bits.parse() {
+                Ok(bits @ 1..) => KeyKind::Bits(bits),
+                _ => return Err(BadKeys(format!("'{word}': a whole number from 1 is wanted"))),
+            },
+            (_, Some(_)) => return self.apply_place(word),
             ("str", _) => KeyKind::Text,
             ("nocase", _) => KeyKind::NoCase,
             ("locale", _) => KeyKind::Locale,
             ("natural", _) => KeyKind::Natural,
+            ("chrom", _) => KeyKind::Chromosome,
             ("version", _) => KeyKind::Version,
             ("int", _) => KeyKind::Integer,
             ("num", _) => KeyKind::Number,
@@ -360,6 +404,11 @@ impl KeyColumn {
             "desc" => self.is_descending = true,
             "nulls-first" => self.nulls = Some(Place::First),
             "nulls-last" => self.nulls = Some(Place::Last),
+            "required" => self.is_required = true,
+            "others-last" => match &mut self.kind {
+                KeyKind::Listed(listed) => listed.are_others_last = true,
+                _ => return Err(BadKeys(format!("'{word}' comes after order(...)"))),
+            },
             _ => return Err(BadKeys(format!("'{word}' is none of: {WORDS}"))),
         }
         Ok(())
@@ -367,13 +416,16 @@ impl KeyColumn {
 }
 
 impl KeyKind {
-    /// The type's name.
+    /// The type's name, as errors show it.
     pub fn name(&self) -> &'static str {
         match self {
             KeyKind::Text => "str",
             KeyKind::NoCase => "nocase",
             KeyKind::Locale => "locale",
             KeyKind::Natural => "natural",
+            KeyKind::Chromosome => "chrom",
+            KeyKind::Listed(_) => NOT_LISTED,
+            KeyKind::Bits(_) => "whole number",
             KeyKind::Version => "version",
             KeyKind::Integer => "int",
             KeyKind::Number => "num",
@@ -393,7 +445,7 @@ mod tests {
     use super::*;
 
     fn key(column: Column, kind: KeyKind) -> KeyColumn {
-        KeyColumn { column, kind, is_typed: true, is_descending: false, nulls: None }
+        KeyColumn { is_typed: true, ..KeyColumn::new(column, kind) }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::open::Table;
 use crate::options::TableOptions;
 use crate::row_room::RowRoom;
 use crate::row_rules::RowRules;
+use crate::top_lines::Opening;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use xsort_extsort::lines::LinesInput;
@@ -56,9 +57,9 @@ pub fn keyed_rows(
     if let Some(curve) = options.keys.curve() {
         return Err(Error::Settings(curve.only_for_sorts()));
     }
-    let Table { inputs, header, rules, .. } =
-        Table::open(options, engine, inputs, has_columns, observer)?;
-    let engine = RowRoom::of(options).engine_options(engine);
+    let (opening, inputs) = Opening::new(options, engine, inputs, observer)?;
+    let Table { inputs, header, rules, .. } = Table::open(&opening, inputs, has_columns, observer)?;
+    let engine = RowRoom::of(&opening.options).engine_options(&opening.engine);
     let bad_rows = BadRowCounter { rules: (options.on_bad != OnBad::Refuse).then_some(rules) };
     Ok(KeyedRows { inputs, header, engine, bad_rows })
 }

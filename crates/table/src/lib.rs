@@ -24,6 +24,8 @@
 //! | `sample`, `key_layout` | rows here and there in inputs; which values form a key |
 //! | `text_keys` | keys of texts in files of columns |
 //! | `number`, `time`, `natural` | the bytes of values of these kinds |
+//! | `listed` | lists of names whose order counts |
+//! | `top_lines` | lines above the rows that begin with given texts |
 //! | `time_format` | formats of points in time |
 //! | `first_keys` | the first fields of keyed rows: their order, and their numbers |
 //! | `incremental` | rows that are nearly in order, sorted as they come |
@@ -54,6 +56,7 @@ mod key;
 mod key_layout;
 mod keyed_rows;
 mod language;
+mod listed;
 mod natural;
 mod number;
 mod on_bad;
@@ -73,6 +76,7 @@ mod split;
 mod text_keys;
 mod time;
 mod time_format;
+mod top_lines;
 mod value;
 
 pub use bad_row::shown;
@@ -83,6 +87,7 @@ pub use json::JsonPath;
 pub use key::{BadKeys, BestRow, Column, Curve, KeyColumn, KeyKind, Keys, Place};
 pub use keyed_rows::{BadRowCounter, KeyedRows, keyed_rows, of_rows};
 pub use language::collator;
+pub use listed::{ListedNames, NameList};
 pub use on_bad::OnBad;
 pub use options::{TableOptions, TableOutput};
 pub use parts::PartNames;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  natural   file9 < file10 < file10a      text, each number as 30, count of digits, digits
+//!  chrom     chr2 < chr10 < chrX < chrY < chrM < chrUn_1      class, and number or text
 //!  version   1.9 < 1.10-rc2 < 1.10-rc10 < 1.10 < 1.10.1      numbers, then a part after a hyphen
 //! ```
 
@@ -17,6 +18,12 @@ const NUMBERS_GO_ON: u8 = 2;
 const HAS_PART: u8 = 1;
 const HAS_NONE: u8 = 2;
 
+/// Classes of sequences of a genome.
+const NUMBERED: u8 = 1;
+const SEX: u8 = 2;
+const MITOCHONDRIAL: u8 = 4;
+const OTHER_SEQUENCE: u8 = 5;
+
 /// Appends a text whose runs of digits compare as numbers. Leading zeros are ignored.
 pub(crate) fn push_natural(out: &mut Vec<u8>, mut text: &[u8]) {
     while let Some(at) = text.iter().position(u8::is_ascii_digit) {
@@ -28,6 +35,27 @@ pub(crate) fn push_natural(out: &mut Vec<u8>, mut text: &[u8]) {
         text = rest;
     }
     out.extend_from_slice(text);
+}
+
+/// Appends the name of a sequence of a genome: by its number, then X, Y, M or MT, then all others.
+/// Of two names that differ in `chr` before them only, the shorter one comes first.
+pub(crate) fn push_chromosome(out: &mut Vec<u8>, name: &[u8]) {
+    let is_prefixed = name.get(..3).is_some_and(|prefix| prefix.eq_ignore_ascii_case(b"chr"));
+    let own = if is_prefixed { &name[3..] } else { name };
+    match own {
+        [_, ..] if own.iter().all(u8::is_ascii_digit) => {
+            out.push(NUMBERED);
+            push_number(out, own);
+        }
+        b"X" | b"x" => out.push(SEX),
+        b"Y" | b"y" => out.push(SEX + 1),
+        b"M" | b"m" | b"MT" | b"Mt" | b"mt" => out.push(MITOCHONDRIAL),
+        _ => {
+            out.push(OTHER_SEQUENCE);
+            push_natural(out, name);
+        }
+    }
+    out.extend_from_slice(name);
 }
 
 /// Appends a version: numbers with dots between them, an optional `v` before them, and an optional
@@ -93,6 +121,37 @@ mod tests {
             assert!(natural(pair[0]) < natural(pair[1]), "{pair:?}");
         }
         assert_eq!(natural("a007b0"), natural("a7b00"));
+    }
+
+    #[test]
+    fn chromosomes_come_in_the_usual_order() {
+        let key = |name: &str| {
+            let mut out = Vec::new();
+            push_chromosome(&mut out, name.as_bytes());
+            out
+        };
+        let rising = [
+            "1",
+            "chr1",
+            "2",
+            "chr2",
+            "chr10",
+            "chr22",
+            "X",
+            "chrX",
+            "chrY",
+            "MT",
+            "chrM",
+            "",
+            "GL000192.1",
+            "chr1_KI270706v1_random",
+            "chr2_random",
+            "chr10_random",
+            "chrUn_1",
+        ];
+        for pair in rising.windows(2) {
+            assert!(key(pair[0]) < key(pair[1]), "{pair:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Inputs whose header is read and whose keys are known.
 
 use crate::bad_row::BadRow;
+use crate::encoding::BYTE_ORDER_MARK;
 use crate::field_keying::{FieldKeying, FirstRows};
 use crate::format::RowFormat;
 use crate::header::{self, Header};
@@ -11,10 +12,11 @@ use crate::key_layout::KeyLayout;
 use crate::options::TableOptions;
 use crate::row_room::RowRoom;
 use crate::row_rules::RowRules;
-use crate::rows::{BYTE_ORDER_MARK, Rows};
+use crate::rows::Rows;
 use crate::rows_read::RowsRead;
 use crate::sample::sample_rows;
 use crate::split::Dialect;
+use crate::top_lines::Opening;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,12 +43,12 @@ impl Table {
     /// Reads the header of the first input, and resolves the key columns. `has_columns` is true if
     /// the columns are known to exist, even without a header.
     pub(crate) fn open(
-        options: &TableOptions,
-        engine: &LinesOptions,
+        opening: &Opening,
         inputs: Vec<LinesInput>,
         has_columns: bool,
         observer: &dyn Observer,
     ) -> Result<Table, Error> {
+        let Opening { options, engine, top, .. } = opening;
         let (sample, inputs) = sampled(options, inputs)?;
         let mut inputs = inputs.into_iter();
         let Some(first) = inputs.next() else {
@@ -73,7 +75,7 @@ impl Table {
         };
         match options.format {
             RowFormat::Delimited(dialect) => {
-                let header = read_header(options, &dialect, &mut first.rows, row_bytes_max)
+                let header = read_header(options, &dialect, &mut first, row_bytes_max)
                     .map_err(|error| of_first(&first.path, error))?;
                 first.head.extend([&header.comments[..], &header.bytes].concat());
                 let line_end = if header.bytes.ends_with(b"\r\n") { "\r\n" } else { "\n" };
@@ -81,7 +83,8 @@ impl Table {
                 let count = [&b"count"[..], &[dialect.delimiter]].concat();
                 let is_counted = options.counts && !header.bytes.is_empty();
                 let count = if is_counted { &count } else { &[][..] };
-                let before = |count: &[u8]| before_rows(mark, count, &header, line_end);
+                let above = [mark, top].concat();
+                let before = |count: &[u8]| before_rows(&above, count, &header, line_end);
                 let (plain_header, before) = (before(&[]), before(count));
                 let keyed = (Arc::clone(&rules), dialect);
                 let keys = (inputs.len() == 0).then_some(&options.keys);
@@ -121,24 +124,26 @@ fn sampled(
     Ok((samples.into_iter().flat_map(|sample| sample.rows).collect(), inputs))
 }
 
-/// What comes before all rows: a byte order mark, comments, and the header after `count`.
-fn before_rows(mark: &[u8], count: &[u8], header: &Header, line_end: &str) -> Vec<u8> {
-    let mut before = [mark, &header.comments, count, &header.bytes].concat();
-    if before.len() > mark.len() && !before.ends_with(b"\n") {
+/// What comes before all rows: what is `above`, comments, and the header after `count`.
+fn before_rows(above: &[u8], count: &[u8], header: &Header, line_end: &str) -> Vec<u8> {
+    let mut before = [above, &header.comments, count, &header.bytes].concat();
+    if before.len() > above.len() && !before.ends_with(b"\n") {
         before.extend(line_end.bytes());
     }
     before
 }
 
-/// The header of the first input; empty if there is none.
+/// The header of the first input, after the lines above it; empty if there is none.
 fn read_header(
     options: &TableOptions,
     dialect: &Dialect,
-    rows: &mut Rows<'_>,
+    first: &mut First,
     row_bytes_max: usize,
 ) -> io::Result<Header> {
+    let top = first.rows.take_top(&options.top_prefixes)?;
+    first.head.extend(top);
     match options.has_header {
-        true => header::take(rows, dialect, row_bytes_max),
+        true => header::take(&mut first.rows, dialect, row_bytes_max),
         false => Ok(Header::default()),
     }
 }
@@ -162,7 +167,8 @@ fn fields(
     let first_rows = FirstRows::new(most_fields, others.len() as u32);
     let (keys, rules) = (&options.keys, Arc::clone(&rules));
     let layout = KeyLayout::new(keys, |_| Vec::new());
-    let mut keying = FieldKeying { rules, dialect, columns, layout, first_rows };
+    let top_prefixes = options.top_prefixes.clone();
+    let mut keying = FieldKeying { rules, dialect, columns, layout, first_rows, top_prefixes };
     if !keying.columns.is_empty() {
         keying.take_ranks(keys, &sample);
     }

@@ -18,6 +18,9 @@ pub struct TableOptions {
     pub format: RowFormat,
     /// True if the first row of each input names the columns. JSON rows have no columns.
     pub has_header: bool,
+    /// Lines above the rows that begin with one of these texts are no rows. Those of all inputs
+    /// come first, each once, and before the header. JSON has none.
+    pub top_prefixes: Vec<Vec<u8>>,
     /// The keys to sort by; empty for a random order.
     pub keys: Keys,
     /// The order of text of the type `locale`; see [`collator`](crate::collator).
@@ -58,6 +61,7 @@ impl TableOptions {
         TableOptions {
             format,
             has_header: true,
+            top_prefixes: Vec::new(),
             keys,
             collator: Collator::default(),
             on_bad: OnBad::Refuse,
@@ -110,6 +114,11 @@ impl TableOptions {
             return refuse(
                 "the best of rows with equal keys is kept in a sort only, and without comments: \
                  leave one of both out",
+            );
+        }
+        if self.top_prefixes.is_empty() && self.keys.have_list_in_header() {
+            return refuse(
+                "order(header) needs the lines above the rows: say how they begin (header-prefix)",
             );
         }
         let is_ranked = self.unique.is_some() || self.merges || self.is_incremental();

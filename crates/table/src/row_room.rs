@@ -1,6 +1,6 @@
 //! The memory that long rows take with their keys.
 
-use crate::key::{Column, KeyColumn, KeyKind};
+use crate::key::{Column, KeyColumn, KeyKind, Keys};
 use crate::on_bad::OnBad;
 use crate::options::TableOptions;
 use crate::ranks::Ranks;
@@ -29,6 +29,8 @@ pub(crate) struct RowRoom {
     is_indexed: bool,
     /// Bytes of the samples in which values have ranks.
     ranks_bytes: u64,
+    /// Bytes of lists of names.
+    lists_bytes: u64,
     keys: Vec<KeyLength>,
 }
 
@@ -56,6 +58,7 @@ impl RowRoom {
             is_compressed: options.compression.is_some(),
             is_indexed: options.index.is_some(),
             ranks_bytes: ranks_bytes(options),
+            lists_bytes: lists_bytes(&options.keys),
             keys: keys.iter().map(|key| key_length(key, options.on_bad)).collect(),
         }
     }
@@ -68,7 +71,8 @@ impl RowRoom {
     /// The engine's settings, with the memory for reading rows, building their keys and writing
     /// them.
     pub(crate) fn engine_options(&self, engine: &LinesOptions) -> LinesOptions {
-        let RowRoom { copies, has_language, is_compressed, is_indexed, ranks_bytes, .. } = *self;
+        let RowRoom { copies, has_language, is_compressed, is_indexed, .. } = *self;
+        let RowRoom { ranks_bytes, lists_bytes, .. } = *self;
         let threads = engine.threads;
         let compression = move |budget| CompressionThreads::of_budget(budget, threads).taken_bytes;
         // Keys by a language double the memory of pieces in flight.
@@ -85,6 +89,7 @@ impl RowRoom {
             })
             .with_share("keys by a language", move |budget| share(has_language, language(budget)))
             .with_share("ranks of a curve", move |_| ranks_bytes)
+            .with_share("lists of names", move |_| lists_bytes)
             .with_share("copies of the longest row", move |budget| copies_bytes(budget, copies));
         of_keyed(&LinesOptions { reservation, ..engine.clone() })
     }
@@ -120,6 +125,15 @@ fn ranks_bytes(options: &TableOptions) -> u64 {
     columns.sum::<u64>() * Ranks::MEMORY_BYTES
 }
 
+/// Bytes of memory of the lists that order names.
+pub(crate) fn lists_bytes(keys: &Keys) -> u64 {
+    let bytes = |key: &KeyColumn| match &key.kind {
+        KeyKind::Listed(listed) => listed.memory_bytes(),
+        _ => 0,
+    };
+    keys.columns().map(bytes).sum()
+}
+
 /// Copies of the longest row if this is its key. A value without its quotes or escapes is one copy,
 /// and each byte of a key may take two.
 fn copies(key: &KeyColumn, on_bad: OnBad) -> u64 {
@@ -131,8 +145,8 @@ fn copies(key: &KeyColumn, on_bad: OnBad) -> u64 {
 
 fn key_length(key: &KeyColumn, on_bad: OnBad) -> KeyLength {
     use KeyKind::{
-        Bool, Date, DateTime, Float, Integer, Ip, Json, Length, Locale, Natural, NoCase, Number,
-        Text, Version,
+        Bits, Bool, Chromosome, Date, DateTime, Float, Integer, Ip, Json, Length, Listed, Locale,
+        Natural, NoCase, Number, Text, Version,
     };
     match (&key.kind, on_bad) {
         (Length, _) => KeyLength::Short,
@@ -140,16 +154,21 @@ fn key_length(key: &KeyColumn, on_bad: OnBad) -> KeyLength {
         (Text | Json | NoCase, _) => KeyLength::Times(2),
         // A count precedes each number.
         (Natural | Version, _) => KeyLength::Times(4),
+        // The same, and the name itself.
+        (Chromosome, _) => KeyLength::Times(6),
+        (Listed(listed), _) if listed.are_others_last => KeyLength::Times(2),
         (_, OnBad::Put(_)) => KeyLength::Times(2),
         (Integer | Number, OnBad::Refuse) => KeyLength::Times(1),
-        (Float | Bool | Date | DateTime(_) | Ip, OnBad::Refuse) => KeyLength::Short,
+        (Float | Bool | Bits(_) | Date | DateTime(_) | Ip | Listed(_), OnBad::Refuse) => {
+            KeyLength::Short
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::{Keys, Place};
+    use crate::key::Place;
 
     #[test]
     fn copies_are_as_many_as_keys_may_need() {

@@ -1,8 +1,9 @@
 //! The first rows of an input, read through a window in memory.
 
 use crate::bad_row::BadRow;
-use crate::encoding::{MARK_BYTES, may_be_wide, wide_encoding};
+use crate::encoding::{BYTE_ORDER_MARK, MARK_BYTES, may_be_wide, wide_encoding};
 use crate::split::{Dialect, Row};
+use crate::top_lines::{TOP_BYTES_MAX, too_long, top_of};
 use std::io::{self, Read};
 use std::ops::Range;
 use xsort_extsort::keyed::{InputRest, Piece};
@@ -12,9 +13,6 @@ use xsort_extsort::lines::InputBytes;
 const BUFFER_BYTES: usize = 256 << 10;
 /// Bytes that are read, if there are so many, of a text that may be in UTF-16 or UTF-32.
 const ENCODING_BYTES: usize = 4096;
-
-/// The byte order mark of UTF-8.
-pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads the rows of one input, one after the other.
 pub(crate) struct Rows<'d> {
@@ -61,6 +59,28 @@ impl<'d> Rows<'d> {
             self.offset += BYTE_ORDER_MARK.len() as u64;
         }
         Ok(is_there)
+    }
+
+    /// Takes the lines that begin with one of these texts, before the first row. Returns them.
+    ///
+    /// # Errors
+    ///
+    /// If the input can't be read, or if they are too long.
+    pub(crate) fn take_top(&mut self, prefixes: &[Vec<u8>]) -> io::Result<Vec<u8>> {
+        while !prefixes.is_empty() {
+            let text = &self.window[self.unread.clone()];
+            if let Some((bytes, lines)) = top_of(text, self.is_at_end, prefixes) {
+                let top = text[..bytes].to_vec();
+                self.unread.start += bytes;
+                (self.row, self.offset) = (self.row + lines, self.offset + bytes as u64);
+                return Ok(top);
+            }
+            if text.len() > TOP_BYTES_MAX {
+                return Err(too_long().into());
+            }
+            self.read_more()?;
+        }
+        Ok(Vec::new())
     }
 
     /// True if the input has ended, once its beginning was read.

@@ -13,6 +13,7 @@ use crate::parts::{PartNames, PartsOutput};
 use crate::row_room::RowRoom;
 use crate::row_rules::push_counted;
 use crate::rows_read::RowsRead;
+use crate::top_lines::Opening;
 use std::io::{self, Write};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
@@ -67,30 +68,32 @@ pub fn sort_table_and_late(
 ) -> Result<KeyedReport, Error> {
     options.check()?;
     let expected_bytes = inputs.iter().filter_map(|input| input.bytes).sum();
-    let table = Table::open(options, engine, inputs, false, observer)?;
+    let (opening, inputs) = Opening::new(options, engine, inputs, observer)?;
+    let table = Table::open(&opening, inputs, false, observer)?;
+    let Opening { options, engine, .. } = &opening;
     if let Some(late) = &mut late {
         late.write_all(&table.plain_header).map_err(Error::LateOutput)?;
     }
     let rules = Arc::clone(&table.rules);
     let output = (output, late);
     let report = sort_opened((options, engine), table, output, expected_bytes, disk, observer)
-        .map_err(|error| not_in_order(error, options))?;
+        .map_err(|error| not_in_order(error, &opening))?;
     Ok(with_bad_rows(report, options, &rules.read, observer))
 }
 
 /// The error for inputs that aren't as far in order as they should be, with their rows as they are
 /// in the file.
-fn not_in_order(error: Error, options: &TableOptions) -> Error {
+fn not_in_order(error: Error, opening: &Opening) -> Error {
     let row = |keyed: &[u8]| {
         let row = row_of(keyed);
         let row = String::from_utf8_lossy(&row);
         row.trim_end().chars().take(SHOWN_CHARS).collect::<String>()
     };
-    let header_rows = options.header_rows();
     match error {
         Error::NotSorted { path, number, line, before } => {
-            let (number, line, before) = (number + header_rows, row(&line), row(&before));
-            let way_out = match options.is_incremental() {
+            let (number, line, before) =
+                (number + opening.lines_above(&path), row(&line), row(&before));
+            let way_out = match opening.options.is_incremental() {
                 true => {
                     "leave out --sorted-by to sort it, or name only the keys that it is in the \
                      order of"
@@ -104,7 +107,7 @@ fn not_in_order(error: Error, options: &TableOptions) -> Error {
             Error::Unordered { path, reason }
         }
         Error::Late { path, number, line, lag } => {
-            let (number, line) = (number + header_rows, row(&line));
+            let (number, line) = (number + opening.lines_above(&path), row(&line));
             let reason = format!(
                 "row {number} comes too late: {lag}: {line:?}: raise it, or write such rows to a \
                  file (--late FILE)"

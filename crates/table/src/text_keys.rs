@@ -21,7 +21,7 @@ impl<'c> TextKeys<'c> {
     /// the type [`KeyKind::Locale`].
     pub fn new(kind: KeyKind, collator: &'c Collator) -> TextKeys<'c> {
         let column = Column::Number(1);
-        let key = KeyColumn { column, kind, is_typed: true, is_descending: false, nulls: None };
+        let key = KeyColumn::new(column, kind);
         TextKeys { key, work: FieldWork::new(collator), out: Vec::new() }
     }
 

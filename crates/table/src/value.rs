@@ -3,7 +3,7 @@
 use crate::bad_row::BadRow;
 use crate::json::{JsonValue, json_text};
 use crate::key::{KeyColumn, KeyKind, Place};
-use crate::natural::{push_natural, push_version};
+use crate::natural::{push_chromosome, push_natural, push_version};
 use crate::number::{is_whole, push_decimal};
 use crate::on_bad::OnBad;
 use crate::time::{push_date, push_time};
@@ -19,13 +19,15 @@ const MISSING_FIRST: u8 = 0x0c;
 const NULL_FIRST: u8 = 0x10;
 /// Precedes a value of the column's type.
 pub(crate) const VALUE: u8 = 0x20;
+/// Precedes a name that isn't in a list, after all that are.
+const NOT_IN_LIST: u8 = 0x28;
 const MISSING_LAST: u8 = 0x2c;
 const NULL_LAST: u8 = 0x30;
 const BAD_LAST: u8 = 0x38;
 
-/// True for the marks of values of another type, which a text follows.
-pub(crate) fn is_bad_mark(mark: u8) -> bool {
-    mark == BAD_FIRST || mark == BAD_LAST
+/// True for the marks that a text follows, whatever the type.
+pub(crate) fn is_mark_of_text(mark: u8) -> bool {
+    matches!(mark, BAD_FIRST | BAD_LAST | NOT_IN_LIST)
 }
 
 /// Most bytes of an array or object that is a key, because each value in it takes memory.
@@ -89,7 +91,7 @@ pub(crate) fn push_value(
 ) -> Pushed {
     let mut writer = KeyWriter { out, is_descending: key.is_descending };
     let is_text = is_text(&key.kind);
-    if is_text && key.nulls.is_none() {
+    if is_text && key.nulls.is_none() && !key.is_required {
         // Empty and missing texts are texts.
         push_text(&mut writer, &key.kind, value.unwrap_or_default(), work);
         return Pushed::Value;
@@ -103,7 +105,9 @@ pub(crate) fn push_value(
         return Pushed::Nothing;
     };
     if is_text {
-        writer.mark(VALUE);
+        if key.nulls.is_some() {
+            writer.mark(VALUE);
+        }
         push_text(&mut writer, &key.kind, value, work);
         return Pushed::Value;
     }
@@ -112,8 +116,8 @@ pub(crate) fn push_value(
 
 /// True if every value is of the type, even an empty one.
 pub(crate) fn is_text(kind: &KeyKind) -> bool {
-    use KeyKind::{Length, Locale, Natural, NoCase, Text};
-    matches!(kind, Text | NoCase | Locale | Natural | Length)
+    use KeyKind::{Chromosome, Length, Locale, Natural, NoCase, Text};
+    matches!(kind, Text | NoCase | Locale | Natural | Chromosome | Length)
 }
 
 /// Appends the field of a JSON value, given as its text in the row. Returns its kind. `text` is
@@ -159,7 +163,14 @@ fn push_typed(
 ) -> Pushed {
     buffer.clear();
     if field(kind, value, buffer).is_none() {
-        return push_bad(writer, value, on_bad);
+        return match kind {
+            KeyKind::Listed(listed) if listed.are_others_last => {
+                writer.mark(NOT_IN_LIST);
+                writer.text(value);
+                Pushed::Value
+            }
+            _ => push_bad(writer, value, on_bad),
+        };
     }
     writer.mark(VALUE);
     match kind {
@@ -200,6 +211,10 @@ fn push_text(writer: &mut KeyWriter<'_>, kind: &KeyKind, value: &[u8], work: &mu
             push_natural(field, value);
             writer.text(field);
         }
+        KeyKind::Chromosome => {
+            push_chromosome(field, value);
+            writer.text(field);
+        }
         _ => writer.text(value),
     }
 }
@@ -225,8 +240,11 @@ fn field(kind: &KeyKind, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
         | KeyKind::NoCase
         | KeyKind::Locale
         | KeyKind::Natural
+        | KeyKind::Chromosome
         | KeyKind::Length
         | KeyKind::Json => return None,
+        KeyKind::Listed(listed) => out.extend(listed.rank(value)?.to_be_bytes()),
+        KeyKind::Bits(bits) => out.push(u8::from(text()?.parse::<u64>().ok()? & bits != 0)),
         KeyKind::Version => push_version(out, value)?,
         KeyKind::Integer if !is_whole(value) => return None,
         KeyKind::Integer | KeyKind::Number => push_decimal(out, value)?,
@@ -283,6 +301,10 @@ mod tests {
             ("nocase", &["a", "AB", "abc", "B", "\u{e9}t\u{e9}", "\u{c9}t\u{e9}s"]),
             ("locale", &["", "A", "a"]),
             ("natural", &["", "a2", "a10", "a10b"]),
+            ("chrom", &["chr2", "chr10", "chrX", "chrM", "", "chrUn_1"]),
+            ("order(=low,mid,high)", &["low", "mid", "high", ""]),
+            ("bits(16)", &["83", ""]),
+            ("bits(16)", &["163", "83"]),
             ("version", &["1.9", "1.10-rc1", "1.10", ""]),
             ("int", &["-100000000000000000000000", "-2", "0", "+7", "10", ""]),
             ("num", &["-1.5", "-1.25", "0", "1e-3", "0.5", "1e400", ""]),
@@ -356,6 +378,15 @@ mod tests {
     }
 
     #[test]
+    fn names_that_are_not_in_a_list_come_after_all_that_are() {
+        for direction in ["asc", "desc"] {
+            let of = |name: &str| encoded(&format!("order(=b,a):others-last:{direction}"), name);
+            assert!(of("a") < of("A") && of("b") < of("A") && of("A").1 && of("A") < of(""));
+            assert_eq!(of("A") < of("B"), direction == "asc");
+        }
+    }
+
+    #[test]
     fn what_is_of_another_type_is_noticed() {
         for (key, bad) in [
             ("int", "1.5"),
@@ -367,6 +398,8 @@ mod tests {
             ("datetime", "noon"),
             ("datetime(%Y)", "x"),
             ("ip", "1.2.3"),
+            ("order(=a,b)", "c"),
+            ("bits(4)", "-1"),
         ] {
             assert!(!encoded(key, bad).1, "{key} {bad}");
         }

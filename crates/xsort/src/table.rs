@@ -123,6 +123,14 @@ impl Table {
         self
     }
 
+    /// Keeps lines above the rows that begin with this text at the top: `"##"` in VCF, `"@"` in
+    /// SAM. Those of several inputs become one header. May be repeated.
+    #[must_use]
+    pub fn header_prefix(mut self, prefix: &str) -> Table {
+        self.options.top_prefixes.push(prefix.into());
+        self
+    }
+
     /// Sets the treatment of rows with a value that isn't of its column's type. Unless set, they
     /// are an error.
     #[must_use]

@@ -3,6 +3,7 @@
 //! One definition serves the parser, both helps, the completions and the man pages. Nothing is
 //! decided here; `settings` turns these arguments into settings of the pipelines.
 
+mod bio;
 mod environment;
 mod generate;
 mod help;
@@ -17,6 +18,7 @@ mod values;
 mod verify;
 mod version;
 
+pub(crate) use bio::{BioArgs, BioFormat};
 pub(crate) use environment::{Origins, Settings, default_threads, fill};
 pub(crate) use generate::GenArgs;
 pub(crate) use part::{
@@ -76,6 +78,7 @@ pub(crate) enum Command {
         arguments: Vec<OsString>,
     },
     Table(Box<TableArgs>),
+    Bio(BioArgs),
     Sort(SortArgs),
     Verify(VerifyArgs),
     Gen(GenArgs),
@@ -205,6 +208,8 @@ pub(crate) fn usage_line(error: &clap::Error) -> String {
     let tips = paragraphs.filter(|tip| !tip.contains("as a value"));
     let tips = tips.map(|tip| tip.replace("tip: ", "hint: "));
     let name = std::env::args().nth(1).unwrap_or_default();
+    // Formats of genomics stand for tables.
+    let name = if name == "bio" { "table".to_owned() } else { name };
     let own = hints::hint(error, &name, &command()).map(|hint| format!("hint: {hint}"));
     let hints: Vec<String> = match own {
         Some(own) => vec![own],

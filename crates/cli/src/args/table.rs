@@ -183,6 +183,14 @@ pub(crate) struct TableArgs {
     #[arg(help_heading = INPUT, hide_short_help = true)]
     pub(crate) comment: Option<u8>,
 
+    /// Lines above the rows that begin with TEXT are no rows, such as '##' in VCF; may be repeated
+    ///
+    /// They stay at the top. Those of several inputs become one header: each line once, and next to
+    /// those of its first word.
+    #[arg(long, value_name = "TEXT", value_parser = prefix, conflicts_with = "infer")]
+    #[arg(conflicts_with = "schema", help_heading = INPUT, hide_short_help = true)]
+    pub(crate) header_prefix: Vec<String>,
+
     /// The first row is a row as any other; columns have numbers only
     #[arg(long)]
     #[arg(help_heading = INPUT)]
@@ -329,16 +337,19 @@ pub(crate) struct TableArgs {
 const BY_HELP: &str = "\
 What to sort by: COLUMN[:TYPE][:desc][:nulls-first],...; repeat for further keys
 
-COLUMN is a name of the header, a name in double quotes, or a number (#1 is the first); in \
-ndjson a path as in jq (.user.id, .tags[0], .\"odd name\"). TYPE is str (bytes, the default), \
-nocase, locale (the order of the language that LC_ALL, LC_COLLATE or LANG names), natural (file9 \
-before file10), version (1.9, 1.10-rc1, 1.10), int, num (exact decimals of any length), float \
-(IEEE 754 total order), bool, date (2026-11-22), datetime (2026-11-22T17:00:00+01:00; UTC without \
-an offset), datetime(FORMAT) with the directives of strftime, length (in bytes), ip or json. \
-Nothing is guessed. An empty or missing value is the least text for str, nocase, locale, natural \
-and length; those of other types come last, whatever the direction, unless nulls-first is given. \
-Values of JSON without a type are in the order of jq: null, false, true, numbers, strings, arrays, \
-objects.
+COLUMN is a name of the header, a name in double quotes, or a number (#1 is the first); in ndjson \
+a path as in jq (.user.id, .tags[0], .\"odd name\"). TYPE is str (bytes, the default), nocase, \
+locale (the order of the language that LC_ALL, LC_COLLATE or LANG names), natural (file9 before \
+file10), chrom (chr2, chr10, chrX, chrM, others), order(FILE) (in the order of a list: a name in \
+each line, .fai, .genome or .dict; order(header) of the input's ##contig or @SQ lines; \
+order(=low,mid,high); with :others-last other names come last), version (1.9, 1.10-rc1, 1.10), \
+int, num (exact decimals of any length), float (IEEE 754 total order), bool, bits(N) (whole \
+numbers, by whether a bit of N is set), date (2026-11-22), datetime (2026-11-22T17:00:00+01:00; \
+UTC without an offset), datetime(FORMAT) with the directives of strftime, length (in bytes), ip \
+or json. Nothing is guessed. An empty or missing value is the least text for str, nocase, locale, \
+natural and length; those of other types come last, whatever the direction, unless nulls-first is \
+given. With :required they are an error. Values of JSON without a type are in the order of jq: \
+null, false, true, numbers, strings, arrays, objects.
 
 hilbert(COLUMN[:TYPE],...) and zorder(...) are curves through several columns: rows that are near \
 in all of them come near each other. In Parquet and Arrow a column of shapes (hilbert(geometry)) \
@@ -386,6 +397,13 @@ pub(crate) struct Quote(pub(crate) Option<u8>);
 
 fn quote(text: &str) -> Result<Quote, String> {
     if text.is_empty() { Ok(Quote(None)) } else { byte(text).map(|byte| Quote(Some(byte))) }
+}
+
+fn prefix(text: &str) -> Result<String, String> {
+    match text.is_empty() || text.contains('\n') {
+        true => Err("the beginning of a line is wanted".into()),
+        false => Ok(text.into()),
+    }
 }
 
 fn group_rows(text: &str) -> Result<usize, String> {

@@ -39,6 +39,11 @@ fn refuse_options(args: &TableArgs, files: &[PathBuf], formats: Formats) -> Resu
         (has_types && !from_text, "--schema and --infer", "are for inputs of text"),
         (args.on_bad != OnBad::Refuse, "--on-bad", "is for text: columns have values of one type"),
         (has_codec && !to_text, "--compress-output", "is for text: give --compression"),
+        (
+            !args.header_prefix.is_empty(),
+            "--header-prefix",
+            "isn't there for them: leave such lines out before (grep -v)",
+        ),
         (args.write_index.is_some(), "--write-index", "isn't there for them: write text, sort it"),
         (args.compress.is_some(), "--compress", "isn't there for columns yet: leave it out"),
         (is_resumable, "--checkpoint", "isn't there for columns yet: leave it out"),

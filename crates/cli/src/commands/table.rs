@@ -86,6 +86,7 @@ pub(crate) fn run(args: &TableArgs, stop: &Stop) -> Result<(), Failure> {
 fn options(args: &TableArgs, format: RowFormat) -> Result<TableOptions, Failure> {
     let options = TableOptions {
         has_header: !args.no_header,
+        top_prefixes: args.header_prefix.iter().map(|prefix| prefix.clone().into()).collect(),
         on_bad: args.on_bad,
         unique: args.unique,
         counts: args.count,
@@ -308,11 +309,12 @@ fn with_dialect(args: &TableArgs, format: RowFormat) -> Result<RowFormat, Failur
     match format {
         RowFormat::Ndjson => {
             let bytes = [args.delimiter, args.escape, args.comment];
-            match bytes == [None; 3] && args.quote.is_none() && !args.no_header {
+            let has_header = args.no_header || !args.header_prefix.is_empty();
+            match bytes == [None; 3] && args.quote.is_none() && !has_header {
                 true => Ok(RowFormat::Ndjson),
                 false => Err(Failure::Usage(
-                    "--delimiter, --quote, --escape, --comment and --no-header are for csv and \
-                     tsv: rows of ndjson have no fields and no header"
+                    "--delimiter, --quote, --escape, --comment, --header-prefix and --no-header \
+                     are for csv and tsv: rows of ndjson have no fields and no header"
                         .into(),
                 )),
             }

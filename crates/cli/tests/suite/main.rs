@@ -3,6 +3,7 @@
 mod architecture;
 mod bandwidth;
 mod bgzf;
+mod bio;
 mod broken_stores;
 mod columns;
 mod completions;

@@ -159,6 +159,7 @@ const ALL: &[Cases] = &[
                 ("escape", &["\\", "'"], &["ab", ""]),
                 ("comment", &["#", "i"], &["ab", ""]),
                 ("no-header --by #1", FLAG, &[]),
+                ("header-prefix", &["##", "i"], &[""]),
                 ("unique", &["", "=first", "=last"], &["=x", "="]),
                 (
                     "keep",
@@ -196,6 +197,13 @@ const ALL: &[Cases] = &[
         ],
         // Out of order, columns that don't exist in another dialect, values of another type.
         taken: &[0, 1, 2, 3],
+        refused: &[2],
+    },
+    Cases {
+        command: "bio",
+        line: "bio bed --allow-empty empty",
+        options: &[&[HELP]],
+        taken: &[0],
         refused: &[2],
     },
     Cases {

@@ -1,0 +1,205 @@
+//! `xsort bio`: files of genomics. Each format stands for a command of `xsort table`.
+
+use crate::args::BioFormat;
+use clap::ValueEnum;
+use std::env;
+use std::ffi::OsString;
+use std::sync::LazyLock;
+use xsort_disk::public_text;
+
+/// Types of features, parents before their children (GFF3's and GTF's names for them).
+const FEATURES: &str = "=region,chromosome,scaffold,gene,ncRNA_gene,protein_coding_gene,pseudogene,\
+                        transposable_element_gene,mRNA,transcript,ncRNA,lnc_RNA,lncRNA,miRNA,snRNA,\
+                        snoRNA,rRNA,tRNA,pseudogenic_transcript,primary_transcript,exon,intron,\
+                        five_prime_UTR,UTR,5UTR,start_codon,CDS,stop_codon,3UTR,three_prime_UTR";
+
+/// Lines that stay at the top, by how they begin.
+const HASH: &[&str] = &["#"];
+
+/// The options that only `xsort bio` has.
+#[derive(Default)]
+struct Own {
+    genome: Option<OsString>,
+    is_natural: bool,
+    are_parents_first: bool,
+    has_index: bool,
+}
+
+/// The command line of this process; for `xsort bio FORMAT ...` that of the command that it stands
+/// for.
+///
+/// # Errors
+/// What is wrong with an option of `xsort bio`.
+pub(crate) fn words() -> &'static Result<Vec<OsString>, String> {
+    static WORDS: LazyLock<Result<Vec<OsString>, String>> =
+        LazyLock::new(|| expanded(env::args_os().collect()));
+    &WORDS
+}
+
+/// The command that `xsort bio` stands for, in the words of a shell; `None` for other commands.
+pub(crate) fn plain_command() -> Option<String> {
+    let is_bio = env::args_os().nth(1).is_some_and(|word| word == "bio");
+    words().as_ref().ok().filter(|_| is_bio).map(|words| shown(words))
+}
+
+/// Returns the command line that `words` stand for, which begin with the program's name: that of
+/// `xsort table` for `xsort bio FORMAT ...`, and else the words themselves. Those that ask for the
+/// help or have no format stay, too, for the parser.
+///
+/// # Errors
+/// What is wrong with an option of `xsort bio`.
+fn expanded(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
+    let is_bio = words.get(1).is_some_and(|word| word == "bio");
+    let format = words.get(2).and_then(|word| BioFormat::from_str(word.to_str()?, false).ok());
+    let (true, Some(format)) = (is_bio, format) else { return Ok(words) };
+    let asks_for_help = |word: &OsString| word == "-h" || word == "--help";
+    if words.iter().any(asks_for_help) {
+        let help: Vec<&OsString> = words.iter().filter(|word| asks_for_help(word)).collect();
+        return Ok(vec![words[0].clone(), "bio".into(), help[0].clone()]);
+    }
+    let (own, rest) = own_options(words[3..].iter().cloned())?;
+    let mut command = vec![words[0].clone(), "table".into()];
+    command.extend(options(format, &own)?);
+    command.extend(rest);
+    Ok(command)
+}
+
+/// The command in the words of a shell.
+fn shown(words: &[OsString]) -> String {
+    let quoted = |word: &OsString| {
+        let word = public_text(&word.to_string_lossy()).into_owned();
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,+@%".contains(&byte);
+        match !word.is_empty() && word.bytes().all(is_plain) {
+            true => word,
+            false => format!("'{}'", word.replace('\'', "'\\''")),
+        }
+    };
+    let words: Vec<String> = words.iter().skip(1).map(quoted).collect();
+    format!("xsort {}\n", words.join(" "))
+}
+
+/// Takes the options of `xsort bio` from the words after the format. Also returns all others.
+fn own_options(words: impl Iterator<Item = OsString>) -> Result<(Own, Vec<OsString>), String> {
+    let (mut own, mut rest, mut words) = (Own::default(), Vec::new(), words);
+    while let Some(word) = words.next() {
+        match word.to_str() {
+            Some("--") => {
+                rest.push(word);
+                rest.extend(words.by_ref());
+            }
+            Some("--natural") => own.is_natural = true,
+            Some("--parents-first") => own.are_parents_first = true,
+            Some("--genome") => {
+                own.genome = Some(words.next().ok_or("--genome takes a file")?);
+            }
+            Some(text) if text.starts_with("--genome=") => {
+                own.genome = Some(text["--genome=".len()..].into());
+            }
+            text => {
+                own.has_index |= text.is_some_and(|text| text.starts_with("--write-index"));
+                rest.push(word);
+            }
+        }
+    }
+    match own.genome.is_some() && own.is_natural {
+        true => Err("--genome and --natural both order sequences: leave one out".into()),
+        false => Ok((own, rest)),
+    }
+}
+
+/// The options of `xsort table` that a format stands for.
+fn options(format: BioFormat, own: &Own) -> Result<Vec<OsString>, String> {
+    use BioFormat::{Bed, Fragments, Gff, Gtf, Pairs, Sam, Vcf};
+    if own.are_parents_first && !matches!(format, Gff | Gtf) {
+        return Err("--parents-first is for gff and gtf: other formats have no parents".into());
+    }
+    let genome = match &own.genome {
+        Some(path) => Some(path.to_str().ok_or("--genome takes a file whose name is UTF-8")?),
+        None => None,
+    };
+    let sequence = |column: &str| match genome {
+        Some(path) => format!("{column}:order({path}):required"),
+        None if own.is_natural => format!("{column}:chrom:required"),
+        None if matches!(format, Vcf | Sam) => format!("{column}:order(header):required"),
+        None => format!("{column}:required"),
+    };
+    let (top, keys): (&[&str], String) = match format {
+        Bed => (
+            &["#", "track ", "browser "],
+            format!("{},#2:int:required,#3:int:required", sequence("#1")),
+        ),
+        Fragments => (HASH, format!("{},#2:int:required,#3:int:required,#4", sequence("#1"))),
+        Gff | Gtf if own.are_parents_first => (
+            HASH,
+            format!(
+                "{},#4:int:required,#5:int:desc:required,#3:order({FEATURES}):others-last",
+                sequence("#1")
+            ),
+        ),
+        Gff | Gtf => (HASH, format!("{},#4:int:required", sequence("#1"))),
+        Vcf => {
+            (&["##"], format!("{},POS:int:required,REF:nocase,ALT:nocase", sequence("\"#CHROM\"")))
+        }
+        Sam => (&["@"], format!("{},#4:int:required,#2:bits(16):required", sequence("#3"))),
+        // An index has the first positions, in the order of the first sequences.
+        Pairs if own.has_index => {
+            (HASH, format!("{},#3:int:required,{},#5:int:required", sequence("#2"), sequence("#4")))
+        }
+        Pairs => {
+            (HASH, format!("{},{},#3:int:required,#5:int:required", sequence("#2"), sequence("#4")))
+        }
+    };
+    let mut options = vec!["--format".to_owned(), "tsv".to_owned()];
+    if format != Vcf {
+        options.push("--no-header".to_owned());
+    }
+    for prefix in top {
+        options.extend(["--header-prefix".to_owned(), (*prefix).to_owned()]);
+    }
+    if matches!(format, Gff | Gtf) {
+        options.extend(["--comment".to_owned(), "#".to_owned()]);
+    }
+    options.extend(["--by".to_owned(), keys]);
+    Ok(options.into_iter().map(OsString::from).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(line: &str) -> Result<String, String> {
+        let words = line.split(' ').map(OsString::from).collect();
+        expanded(words).map(|words| shown(&words))
+    }
+
+    #[test]
+    fn each_format_is_a_plain_command() {
+        assert_eq!(
+            plain("xsort bio bed a.bed -o b.bed --genome x.fai").unwrap(),
+            "xsort table --format tsv --no-header --header-prefix '#' --header-prefix 'track ' \
+             --header-prefix 'browser ' --by '#1:order(x.fai):required,#2:int:required,\
+             #3:int:required' a.bed -o b.bed\n"
+        );
+        assert_eq!(
+            plain("xsort bio pairs --natural --write-index=gzi -- --natural").unwrap(),
+            "xsort table --format tsv --no-header --header-prefix '#' --by \
+             '#2:chrom:required,#3:int:required,#4:chrom:required,#5:int:required' \
+             --write-index=gzi -- --natural\n"
+        );
+        for same in ["xsort bio", "xsort bio x", "xsort lines bio bed", "xsort bio --help"] {
+            assert_eq!(plain(same).unwrap(), format!("{same}\n"));
+        }
+        assert_eq!(plain("xsort bio vcf in.vcf --help").unwrap(), "xsort bio --help\n");
+    }
+
+    #[test]
+    fn options_of_other_formats_are_refused() {
+        for (line, why) in [
+            ("xsort bio bed a --parents-first", "gff"),
+            ("xsort bio bed a --genome", "takes a file"),
+            ("xsort bio bed a --genome=x --natural", "leave one out"),
+        ] {
+            assert!(plain(line).unwrap_err().contains(why), "{line}");
+        }
+    }
+}
