@@ -8,7 +8,7 @@
 //! | `args` | the command line as it is written |
 //! | `settings` | what depends on the machine: memory, threads, caches, open files |
 //! | `inputs` | which files the inputs stand for: directories, standard input |
-//! | `commands` | gen, sort, table, bio, verify, part, cluster, help, man, completions |
+//! | `commands` | gen, sort, table, bio, bam, verify, part, cluster, help, man, completions |
 //! | `lines`, `du` | the commands that behave as GNU sort and GNU du do |
 //! | `gnu_commands` | what these two share |
 //! | `lines_plan` | what sorting lines or tables would take |
@@ -115,10 +115,12 @@ fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
         Command::Gen(args) => commands::generate::run(args, stop),
         Command::Sort(args) => commands::sort::run(args, stop),
         Command::Table(args) => {
-            if let (Some(plain), true) = (bio::plain_command(), args.dry_run && !args.report.json) {
-                output::write_stdout(plain.as_bytes())?;
-            }
+            show_plain_command(args.dry_run && !args.report.json)?;
             commands::table::run(args, stop)
+        }
+        Command::Bam(args) => {
+            show_plain_command(args.dry_run && !args.report.json)?;
+            commands::bam::run(args, stop)
         }
         Command::Bio(_) => unreachable!("`bio::words` has turned it into another one"),
         Command::Verify(args) => commands::verify::run(args, stop),
@@ -130,6 +132,14 @@ fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
         Command::Completions { shell } => commands::completions::print(*shell),
         Command::Help { json, command } => commands::help::print(command, *json),
         Command::Man { dir } => commands::manual::man(dir.as_deref()),
+    }
+}
+
+/// With `is_wanted` prints the command that `xsort bio` stands for, if it was called.
+fn show_plain_command(is_wanted: bool) -> Result<(), Failure> {
+    match bio::plain_command().filter(|_| is_wanted) {
+        Some(plain) => output::write_stdout(plain.as_bytes()),
+        None => Ok(()),
     }
 }
 

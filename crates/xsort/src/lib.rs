@@ -78,6 +78,7 @@
 //! process that ends while a job runs.
 #![forbid(unsafe_code)]
 
+mod bam;
 mod cancel;
 mod du;
 mod generate;
@@ -104,6 +105,7 @@ mod sorter;
 mod table;
 mod verify;
 
+pub use bam::Bam;
 pub use cancel::Cancel;
 pub use du::{Du, TreeUsage};
 pub use generate::Generate;
@@ -126,6 +128,7 @@ pub use sort_slice::SortSlice;
 pub use sorter::Sorter;
 pub use table::Table;
 pub use verify::{Reading, Verdict, Verify};
+pub use xsort_bam::{BamOrder, BamOutput, NoOrder};
 pub use xsort_extsort::keyed::{Counted, KeyedReport};
 pub use xsort_extsort::lines::{
     BadWithin, IndexColumns, IndexForm, IndexOptions, OutputCodec, Within,

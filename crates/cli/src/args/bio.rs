@@ -55,6 +55,8 @@ pub(crate) enum BioFormat {
     Sam,
     /// By both sequences and both positions, as pairtools sorts; with an index by the first ones
     Pairs,
+    /// By coordinate; --by name, name-bytes or tag:XX (stands for 'xsort bam')
+    Bam,
     /// Fragments of single cells (ATAC): by sequence, begin, end and barcode
     Fragments,
 }

@@ -3,6 +3,7 @@
 //! One definition serves the parser, both helps, the completions and the man pages. Nothing is
 //! decided here; `settings` turns these arguments into settings of the pipelines.
 
+mod bam;
 mod bio;
 mod environment;
 mod generate;
@@ -18,6 +19,7 @@ mod values;
 mod verify;
 mod version;
 
+pub(crate) use bam::BamArgs;
 pub(crate) use bio::{BioArgs, BioFormat};
 pub(crate) use environment::{Origins, Settings, default_threads, fill};
 pub(crate) use generate::GenArgs;
@@ -79,6 +81,8 @@ pub(crate) enum Command {
     },
     Table(Box<TableArgs>),
     Bio(BioArgs),
+    #[command(hide = true)]
+    Bam(Box<BamArgs>),
     Sort(SortArgs),
     Verify(VerifyArgs),
     Gen(GenArgs),
@@ -143,6 +147,7 @@ impl Command {
             Command::Gen(args) => (&mut args.resources, None),
             Command::Sort(args) => (&mut args.resources, Some(&mut args.scratch)),
             Command::Table(args) => (&mut args.resources, Some(&mut args.scratch)),
+            Command::Bam(args) => (&mut args.resources, Some(&mut args.scratch)),
             Command::Verify(args) => (&mut args.resources, None),
             Command::Part(PartArgs { step: PartStep::Map(args) }) => {
                 (&mut args.resources, Some(&mut args.scratch))
@@ -163,6 +168,7 @@ impl Command {
             Command::Gen(args) => args.report.color.color,
             Command::Sort(args) => args.report.color.color,
             Command::Table(args) => args.report.color.color,
+            Command::Bam(args) => args.report.color.color,
             Command::Verify(args) => args.report.color.color,
             Command::Part(args) => args.step.color(),
             Command::Status(args) => args.color.color,

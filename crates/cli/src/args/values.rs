@@ -116,6 +116,15 @@ pub(super) fn table_formats() -> impl TypedValueParser<Value = TableFormat> {
     ])
 }
 
+/// Parses the form of an index of BAM. BAI has the layout of TBI.
+pub(super) fn bam_indexes() -> impl TypedValueParser<Value = IndexForm> {
+    PossibleValuesParser::new(["auto", "bai", "csi"]).map(|name| match &*name {
+        "bai" => IndexForm::Tbi,
+        "csi" => IndexForm::Csi,
+        _ => IndexForm::Auto,
+    })
+}
+
 /// The compression of columns. A type of the program, which may be built without columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnCodec {

@@ -58,7 +58,8 @@ fn expanded(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
         return Ok(vec![words[0].clone(), "bio".into(), help[0].clone()]);
     }
     let (own, rest) = own_options(words[3..].iter().cloned())?;
-    let mut command = vec![words[0].clone(), "table".into()];
+    let name = if format == BioFormat::Bam { "bam" } else { "table" };
+    let mut command = vec![words[0].clone(), name.into()];
     command.extend(options(format, &own)?);
     command.extend(rest);
     Ok(command)
@@ -109,9 +110,17 @@ fn own_options(words: impl Iterator<Item = OsString>) -> Result<(Own, Vec<OsStri
 
 /// The options of `xsort table` that a format stands for.
 fn options(format: BioFormat, own: &Own) -> Result<Vec<OsString>, String> {
-    use BioFormat::{Bed, Fragments, Gff, Gtf, Pairs, Sam, Vcf};
+    use BioFormat::{Bam, Bed, Fragments, Gff, Gtf, Pairs, Sam, Vcf};
     if own.are_parents_first && !matches!(format, Gff | Gtf) {
         return Err("--parents-first is for gff and gtf: other formats have no parents".into());
+    }
+    if format == Bam {
+        return match own.genome.is_some() || own.is_natural {
+            true => Err("bam has its sequences in the order of its header: leave --genome and \
+                         --natural out"
+                .into()),
+            false => Ok(Vec::new()),
+        };
     }
     let genome = match &own.genome {
         Some(path) => Some(path.to_str().ok_or("--genome takes a file whose name is UTF-8")?),
@@ -124,6 +133,7 @@ fn options(format: BioFormat, own: &Own) -> Result<Vec<OsString>, String> {
         None => format!("{column}:required"),
     };
     let (top, keys): (&[&str], String) = match format {
+        Bam => unreachable!("it is no text"),
         Bed => (
             &["#", "track ", "browser "],
             format!("{},#2:int:required,#3:int:required", sequence("#1")),

@@ -1,6 +1,7 @@
 //! Commands that do little more than call their pipeline. `status`, `lines` and `du` have their own
 //! folders.
 
+pub(crate) mod bam;
 pub(crate) mod bio;
 pub(crate) mod cluster;
 mod column_format;

@@ -1,6 +1,6 @@
 //! Passes the arguments of each command to its session.
 
-use crate::args::{GenArgs, SortArgs, TableArgs, VerifyArgs};
+use crate::args::{BamArgs, GenArgs, SortArgs, TableArgs, VerifyArgs};
 use crate::inputs::tree::TreeOptions;
 use crate::job::SessionOptions;
 use crate::signals::Stop;
@@ -28,6 +28,29 @@ impl SortArgs {
             cache_bytes: self.cache_size,
             files: self.files_of_run.request(self.dry_run),
             ..SessionOptions::new("sort", &self.resources, &self.report, stop)
+        }
+    }
+
+    /// Which files of directories are sorted.
+    pub(super) fn trees(&self) -> TreeOptions<'_> {
+        TreeOptions {
+            counts_links: self.trees.count_links,
+            allows_empty: self.trees.empty.allow_empty,
+            ..TreeOptions::beside(&self.output)
+        }
+    }
+}
+
+impl BamArgs {
+    /// The session's arguments for `xsort bam`: the files to read and write, and the resources.
+    pub(super) fn session_options<'g>(&'g self, stop: &'g Stop) -> SessionOptions<'g> {
+        SessionOptions {
+            read: [&self.inputs, &[]],
+            scratch: &self.scratch,
+            output: Some(&self.output),
+            no_clobber: self.no_clobber,
+            files: self.files_of_run.request(self.dry_run),
+            ..SessionOptions::new("bam", &self.resources, &self.report, stop)
         }
     }
 

@@ -24,7 +24,7 @@
 //! | `thermostat` | pauses transfers while a drive is too hot |
 
 mod bar;
-mod command_line;
+pub(crate) mod command_line;
 mod console;
 mod drives;
 mod progress_text;

@@ -51,6 +51,7 @@ fn version_and_manual() {
     assert_eq!(
         pages,
         [
+            "xsort-bam.1",
             "xsort-bio.1",
             "xsort-cluster.1",
             "xsort-completions.1",

@@ -1,6 +1,7 @@
 //! The program as users meet it: processes, files, exit statuses, signals.
 
 mod architecture;
+mod bam;
 mod bandwidth;
 mod bgzf;
 mod bio;

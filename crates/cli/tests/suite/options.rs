@@ -200,6 +200,30 @@ const ALL: &[Cases] = &[
         refused: &[2],
     },
     Cases {
+        command: "bam",
+        line: "bam in.bam -o new",
+        options: &[
+            RESOURCES,
+            REPORT,
+            RUN_FILES,
+            OUTPUT,
+            &[
+                HELP,
+                ("by", &["coordinate", "name", "name-bytes", "tag:NM"], &["x", "", "tag:"]),
+                ("merge", FLAG, &["=x"]),
+                ("write-index", &["", "=auto", "=bai", "=csi"], &["=tbi", "="]),
+                ("no-pg", FLAG, &["=x"]),
+                ("count-links", FLAG, &["=x"]),
+                ("allow-empty", FLAG, &["=x"]),
+                ("scratch", &["."], &[""]),
+                ("compress", &["none", "lz4", "zstd", "auto"], &["x", ""]),
+                ("output", &["other"], &[]),
+            ],
+        ],
+        taken: &[0],
+        refused: &[2],
+    },
+    Cases {
         command: "bio",
         line: "bio bed --allow-empty empty",
         options: &[&[HELP]],
@@ -402,6 +426,7 @@ fn prepare(sandbox: &Sandbox) {
     let json = sandbox.ok("sort in -o sorted --json");
     sandbox.write("run.json", json);
     sandbox.write("a.csv", "id,n\n2,x\n1,y\n");
+    sandbox.write("in.bam", b"BAM\x01\0\0\0\0\0\0\0\0");
     sandbox.write("token", "0123456789abcdef");
     sandbox.write("latin1", b"0123456789abcdef\xe9");
     // A copy, because one of the cases removes the other file.

@@ -28,7 +28,12 @@ impl PositionIndex {
         let (mut chunks, mut windows) = (&mut self.chunks[..], &mut self.windows[..]);
         let mut ends = self.sequences.iter().skip(1).map(|next| Some(next.from));
         let mut from = (0, 0);
+        let mut number = 0;
         for sequence in &self.sequences {
+            if let Some(all) = &self.alignments {
+                number = write_empty_before(sequence, number, form, to)?;
+                debug_assert!(number <= all.sequences);
+            }
             let (own, own_windows);
             let to_end = (from.0 + chunks.len(), from.1 + windows.len());
             let end = ends.next().flatten().unwrap_or(to_end);
@@ -40,12 +45,27 @@ impl PositionIndex {
             let bins = Bins { sequence, chunks: own, windows: own_windows, depth };
             bins.write(form, &addresses, to)?;
         }
-        // Rows without a position: there are none.
-        to.write_all(&0_u64.to_le_bytes())
+        let (sequences, unplaced) = match &self.alignments {
+            Some(all) => (all.sequences, all.unplaced),
+            None => (number, 0),
+        };
+        write_empty(sequences.saturating_sub(number), form, to)?;
+        // Rows without a position.
+        to.write_all(&unplaced.to_le_bytes())
     }
 
     fn write_header(&self, form: IndexForm, to: &mut dyn Write) -> io::Result<()> {
-        let columns = self.columns.expect("only GZI has none");
+        if let Some(all) = &self.alignments {
+            match form {
+                IndexForm::Csi => {
+                    to.write_all(b"CSI\x01")?;
+                    put(to, &[self.min_shift, self.depth(), 0])?;
+                }
+                _ => to.write_all(b"BAI\x01")?,
+            }
+            return put(to, &[all.sequences]);
+        }
+        let columns = self.columns.expect("only GZI and BAM have none");
         let columns = columns.header(self.skipped_rows);
         let names_bytes: usize = self.sequences.iter().map(|one| one.name.len() + 1).sum();
         let sequences = self.sequences.len() as u32;
@@ -82,6 +102,25 @@ impl PositionIndex {
         }
         Ok(())
     }
+}
+
+/// Writes the sequences from `number` on that have no records and come before this one. Returns
+/// the number of the next one.
+fn write_empty_before(
+    sequence: &Sequence,
+    number: u32,
+    form: IndexForm,
+    to: &mut dyn Write,
+) -> io::Result<u32> {
+    let own = sequence.name.first_chunk().map_or(number, |own| u32::from_be_bytes(*own));
+    write_empty(own.saturating_sub(number), form, to)?;
+    Ok(own + 1)
+}
+
+/// Writes this number of sequences without records.
+fn write_empty(sequences: u32, form: IndexForm, to: &mut dyn Write) -> io::Result<()> {
+    let empty: &[u32] = if form == IndexForm::Csi { &[0] } else { &[0, 0] };
+    (0..sequences).try_for_each(|_| put(to, empty))
 }
 
 /// Puts virtual offsets in the places of block numbers. A window without rows gets that of the next
@@ -148,9 +187,9 @@ impl Bins<'_> {
         if is_csi {
             put_long(to, &[0])?;
         }
-        let Sequence { begin, end, rows, .. } = *self.sequence;
+        let Sequence { begin, end, rows, unmapped, .. } = *self.sequence;
         put(to, &[2])?;
-        put_long(to, &[places.of(begin), places.of(end), rows, 0])?;
+        put_long(to, &[places.of(begin), places.of(end), rows - unmapped, unmapped])?;
         if is_csi {
             return Ok(());
         }

@@ -4,6 +4,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `columns` | where a row says its position |
+//! | `alignments` | where a record of BAM says it |
 //! | `layout` | the bytes of the three formats |
 //!
 //! The text comes in blocks, in order, before they are compressed; their compressed lengths come
@@ -16,6 +17,7 @@
 //! Memory is counted. What is kept grows with the bins that have rows and with the blocks, not with
 //! the rows: about 8 MiB for a human genome, and 64 MiB for each TiB of text.
 
+mod alignments;
 mod columns;
 mod layout;
 
@@ -24,6 +26,7 @@ pub use columns::{BadIndexColumns, IndexColumns};
 use super::output_codec::OutputCodec;
 use crate::job::error::Unindexed;
 use crate::units::Bytes;
+use alignments::{Alignment, Alignments};
 use columns::Position;
 use std::collections::HashSet;
 use std::fs;
@@ -135,6 +138,8 @@ impl IndexOptions {
 pub struct PositionIndex {
     form: IndexForm,
     columns: Option<IndexColumns>,
+    /// What the index of a BAM file knows.
+    alignments: Option<Alignments>,
     min_shift: u32,
     room: Room,
     /// Bytes of each block that was written, less one.
@@ -164,8 +169,11 @@ pub struct PositionIndex {
 /// A sequence (a chromosome, a contig) and its part of the index.
 #[derive(Debug)]
 struct Sequence {
+    /// Its name; in BAM its number, as four bytes, the most significant first.
     name: Vec<u8>,
     rows: u64,
+    /// Of these records of BAM that have a place, but aren't aligned.
+    unmapped: u64,
     /// Chunks and windows of the sequences before it.
     from: (usize, usize),
     /// Where its first row begins and its last one ends.
@@ -198,6 +206,7 @@ impl PositionIndex {
         PositionIndex {
             form,
             columns,
+            alignments: None,
             min_shift,
             room: Room { limit_bytes, left_bytes: limit_bytes },
             block_bytes: Vec::new(),
@@ -215,6 +224,20 @@ impl PositionIndex {
             last_begin: 0,
             end_max: 0,
         }
+    }
+
+    /// An index of a BAM file, BAI or CSI, within its share of a budget. The file's header has
+    /// `header_bytes` bytes and this number of `sequences`. With [`IndexForm::Auto`] it is CSI if a
+    /// position passes 512 Mbp, and with [`IndexForm::Tbi`] always BAI.
+    #[must_use]
+    pub fn of_bam(
+        form: IndexForm,
+        (header_bytes, sequences): (u64, u32),
+        budget_bytes: u64,
+    ) -> PositionIndex {
+        let options = IndexOptions { form, columns: None, min_shift: None };
+        let alignments = Some(Alignments::new(sequences, header_bytes));
+        PositionIndex { alignments, ..PositionIndex::new(options, b"", budget_bytes) }
     }
 
     /// Bytes of a budget that an index may take.
@@ -238,6 +261,11 @@ impl PositionIndex {
                 self.end_line(columns, line, end)?;
             }
             self.keep(&text[at..]);
+        } else if let Some(mut all) = self.alignments.take() {
+            let block = self.blocks << 16;
+            let added = all.add(text, block, |found, places| self.add_alignment(&found, places));
+            self.alignments = Some(all);
+            added?;
         } else {
             self.room.reserve(&mut self.text_bytes, 1)?;
             // A full block of others' BGZF has 65,536 bytes, but none that is written here.
@@ -285,9 +313,28 @@ impl PositionIndex {
             return Ok(());
         }
         let position = columns.position(line).map_err(|reason| self.refusal(&reason))?;
-        self.begin_sequence(&position, begin)?;
-        self.add_windows(&position, begin)?;
-        self.add_to_bin(&position, begin, end)?;
+        self.add_position(&position, (begin, end))
+    }
+
+    /// Adds a record of BAM that is between two places. One without a sequence is in no bin.
+    fn add_alignment(&mut self, found: &Alignment, places: (u64, u64)) -> io::Result<()> {
+        self.lines += 1;
+        let Some(number) = found.sequence else { return Ok(()) };
+        self.add_position(&found.position(&number.to_be_bytes()), places)?;
+        let sequence = self.sequences.last_mut().expect("it has begun");
+        sequence.unmapped += u64::from(found.is_unmapped);
+        Ok(())
+    }
+
+    /// Adds a row of this position, which is between two places.
+    fn add_position(
+        &mut self,
+        position: &Position<'_>,
+        (begin, end): (u64, u64),
+    ) -> io::Result<()> {
+        self.begin_sequence(position, begin)?;
+        self.add_windows(position, begin)?;
+        self.add_to_bin(position, begin, end)?;
         self.last_begin = position.begin;
         self.end_max = self.end_max.max(position.end);
         let sequence = self.sequences.last_mut().expect("it has begun");
@@ -325,6 +372,7 @@ impl PositionIndex {
         self.sequences.push(Sequence {
             name: name.to_vec(),
             rows: 0,
+            unmapped: 0,
             from: (self.chunks.len(), self.windows.len()),
             begin,
             end: begin,
@@ -392,13 +440,18 @@ impl PositionIndex {
         match self.final_form() {
             IndexForm::Csi => ".csi",
             IndexForm::Gzi => ".gzi",
+            IndexForm::Tbi | IndexForm::Auto if self.alignments.is_some() => ".bai",
             IndexForm::Tbi | IndexForm::Auto => ".tbi",
         }
     }
 
     /// True if the index is written as BGZF.
     pub(super) fn is_compressed(&self) -> bool {
-        self.form != IndexForm::Gzi
+        match self.final_form() {
+            IndexForm::Csi => true,
+            IndexForm::Gzi => false,
+            IndexForm::Tbi | IndexForm::Auto => self.alignments.is_none(),
+        }
     }
 
     fn unordered(&self, what: &str) -> io::Error {
