@@ -14,7 +14,10 @@ pub fn disorder(
     line: Vec<u8>,
     command: &Command,
 ) -> Vec<u8> {
-    let place = format!(":{number}: disorder: ");
+    let place = match command.extras.records {
+        Some(_) => format!(": record {number}: disorder: "),
+        None => format!(":{number}: disorder: "),
+    };
     let before = [program.as_bytes(), b": ", file, place.as_bytes()].concat();
     let mut message = line;
     message.reserve_exact(before.len() + 1);
