@@ -68,8 +68,8 @@ pub(super) struct TooLong {
 /// A record that the end of its input cuts short.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "record {record}, which begins at byte {offset}, has {lines} of {wanted} lines, where the input \
-     ends: complete or remove it, or say how many lines a record has (--record-lines)"
+    "record {record}, which begins at byte {offset}, has {lines} of {wanted} lines, where the \
+     input ends: complete or remove it, or say how many lines a record has (--record-lines)"
 )]
 pub(super) struct CutShort {
     record: u64,

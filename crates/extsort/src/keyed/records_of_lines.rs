@@ -17,6 +17,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use xsort_disk::Disk;
 
+/// The least budget. What a sort of lines needs, keys and copies of a record take from it.
+const BUDGET_BYTES_MIN: u64 = 4 << 20;
 /// Bytes that are restored at once.
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -50,8 +52,7 @@ impl<K: LineKeys> RecordsOfLines<K> {
         disk: &dyn Disk,
         observer: &dyn Observer,
     ) -> Result<LinesReport, Error> {
-        let sort =
-            KeyedSort::of_records(options, &self.keys, self.rule.clone(), self.skipped_bytes);
+        let sort = self.keyed_sort(options)?;
         let Some(top) = self.top else { return sort.run(inputs, output, disk, observer) };
         let inputs = sort.keyed(&Arc::default(), inputs);
         // Only keyed records show where one ends.
@@ -65,6 +66,14 @@ impl<K: LineKeys> RecordsOfLines<K> {
         })
     }
 
+    fn keyed_sort<'s>(&self, options: &'s LinesOptions) -> Result<KeyedSort<'s, K>, Error> {
+        let (budget_bytes, needed_bytes) = (options.budget_bytes, BUDGET_BYTES_MIN);
+        if budget_bytes < needed_bytes {
+            return Err(Error::Memory { budget_bytes, needed_bytes });
+        }
+        Ok(KeyedSort::of_records(options, &self.keys, self.rule.clone(), self.skipped_bytes))
+    }
+
     /// Plans a sort of `bytes` bytes. Records with their keys take more scratch than their input
     /// has bytes. That is known only when they are read, so `scratch_bytes` is unknown unless it is
     /// zero.
@@ -73,7 +82,7 @@ impl<K: LineKeys> RecordsOfLines<K> {
     ///
     /// [`Error::Memory`] if the budget is too small.
     pub fn plan(&self, options: &LinesOptions, bytes: Option<u64>) -> Result<LinesDryRun, Error> {
-        let sort = KeyedSort::of_records(options, &self.keys, self.rule.clone(), 0);
+        let sort = self.keyed_sort(options)?;
         let plan =
             in_order_of(&*self.keys, |order| dry_run_lines(&sort.engine(), order, bytes, None))?;
         Ok(LinesDryRun { scratch_bytes: plan.scratch_bytes.filter(|&bytes| bytes == 0), ..plan })

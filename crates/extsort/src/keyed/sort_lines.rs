@@ -29,6 +29,8 @@ const LINE_SHARE: u64 = 32;
 /// Copies of a long line in memory: as it was read, with the bytes read after it, and twice with
 /// its key, which may be as long: where the key is built, and before the line.
 const LINE_COPIES: u64 = 5;
+/// A budget below this has no room for pieces of the usual size.
+const LITTLE_BYTES: u64 = 8 << 20;
 /// Most inputs for which a second reading is kept possible. The memory for that isn't counted.
 const AGAIN_INPUTS_MAX: usize = 1 << 14;
 
@@ -123,7 +125,7 @@ impl<'s, K: LineKeys> KeyedSort<'s, K> {
             line_bytes_max: (budget_bytes / LINE_SHARE) as usize,
             keyed: Arc::default(),
         });
-        let memory = KeyingMemory::of_budget(budget_bytes, threads);
+        let memory = keying_memory(budget_bytes, threads);
         KeyedSort { options, keying, memory, skipped_bytes }
     }
 
@@ -134,7 +136,7 @@ impl<'s, K: LineKeys> KeyedSort<'s, K> {
     /// The engine's settings.
     pub(super) fn engine(&self) -> LinesOptions {
         let threads = self.options.threads;
-        let pieces = move |budget| KeyingMemory::of_budget(budget, threads).taken_bytes;
+        let pieces = move |budget| keying_memory(budget, threads).taken_bytes;
         // One more where a record gets the blank line that it lacks.
         let copies = LINE_COPIES + u64::from(!self.is_of_lines());
         let reservation = self
@@ -241,6 +243,14 @@ impl<'s, K: LineKeys> KeyedSort<'s, K> {
         let needed_bytes = Some(LINE_SHARE.saturating_mul(bytes));
         let path = error.path;
         Error::LongLine { path, bytes, is_whole, is_record, budget_bytes, needed_bytes }
+    }
+}
+
+/// The memory for building keys. Of little memory, pieces take a share.
+fn keying_memory(budget_bytes: u64, threads: usize) -> KeyingMemory {
+    match budget_bytes {
+        ..LITTLE_BYTES => KeyingMemory::of_merge(budget_bytes, 0, 1),
+        _ => KeyingMemory::of_budget(budget_bytes, threads),
     }
 }
 
