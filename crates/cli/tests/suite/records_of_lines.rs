@@ -3,7 +3,7 @@
 
 use crate::sandbox::{Sandbox, clean, program};
 use std::fmt::Write as _;
-use std::io::Write;
+use std::io::Write as _;
 use std::process::Stdio;
 use xsort_testing::Random;
 
@@ -14,17 +14,17 @@ fn reads(count: usize) -> Vec<[String; 4]> {
     let random = &mut Random::new(61);
     (0..count)
         .map(|number| {
-            let bytes = random.below(160) as usize;
+            let bytes = random.below(160);
             let sequence: String =
-                (0..bytes).map(|_| *random.one_of(&['A', 'C', 'G', 'T'])).collect();
-            let name = format!("@run.{} lane:{number}", random.below(count as u64));
+                (0..bytes).map(|_| random.one_of(&['A', 'C', 'G', 'T'])).collect();
+            let name = format!("@run.{} lane:{number}", random.below(count));
             [name, sequence, "+".to_owned(), "I".repeat(bytes)]
         })
         .collect()
 }
 
 fn text(reads: &[[String; 4]]) -> Vec<u8> {
-    reads.iter().flat_map(|lines| lines.join("\n") + "\n").collect::<String>().into_bytes()
+    reads.iter().map(|lines| lines.join("\n") + "\n").collect::<String>().into_bytes()
 }
 
 fn sorted_by<K: Ord>(reads: &[[String; 4]], key: impl FnMut(&[String; 4]) -> K) -> Vec<u8> {
@@ -242,7 +242,7 @@ fn few_records_are_sorted_too() {
     }
     assert_eq!(lines(&sandbox, &["--record-lines=2"], b"b\na"), b"b\na\n");
     assert_eq!(lines(&sandbox, &["--record-lines=1", "-k/./r"], b"b\na\n"), b"b\na\n");
-    assert_eq!(lines(&sandbox, &["--record-lines=2", "-r"], b"a\n\0b\n\0"), b"b\n\0\na\n\0\n");
+    assert_eq!(lines(&sandbox, &["--record-lines=2", "-r"], b"a\n\0\nb\n\0"), b"b\n\0\na\n\0\n");
     assert_eq!(
         lines(&sandbox, &["--record-lines=2", "-z", "-kL2"], b"a\0z\0b\0y"),
         b"b\0y\0a\0z\0"

@@ -4,7 +4,8 @@
 //! parse       words of a command line -> Command, or GNU's refusal
 //!   options   the options' names            key        -k and +POS
 //!   count     numbers and sizes             file_list  --files0-from
-//!   records   records of lines, keys in them   expression  regular expressions
+//!   records   records of several lines      record_key  keys in them
+//!   expression   regular expressions
 //!   environment   what else the words depend on
 //! command     what to do, in plain values
 //! order       Command + Locale -> Order: comparisons and normalised keys of lines
@@ -25,6 +26,7 @@ mod key;
 mod options;
 mod order;
 mod parse;
+mod record_key;
 mod records;
 
 pub use command::{

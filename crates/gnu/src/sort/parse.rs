@@ -15,7 +15,8 @@ use super::key;
 use super::options::{
     CHECK_WORDS, COMPRESS_OUTPUT_WORDS, COMPRESS_WORDS, Meaning, OPTIONS, SORT_WORDS,
 };
-use super::records::{self, RecordPart, Records};
+use super::record_key::{NEEDED, is_record_key, record_key, refuse_with_records};
+use super::records::{RecordPart, Records};
 use crate::getopt::{
     Given, Quoting, Refusal, Said, Words, incompatible, joined, one_of, threads, when,
 };
@@ -225,9 +226,13 @@ impl<'a> Parser<'a> {
             Meaning::MinShift => extras.min_shift = Some(text()),
             Meaning::Progress => extras.progress = when(argument, full, self.quoting)?,
             Meaning::Quiet => extras.quiet = true,
-            Meaning::RecordBegins => return Records::begins(given, self.quoting)?.set(extras),
-            Meaning::RecordEndsBlank => return Records::EndBlank.set(extras),
-            Meaning::RecordLines => return Records::lines(whole_count(given, full)?)?.set(extras),
+            Meaning::RecordBegins => {
+                return Records::begins(given, self.quoting)?.set(&mut extras.records);
+            }
+            Meaning::RecordEndsBlank => return Records::EndBlank.set(&mut extras.records),
+            Meaning::RecordLines => {
+                return Records::lines(whole_count(given, full)?)?.set(&mut extras.records);
+            }
             Meaning::Recursive => extras.recursive = true,
             Meaning::Seed => extras.seed = Some(seed(given)?),
             Meaning::Shuffle => extras.shuffles = true,
@@ -287,10 +292,10 @@ impl<'a> Parser<'a> {
 
     /// Parses the argument of `-k`.
     fn key(&self, argument: &[u8]) -> Result<KeyField, Refusal> {
-        match (records::is_record_key(argument), self.has_records) {
-            (true, true) => records::record_key(argument, self.quoting),
+        match (is_record_key(argument), self.has_records) {
+            (true, true) => record_key(argument, self.quoting),
             (true, false) => key::fields(argument, self.quoting).map_err(|refusal| {
-                let needed = String::from_utf8_lossy(records::NEEDED);
+                let needed = String::from_utf8_lossy(NEEDED);
                 refusal.with_hint(format!("a key of a record of several lines needs {needed}"))
             }),
             (false, _) => key::fields(argument, self.quoting),
@@ -475,7 +480,7 @@ fn refuse_beside_records(command: &Command) -> Result<(), Refusal> {
         ("--checkpoint, --resume and --restart", extras.checkpoint.is_some()),
         ("--write-index", extras.write_index.is_some()),
     ];
-    records::refuse_with_records(extras.records.as_ref(), &command.keys, &given)
+    refuse_with_records(extras.records.as_ref(), &command.keys, &given)
 }
 
 /// Refuses invalid combinations of the options that say how far lines are in order.
