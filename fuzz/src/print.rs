@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use xsort_gnu::When;
 use xsort_gnu::sort::{
-    Check, Checkpoint, Codec, Command, Extras, Flags, KeyField, OutputCompression,
+    Check, Checkpoint, Codec, Command, Extras, Flags, KeyField, OutputCompression, RecordPart,
+    Records,
 };
 
 /// Words from which the grammar makes `command` again. Keys have one form: `is_obsolete` is lost.
@@ -61,6 +62,15 @@ pub fn words(command: &Command) -> Vec<OsString> {
             say(&[option.as_bytes(), name.as_bytes()]);
         }
     }
+    match &extras.records {
+        Some(Records::Lines(lines)) => say(&[format!("--record-lines={lines}").as_bytes()]),
+        Some(Records::BeginText(text)) => say(&[b"--record-begins=", text]),
+        Some(Records::BeginMatch(expression)) => {
+            say(&[b"--record-begins=/", expression.pattern().as_bytes(), b"/"]);
+        }
+        Some(Records::EndBlank) => say(&[b"--record-ends-blank"]),
+        None => {}
+    }
     for directory in &command.temporary_directories {
         say(&[b"--temporary-directory=", directory.as_bytes()]);
     }
@@ -83,6 +93,7 @@ pub fn words(command: &Command) -> Vec<OsString> {
 fn flags(command: &Command) -> Vec<&'static str> {
     // All fields, so that a new one can't be forgotten.
     let Extras {
+        records: _,
         header_lines: _,
         header_prefix: _,
         sorted_by: _,
@@ -172,10 +183,21 @@ fn flags(command: &Command) -> Vec<&'static str> {
 fn key(key: &KeyField, global: Flags) -> String {
     let has_own = key.flags != global;
     let letters = |is_blanks| if has_own { letters(key.flags, is_blanks) } else { String::new() };
+    let line = match &key.part {
+        RecordPart::Match(expression) => {
+            return format!("/{}/{}", expression.pattern(), letters(key.flags.start_blanks));
+        }
+        RecordPart::Whole if key.is_length => return format!("length{}", letters(false)),
+        RecordPart::Line(before) if key.is_length => {
+            return format!("length(L{}){}", before.saturating_add(1), letters(false));
+        }
+        RecordPart::Line(0) | RecordPart::Whole => String::new(),
+        RecordPart::Line(before) => format!("L{}.", before.saturating_add(1)),
+    };
     let char = |char: usize| if char > 0 { format!(".{char}") } else { String::new() };
     // The first character is the first without being named.
     let start_char = if key.start_char > 0 { key.start_char.saturating_add(1) } else { 0 };
-    let mut text = format!("{}{}", key.start_field.saturating_add(1), char(start_char));
+    let mut text = format!("{line}{}{}", key.start_field.saturating_add(1), char(start_char));
     text += &letters(key.flags.start_blanks);
     if let Some(end) = key.end {
         text += &format!(",{}{}", end.field.saturating_add(1), char(end.char));

@@ -27,7 +27,7 @@ const TIES_SHARE: u64 = 32;
 const TIES_MIN: u64 = 3;
 
 /// The keys of lines in an order of GNU sort.
-struct GnuKeys(gnu::LineKeys);
+pub struct GnuKeys(pub(crate) gnu::LineKeys);
 
 impl LineKeys for GnuKeys {
     type Scratch = Scratch;

@@ -3,6 +3,7 @@
 use crate::incremental_order::IncrementalOrder;
 use crate::keyed_order::sort_in_order;
 use crate::late_output::LateOutput;
+use crate::records_order::records_in_order;
 use crate::setup::{Setup, output_setters};
 use std::ffi::OsString;
 use std::io::Write;
@@ -125,7 +126,20 @@ impl Lines {
     }
 
     /// Adds any option of GNU sort that affects the order or selects lines: `"-n"`,
-    /// `"--version-sort"`, `"-z"`.
+    /// `"--version-sort"`, `"-z"`; or one of the program's that makes records of several lines:
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let reads = folder.path().join("reads.fastq");
+    /// # std::fs::write(&reads, "@b\nACGT\n+\n!!!!\n@a\nAC\n+\n!!\n")?;
+    /// let mut sorted = Vec::new();
+    /// let lines = xsort::Lines::files([&reads]).argument("--record-lines=4").key("length(L2)");
+    /// lines.write_to(&mut sorted)?;
+    /// assert_eq!(sorted, b"@a\nAC\n+\n!!\n@b\nACGT\n+\n!!!!\n");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn argument(mut self, argument: impl Into<OsString>) -> Lines {
         self.arguments.push(argument.into());
@@ -195,6 +209,8 @@ impl Lines {
             };
             let late = self.late.as_deref().map(|late| LateOutput::open(disk, late, path));
             sort_as_they_come(order, &options, inputs, (output, late.transpose()?), disk, &observer)
+        } else if let Some(records) = records_in_order(&order, options.is_unique) {
+            records.sort(&options, inputs, output, disk, &observer)
         } else {
             sort_in_order(&options, &order, inputs, output, disk, &observer)
         };
@@ -216,6 +232,7 @@ impl Lines {
             return Err(Error::Settings("late takes the lines that within lets come late".into()));
         }
         let extras = Extras {
+            records: command.extras.records.clone(),
             sorted_by: command.extras.sorted_by.clone(),
             within: command.extras.within.clone(),
             ..Extras::default()

@@ -7,9 +7,10 @@ use super::session::LinesSession;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use xsort::records_in_order;
 use xsort_disk::public_path;
 use xsort_extsort::lines::{LineKernels, first_disorder, recognise};
-use xsort_gnu::sort::Check;
+use xsort_gnu::sort::{Check, Order};
 
 /// Most threads that inflate blocks of BGZF. A check has no limit on memory to count them in: each
 /// takes at most 5 MiB of the 64 that a process may take.
@@ -18,7 +19,7 @@ const INFLATING_THREADS_MAX: usize = 4;
 /// Fails if the first of `files` isn't sorted.
 pub(super) fn check(
     lines: &LinesCommand<'_>,
-    by: &dyn LineKernels,
+    (by, order): (&dyn LineKernels, &Order),
     kind: Check,
     files: Vec<OsString>,
     session: &LinesSession,
@@ -34,8 +35,12 @@ pub(super) fn check(
     }
     let threads = || session.job.threads();
     let bytes = input.into_bytes();
-    let found = first_disorder(by, bytes, command.terminator(), command.unique, threads)
-        .map_err(|error| failure::of_read(&file, &error))?;
+    let (delimiter, unique) = (command.terminator(), command.unique);
+    let found = match records_in_order(order, unique) {
+        Some(records) => records.first_disorder(bytes, (delimiter, unique), threads),
+        None => first_disorder(by, bytes, delimiter, unique, threads),
+    };
+    let found = found.map_err(|error| failure::of_read(&file, &error))?;
     match (found, kind) {
         (None, _) => Ok(()),
         (Some(_), Check::Quiet) => Err(Failure::Disorder(Vec::new())),

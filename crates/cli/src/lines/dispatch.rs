@@ -53,7 +53,7 @@ impl LinesTask<'_> {
     fn run(self, by: &dyn LineKernels) -> Result<(), Failure> {
         let LinesTask { lines, order, files, session } = self;
         if let Some(kind) = lines.command.check {
-            return check(lines, by, kind, files, session);
+            return check(lines, (by, order), kind, files, session);
         }
         let note = |line: &str| {
             if !lines.command.extras.quiet {
@@ -66,7 +66,7 @@ impl LinesTask<'_> {
             inputs.names.check(session.job.total_bytes()).map_err(failure::of_names)?;
         }
         if lines.command.extras.dry_run {
-            return print_dry_run(lines, by, &inputs, &session.job);
+            return print_dry_run(lines, (by, order), &inputs, &session.job);
         }
         match lines.command.extras.checkpoint {
             Some(checkpoint) => sort_resumably(lines, checkpoint, by, inputs, session),

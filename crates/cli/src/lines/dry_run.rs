@@ -8,15 +8,16 @@ use crate::gnu_commands::reason;
 use crate::lines_plan::LinesPlan;
 use crate::output::ResultPrinter;
 use crate::settings::{ProgressStyle, ReportStyle};
-use xsort::Job;
+use xsort::{Job, records_in_order};
 use xsort_disk::public_text;
 use xsort_extsort::LinesOptions;
 use xsort_extsort::lines::{LineKernels, dry_run_lines};
+use xsort_gnu::sort::Order;
 
 /// Prints the plan of a sort or merge.
 pub(super) fn print_dry_run(
     lines: &LinesCommand<'_>,
-    by: &dyn LineKernels,
+    (by, order): (&dyn LineKernels, &Order),
     inputs: &Inputs,
     job: &Job,
 ) -> Result<(), Failure> {
@@ -27,8 +28,11 @@ pub(super) fn print_dry_run(
     let reservation = options.reservation.clone().with("names of inputs", names_bytes);
     let options = LinesOptions { reservation, ..options };
     let merged_inputs = command.merge.then(|| inputs.count());
-    let figures = dry_run_lines(&options, by, bytes, merged_inputs)
-        .map_err(|error| job_failure::of_plan(&error))?;
+    let figures = match records_in_order(order, options.is_unique) {
+        Some(records) => records.plan(&options, bytes),
+        None => dry_run_lines(&options, by, bytes, merged_inputs),
+    };
+    let figures = figures.map_err(|error| job_failure::of_plan(&error))?;
     let output = command.output.as_ref();
     let result = LinesPlan {
         inputs: inputs.count(),

@@ -92,7 +92,8 @@ impl Outgoing {
         if command.debug {
             out = Box::new(Marks::new(out, order, &lines.locale, command.terminator()));
         }
-        if let Some(top_lines) = command.extras.top_lines {
+        // Where a record ends, only the engine knows.
+        if let (Some(top_lines), None) = (command.extras.top_lines, order.records()) {
             out = Box::new(Top::new(out, top_lines, command.terminator()));
         }
         if command.extras.shuffles {

@@ -122,7 +122,12 @@ impl OtherFigures {
 /// The figures of a sort.
 #[derive(Serialize)]
 struct LinesResult<'r> {
-    lines: u64,
+    /// `None` if records of several lines are sorted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lines: Option<u64>,
+    /// Records of several lines, without the lines of a header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    records: Option<u64>,
     bytes: u64,
     written_bytes: u64,
     /// The checksum in hexadecimal; `None` for a merge.
@@ -157,7 +162,8 @@ pub(super) fn print_report(
     }
     let bytes = report.bytes + other.header_bytes;
     let result = LinesResult {
-        lines: report.lines + other.header_lines,
+        lines: extras.records.is_none().then_some(report.lines + other.header_lines),
+        records: extras.records.as_ref().map(|_| report.lines),
         bytes,
         written_bytes: other.written_bytes.unwrap_or(report.written_bytes),
         checksum: report.checksum.map(|sum| format!("{sum:x}")),
@@ -197,7 +203,10 @@ pub(super) fn print_report(
 impl fmt::Display for LinesResult<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let summary = Summary {
-            what: Count(self.lines, "line"),
+            what: match self.records {
+                Some(records) => Count(records, "record"),
+                None => Count(self.lines.unwrap_or_default(), "line"),
+            },
             bytes: self.bytes,
             seconds: self.seconds,
             spilled: Spilled {

@@ -16,8 +16,9 @@ use crate::signals::clean_up_when_killed;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
-use xsort::{IncrementalOrder, LateOutput, sort_in_order};
+use xsort::{IncrementalOrder, LateOutput, records_in_order, sort_in_order};
 use xsort_disk::{Disk, STANDARD_OUTPUT};
+use xsort_extsort::keyed::RecordsOfLines;
 use xsort_extsort::lines::{
     LineKernels, LinesInput, PassError, Shuffle, SortedOutput, TemporaryFiles, merge_passes,
     merge_sequential, sequential_inputs_max, total_bytes,
@@ -80,8 +81,8 @@ pub(super) fn sort_or_merge(
             .map_err(|error| pass_failed(error, &options.scratch[0], &target))?;
     }
     let mut out = outgoing.to(&mut target, lines, by, order, &session.job);
-    let (options, observer, header_lines) = (&options, watcher.observer(), figures.header_lines);
-    let engine = Engine { lines, by, order, options, disk, observer, header_lines };
+    let (options, observer) = (&options, watcher.observer());
+    let engine = Engine { lines, by, order, options, disk, observer, header: figures };
     let result = engine.run(inputs, is_sequential, &mut out, late.as_mut());
     drop(out);
     let output = Path::new(command.output.as_deref().unwrap_or_default());
@@ -121,8 +122,8 @@ struct Engine<'a> {
     options: &'a LinesOptions,
     disk: &'a dyn Disk,
     observer: &'a dyn Observer,
-    /// Lines of the first input that were taken from its beginning.
-    header_lines: u64,
+    /// The lines of the first input that were taken from its beginning.
+    header: OtherFigures,
 }
 
 impl Engine<'_> {
@@ -134,19 +135,25 @@ impl Engine<'_> {
         out: &mut (dyn Write + Send),
         late: Option<&mut LateOutput<'_>>,
     ) -> Result<LinesReport, Error> {
-        let Engine { lines, by, order, options, disk, observer, header_lines } = self;
+        let Engine { lines, by, order, options, disk, observer, header } = self;
         let command = &lines.command;
         match (command.merge, is_sequential) {
             (false, _) if command.extras.shuffles => {
                 sort_lines(options, by, inputs, out, disk, observer)
             }
             (false, _) if command.extras.is_incremental() => {
+                let OtherFigures { header_lines, .. } = header;
                 let order =
                     IncrementalOrder { command, locale: &lines.locale, order, header_lines };
                 order.sort(options, inputs, out, late, (disk, observer))
             }
             (false, _) => {
                 let out = SortedOutput::Stream(out);
+                if let Some(records) = records_in_order(order, options.is_unique) {
+                    let (skipped_bytes, top) = (header.header_bytes, command.extras.top_lines);
+                    return RecordsOfLines { skipped_bytes, top, ..records }
+                        .sort(options, inputs, out, disk, observer);
+                }
                 sort_in_order(options, order, inputs, out, disk, observer)
             }
             (true, false) => merge_lines(options, by, inputs, out, disk, observer),

@@ -98,7 +98,10 @@ impl TornRows {
 fn is_watched(lines: &LinesCommand<'_>) -> bool {
     let command = &lines.command;
     let has_line_ends = !command.zero_terminated && command.check.is_none();
-    has_line_ends && !command.extras.no_quotes && !is_called_as_gnu(lines.program)
+    has_line_ends
+        && command.extras.records.is_none()
+        && !command.extras.no_quotes
+        && !is_called_as_gnu(lines.program)
 }
 
 /// True if a name ends in `.csv`, or in `.csv` and the ending of a compression.

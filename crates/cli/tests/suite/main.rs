@@ -32,6 +32,7 @@ mod options;
 mod part;
 mod pipes;
 mod prefixed;
+mod records_of_lines;
 mod refusals;
 mod remedies;
 mod report;

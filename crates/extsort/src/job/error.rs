@@ -35,11 +35,11 @@ pub enum Error {
         reason: String,
     },
 
-    /// A line is too long for the budget.
+    /// A line, or a record of several lines, is too long for the budget.
     #[error(
         "{}: {}",
         DisplayPath(path),
-        long_line(*bytes, *is_whole, *budget_bytes, *needed_bytes)
+        long_line(*bytes, [*is_whole, *is_record], *budget_bytes, *needed_bytes)
     )]
     LongLine {
         /// Path of the input with the line.
@@ -48,6 +48,8 @@ pub enum Error {
         bytes: u64,
         /// True if the end of the line was found.
         is_whole: bool,
+        /// True if it is a record of several lines.
+        is_record: bool,
         /// The budget in bytes.
         budget_bytes: u64,
         /// The smallest sufficient budget in bytes; `None` if no budget is.
@@ -285,17 +287,27 @@ fn of_expected(bytes: Option<u64>) -> String {
 }
 
 /// Says why a line is too long, and which budget is sufficient.
-fn long_line(bytes: u64, is_whole: bool, budget_bytes: u64, needed_bytes: Option<u64>) -> String {
+fn long_line(
+    bytes: u64,
+    [is_whole, is_record]: [bool; 2],
+    budget_bytes: u64,
+    needed_bytes: Option<u64>,
+) -> String {
     let least = if is_whole { "" } else { "at least " };
+    let what = if is_record { "record" } else { "line" };
     let way_out = match needed_bytes {
+        _ if !is_whole && is_record => "do records begin or end otherwise?".to_owned(),
         _ if !is_whole => "are its lines ended otherwise (-z)?".to_owned(),
         Some(needed) => {
-            format!("-S {}M is enough for this line, a longer one needs more", needed.div_ceil(MIB))
+            let enough = needed.div_ceil(MIB);
+            format!("-S {enough}M is enough for this {what}, a longer one needs more")
         }
         None => "no budget is enough".to_owned(),
     };
     let budget = Bytes(budget_bytes);
-    format!("a line of {least}{bytes} bytes is too long for a memory budget of {budget}: {way_out}")
+    format!(
+        "a {what} of {least}{bytes} bytes is too long for a memory budget of {budget}: {way_out}"
+    )
 }
 
 /// Says why a record is too long, and which budget is sufficient.

@@ -28,7 +28,11 @@ pub type ToFirstRecord =
 /// Returns the function for an input that begins with a record. `input` is its number.
 #[must_use]
 pub fn from_beginning(input: u32) -> ToFirstRecord {
-    let at = Piece { input, record: 1, offset: 0 };
+    beginning_at(Piece { input, record: 1, offset: 0 })
+}
+
+/// Returns the function for an input whose bytes begin with the record at `at`.
+pub(super) fn beginning_at(at: Piece) -> ToFirstRecord {
     Arc::new(move |from| Ok(InputRest { from, read: Vec::new(), at }))
 }
 

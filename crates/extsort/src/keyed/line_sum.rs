@@ -7,7 +7,6 @@ use xsort_kernels::lines::line_hash;
 
 /// Hashes the lines of a segment, which come in pieces of any length.
 pub(super) struct LineSum {
-    delimiter: u8,
     /// The beginning of a line whose end is still to come.
     begun: Vec<u8>,
     sum: u64,
@@ -16,8 +15,8 @@ pub(super) struct LineSum {
 }
 
 impl LineSum {
-    pub(super) fn new(delimiter: u8, total: Arc<AtomicU64>) -> LineSum {
-        LineSum { delimiter, begun: Vec::new(), sum: 0, total }
+    pub(super) fn new(total: Arc<AtomicU64>) -> LineSum {
+        LineSum { begun: Vec::new(), sum: 0, total }
     }
 
     /// Adds a whole line, the first `bytes` bytes of `tail`.
@@ -26,18 +25,17 @@ impl LineSum {
         self.sum = self.sum.wrapping_add(line_hash(tail, bytes));
     }
 
-    pub(super) fn take(&mut self, mut bytes: &[u8]) {
-        if !self.begun.is_empty()
-            && let Some(end) = memchr::memchr(self.delimiter, bytes)
-        {
-            self.begun.extend_from_slice(&bytes[..end]);
-            self.sum = self.sum.wrapping_add(line_hash(&self.begun, self.begun.len()));
-            self.begun.clear();
-            bytes = &bytes[end + 1..];
-        }
+    /// Adds a piece. `ends` are the places of the delimiters that end lines.
+    pub(super) fn take(&mut self, bytes: &[u8], ends: &[usize]) {
         let mut from = 0;
-        for end in memchr::memchr_iter(self.delimiter, bytes) {
-            self.sum = self.sum.wrapping_add(line_hash(&bytes[from..], end - from));
+        for &end in ends {
+            if self.begun.is_empty() {
+                self.take_line(&bytes[from..], end - from);
+            } else {
+                self.begun.extend_from_slice(&bytes[from..end]);
+                let line = std::mem::take(&mut self.begun);
+                self.take_line(&line, line.len());
+            }
             from = end + 1;
         }
         self.begun.extend_from_slice(&bytes[from..]);

@@ -28,8 +28,9 @@
 //! | `record_room` | how long records may be in a budget |
 //! | `line_framing`, `restore_lines` | the bytes of a line with its key, and the way back |
 //! | `line_keys`, `line_keying` | lines with keys before them: their orders, their keys |
+//! | `record_rule` | which lines make a record |
 //! | `line_sum` | the lines that are written, hashed |
-//! | `sort_lines` | the outline for lines |
+//! | `sort_lines`, `records_of_lines` | the outline for lines; records of several lines |
 //! | `sort`, `report` | the outline; the report |
 
 mod decode;
@@ -45,6 +46,8 @@ mod line_keys;
 mod line_sum;
 mod order;
 mod record_room;
+mod record_rule;
+mod records_of_lines;
 mod report;
 mod restore;
 mod restore_lines;
@@ -67,6 +70,8 @@ pub use order::ByKey;
 #[cfg(test)]
 pub(crate) use record_room::tests::room;
 pub use record_room::{MoreMemory, RecordRoom, copies_bytes, record_bytes_max};
+pub use record_rule::{BeginsRecord, RecordRule};
+pub use records_of_lines::RecordsOfLines;
 pub use report::{Counted, KeyedReport};
 pub use restored_output::RestoredOutput;
 pub use single::{Decoded, KeyedPieces, decode_keyed, keyed_bytes_max, push_keyed};

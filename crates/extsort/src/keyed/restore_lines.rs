@@ -57,9 +57,14 @@ impl RestoreLines {
 
     /// Replaces the first `bytes` bytes of `out`, which are keyed lines, by lines with delimiters.
     /// A line grows by the length of its key if the key came with an earlier piece:
-    /// [`MOVED_BYTES_MAX`] bytes after the piece are enough. Returns the length of the lines in
-    /// bytes.
-    pub(super) fn apply(&mut self, out: &mut [u8], mut bytes: usize) -> usize {
+    /// [`MOVED_BYTES_MAX`] bytes after the piece are enough. Calls `end_at` with the place of each
+    /// delimiter that ends a line. Returns the length of the lines in bytes.
+    pub(super) fn apply(
+        &mut self,
+        out: &mut [u8],
+        mut bytes: usize,
+        mut end_at: impl FnMut(usize),
+    ) -> usize {
         let (mut from, mut to) = (0, 0);
         while from < bytes {
             match self.at {
@@ -79,6 +84,7 @@ impl RestoreLines {
                         None => {}
                         Some(LINE_END) => {
                             out[to] = self.delimiter;
+                            end_at(to);
                             to += 1;
                             self.at = begin(self.place);
                             self.key.clear();
@@ -178,7 +184,7 @@ mod tests {
             whole.extend_from_slice(&out[..bytes]);
             for piece in [&keyed[..], &[LINE_END]].concat().chunks(step) {
                 let mut out = [piece, &[7; MOVED_BYTES_MAX]].concat();
-                let bytes = restore.apply(&mut out, piece.len());
+                let bytes = restore.apply(&mut out, piece.len(), |_| ());
                 pieces.extend_from_slice(&out[..bytes]);
             }
         }
@@ -251,7 +257,7 @@ mod tests {
                 // A piece of a line doesn't contain the end of a line.
                 let piece: Vec<u8> = text.iter().map(|&byte| byte.max(KEY_END)).collect();
                 let mut out = [&piece[..], &[7; MOVED_BYTES_MAX]].concat();
-                restore.apply(&mut out, piece.len());
+                restore.apply(&mut out, piece.len(), |_| ());
             }
         }
     }

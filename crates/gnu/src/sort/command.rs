@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use super::records::{RecordPart, Records};
 use crate::getopt::When;
 
 /// The request of a command line.
@@ -131,6 +132,9 @@ pub struct Extras {
     /// `--header-prefix STR`: lines at the top of the first input that begin with STR stay in
     /// place. STR isn't empty, has no line end, and excludes `--header`.
     pub header_prefix: Option<OsString>,
+    /// `--record-lines`, `--record-begins`, `--record-ends-blank`: records of several lines are
+    /// sorted. Keys count fields in their first line.
+    pub records: Option<Records>,
     /// `--count`: write before each line that `-u` leaves how many equal lines there are.
     pub counts: bool,
     /// `--shuffle`: a random order in which equal lines are not together. It excludes every other
@@ -258,8 +262,12 @@ pub enum OutputCompression {
 
 /// One `-k` (or `+POS1 -POS2`): a part of the line, and how it compares. Fields and characters
 /// count from 0 here.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyField {
+    /// The part of a record that fields are counted in. Without records, this is the line.
+    pub part: RecordPart,
+    /// True if the key is the number of the part's bytes.
+    pub is_length: bool,
     /// Fields before the key.
     pub start_field: usize,
     /// Bytes before the key in its first field.

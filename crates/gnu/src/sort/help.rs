@@ -35,6 +35,8 @@ Examples:
                       print the ten lines with the largest third field
   {program} --recursive --decompress -S 1G logs -o all
                       sort a tree of files, also compressed ones, in 1 GiB
+  {program} --record-lines=4 -k1,1V reads.fastq.gz -o sorted.fastq.gz
+                      sort records of four lines by their first lines
   {program} -c big.txt
                       check whether a file is sorted
   tail -f log | {program} -k1,1n --within=10s
@@ -67,6 +69,11 @@ Both are FIELD[.CHARACTER][LETTERS], counted from 1; an END without CHARACTER
 includes its whole field. The LETTERS bdfghiMnRrV are the options above, for
 this key only; a key without LETTERS has the options given outside keys. Without
 a KEY the whole line is compared. --debug shows what is compared.
+
+With --record-lines, --record-begins or --record-ends-blank, a KEY is in the
+first line of a record, and these are KEYs, too: L2.START[,END] in line 2, L2 or
+L2LETTERS for all of it, length or length(L2) (the number of bytes, r after it),
+and /REGEX/LETTERS, what the first group finds, or all of REGEX without a group.
 
 What to do:
   -c, --check[=WORD]            sort nothing; check whether the input is sorted.
@@ -157,6 +164,13 @@ What GNU sort doesn't have:
       --progress[=WHEN]         show progress on standard error: auto (if it is
                                 a terminal), always or never
   -q, --quiet                   print only errors (-q not if called sort)
+      --record-begins=TEXT      sort records of several lines: one begins with
+                                each line that begins with TEXT; or, if TEXT is
+                                /REGEX/, with each line in which REGEX matches.
+                                Lines before the first are a record, too
+      --record-ends-blank       sort records of several lines, which end with a
+                                blank line, or several
+      --record-lines=N          sort records of N lines each
       --recursive               read all regular files below each directory, in
                                 the order of their paths
       --report=FILE             write a page about the run to FILE: what took

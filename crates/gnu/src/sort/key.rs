@@ -12,8 +12,8 @@ use crate::getopt::{Quoting, Refusal, joined};
 /// line's beginning or end.
 const NOWHERE: usize = usize::MAX;
 
-/// Parses the argument of `-k`.
-pub(super) fn key(text: &[u8], quoting: Quoting<'_>) -> Result<KeyField, Refusal> {
+/// Parses the fields and options of a key.
+pub(super) fn fields(text: &[u8], quoting: Quoting<'_>) -> Result<KeyField, Refusal> {
     let spec_error = |problem: &str| bad_field(problem, text, quoting);
     let mut key = KeyField::default();
     let (field, mut rest) = number(text, "invalid number at field start", quoting)?;
@@ -83,12 +83,12 @@ fn end_char<'a>(text: &'a [u8], quoting: Quoting<'_>) -> Result<(usize, &'a [u8]
 }
 
 /// Takes ordering options from the beginning of `text`. Returns the rest.
-fn flags<'a>(text: &'a [u8], flags: &mut Flags, is_start: bool) -> &'a [u8] {
+pub(super) fn flags<'a>(text: &'a [u8], flags: &mut Flags, is_start: bool) -> &'a [u8] {
     &text[text.iter().take_while(|&&letter| flags.set(letter, is_start, !is_start)).count()..]
 }
 
 /// Parses a number of fields or characters. It saturates if it is too large. Also returns the rest.
-fn number<'a>(
+pub(super) fn number<'a>(
     text: &'a [u8],
     problem: &str,
     quoting: Quoting<'_>,
@@ -103,7 +103,7 @@ fn number<'a>(
     count(text).map(|count| (count.value as usize, count.rest)).ok_or_else(invalid)
 }
 
-fn bad_field(problem: &str, text: &[u8], quoting: Quoting<'_>) -> Refusal {
+pub(super) fn bad_field(problem: &str, text: &[u8], quoting: Quoting<'_>) -> Refusal {
     Refusal::new(joined(&[
         problem.as_bytes(),
         b": invalid field specification ",

@@ -40,6 +40,9 @@ pub(super) enum Meaning {
     Progress,
     Quiet,
     RandomSource,
+    RecordBegins,
+    RecordEndsBlank,
+    RecordLines,
     Recursive,
     Report,
     S3Connections,
@@ -109,7 +112,7 @@ const GNU: [Long<Meaning>; 30] = {
 
 /// Our long options. `--compress` is not among them, because it also abbreviates
 /// `--compress-program`.
-const OURS: [Long<Meaning>; 43] = [
+const OURS: [Long<Meaning>; 46] = [
     long("allow-empty", Takes::Nothing, Meaning::AllowEmpty),
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
@@ -135,6 +138,9 @@ const OURS: [Long<Meaning>; 43] = [
     long("no-sync", Takes::Nothing, Meaning::NoSync),
     long("progress", Takes::Perhaps, Meaning::Progress),
     long("quiet", Takes::Nothing, Meaning::Quiet),
+    long("record-begins", Takes::Argument, Meaning::RecordBegins),
+    long("record-ends-blank", Takes::Nothing, Meaning::RecordEndsBlank),
+    long("record-lines", Takes::Argument, Meaning::RecordLines),
     long("recursive", Takes::Nothing, Meaning::Recursive),
     long("report", Takes::Argument, Meaning::Report),
     long("restart", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Restart)),

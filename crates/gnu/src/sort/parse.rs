@@ -15,6 +15,8 @@ use super::key;
 use super::options::{
     CHECK_WORDS, COMPRESS_OUTPUT_WORDS, COMPRESS_WORDS, Meaning, OPTIONS, SORT_WORDS,
 };
+use super::record_key::{NEEDED, is_record_key, record_key, refuse_with_records};
+use super::records::{RecordPart, Records};
 use crate::getopt::{
     Given, Quoting, Refusal, Said, Words, incompatible, joined, one_of, threads, when,
 };
@@ -35,6 +37,7 @@ pub fn parse<W: AsRef<OsStr>>(
         environment,
         quoting: Quoting(&environment.locale),
         has_obsolete_keys: environment.has_obsolete_keys(),
+        has_records: words.iter().any(|word| word.starts_with(b"--record-")),
         command: Command::default(),
     };
     Ok(match parser.run()? {
@@ -102,6 +105,8 @@ struct Parser<'a> {
     environment: &'a Environment,
     quoting: Quoting<'a>,
     has_obsolete_keys: bool,
+    /// True if an option, which may come later, makes records of lines.
+    has_records: bool,
     command: Command,
 }
 
@@ -208,7 +213,7 @@ impl<'a> Parser<'a> {
             Meaning::InPlace => extras.in_place = true,
             Meaning::IndexColumns => extras.index_columns = Some(text()),
             Meaning::Late => extras.late = Some(text()),
-            Meaning::SortedBy => extras.sorted_by.push(key::key(given, self.quoting)?),
+            Meaning::SortedBy => extras.sorted_by.push(key::fields(given, self.quoting)?),
             Meaning::Within => extras.within = Some(text()),
             Meaning::Json => extras.json = true,
             Meaning::Report => extras.report = Some(text()),
@@ -221,6 +226,13 @@ impl<'a> Parser<'a> {
             Meaning::MinShift => extras.min_shift = Some(text()),
             Meaning::Progress => extras.progress = when(argument, full, self.quoting)?,
             Meaning::Quiet => extras.quiet = true,
+            Meaning::RecordBegins => {
+                return Records::begins(given, self.quoting)?.set(&mut extras.records);
+            }
+            Meaning::RecordEndsBlank => return Records::EndBlank.set(&mut extras.records),
+            Meaning::RecordLines => {
+                return Records::lines(whole_count(given, full)?)?.set(&mut extras.records);
+            }
             Meaning::Recursive => extras.recursive = true,
             Meaning::Seed => extras.seed = Some(seed(given)?),
             Meaning::Shuffle => extras.shuffles = true,
@@ -259,10 +271,11 @@ impl<'a> Parser<'a> {
 
     /// Applies a letter with its argument. `option` is its name in messages.
     fn letter_with(&mut self, letter: u8, argument: &[u8], option: &str) -> Result<(), Refusal> {
+        let key = if letter == b'k' { Some(self.key(argument)?) } else { None };
         let command = &mut self.command;
         let text = OsString::from_vec(argument.to_vec());
         match letter {
-            b'k' => command.keys.push(key::key(argument, self.quoting)?),
+            b'k' => command.keys.extend(key),
             b'o' => once(&mut command.output, text, "multiple output files specified")?,
             b'S' => {
                 let hint = "--memory takes sizes as the other commands do: 1GB, 1GiB, 1.5G, 50%";
@@ -275,6 +288,18 @@ impl<'a> Parser<'a> {
             _ => unreachable!("no option takes this argument"),
         }
         Ok(())
+    }
+
+    /// Parses the argument of `-k`.
+    fn key(&self, argument: &[u8]) -> Result<KeyField, Refusal> {
+        match (is_record_key(argument), self.has_records) {
+            (true, true) => record_key(argument, self.quoting),
+            (true, false) => key::fields(argument, self.quoting).map_err(|refusal| {
+                let needed = String::from_utf8_lossy(NEEDED);
+                refusal.with_hint(format!("a key of a record of several lines needs {needed}"))
+            }),
+            (false, _) => key::fields(argument, self.quoting),
+        }
     }
 
     fn separator(&mut self, argument: &[u8]) -> Result<(), Refusal> {
@@ -429,6 +454,7 @@ fn refuse_extras(command: &Command) -> Result<(), Refusal> {
             "--shuffle goes with no option that orders, checks, merges, drops or marks lines",
         ));
     }
+    refuse_beside_records(command)?;
     refuse_incremental(command)?;
     if let Some(prefix) = &extras.header_prefix {
         let prefix = prefix.as_bytes();
@@ -440,6 +466,21 @@ fn refuse_extras(command: &Command) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// Refuses what a sort of records of several lines can't do.
+fn refuse_beside_records(command: &Command) -> Result<(), Refusal> {
+    let extras = &command.extras;
+    let given = [
+        ("-m (a sort of sorted inputs gives the same)", command.merge),
+        ("--debug", command.debug),
+        ("--count", extras.counts),
+        ("--shuffle", extras.shuffles),
+        ("--sorted-by and --within", extras.is_incremental()),
+        ("--checkpoint, --resume and --restart", extras.checkpoint.is_some()),
+        ("--write-index", extras.write_index.is_some()),
+    ];
+    refuse_with_records(extras.records.as_ref(), &command.keys, &given)
 }
 
 /// Refuses invalid combinations of the options that say how far lines are in order.
@@ -489,7 +530,8 @@ fn give_global_flags(command: &mut Command) {
         }
     }
     if command.keys.is_empty() && !command.global.is_plain() {
-        command.keys.push(KeyField { flags: command.global, ..KeyField::default() });
+        let part = RecordPart::Whole;
+        command.keys.push(KeyField { part, flags: command.global, ..KeyField::default() });
         command.is_global_key = true;
     }
 }

@@ -43,7 +43,7 @@ fn options_may_follow_files_and_share_a_dash() {
     assert_eq!(command.files, ["a", "b", "-c"]);
     assert_eq!(command.separator, Some(b':'));
     assert!(command.reverse && command.global.numeric && command.check.is_none());
-    let [key] = command.keys[..] else { panic!("one key: {:?}", command.keys) };
+    let [key] = &command.keys[..] else { panic!("one key: {:?}", command.keys) };
     assert_eq!(
         (key.start_field, key.start_char, key.end),
         (1, 0, Some(KeyEnd { field: 2, char: 4 }))

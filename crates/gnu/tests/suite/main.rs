@@ -5,6 +5,7 @@ mod differential;
 mod grammar;
 mod locales;
 mod oracle;
+mod records;
 mod semantics;
 mod words;
 

@@ -181,6 +181,13 @@ impl<'a> Groups<'a> {
         // The next line may be as long.
         let needed_bytes = IncrementalMemory::budget_for(self.options, 2 * bytes);
         let path = self.waiting.path.clone();
-        Error::LongLine { path, bytes, is_whole: true, budget_bytes, needed_bytes }
+        Error::LongLine {
+            path,
+            bytes,
+            is_whole: true,
+            is_record: false,
+            budget_bytes,
+            needed_bytes,
+        }
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn too_long(
         );
         return Error::Input { path, reason };
     }
-    Error::LongLine { path, bytes, is_whole, budget_bytes, needed_bytes }
+    Error::LongLine { path, bytes, is_whole, is_record: false, budget_bytes, needed_bytes }
 }
 
 /// Returns the length of the rest of a line in bytes, its delimiter included, and true if its end

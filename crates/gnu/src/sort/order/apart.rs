@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::{Head, Key, Order, Scratch};
+use super::{Head, Key, Order, Records, Scratch};
 
 /// Words of the last resort at the end of keys, for [`Ties::Judged`]. They decide most ties.
 const LAST_RESORT_WORDS: usize = 2;
@@ -51,6 +51,8 @@ pub struct LineKeys {
     ties: Ties,
     /// True if a key is an unchanged part of the line.
     are_parts: bool,
+    /// True if lines with equal bytes of their keys, which aren't cut, have equal keys.
+    are_complete: bool,
     /// Longer keys are cut. Keys by the rules of a language are several times as long as their
     /// texts, except for plain words.
     key_bytes_max: usize,
@@ -68,9 +70,17 @@ impl LineKeys {
         if !can_be_short || !is_dear || may_be_long && order.last_resort.is_none() {
             return None;
         }
+        Some(LineKeys::always(order, is_unique))
+    }
+
+    /// The keys of `order`, whatever they cost.
+    #[must_use]
+    pub fn always(order: &Order, is_unique: bool) -> LineKeys {
+        let are_complete = order.keys.iter().all(|key| key.can_be_short() && key.is_exact());
+        let may_be_long = !order.keys.iter().all(Key::has_short_bytes);
         let mut keys = order.clone();
         let last_resort = keys.last_resort.take();
-        keys.keys.iter_mut().for_each(|key| key.is_short = true);
+        keys.keys.iter_mut().for_each(|key| key.is_short = key.can_be_short());
         let has_nans = is_unique && order.may_have_nans();
         let ties = match last_resort {
             _ if has_nans || may_be_long => Ties::Judged,
@@ -83,7 +93,7 @@ impl LineKeys {
         keys.head = keys.choose_head();
         let key_bytes_max = if may_be_long { CUT_BYTES } else { usize::MAX };
         let are_parts = matches!(keys.head, Head::Line | Head::Part);
-        Some(LineKeys { order: order.clone(), keys, ties, are_parts, key_bytes_max })
+        LineKeys { order: order.clone(), keys, ties, are_parts, are_complete, key_bytes_max }
     }
 
     /// True if the keys of such lines are short. By the rules of a language those of plain words
@@ -120,6 +130,13 @@ impl LineKeys {
             _ if !self.are_parts => KeyPlace::Before,
             Ties::Judged => KeyPlace::Before,
             _ if span.begins_line() && !span.start_blanks => KeyPlace::Beginning,
+            // In other records, a line that ends early may be followed by any byte.
+            _ if self.order.records.is_some() => match self.order.records {
+                Some(Records::Lines(lines)) if span.begins_later_line(lines) => {
+                    KeyPlace::Moved { first_stays: false }
+                }
+                _ => KeyPlace::Before,
+            },
             _ => KeyPlace::Moved { first_stays: span.is_begun_by_a_byte(&self.keys.fields) },
         }
     }
@@ -139,7 +156,9 @@ impl LineKeys {
         if out.len() - from >= self.key_bytes_max {
             return out.truncate(from + self.key_bytes_max);
         }
-        if let (Ties::Judged, Some(last_resort)) = (self.ties, &self.order.last_resort) {
+        if let (Ties::Judged, Some(last_resort)) = (self.ties, &self.order.last_resort)
+            && self.are_complete
+        {
             let fields = &self.order.fields;
             last_resort.encode_words::<LAST_RESORT_WORDS>(line, fields, &mut scratch.a, out);
         }
@@ -153,7 +172,7 @@ impl LineKeys {
         key_bytes: usize,
         scratch: &mut Scratch,
     ) -> Ordering {
-        if key_bytes >= self.key_bytes_max {
+        if key_bytes >= self.key_bytes_max || !self.are_complete {
             return self.order.compare(a, b, scratch);
         }
         match &self.order.last_resort {

@@ -19,6 +19,10 @@ use crate::locale::{Collation, Locale};
 /// A text that isn't a month, as part of a normalised key.
 const MONTH_ZERO: u8 = 0x10;
 
+/// The number of bytes of a length, as part of a normalised key, is added to this: small bytes are
+/// reserved for the ends of keys.
+const LENGTH_ZERO: u8 = 0x10;
+
 /// The meaning of a key's bytes.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
@@ -26,6 +30,8 @@ pub(super) enum Kind {
     Collated(Language),
     General(Floats),
     Human(Numbers),
+    /// The number of the text's bytes.
+    Length,
     Month(Months),
     Number(Numbers),
     Random(Random),
@@ -67,8 +73,18 @@ pub(super) struct Work {
 }
 
 impl Key {
-    pub(super) fn new(field: &KeyField, locale: &Locale, seed: [u8; 16]) -> Self {
-        let kind = Kind::new(field.flags, locale, seed);
+    /// The key of `field`. `delimiter` is the byte between the lines of a record, if records are
+    /// sorted.
+    pub(super) fn new(
+        field: &KeyField,
+        delimiter: Option<u8>,
+        locale: &Locale,
+        seed: [u8; 16],
+    ) -> Self {
+        let kind = match field.is_length {
+            true => Kind::Length,
+            false => Kind::new(field.flags, locale, seed),
+        };
         // The other kinds ignore the bytes that a transformation changes.
         let has_text = matches!(
             kind,
@@ -76,7 +92,7 @@ impl Key {
         );
         let transform = if has_text { Transform::new(field.flags, &locale.classes) } else { None };
         Self {
-            span: Span::new(field),
+            span: Span::new(field, delimiter),
             transform,
             kind,
             is_reverse: field.flags.reverse,
@@ -126,7 +142,7 @@ impl Key {
     pub(super) fn is_dear(&self) -> bool {
         match self.kind {
             Kind::Bytes | Kind::Collated(_) => !self.span.begins_line() || self.span.has_end(),
-            Kind::Human(_) | Kind::Month(_) | Kind::Version => true,
+            Kind::Human(_) | Kind::Length | Kind::Month(_) | Kind::Version => true,
             Kind::General(_) | Kind::Number(_) => !self.span.begins_line(),
             Kind::Random(_) => false,
         }
@@ -172,6 +188,7 @@ impl Key {
             Kind::Human(numbers) => {
                 compare_encoded(a, b, keys, |text, key| human::encode(numbers, text, key))
             }
+            Kind::Length => a.len().cmp(&b.len()),
             Kind::Month(months) => months.number(a).cmp(&months.number(b)),
             Kind::Number(numbers) => numbers.compare(a, b, keys),
             Kind::Random(random) => {
@@ -230,7 +247,7 @@ impl Key {
             Kind::Human(numbers) => human::marked(numbers, text, true),
             Kind::Month(months) => months.marked(text),
             Kind::Number(numbers) => human::marked(numbers, text, false),
-            Kind::Bytes | Kind::Collated(_) | Kind::Random(_) | Kind::Version => {
+            Kind::Bytes | Kind::Collated(_) | Kind::Length | Kind::Random(_) | Kind::Version => {
                 let start =
                     if self.span.begins_line() && self.span.start_blanks { first } else { start };
                 return start..end.max(start);
@@ -300,6 +317,7 @@ impl Key {
                 human::encode_short(numbers, text, out);
             }
             Kind::Human(numbers) => human::encode(numbers, text, out),
+            Kind::Length => encode_length(text.len(), out),
             // Small bytes are reserved for the ends of keys.
             Kind::Month(months) => out.push(months.number(text) + MONTH_ZERO),
             Kind::Number(numbers) if self.is_short => numbers.encode_short(text, out),
@@ -335,6 +353,14 @@ fn encode_transformed(transform: &Transform, text: &[u8], limit: usize, out: &mu
         return encode_marked(transform.bytes(text), limit, out);
     }
     out.push(0);
+}
+
+/// Appends a number: how many bytes it takes, and these.
+fn encode_length(length: usize, out: &mut Vec<u8>) {
+    let bytes = (length as u64).to_be_bytes();
+    let zeros = (length as u64).leading_zeros() as usize / 8;
+    out.push(LENGTH_ZERO + (bytes.len() - zeros) as u8);
+    out.extend_from_slice(&bytes[zeros..]);
 }
 
 /// Orders two texts by their keys, which are built in `keys`.

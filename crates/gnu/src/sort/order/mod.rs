@@ -37,11 +37,14 @@ pub use nearest::nearest;
 use span::Fields;
 
 use super::command::{Command, Flags, KeyField};
+use super::records::{RecordPart, Records};
 use crate::locale::Locale;
 
-/// A compiled order of lines. Lines are given without their delimiters.
+/// A compiled order of lines, or of records of lines. Both are given without their last delimiters.
 #[derive(Clone, Debug)]
 pub struct Order {
+    /// Which lines are a record, if not each one.
+    records: Option<Records>,
     /// At least one: the whole line if the command has no key.
     keys: Vec<Key>,
     fields: Fields,
@@ -73,9 +76,12 @@ impl Order {
     /// ([`Command::needs_random`]): the first 16 bytes of the random source.
     pub fn new(command: &Command, locale: &Locale, seed: [u8; 16]) -> Self {
         let flags = Flags { reverse: command.reverse, ..Flags::default() };
-        let whole_line = Key::new(&KeyField { flags, ..KeyField::default() }, locale, seed);
+        let records = command.extras.records.clone();
+        let delimiter = records.as_ref().map(|_| command.terminator());
+        let whole = KeyField { part: RecordPart::Whole, flags, ..KeyField::default() };
+        let whole_line = Key::new(&whole, delimiter, locale, seed);
         let mut keys: Vec<Key> =
-            command.keys.iter().map(|key| Key::new(key, locale, seed)).collect();
+            command.keys.iter().map(|key| Key::new(key, delimiter, locale, seed)).collect();
         let has_keys = !keys.is_empty();
         if !has_keys {
             keys.push(whole_line.clone());
@@ -84,9 +90,14 @@ impl Order {
         let last = last_resort.as_mut().or(keys.last_mut()).expect("there is at least one");
         last.is_open = !last.is_reverse;
         let fields = Fields::new(command.separator, &locale.classes.blank);
-        let mut order = Self { keys, fields, last_resort, head: Head::Written };
+        let mut order = Self { records, keys, fields, last_resort, head: Head::Written };
         order.head = order.choose_head();
         order
+    }
+
+    /// Which lines are a record; `None` if each line is one.
+    pub fn records(&self) -> Option<&Records> {
+        self.records.as_ref()
     }
 
     /// Orders two lines, last resort included. The caller must keep equal lines in the order of the

@@ -3,10 +3,17 @@
 //! With a separator, a field is the bytes between two of them. Without one, a field begins with the
 //! blanks before it: `" a b"` has the fields `" a"` and `" b"`. Positions past the line's end are
 //! at its end, and a key that would end before it begins is empty at its beginning.
+//!
+//! In a record of several lines, the place is that in one of its lines, or in what an expression
+//! finds.
+
+use std::ops::Range;
 
 use memchr::memchr;
 
 use super::super::command::{KeyEnd, KeyField};
+use super::super::expression::Expression;
+use super::super::records::RecordPart;
 
 /// The highest byte that is a blank in most locales.
 const SPACE: u8 = b' ';
@@ -21,8 +28,9 @@ pub(super) struct Fields {
 }
 
 /// The part of a line that is a key.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Span {
+    part: Part,
     start_field: usize,
     start_char: usize,
     pub(super) start_blanks: bool,
@@ -32,11 +40,50 @@ pub(super) struct Span {
     is_whole_line: bool,
 }
 
+/// What a key counts fields in.
+#[derive(Clone, Debug)]
+enum Part {
+    /// The line, or the whole record.
+    Whole,
+    /// A line of a record, after some others.
+    Line {
+        before: usize,
+        delimiter: u8,
+    },
+    Match(Expression),
+}
+
+impl Part {
+    /// Its place in `record`.
+    fn of(&self, record: &[u8]) -> Range<usize> {
+        match self {
+            Part::Whole => 0..record.len(),
+            Part::Match(expression) => expression.find(record),
+            &Part::Line { before, delimiter } => {
+                let begin = match before {
+                    0 => 0,
+                    _ => nth(record, 0, delimiter, before).map_or(record.len(), |end| end + 1),
+                };
+                let end = nth(record, begin, delimiter, 1).unwrap_or(record.len());
+                begin..end
+            }
+        }
+    }
+}
+
 impl Span {
-    pub(super) fn new(key: &KeyField) -> Self {
-        let begins_line = key.start_field == 0 && key.start_char == 0;
+    /// The place of `key`. `delimiter` is the byte between the lines of a record, if records are
+    /// sorted.
+    pub(super) fn new(key: &KeyField, delimiter: Option<u8>) -> Self {
+        let part = match (&key.part, delimiter) {
+            (RecordPart::Whole, _) | (_, None) => Part::Whole,
+            (&RecordPart::Line(before), Some(delimiter)) => Part::Line { before, delimiter },
+            (RecordPart::Match(expression), Some(_)) => Part::Match(expression.clone()),
+        };
+        let begins = key.start_field == 0 && key.start_char == 0 && !key.flags.start_blanks;
         Self {
-            is_whole_line: begins_line && !key.flags.start_blanks && key.end.is_none(),
+            is_whole_line: begins && key.end.is_none() && matches!(part, Part::Whole),
+            part,
             start_field: key.start_field,
             start_char: key.start_char,
             start_blanks: key.flags.start_blanks,
@@ -52,12 +99,21 @@ impl Span {
 
     /// True if the key begins where the line does, or after the blanks there.
     pub(super) fn begins_line(&self) -> bool {
-        self.start_field == 0 && self.start_char == 0
+        let is_first = matches!(self.part, Part::Whole | Part::Line { before: 0, .. });
+        is_first && self.start_field == 0 && self.start_char == 0
+    }
+
+    /// True if the key begins where a line of a record does, of which each record has `lines`, and
+    /// not the first one. The bytes before the key then show where it begins.
+    pub(super) fn begins_later_line(&self, lines: u64) -> bool {
+        let is_later =
+            matches!(self.part, Part::Line { before, .. } if (1..lines).contains(&(before as u64)));
+        is_later && self.start_field == 0 && self.start_char == 0 && !self.start_blanks
     }
 
     /// True if the key may end before the line does.
     pub(super) fn has_end(&self) -> bool {
-        self.end.is_some()
+        self.end.is_some() || !matches!(self.part, Part::Whole)
     }
 
     /// True if a byte shows that the key begins before it: one that ends a field, or that isn't a
@@ -81,6 +137,16 @@ impl Span {
     /// first.
     #[inline]
     pub(super) fn bounds(&self, line: &[u8], fields: &Fields) -> (usize, usize) {
+        if let Part::Whole = self.part {
+            return self.bounds_in(line, fields);
+        }
+        let part = self.part.of(line);
+        let (start, end) = self.bounds_in(&line[part.clone()], fields);
+        (part.start + start, part.start + end)
+    }
+
+    #[inline]
+    fn bounds_in(&self, line: &[u8], fields: &Fields) -> (usize, usize) {
         let field = fields.skip(line, 0, self.start_field);
         let mut start = field;
         if self.start_blanks {
