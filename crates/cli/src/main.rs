@@ -45,7 +45,6 @@ use gnu_commands::{GnuCommand, gnu_command};
 use report::page_command;
 use settings::{alternative_stacks, open_files, refused_memory, stack, with_outer_limit};
 use signals::Stop;
-use std::env;
 use std::process::ExitCode;
 use xsort_disk::share_one_arena_if_limited;
 
@@ -56,7 +55,7 @@ fn main() -> ExitCode {
     alternative_stacks::restore_signals();
     share_one_arena_if_limited();
     refused_memory::prepare_end(signals::clean_up_without_memory);
-    if let Some((command, program, _)) = gnu_command(env::args_os()) {
+    if let Some((command, program, _)) = gnu_command(bio::command_words()) {
         refused_memory::end_with(format!("{program}: "), command.trouble());
     }
     let status = stack::run_with_enough(run_program);
@@ -66,7 +65,7 @@ fn main() -> ExitCode {
 
 /// Runs the command line; returns the exit status.
 fn run_program() -> u8 {
-    if let Some((command, program, arguments)) = gnu_command(env::args_os()) {
+    if let Some((command, program, arguments)) = gnu_command(bio::command_words()) {
         return match command {
             GnuCommand::Lines => lines::run(&program, &arguments),
             GnuCommand::Du => du::run(&program, &arguments),
@@ -115,11 +114,11 @@ fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
         Command::Gen(args) => commands::generate::run(args, stop),
         Command::Sort(args) => commands::sort::run(args, stop),
         Command::Table(args) => {
-            show_plain_command(args.dry_run && !args.report.json)?;
+            bio::show_plain_command(args.dry_run && !args.report.json)?;
             commands::table::run(args, stop)
         }
         Command::Bam(args) => {
-            show_plain_command(args.dry_run && !args.report.json)?;
+            bio::show_plain_command(args.dry_run && !args.report.json)?;
             commands::bam::run(args, stop)
         }
         Command::Bio(_) => unreachable!("`bio::words` has turned it into another one"),
@@ -132,14 +131,6 @@ fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
         Command::Completions { shell } => commands::completions::print(*shell),
         Command::Help { json, command } => commands::help::print(command, *json),
         Command::Man { dir } => commands::manual::man(dir.as_deref()),
-    }
-}
-
-/// With `is_wanted` prints the command that `xsort bio` stands for, if it was called.
-fn show_plain_command(is_wanted: bool) -> Result<(), Failure> {
-    match bio::plain_command().filter(|_| is_wanted) {
-        Some(plain) => output::write_stdout(plain.as_bytes()),
-        None => Ok(()),
     }
 }
 

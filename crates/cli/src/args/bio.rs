@@ -10,6 +10,7 @@ Examples:
   xsort bio vcf a.vcf.gz b.vcf.gz -o both.vcf.gz --write-index -m 4G
   xsort bio bed peaks.bed --genome hg38.fa.fai -o peaks.sorted.bed
   xsort bio gff genes.gff3 --parents-first -o genes.gff3.gz --write-index
+  xsort bio fastq reads.fq.gz -o by-name.fq.gz
   xsort bio vcf in.vcf --dry-run        the plain command that this stands for
 ";
 
@@ -18,14 +19,15 @@ Options of its own, after the format:
       --genome FILE    order of the sequences: a list, .fai, .genome, .dict, or a header
       --natural        order of the sequences: 1 to 22, X, Y, M, then all others (chr2 before chr10)
       --parents-first  gff, gtf: genes before their transcripts, and these before their exons
-All others are those of 'xsort table': -o, -m, -j, --write-index, --unique, --check, --json, ...";
+      --by WHAT        fastq, fasta: name, sequence, length or length:desc
+All others are those of the plain command: -o, -m, -j, -T, --write-index, --json, ...";
 
-/// Sort BED, GFF, GTF, VCF, SAM, pairs or fragments by position
+/// Sort BED, GFF, VCF, SAM, BAM, FASTQ and others, by position or name
 ///
-/// Each format stands for a command of 'xsort table', which --dry-run prints: keys, and lines of
-/// the header, which stay at the top; those of several inputs become one header. Sequences come in
-/// the order of the header (vcf, sam) or of their names' bytes (the others) unless an option says
-/// another. A position that is no number is an error with its place.
+/// Each format stands for a plain command, which --dry-run prints. Lines of a header stay at the
+/// top; those of several inputs become one header. Sequences come in the order of the header (vcf,
+/// sam, bam) or of their names' bytes (the others) unless an option says another. A position that
+/// is no number is an error with its place.
 #[derive(Debug, Args)]
 #[command(help_template = TEMPLATE, before_help = EXAMPLES)]
 #[command(after_help = OWN_OPTIONS)]
@@ -34,7 +36,7 @@ pub(crate) struct BioArgs {
     /// The format of the files
     pub(crate) format: BioFormat,
 
-    /// Files, and options of 'xsort table'
+    /// Files, and options of the plain command
     #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) arguments: Vec<OsString>,
@@ -57,6 +59,10 @@ pub(crate) enum BioFormat {
     Pairs,
     /// By coordinate; --by name, name-bytes or tag:XX (stands for 'xsort bam')
     Bam,
+    /// By name; --by sequence, length or length:desc (stands for 'xsort lines')
+    Fastq,
+    /// By name; --by sequence, length or length:desc (stands for 'xsort lines')
+    Fasta,
     /// Fragments of single cells (ATAC): by sequence, begin, end and barcode
     Fragments,
 }

@@ -1,6 +1,9 @@
-//! `xsort bio`: files of genomics. Each format stands for a command of `xsort table`.
+//! `xsort bio`: files of genomics. Each format stands for a command of `xsort table`, `xsort bam`
+//! or `xsort lines`.
 
 use crate::args::BioFormat;
+use crate::exit::Failure;
+use crate::output::write_stdout;
 use clap::ValueEnum;
 use std::env;
 use std::ffi::OsString;
@@ -23,6 +26,8 @@ struct Own {
     is_natural: bool,
     are_parents_first: bool,
     has_index: bool,
+    /// What records of FASTQ and FASTA are sorted by.
+    by: Option<String>,
 }
 
 /// The command line of this process; for `xsort bio FORMAT ...` that of the command that it stands
@@ -36,10 +41,22 @@ pub(crate) fn words() -> &'static Result<Vec<OsString>, String> {
     &WORDS
 }
 
-/// The command that `xsort bio` stands for, in the words of a shell; `None` for other commands.
-pub(crate) fn plain_command() -> Option<String> {
+/// The same, or the words as they are if something is wrong with them.
+pub(crate) fn command_words() -> impl Iterator<Item = OsString> {
+    let given = || env::args_os().collect();
+    words().as_ref().map_or_else(|_| given(), Vec::clone).into_iter()
+}
+
+/// With `is_wanted` prints the command that `xsort bio` stands for, if it was called.
+///
+/// # Errors
+/// If standard output can't be written.
+pub(crate) fn show_plain_command(is_wanted: bool) -> Result<(), Failure> {
     let is_bio = env::args_os().nth(1).is_some_and(|word| word == "bio");
-    words().as_ref().ok().filter(|_| is_bio).map(|words| shown(words))
+    match words() {
+        Ok(words) if is_bio && is_wanted => write_stdout(shown(words).as_bytes()),
+        _ => Ok(()),
+    }
 }
 
 /// Returns the command line that `words` stand for, which begin with the program's name: that of
@@ -57,8 +74,13 @@ fn expanded(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
         let help: Vec<&OsString> = words.iter().filter(|word| asks_for_help(word)).collect();
         return Ok(vec![words[0].clone(), "bio".into(), help[0].clone()]);
     }
-    let (own, rest) = own_options(words[3..].iter().cloned())?;
-    let name = if format == BioFormat::Bam { "bam" } else { "table" };
+    let has_records = matches!(format, BioFormat::Fastq | BioFormat::Fasta);
+    let (own, rest) = own_options(words[3..].iter().cloned(), has_records)?;
+    let name = match format {
+        BioFormat::Bam => "bam",
+        BioFormat::Fastq | BioFormat::Fasta => "lines",
+        _ => "table",
+    };
     let mut command = vec![words[0].clone(), name.into()];
     command.extend(options(format, &own)?);
     command.extend(rest);
@@ -80,7 +102,11 @@ fn shown(words: &[OsString]) -> String {
 }
 
 /// Takes the options of `xsort bio` from the words after the format. Also returns all others.
-fn own_options(words: impl Iterator<Item = OsString>) -> Result<(Own, Vec<OsString>), String> {
+/// `has_records`: the format has records of several lines.
+fn own_options(
+    words: impl Iterator<Item = OsString>,
+    has_records: bool,
+) -> Result<(Own, Vec<OsString>), String> {
     let (mut own, mut rest, mut words) = (Own::default(), Vec::new(), words);
     while let Some(word) = words.next() {
         match word.to_str() {
@@ -96,6 +122,13 @@ fn own_options(words: impl Iterator<Item = OsString>) -> Result<(Own, Vec<OsStri
             Some(text) if text.starts_with("--genome=") => {
                 own.genome = Some(text["--genome=".len()..].into());
             }
+            Some("--by") if has_records => {
+                let by = words.next().ok_or("--by takes name, sequence, length or length:desc")?;
+                own.by = Some(by.to_string_lossy().into_owned());
+            }
+            Some(text) if has_records && text.starts_with("--by=") => {
+                own.by = Some(text["--by=".len()..].into());
+            }
             text => {
                 own.has_index |= text.is_some_and(|text| text.starts_with("--write-index"));
                 rest.push(word);
@@ -110,16 +143,17 @@ fn own_options(words: impl Iterator<Item = OsString>) -> Result<(Own, Vec<OsStri
 
 /// The options of `xsort table` that a format stands for.
 fn options(format: BioFormat, own: &Own) -> Result<Vec<OsString>, String> {
-    use BioFormat::{Bam, Bed, Fragments, Gff, Gtf, Pairs, Sam, Vcf};
+    use BioFormat::{Bam, Bed, Fasta, Fastq, Fragments, Gff, Gtf, Pairs, Sam, Vcf};
     if own.are_parents_first && !matches!(format, Gff | Gtf) {
         return Err("--parents-first is for gff and gtf: other formats have no parents".into());
     }
-    if format == Bam {
+    if matches!(format, Bam | Fastq | Fasta) {
         return match own.genome.is_some() || own.is_natural {
-            true => Err("bam has its sequences in the order of its header: leave --genome and \
-                         --natural out"
+            true => Err("--genome and --natural are for formats of text with positions (bam has \
+                         its sequences in the order of its header): leave them out"
                 .into()),
-            false => Ok(Vec::new()),
+            false if format == Bam => Ok(Vec::new()),
+            false => options_of_records(format, own.by.as_deref()),
         };
     }
     let genome = match &own.genome {
@@ -133,7 +167,7 @@ fn options(format: BioFormat, own: &Own) -> Result<Vec<OsString>, String> {
         None => format!("{column}:required"),
     };
     let (top, keys): (&[&str], String) = match format {
-        Bam => unreachable!("it is no text"),
+        Bam | Fastq | Fasta => unreachable!("they have no rows"),
         Bed => (
             &["#", "track ", "browser "],
             format!("{},#2:int:required,#3:int:required", sequence("#1")),
@@ -173,6 +207,25 @@ fn options(format: BioFormat, own: &Own) -> Result<Vec<OsString>, String> {
     Ok(options.into_iter().map(OsString::from).collect())
 }
 
+/// The options of `xsort lines` that FASTQ or FASTA stands for. Records with equal keys keep the
+/// order of the input.
+fn options_of_records(format: BioFormat, by: Option<&str>) -> Result<Vec<OsString>, String> {
+    let is_fastq = format == BioFormat::Fastq;
+    // A sequence of FASTA may have several lines.
+    let sequence = if is_fastq { "L2" } else { "L2-" };
+    let key = match by.unwrap_or("name") {
+        "name" => "1,1V".to_owned(),
+        "sequence" => sequence.to_owned(),
+        "length" => format!("length({sequence})"),
+        "length:desc" => format!("length({sequence})r"),
+        other => {
+            return Err(format!("--by {other}: name, sequence, length or length:desc is wanted"));
+        }
+    };
+    let rule = if is_fastq { "--record-lines=4" } else { "--record-begins=>" };
+    Ok([rule, "-s", "-k", &key].map(OsString::from).into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,6 +248,10 @@ mod tests {
             "xsort table --format tsv --no-header --header-prefix '#' --by \
              '#2:chrom:required,#3:int:required,#4:chrom:required,#5:int:required' \
              --write-index=gzi -- --natural\n"
+        );
+        assert_eq!(
+            plain("xsort bio fasta a.fa --by length:desc -o b.fa").unwrap(),
+            "xsort lines '--record-begins=>' -s -k 'length(L2-)r' a.fa -o b.fa\n"
         );
         for same in ["xsort bio", "xsort bio x", "xsort lines bio bed", "xsort bio --help"] {
             assert_eq!(plain(same).unwrap(), format!("{same}\n"));

@@ -4,6 +4,7 @@ use super::command::LinesCommand;
 use super::failure::Failure;
 use super::inputs::Inputs;
 use super::{job_failure, resources};
+use crate::commands::bio;
 use crate::gnu_commands::reason;
 use crate::lines_plan::LinesPlan;
 use crate::output::ResultPrinter;
@@ -48,12 +49,12 @@ pub(super) fn print_dry_run(
         verbosity: u8::from(command.extras.verbose),
         progress,
     };
-    ResultPrinter::of_dry_run(style, lines.origins).print("lines", &result).map_err(|failure| {
-        match failure {
-            crate::exit::Failure::File { source, .. } => Failure::Message(
-                format!("write failed: standard output: {}", reason(&source)).into(),
-            ),
-            other => Failure::Message(other.to_string().into()),
+    let printed = bio::show_plain_command(!json)
+        .and_then(|()| ResultPrinter::of_dry_run(style, lines.origins).print("lines", &result));
+    printed.map_err(|failure| match failure {
+        crate::exit::Failure::File { source, .. } => {
+            Failure::Message(format!("write failed: standard output: {}", reason(&source)).into())
         }
+        other => Failure::Message(other.to_string().into()),
     })
 }

@@ -235,6 +235,37 @@ fn pairs_and_fragments_have_their_orders() {
     assert_eq!(sandbox.ok("bio fragments a.tsv -q"), expected);
 }
 
+#[test]
+fn reads_and_sequences_are_sorted_by_what_is_asked() {
+    let sandbox = Sandbox::new();
+    let read =
+        |name: &str, bases: &str| format!("@{name} x\n{bases}\n+\n{}\n", "I".repeat(bases.len()));
+    let (a, b, c) = (read("r10", "ACGT"), read("r9", "CC"), read("r100", "AAA"));
+    sandbox.write("a.fq", [&*a, &b, &c].concat());
+    for (by, expected) in [
+        ("", [&b, &a, &c]),
+        ("--by name", [&b, &a, &c]),
+        ("--by=sequence", [&c, &a, &b]),
+        ("--by length", [&b, &c, &a]),
+        ("--by length:desc", [&a, &c, &b]),
+    ] {
+        assert_eq!(sandbox.ok(&format!("bio fastq a.fq {by}")), expected.map(|at| &**at).concat());
+    }
+    sandbox.ok("bio fastq a.fq -o b.fq.gz");
+    assert_eq!(sandbox.ok("bio fastq b.fq.gz --by sequence"), [&*c, &a, &b].concat());
+    let (a, b, c) = (">s10 d\nACGT\nAC\n", ">s9\nACGTC\n", ">s9b\nACG\n");
+    sandbox.write("a.fa", [a, b, c].concat());
+    assert_eq!(sandbox.ok("bio fasta a.fa"), [b, c, a].concat());
+    assert_eq!(sandbox.ok("bio fasta a.fa --by sequence"), [c, a, b].concat());
+    assert_eq!(sandbox.ok("bio fasta a.fa --by length:desc"), [a, b, c].concat());
+    let plan = sandbox.ok("bio fasta a.fa --dry-run");
+    assert!(plan.starts_with("xsort lines '--record-begins=>' -s -k 1,1V a.fa --dry-run\n"));
+    sandbox.write("cut.fq", &a[..5]);
+    let line = sandbox.fails("bio fastq cut.fq -o new", 2);
+    assert!(line.contains("cut.fq") && line.contains("record 1"), "{line}");
+    sandbox.fails("bio fastq a.fq --by x", 2);
+}
+
 /// Lists and headers of 300,000 sequences are counted in the memory.
 #[test]
 fn many_sequences_are_within_the_memory() {

@@ -72,8 +72,9 @@ a KEY the whole line is compared. --debug shows what is compared.
 
 With --record-lines, --record-begins or --record-ends-blank, a KEY is in the
 first line of a record, and these are KEYs, too: L2.START[,END] in line 2, L2 or
-L2LETTERS for all of it, length or length(L2) (the number of bytes, r after it),
-and /REGEX/LETTERS, what the first group finds, or all of REGEX without a group.
+L2LETTERS for all of it, L2- for it and all lines after it, length or length(L2)
+or length(L2-) (the number of bytes, r after it), and /REGEX/LETTERS, what the
+first group finds, or all of REGEX without a group.
 
 What to do:
   -c, --check[=WORD]            sort nothing; check whether the input is sorted.

@@ -3,6 +3,7 @@
 //! ```text
 //!  -k L2.1,1n        line 2, field 1        -k length       the record's length
 //!  -k L2             line 2                 -k length(L2)   the length of line 2
+//!  -k L2-            line 2 and all after it
 //!  -k 1,1            line 1, field 1        -k /id=(\d+)/n  the first group of the first match
 //! ```
 
@@ -34,15 +35,14 @@ pub(super) fn record_key(text: &[u8], quoting: Quoting<'_>) -> Result<KeyField, 
         match rest.strip_prefix(b"(L") {
             None => rest,
             Some(rest) => {
-                let (line, rest) = line(rest, &refusal, quoting)?;
-                field.part = RecordPart::Line(line);
+                let (part, rest) = lines(rest, &refusal, quoting)?;
+                field.part = part;
                 rest.strip_prefix(b")").ok_or_else(|| refusal("a length is written length(L2)"))?
             }
         }
     } else {
-        let (line, rest) = line(&text[1..], &refusal, quoting)?;
-        let part = RecordPart::Line(line);
-        if let Some(rest) = rest.strip_prefix(b".") {
+        let (part, rest) = lines(&text[1..], &refusal, quoting)?;
+        if let (RecordPart::Line(_), Some(rest)) = (&part, rest.strip_prefix(b".")) {
             let field = key::fields(rest, quoting).map_err(|refused| {
                 refused.with_hint("a key of line 2 is L2, or L2.1,1 as -k 1,1 there".to_owned())
             })?;
@@ -59,15 +59,19 @@ pub(super) fn record_key(text: &[u8], quoting: Quoting<'_>) -> Result<KeyField, 
     }
 }
 
-/// Parses the number of a line. Returns the lines before it, and the rest.
-fn line<'a>(
+/// Parses the number of a line, and a hyphen if all lines after it are meant, too. Also returns the
+/// rest.
+fn lines<'a>(
     text: &'a [u8],
     refusal: &impl Fn(&str) -> Refusal,
     quoting: Quoting<'_>,
-) -> Result<(usize, &'a [u8]), Refusal> {
+) -> Result<(RecordPart, &'a [u8]), Refusal> {
     let (line, rest) = key::number(text, "invalid number of a line", quoting)?;
     let line = line.checked_sub(1).ok_or_else(|| refusal("line number is zero"))?;
-    Ok((line, rest))
+    Ok(match rest.strip_prefix(b"-") {
+        Some(rest) => (RecordPart::From(line), rest),
+        None => (RecordPart::Line(line), rest),
+    })
 }
 
 /// Refuses options that a sort of records can't honour, and keys of records without a rule.

@@ -22,6 +22,8 @@ pub enum Records {
 pub enum RecordPart {
     /// A line, after this number of lines.
     Line(usize),
+    /// All of it after this number of lines.
+    From(usize),
     /// All of it.
     Whole,
     /// What an expression finds.

@@ -38,6 +38,8 @@ fn keys_of_records_say_where_they_are() {
     assert!(key("length").is_length && key("length").part == RecordPart::Whole);
     assert!(key("length(L2)r").is_length && key("length(L2)r").flags.reverse);
     assert_eq!(key("length(L2)").part, RecordPart::Line(1));
+    assert_eq!(key("length(L2-)r").part, RecordPart::From(1));
+    assert_eq!((key("L3-f").part, key("L3-f").flags.fold), (RecordPart::From(2), true));
     let RecordPart::Match(expression) = key("/a/b(c)/n").part else { panic!("a match") };
     assert_eq!(expression.pattern(), "a/b(c)");
 }
@@ -56,7 +58,7 @@ fn records_begin_with_a_text_or_a_match() {
 /// Keys of records as words, and each key's text by the plainest of means.
 type Case = (&'static [&'static str], fn(&[u8]) -> Vec<u8>);
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 10] = [
     (&["-s"], |record| record.to_vec()),
     (&["-s", "-k1"], |record| line(record, 0)),
     (&["-s", "-k2,2", "-t:"], |record| field(&line(record, 0), 1)),
@@ -64,6 +66,10 @@ const CASES: [Case; 9] = [
     (&["-s", "-kL2.2,2", "-t:"], |record| field(&line(record, 1), 1)),
     (&["-s", "-klength"], |record| vec![record.len() as u8]),
     (&["-s", "-klength(L2)"], |record| vec![line(record, 1).len() as u8]),
+    (&["-s", "-kL2-"], |record| match record.iter().position(|&byte| byte == b'\n') {
+        Some(end) => record[end + 1..].to_vec(),
+        None => Vec::new(),
+    }),
     (&["-s", "-k/b/"], |record| if record.contains(&b'b') { b"b".to_vec() } else { vec![] }),
     (&["-s", "-k/^b(.*)$/"], |record| {
         let mut lines = record.split(|&byte| byte == b'\n');

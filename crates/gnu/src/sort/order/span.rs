@@ -50,6 +50,11 @@ enum Part {
         before: usize,
         delimiter: u8,
     },
+    /// All of a record after some lines.
+    From {
+        before: usize,
+        delimiter: u8,
+    },
     Match(Expression),
 }
 
@@ -59,15 +64,23 @@ impl Part {
         match self {
             Part::Whole => 0..record.len(),
             Part::Match(expression) => expression.find(record),
+            &Part::From { before, delimiter } => {
+                begin_after(record, before, delimiter)..record.len()
+            }
             &Part::Line { before, delimiter } => {
-                let begin = match before {
-                    0 => 0,
-                    _ => nth(record, 0, delimiter, before).map_or(record.len(), |end| end + 1),
-                };
+                let begin = begin_after(record, before, delimiter);
                 let end = nth(record, begin, delimiter, 1).unwrap_or(record.len());
                 begin..end
             }
         }
+    }
+}
+
+/// Where the line of `record` begins that comes after `before` others.
+fn begin_after(record: &[u8], before: usize, delimiter: u8) -> usize {
+    match before {
+        0 => 0,
+        _ => nth(record, 0, delimiter, before).map_or(record.len(), |end| end + 1),
     }
 }
 
@@ -78,6 +91,7 @@ impl Span {
         let part = match (&key.part, delimiter) {
             (RecordPart::Whole, _) | (_, None) => Part::Whole,
             (&RecordPart::Line(before), Some(delimiter)) => Part::Line { before, delimiter },
+            (&RecordPart::From(before), Some(delimiter)) => Part::From { before, delimiter },
             (RecordPart::Match(expression), Some(_)) => Part::Match(expression.clone()),
         };
         let begins = key.start_field == 0 && key.start_char == 0 && !key.flags.start_blanks;
