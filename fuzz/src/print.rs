@@ -76,7 +76,13 @@ pub fn words(command: &Command) -> Vec<OsString> {
     }
     if !command.is_global_key {
         for field in &command.keys {
-            say(&[b"-k", key(field, command.global).as_bytes()]);
+            let written = key(field, command.global);
+            match &field.list {
+                Some(list) => {
+                    say(&[b"--order=", written.as_bytes(), b"=", list.file.as_bytes()]);
+                }
+                None => say(&[b"-k", written.as_bytes()]),
+            }
         }
         for field in &extras.sorted_by {
             say(&[b"--sorted-by=", key(field, command.global).as_bytes()]);
@@ -190,6 +196,13 @@ fn key(key: &KeyField, global: Flags) -> String {
         RecordPart::Whole if key.is_length => return format!("length{}", letters(false)),
         RecordPart::Line(before) if key.is_length => {
             return format!("length(L{}){}", before.saturating_add(1), letters(false));
+        }
+        RecordPart::From(before) if key.is_length => {
+            return format!("length(L{}-){}", before.saturating_add(1), letters(false));
+        }
+        RecordPart::From(before) => {
+            let letters = letters(key.flags.start_blanks);
+            return format!("L{}-{letters}", before.saturating_add(1));
         }
         RecordPart::Line(0) | RecordPart::Whole => String::new(),
         RecordPart::Line(before) => format!("L{}.", before.saturating_add(1)),

@@ -27,8 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
     let folder = tempfile::tempdir_in(memory_files()).unwrap();
     let (input, output) = (folder.path().join("in"), folder.path().join("out"));
     fs::write(&input, bytes).unwrap();
-    let format =
-        if bytes.starts_with(b"PAR1") { InputFormat::Parquet } else { InputFormat::Arrow };
+    let format = if bytes.starts_with(b"PAR1") { InputFormat::Parquet } else { InputFormat::Arrow };
     let mut options = ColumnsOptions::new("#1".parse::<Keys>().unwrap());
     options.input_format = format;
     options.output_format = match format {

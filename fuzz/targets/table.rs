@@ -33,6 +33,7 @@ fn sorted(case: &Case, format: RowFormat, by: &str, texts: &[Vec<u8>]) -> Result
     let options = TableOptions {
         format,
         has_header: false,
+        top_prefixes: Vec::new(),
         keys: format!("{by}{direction}").parse().unwrap(),
         collator: Collator::default(),
         on_bad: OnBad::Refuse,

@@ -87,7 +87,7 @@ pub use json::JsonPath;
 pub use key::{BadKeys, BestRow, Column, Curve, KeyColumn, KeyKind, Keys, Place};
 pub use keyed_rows::{BadRowCounter, KeyedRows, keyed_rows, of_rows};
 pub use language::collator;
-pub use listed::{ListedNames, NameList};
+pub use listed::{ListedNames, NameList, read_names};
 pub use on_bad::OnBad;
 pub use options::{TableOptions, TableOutput};
 pub use parts::PartNames;

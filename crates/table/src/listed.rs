@@ -78,8 +78,8 @@ impl FromStr for ListedNames {
             Some(names) => NameList::Known(Arc::new(given(names)?)),
             None => {
                 let path = PathBuf::from(text);
-                let order =
-                    read(&path).map_err(|reason| format!("order({}): {reason}", path.display()))?;
+                let order = read_names(&path)
+                    .map_err(|reason| format!("order({}): {reason}", path.display()))?;
                 NameList::Known(Arc::new(order))
             }
         };
@@ -99,7 +99,10 @@ fn given(names: &str) -> Result<NameOrder, String> {
 }
 
 /// Reads the list in a file.
-fn read(path: &Path) -> Result<NameOrder, String> {
+///
+/// # Errors
+/// The reason why there is none.
+pub fn read_names(path: &Path) -> Result<NameOrder, String> {
     let text = || -> io::Result<Vec<u8>> {
         let mut text = Vec::new();
         File::open(path)?.take(LIST_BYTES_MAX + 1).read_to_end(&mut text)?;

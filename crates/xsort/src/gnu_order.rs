@@ -2,8 +2,12 @@
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::Arc;
+use xsort_extsort::Error;
 use xsort_extsort::lines::{ByBytes, ByBytesReversed, LineKernels, LineOrder, Words};
-use xsort_gnu::sort::{Order, Scratch};
+use xsort_gnu::sort::{Command, Order, Scratch};
+use xsort_table::read_names;
 
 /// Returns the fastest kernels for `order`.
 pub fn kernels_for(order: &Order) -> Box<dyn LineKernels + '_> {
@@ -79,4 +83,19 @@ impl<W: Words> LineOrder for GnuOrder<'_, W> {
     fn arranged_from(&self) -> Option<usize> {
         self.order.arranged_from()
     }
+}
+
+/// Reads the lists of keys by `--order`.
+///
+/// # Errors
+/// [`Error::Settings`] if a list can't be read.
+pub fn read_lists(command: &mut Command) -> Result<(), Error> {
+    let keys = command.keys.iter_mut().chain(&mut command.extras.sorted_by);
+    for list in keys.filter_map(|key| key.list.as_mut()) {
+        let path = Path::new(&list.file);
+        let names = read_names(path)
+            .map_err(|reason| Error::Settings(format!("--order {}: {reason}", path.display())))?;
+        list.names = Some(Arc::new(names));
+    }
+    Ok(())
 }

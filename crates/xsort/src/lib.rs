@@ -110,7 +110,7 @@ pub use bam::Bam;
 pub use cancel::Cancel;
 pub use du::{Du, TreeUsage};
 pub use generate::Generate;
-pub use gnu_order::{GnuOrder, kernels_for};
+pub use gnu_order::{GnuOrder, kernels_for, read_lists};
 pub use incremental_order::IncrementalOrder;
 pub use job::Job;
 pub use keyed_order::{GnuKeys, sort_in_order};

@@ -1,5 +1,6 @@
 //! Sorts lines of text.
 
+use crate::gnu_order::read_lists;
 use crate::incremental_order::IncrementalOrder;
 use crate::keyed_order::sort_in_order;
 use crate::late_output::LateOutput;
@@ -220,7 +221,7 @@ impl Lines {
     /// Parses the options. Refuses those for inputs, output and resources, which the builder sets.
     fn command(&self, locale: &Locale) -> Result<Command, Error> {
         let environment = Environment::new(|_| None, locale.clone());
-        let command = match parse(&self.arguments, &environment) {
+        let mut command = match parse(&self.arguments, &environment) {
             Ok(Request::Run(command)) => *command,
             Ok(_) => return Err(Error::Settings("an option that only prints something".into())),
             Err(refusal) => return Err(Error::Settings(text_of(&refusal))),
@@ -242,6 +243,7 @@ impl Lines {
                           files, memory, threads and scratch are set by methods of Lines";
             return Err(Error::Settings(reason.into()));
         }
+        read_lists(&mut command)?;
         Ok(command)
     }
 }

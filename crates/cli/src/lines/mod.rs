@@ -58,6 +58,7 @@ use failure::{Failure, TROUBLE};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write, stdin};
 use target::Target;
+use xsort::read_lists;
 use xsort_disk::inherited;
 use xsort_gnu::Locale;
 use xsort_gnu::sort::{Environment, Request};
@@ -104,6 +105,7 @@ fn answer(program: &str, arguments: &[OsString]) -> Result<(), Failure> {
         Request::Run(mut command) => {
             choose_colour(command.extras.color);
             let origins = resources::apply_defaults(&mut command)?;
+            read_lists(&mut command).map_err(|error| Failure::Message(error.to_string().into()))?;
             if let Some(name) = locale.missing_language() {
                 let what = "this static build has no locales: sorting by bytes";
                 say(format!("{program}: {what}, not as {name} does (LC_ALL=C silences this)\n")

@@ -236,6 +236,34 @@ fn pairs_and_fragments_have_their_orders() {
 }
 
 #[test]
+fn lines_are_sorted_by_lists_too() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", bed(0, 2000).replace("chr9\t", "odd\t").replace("chr8\t", "even\t"));
+    sandbox.write("list", "chr2\nchr10\t5\nchr1\nodd\n");
+    let text = String::from_utf8(sandbox.read("in")).unwrap();
+    let place = |name: &str| {
+        let at = ["chr2", "chr10", "chr1", "odd"].iter().position(|listed| *listed == name);
+        (at.unwrap_or(4), if at.is_some() { String::new() } else { name.to_owned() })
+    };
+    let expected = sorted(&text, |fields| (place(fields[0]), number(fields[1])));
+    assert_eq!(sandbox.ok("lines -s --order 1,1=list -k2,2n in"), expected);
+    let script = "$xsort lines -s -t \"$(printf '\\t')\" --order=1,1=list -k2,2n -S 2M in";
+    assert_eq!(sandbox.script_ok(script), expected);
+    let by_end = sorted(&text, |fields| (number(fields[2]), std::cmp::Reverse(place(fields[0]))));
+    assert_eq!(sandbox.ok("lines -s -k3,3n --order 1,1r=list in"), by_end);
+    for (line, why) in [
+        ("--order 1=missing in", "No such file"),
+        ("--order 1 in", "KEY=FILE"),
+        ("--order 1n=list in", "only the letter r"),
+        ("--order x=list in", "invalid"),
+    ] {
+        let said = sandbox.run(&format!("lines {line}"));
+        assert_eq!(said.code, Some(2));
+        assert!(said.stderr.contains(why), "{line}: {}", said.stderr);
+    }
+}
+
+#[test]
 fn reads_and_sequences_are_sorted_by_what_is_asked() {
     let sandbox = Sandbox::new();
     let read =

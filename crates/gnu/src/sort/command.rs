@@ -5,10 +5,12 @@
 //! threads are plain values, because this crate opens nothing.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::records::{RecordPart, Records};
 use crate::getopt::When;
+use crate::name_order::NameOrder;
 
 /// The request of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -260,6 +262,15 @@ pub enum OutputCompression {
     Zstd,
 }
 
+/// The list of a key by `--order`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyList {
+    /// The file that has it, as it was written.
+    pub file: OsString,
+    /// Its names, once the file was read.
+    pub names: Option<Arc<NameOrder>>,
+}
+
 /// One `-k` (or `+POS1 -POS2`): a part of the line, and how it compares. Fields and characters
 /// count from 0 here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -268,6 +279,8 @@ pub struct KeyField {
     pub part: RecordPart,
     /// True if the key is the number of the part's bytes.
     pub is_length: bool,
+    /// The list that orders the key's texts as names, of `--order`.
+    pub list: Option<KeyList>,
     /// Fields before the key.
     pub start_field: usize,
     /// Bytes before the key in its first field.

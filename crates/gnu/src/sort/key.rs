@@ -4,9 +4,11 @@
 //! The first form counts fields and characters from 1 and names the last field of the key. The
 //! second counts from 0 and names the first field after the key.
 
-use super::command::{Flags, KeyEnd, KeyField};
+use super::command::{Flags, KeyEnd, KeyField, KeyList};
 use super::count::count;
 use crate::getopt::{Quoting, Refusal, joined};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 
 /// A field number that overflows, which only the obsolete form can have. GNU sort treats it as the
 /// line's beginning or end.
@@ -33,6 +35,21 @@ pub(super) fn fields(text: &[u8], quoting: Quoting<'_>) -> Result<KeyField, Refu
         rest = flags(after, &mut key.flags, false);
     }
     if rest.is_empty() { Ok(key) } else { Err(spec_error("stray character in field spec")) }
+}
+
+/// Parses the argument of `--order`, `KEY=FILE`.
+pub(super) fn listed(text: &[u8], quoting: Quoting<'_>) -> Result<KeyField, Refusal> {
+    let Some(end) = memchr::memchr(b'=', text).filter(|&end| end + 1 < text.len()) else {
+        return Err(bad_field("--order takes KEY=FILE, such as 1,1=genome.fai", text, quoting));
+    };
+    let list = KeyList { file: OsString::from_vec(text[end + 1..].to_vec()), names: None };
+    let field = fields(&text[..end], quoting)?;
+    match field.flags.is_plain() || (field.flags.reverse && field.flags.letters() == "r") {
+        true => Ok(KeyField { list: Some(list), ..field }),
+        false => {
+            Err(bad_field("names in the order of a list take only the letter r", text, quoting))
+        }
+    }
 }
 
 /// Parses `+POS1`. `None` if the word isn't one and names a file.

@@ -30,7 +30,8 @@ mod record_key;
 mod records;
 
 pub use command::{
-    Check, Checkpoint, Codec, Command, Extras, Flags, KeyEnd, KeyField, OutputCompression, Request,
+    Check, Checkpoint, Codec, Command, Extras, Flags, KeyEnd, KeyField, KeyList, OutputCompression,
+    Request,
 };
 pub use debug::{annotate, warnings};
 pub use disorder::disorder;

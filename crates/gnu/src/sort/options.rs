@@ -36,6 +36,7 @@ pub(super) enum Meaning {
     NoClobber,
     NoQuotes,
     NoSync,
+    Order,
     Parallel,
     Progress,
     Quiet,
@@ -112,7 +113,7 @@ const GNU: [Long<Meaning>; 30] = {
 
 /// Our long options. `--compress` is not among them, because it also abbreviates
 /// `--compress-program`.
-const OURS: [Long<Meaning>; 46] = [
+const OURS: [Long<Meaning>; 47] = [
     long("allow-empty", Takes::Nothing, Meaning::AllowEmpty),
     long("bandwidth-limit", Takes::Argument, Meaning::BandwidthLimit),
     long("checkpoint", Takes::Nothing, Meaning::Checkpoint(Checkpoint::Begin)),
@@ -136,6 +137,7 @@ const OURS: [Long<Meaning>; 46] = [
     long("no-decompress", Takes::Nothing, Meaning::Decompress(false)),
     long("no-quotes", Takes::Nothing, Meaning::NoQuotes),
     long("no-sync", Takes::Nothing, Meaning::NoSync),
+    long("order", Takes::Argument, Meaning::Order),
     long("progress", Takes::Perhaps, Meaning::Progress),
     long("quiet", Takes::Nothing, Meaning::Quiet),
     long("record-begins", Takes::Argument, Meaning::RecordBegins),

@@ -221,6 +221,10 @@ impl<'a> Parser<'a> {
             Meaning::NoClobber => extras.no_clobber = true,
             Meaning::NoQuotes => extras.no_quotes = true,
             Meaning::NoSync => extras.no_sync = true,
+            Meaning::Order => {
+                let key = key::listed(given, self.quoting)?;
+                self.command.keys.push(key);
+            }
             Meaning::VerifyOutput => extras.verify_output = true,
             Meaning::Memory => extras.memory = Some(text()),
             Meaning::MinShift => extras.min_shift = Some(text()),

@@ -207,6 +207,9 @@ fn command(words: &[OsString], locale: &Locale) -> Result<Command, Failure> {
     if command.needs_random() {
         return refuse("a random order can't be sorted in parts");
     }
+    if command.keys.iter().any(|key| key.list.is_some()) {
+        return refuse("--order: a list isn't a part of the job: sort by another key");
+    }
     if command.unique {
         return refuse(
             "-u, --unique: equal lines may be in two parts; run it on the parts' output",

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::super::command::{Flags, KeyField};
 use super::bytes::{encode_marked, encode_text};
@@ -15,6 +16,7 @@ use super::transform::{Transform, apply};
 use super::version;
 use crate::collation::{self, Language};
 use crate::locale::{Collation, Locale};
+use crate::name_order::NameOrder;
 
 /// A text that isn't a month, as part of a normalised key.
 const MONTH_ZERO: u8 = 0x10;
@@ -22,6 +24,10 @@ const MONTH_ZERO: u8 = 0x10;
 /// The number of bytes of a length, as part of a normalised key, is added to this: small bytes are
 /// reserved for the ends of keys.
 const LENGTH_ZERO: u8 = 0x10;
+
+/// Precedes a name that isn't in a list, as part of a normalised key: more than any number of bytes
+/// of a place.
+const NOT_LISTED: u8 = 0x20;
 
 /// The meaning of a key's bytes.
 #[derive(Clone, Debug)]
@@ -32,6 +38,8 @@ pub(super) enum Kind {
     Human(Numbers),
     /// The number of the text's bytes.
     Length,
+    /// A name in the order of a list.
+    Listed(Arc<NameOrder>),
     Month(Months),
     Number(Numbers),
     Random(Random),
@@ -81,9 +89,10 @@ impl Key {
         locale: &Locale,
         seed: [u8; 16],
     ) -> Self {
-        let kind = match field.is_length {
-            true => Kind::Length,
-            false => Kind::new(field.flags, locale, seed),
+        let kind = match &field.list {
+            Some(list) => Kind::Listed(list.names.clone().unwrap_or_default()),
+            None if field.is_length => Kind::Length,
+            None => Kind::new(field.flags, locale, seed),
         };
         // The other kinds ignore the bytes that a transformation changes.
         let has_text = matches!(
@@ -142,7 +151,9 @@ impl Key {
     pub(super) fn is_dear(&self) -> bool {
         match self.kind {
             Kind::Bytes | Kind::Collated(_) => !self.span.begins_line() || self.span.has_end(),
-            Kind::Human(_) | Kind::Length | Kind::Month(_) | Kind::Version => true,
+            Kind::Human(_) | Kind::Length | Kind::Listed(_) | Kind::Month(_) | Kind::Version => {
+                true
+            }
             Kind::General(_) | Kind::Number(_) => !self.span.begins_line(),
             Kind::Random(_) => false,
         }
@@ -189,6 +200,7 @@ impl Key {
                 compare_encoded(a, b, keys, |text, key| human::encode(numbers, text, key))
             }
             Kind::Length => a.len().cmp(&b.len()),
+            Kind::Listed(names) => place(names, a).cmp(&place(names, b)),
             Kind::Month(months) => months.number(a).cmp(&months.number(b)),
             Kind::Number(numbers) => numbers.compare(a, b, keys),
             Kind::Random(random) => {
@@ -247,7 +259,12 @@ impl Key {
             Kind::Human(numbers) => human::marked(numbers, text, true),
             Kind::Month(months) => months.marked(text),
             Kind::Number(numbers) => human::marked(numbers, text, false),
-            Kind::Bytes | Kind::Collated(_) | Kind::Length | Kind::Random(_) | Kind::Version => {
+            Kind::Bytes
+            | Kind::Collated(_)
+            | Kind::Length
+            | Kind::Listed(_)
+            | Kind::Random(_)
+            | Kind::Version => {
                 let start =
                     if self.span.begins_line() && self.span.start_blanks { first } else { start };
                 return start..end.max(start);
@@ -318,6 +335,13 @@ impl Key {
             }
             Kind::Human(numbers) => human::encode(numbers, text, out),
             Kind::Length => encode_length(text.len(), out),
+            Kind::Listed(names) => match place(names, text) {
+                (rank, []) if rank < u64::MAX => encode_length(rank as usize, out),
+                (_, other) => {
+                    out.push(NOT_LISTED);
+                    encode_text(other, limit, out);
+                }
+            },
             // Small bytes are reserved for the ends of keys.
             Kind::Month(months) => out.push(months.number(text) + MONTH_ZERO),
             Kind::Number(numbers) if self.is_short => numbers.encode_short(text, out),
@@ -353,6 +377,13 @@ fn encode_transformed(transform: &Transform, text: &[u8], limit: usize, out: &mu
         return encode_marked(transform.bytes(text), limit, out);
     }
     out.push(0);
+}
+
+/// The place of a name in a list, and nothing. Other names come after all of it, in the order of
+/// their bytes. Blanks before a name, which may separate fields, don't belong to it.
+fn place<'t>(names: &NameOrder, text: &'t [u8]) -> (u64, &'t [u8]) {
+    let text = text.trim_ascii_start();
+    names.rank(text).map_or((u64::MAX, text), |rank| (rank.into(), &text[..0]))
 }
 
 /// Appends a number: how many bytes it takes, and these.
