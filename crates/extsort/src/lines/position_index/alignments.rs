@@ -185,8 +185,11 @@ mod tests {
                 all.add(part, number << 16, &mut take).unwrap();
             }
             assert_eq!((found.len(), all.unplaced, all.begun.len()), (61, 1, 0), "{block}");
-            // Places are those of the text, by blocks.
-            let place = |at: usize| (((at / block) << 16) | (at % block)) as u64;
+            // Places are those of the text, by blocks; its end is that of the last one.
+            let place = |at: usize| match at == text.len() {
+                true => (at.div_ceil(block) << 16) as u64,
+                false => (((at / block) << 16) | (at % block)) as u64,
+            };
             let mut at = 100;
             for (number, (sequence, begin, places)) in found.into_iter().enumerate() {
                 let bytes = 4 + u32::from_le_bytes(text[at..at + 4].try_into().unwrap()) as usize;
