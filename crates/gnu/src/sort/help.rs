@@ -162,9 +162,9 @@ What GNU sort doesn't have:
                                 that: 'xsort table' keeps rows whole
       --no-sync                 don't wait until -o's file is safe against a
                                 power cut; sort never does
-      --order=KEY=FILE          a KEY whose texts are names in the order of FILE: a
-                                name in each line, .fai, .genome or .dict; other
-                                names come last
+      --order=KEY=FILE          compare by KEY, whose texts are names in the order
+                                of FILE: a name in each line, .fai, .genome or
+                                .dict; other names come last
       --progress[=WHEN]         show progress on standard error: auto (if it is
                                 a terminal), always or never
   -q, --quiet                   print only errors (-q not if called sort)
