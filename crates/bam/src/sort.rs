@@ -27,6 +27,8 @@ use xsort_extsort::{Error, LinesOptions, LinesReport, Observer};
 const COPIES: u64 = 4;
 /// Copies of a header in memory, and bytes of an input's reading of it.
 const HEADER_COPIES: u64 = 6;
+/// The share of the budget that they may take, as a divisor.
+const HEADER_SHARE: u64 = 2;
 
 /// The options of a sort of BAM files.
 #[derive(Clone, Debug)]
@@ -76,6 +78,10 @@ pub fn sort_bam(
     let sequences = header.count;
     let header = header.to_bytes();
     let held = HEADER_COPIES * header.len() as u64;
+    let (budget_bytes, needed_bytes) = (engine.budget_bytes, HEADER_SHARE * held);
+    if needed_bytes > budget_bytes {
+        return Err(Error::Memory { budget_bytes, needed_bytes });
+    }
     let reservation = engine.reservation.clone().with("lines above the rows", held);
     let given = LinesOptions { reservation, ..engine.clone() };
     let wanted = given.clone();

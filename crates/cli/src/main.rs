@@ -121,7 +121,9 @@ fn run(command: &Command, stop: &Stop) -> Result<(), Failure> {
             bio::show_plain_command(args.dry_run && !args.report.json)?;
             commands::bam::run(args, stop)
         }
-        Command::Bio(_) => unreachable!("`bio::words` has turned it into another one"),
+        Command::Bio(_) => Err(Failure::Usage(
+            "the format comes right after 'bio': xsort bio FORMAT [FILES AND OPTIONS]".into(),
+        )),
         Command::Verify(args) => commands::verify::run(args, stop),
         Command::Part(args) => commands::part::run(args, stop),
         Command::Cluster { arguments } => commands::cluster::run(arguments),

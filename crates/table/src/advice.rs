@@ -50,7 +50,11 @@ fn other_delimiter(names: &[Vec<u8>]) -> Option<String> {
 /// Returns a hint for a value that isn't of its type, after a semicolon.
 pub(crate) fn meant_type(value: &[u8], kind: &str) -> String {
     match kind {
-        NOT_LISTED => "; hint: ':others-last' behind order(...) puts such names after all others",
+        NOT_LISTED => {
+            "; hint: ':others-last' behind order(...) puts such names after all others; if the \
+             header lacks its ##contig or @SQ lines, give a list, order(FILE), or sort by the type \
+             chrom"
+        }
         "date" | "datetime" => return meant_time(value),
         _ => "",
     }

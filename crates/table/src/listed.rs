@@ -1,5 +1,6 @@
 //! The type `order(...)`: names in the order of a list.
 
+use crate::encoding::BYTE_ORDER_MARK;
 use std::fmt::{self, Debug, Formatter};
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -115,12 +116,17 @@ pub fn read_names(path: &Path) -> Result<NameOrder, String> {
     if text.starts_with(&[0x1f, 0x8b]) {
         return Err("it is compressed: give the list as text (gzip -dc)".into());
     }
-    let order = NameOrder::parse(&text).map_err(|twice| twice.to_string())?;
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
+    let mut order = NameOrder::parse(text).map_err(|twice| twice.to_string())?;
     match order.count() {
         0 => Err("it has no names: a name in each line is wanted, or a .fai, .genome or .dict \
                   file"
             .into()),
-        _ => Ok(order),
+        _ => {
+            // Reads of SAM without a place have this for a name.
+            order.add(b"*");
+            Ok(order)
+        }
     }
 }
 
@@ -143,8 +149,9 @@ mod tests {
             [rank(&found, "b"), rank(&found, "a"), rank(&found, "5")],
             [Some(0), Some(1), None]
         );
-        let given: ListedNames = "=b, a".parse().unwrap();
+        let given: ListedNames = "=b, a,*".parse().unwrap();
         assert_eq!(given, found);
+        assert_eq!(given, listed("\u{feff}b\na\n").unwrap());
         assert_ne!(format!("{given:?}"), format!("{:?}", listed("a\nb").unwrap()));
         for (text, why) in [("a\nb\na\n", "line 3"), ("\n", "no names"), ("# x\n", "no names")] {
             assert!(listed(text).unwrap_err().contains(why), "{text:?}");

@@ -23,6 +23,8 @@ const NUMBERED: u8 = 1;
 const SEX: u8 = 2;
 const MITOCHONDRIAL: u8 = 4;
 const OTHER_SEQUENCE: u8 = 5;
+/// A read of SAM without a place.
+const NO_SEQUENCE: u8 = 6;
 
 /// Appends a text whose runs of digits compare as numbers. Leading zeros are ignored.
 pub(crate) fn push_natural(out: &mut Vec<u8>, mut text: &[u8]) {
@@ -43,6 +45,8 @@ pub(crate) fn push_chromosome(out: &mut Vec<u8>, name: &[u8]) {
     let is_prefixed = name.get(..3).is_some_and(|prefix| prefix.eq_ignore_ascii_case(b"chr"));
     let own = if is_prefixed { &name[3..] } else { name };
     match own {
+        [] if name.is_empty() => return,
+        b"*" => out.push(NO_SEQUENCE),
         [_, ..] if own.iter().all(u8::is_ascii_digit) => {
             out.push(NUMBERED);
             push_number(out, own);
@@ -131,6 +135,7 @@ mod tests {
             out
         };
         let rising = [
+            "",
             "1",
             "chr1",
             "2",
@@ -142,12 +147,12 @@ mod tests {
             "chrY",
             "MT",
             "chrM",
-            "",
             "GL000192.1",
             "chr1_KI270706v1_random",
             "chr2_random",
             "chr10_random",
             "chrUn_1",
+            "*",
         ];
         for pair in rising.windows(2) {
             assert!(key(pair[0]) < key(pair[1]), "{pair:?}");

@@ -173,14 +173,7 @@ fn names_in(top: &[u8]) -> Result<Arc<NameOrder>, Error> {
         lines.filter(|line| line.starts_with(b"#") || line.starts_with(b"@")).collect();
     let order = NameOrder::parse(&named.concat())
         .map_err(|twice| Error::Settings(format!("order(header): the header's {twice}")))?;
-    match order.count() {
-        0 => Err(Error::Settings(
-            "order(header): the header names no sequences (##contig, @SQ or #chromsize lines): \
-             give a list, order(FILE), or sort by the type chrom"
-                .into(),
-        )),
-        _ => Ok(Arc::new(order)),
-    }
+    Ok(Arc::new(order))
 }
 
 /// The lines of several inputs.
@@ -310,10 +303,13 @@ fn word_and_name(line: &[u8]) -> (&[u8], Option<&[u8]>) {
         return (word, Some(b""));
     }
     let rest = &line[word.len()..];
-    let name = rest
-        .strip_prefix(b"=<ID=")
-        .map(|id| &id[..id.iter().position(ends(b",>")).unwrap_or(id.len())])
-        .or_else(|| {
+    let fields = rest.strip_prefix(b"=<");
+    let id = fields.and_then(|fields| {
+        let later = || Some(&fields[memchr::memmem::find(fields, b",ID=")? + 4..]);
+        fields.strip_prefix(b"ID=").or_else(later)
+    });
+    let name =
+        id.map(|id| &id[..id.iter().position(ends(b",>")).unwrap_or(id.len())]).or_else(|| {
             let mut fields = rest.split(|&byte| byte == b'\t').filter(|_| word.starts_with(b"@"));
             fields.find_map(|field| field.strip_prefix(b"SN:").or(field.strip_prefix(b"ID:")))
         });

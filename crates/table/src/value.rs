@@ -301,7 +301,7 @@ mod tests {
             ("nocase", &["a", "AB", "abc", "B", "\u{e9}t\u{e9}", "\u{c9}t\u{e9}s"]),
             ("locale", &["", "A", "a"]),
             ("natural", &["", "a2", "a10", "a10b"]),
-            ("chrom", &["chr2", "chr10", "chrX", "chrM", "", "chrUn_1"]),
+            ("chrom", &["", "chr2", "chr10", "chrX", "chrM", "chrUn_1", "*"]),
             ("order(=low,mid,high)", &["low", "mid", "high", ""]),
             ("bits(16)", &["83", ""]),
             ("bits(16)", &["163", "83"]),

@@ -347,9 +347,9 @@ int, num (exact decimals of any length), float (IEEE 754 total order), bool, bit
 numbers, by whether a bit of N is set), date (2026-11-22), datetime (2026-11-22T17:00:00+01:00; \
 UTC without an offset), datetime(FORMAT) with the directives of strftime, length (in bytes), ip \
 or json. Nothing is guessed. An empty or missing value is the least text for str, nocase, locale, \
-natural and length; those of other types come last, whatever the direction, unless nulls-first is \
-given. With :required they are an error. Values of JSON without a type are in the order of jq: \
-null, false, true, numbers, strings, arrays, objects.
+natural, chrom and length; those of other types come last, whatever the direction, unless \
+nulls-first is given. With :required they are an error. Values of JSON without a type are in the \
+order of jq: null, false, true, numbers, strings, arrays, objects.
 
 hilbert(COLUMN[:TYPE],...) and zorder(...) are curves through several columns: rows that are near \
 in all of them come near each other. In Parquet and Arrow a column of shapes (hilbert(geometry)) \

@@ -25,7 +25,9 @@ struct Own {
     genome: Option<OsString>,
     is_natural: bool,
     are_parents_first: bool,
+    /// An index of positions is wanted; its columns are given.
     has_index: bool,
+    has_columns: bool,
     /// What records of FASTQ and FASTA are sorted by.
     by: Option<String>,
 }
@@ -129,8 +131,18 @@ fn own_options(
             Some(text) if has_records && text.starts_with("--by=") => {
                 own.by = Some(text["--by=".len()..].into());
             }
+            // The letter of the other commands, which means merging in GNU sort.
+            Some("-m") if has_records => {
+                let memory = words.next().ok_or("-m takes a size")?;
+                rest.extend(["--memory".into(), memory]);
+            }
+            Some(text) if has_records && text.starts_with("-m") => {
+                rest.push(format!("--memory={}", &text[2..]).into());
+            }
             text => {
-                own.has_index |= text.is_some_and(|text| text.starts_with("--write-index"));
+                let is = |name: &str| text.is_some_and(|text| text.starts_with(name));
+                own.has_index |= is("--write-index") && text != Some("--write-index=gzi");
+                own.has_columns |= is("--index-columns");
                 rest.push(word);
             }
         }
@@ -143,7 +155,7 @@ fn own_options(
 
 /// The options of `xsort table` that a format stands for.
 fn options(format: BioFormat, own: &Own) -> Result<Vec<OsString>, String> {
-    use BioFormat::{Bam, Bed, Fasta, Fastq, Fragments, Gff, Gtf, Pairs, Sam, Vcf};
+    use BioFormat::{Bam, Fasta, Fastq, Gff, Gtf, Pairs, Sam, Vcf};
     if own.are_parents_first && !matches!(format, Gff | Gtf) {
         return Err("--parents-first is for gff and gtf: other formats have no parents".into());
     }
@@ -157,16 +169,52 @@ fn options(format: BioFormat, own: &Own) -> Result<Vec<OsString>, String> {
         };
     }
     let genome = match &own.genome {
-        Some(path) => Some(path.to_str().ok_or("--genome takes a file whose name is UTF-8")?),
+        Some(path) => Some(genome_file(path)?),
         None => None,
     };
+    let genome = genome.as_deref();
     let sequence = |column: &str| match genome {
         Some(path) => format!("{column}:order({path}):required"),
         None if own.is_natural => format!("{column}:chrom:required"),
         None if matches!(format, Vcf | Sam) => format!("{column}:order(header):required"),
         None => format!("{column}:required"),
     };
-    let (top, keys): (&[&str], String) = match format {
+    let (top, keys) = top_and_keys(format, own, sequence);
+    let mut options = vec!["--format".to_owned(), "tsv".to_owned()];
+    if format != Vcf {
+        options.push("--no-header".to_owned());
+    }
+    for prefix in top {
+        options.extend(["--header-prefix".to_owned(), (*prefix).to_owned()]);
+    }
+    if matches!(format, Gff | Gtf) {
+        options.extend(["--comment".to_owned(), "#".to_owned()]);
+    }
+    options.extend(["--by".to_owned(), keys]);
+    if own.has_index && !own.has_columns {
+        options.push(format!(
+            "--index-columns={}",
+            match format {
+                Gff | Gtf => "gff",
+                Vcf => "vcf",
+                Sam => "sam",
+                Pairs => "pairs",
+                _ => "bed",
+            }
+        ));
+    }
+    Ok(options.into_iter().map(OsString::from).collect())
+}
+
+/// The beginnings of lines that stay at the top, and the keys of the rows. `sequence` is the key
+/// of a column that names a sequence.
+fn top_and_keys(
+    format: BioFormat,
+    own: &Own,
+    sequence: impl Fn(&str) -> String,
+) -> (&'static [&'static str], String) {
+    use BioFormat::{Bam, Bed, Fasta, Fastq, Fragments, Gff, Gtf, Pairs, Sam, Vcf};
+    match format {
         Bam | Fastq | Fasta => unreachable!("they have no rows"),
         Bed => (
             &["#", "track ", "browser "],
@@ -192,19 +240,19 @@ fn options(format: BioFormat, own: &Own) -> Result<Vec<OsString>, String> {
         Pairs => {
             (HASH, format!("{},{},#3:int:required,#5:int:required", sequence("#2"), sequence("#4")))
         }
-    };
-    let mut options = vec!["--format".to_owned(), "tsv".to_owned()];
-    if format != Vcf {
-        options.push("--no-header".to_owned());
     }
-    for prefix in top {
-        options.extend(["--header-prefix".to_owned(), (*prefix).to_owned()]);
+}
+
+/// The file of `--genome`, as `order(...)` takes it.
+fn genome_file(path: &OsString) -> Result<String, String> {
+    let path = path.to_str().ok_or("--genome takes a file whose name is UTF-8")?;
+    let ends_a_word = path.match_indices(')').any(|(at, _)| path[at + 1..].starts_with([':', ',']));
+    match ends_a_word {
+        true => Err(format!("--genome {path}: rename the file: ')' before ':' or ',' ends a list")),
+        // These are other lists.
+        false if path == "header" || path.starts_with('=') => Ok(format!("./{path}")),
+        false => Ok(path.to_owned()),
     }
-    if matches!(format, Gff | Gtf) {
-        options.extend(["--comment".to_owned(), "#".to_owned()]);
-    }
-    options.extend(["--by".to_owned(), keys]);
-    Ok(options.into_iter().map(OsString::from).collect())
 }
 
 /// The options of `xsort lines` that FASTQ or FASTA stands for. Records with equal keys keep the
@@ -246,12 +294,22 @@ mod tests {
         assert_eq!(
             plain("xsort bio pairs --natural --write-index=gzi -- --natural").unwrap(),
             "xsort table --format tsv --no-header --header-prefix '#' --by \
-             '#2:chrom:required,#3:int:required,#4:chrom:required,#5:int:required' \
+             '#2:chrom:required,#4:chrom:required,#3:int:required,#5:int:required' \
              --write-index=gzi -- --natural\n"
         );
         assert_eq!(
             plain("xsort bio fasta a.fa --by length:desc -o b.fa").unwrap(),
             "xsort lines '--record-begins=>' -s -k 'length(L2-)r' a.fa -o b.fa\n"
+        );
+        assert_eq!(
+            plain("xsort bio fragments a --genome header -o a.tsv.gz --write-index").unwrap(),
+            "xsort table --format tsv --no-header --header-prefix '#' --by \
+             '#1:order(./header):required,#2:int:required,#3:int:required,#4' \
+             --index-columns=bed a -o a.tsv.gz --write-index\n"
+        );
+        assert_eq!(
+            plain("xsort bio fastq a -m 1G").unwrap(),
+            "xsort lines --record-lines=4 -s -k 1,1V a --memory 1G\n"
         );
         for same in ["xsort bio", "xsort bio x", "xsort lines bio bed", "xsort bio --help"] {
             assert_eq!(plain(same).unwrap(), format!("{same}\n"));

@@ -156,8 +156,15 @@ fn vcf_is_sorted_as_bcftools_does() {
     let line = sandbox.fails("bio vcf a.vcf longer.vcf -o new", 3);
     assert!(line.contains("different genomes"), "{line}");
     sandbox.write("bare.vcf", format!("##x\n{VCF_HEADER}{b}"));
-    let line = sandbox.fails("bio vcf bare.vcf -o new", 2);
-    assert!(line.contains("order(FILE)"), "{line}");
+    let line = sandbox.fails("bio vcf bare.vcf -o new", 3);
+    assert!(line.contains("give a list, order(FILE)"), "{line}");
+    sandbox.write("none.vcf", format!("##x\n{VCF_HEADER}"));
+    sandbox.write("empty", "");
+    assert_eq!(sandbox.ok("bio vcf none.vcf -q"), format!("##x\n{VCF_HEADER}"));
+    assert_eq!(sandbox.ok("bio vcf empty -q"), "");
+    sandbox.write("later.vcf", format!("##contig=<assembly=x,ID=2,length=900>\n{VCF_HEADER}"));
+    let said = sandbox.run("bio vcf a.vcf later.vcf -o new");
+    assert!(said.code == Some(0) && said.stderr.contains("1 line of later"), "{}", said.stderr);
     sandbox.ok("bio vcf bare.vcf --natural -o new");
 }
 
@@ -178,6 +185,16 @@ fn sam_is_sorted_as_samtools_does() {
         (sequence, number(fields[3]), number(fields[1]) & 16)
     };
     assert_eq!(sandbox.ok("bio sam a.sam -q"), format!("{header}{}", sorted(&rows, key)));
+    // Reads without a place are the last ones in any order.
+    sandbox.write("list", "a\nb\n");
+    let by_name = |fields: &[&str]| {
+        let sequence = ["a", "b", "*"].iter().position(|name| *name == fields[2]);
+        (sequence, number(fields[3]), number(fields[1]) & 16)
+    };
+    for option in ["--natural", "--genome list"] {
+        let found = sandbox.ok(&format!("bio sam a.sam -q {option}"));
+        assert_eq!(found, format!("{header}{}", sorted(&rows, by_name)), "{option}");
+    }
     sandbox.script_ok(
         "command -v samtools >/dev/null || exit 0; $xsort bio sam a.sam -q | grep -v '^@' >ours
          samtools sort -O sam a.sam 2>/dev/null | grep -v '^@' | cmp - ours",
@@ -286,6 +303,14 @@ fn reads_and_sequences_are_sorted_by_what_is_asked() {
     assert_eq!(sandbox.ok("bio fasta a.fa"), [b, c, a].concat());
     assert_eq!(sandbox.ok("bio fasta a.fa --by sequence"), [c, a, b].concat());
     assert_eq!(sandbox.ok("bio fasta a.fa --by length:desc"), [a, b, c].concat());
+    let (wrapped, long) = (">a\nAC\nGT\nAC\nGT\n", ">b\nACGTACGTA\n");
+    sandbox.write("w.fa", [long, wrapped].concat());
+    for by in ["length", "sequence"] {
+        assert_eq!(sandbox.ok(&format!("bio fasta w.fa --by {by}")), [wrapped, long].concat());
+    }
+    assert_eq!(sandbox.ok("bio fastq a.fq -m 16M --by name").len(), sandbox.read("a.fq").len());
+    let line = sandbox.fails("bio -- bed a.bed", 2);
+    assert!(line.contains("right after 'bio'"), "{line}");
     let plan = sandbox.ok("bio fasta a.fa --dry-run");
     assert!(plan.starts_with("xsort lines '--record-begins=>' -s -k 1,1V a.fa --dry-run\n"));
     sandbox.write("cut.fq", "@r\nACGT\n+\n");

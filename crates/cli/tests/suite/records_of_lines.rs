@@ -312,7 +312,7 @@ fn what_cannot_be_done_is_refused_before_anything_is_read() {
         (&["--record-begins=/a{9999}{9999}/"], "it is too large"),
         (&["--record-lines=2", "-k/a"], "between two slashes"),
         (&["--record-lines=2", "-k/a/x"], "stray character"),
-        (&["--record-lines=2", "-klength(L2)n"], "takes only the letter r"),
+        (&["--record-lines=2", "-klength(L2)n"], "take only the letter r"),
         (&["--record-lines=2", "-klength(2)"], "stray character"),
         (&["--record-lines=2", "-kL0"], "line number is zero"),
         (&["--record-lines=2", "-kL2.x"], "invalid number at field start"),

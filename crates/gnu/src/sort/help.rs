@@ -72,7 +72,7 @@ a KEY the whole line is compared. --debug shows what is compared.
 
 With --record-lines, --record-begins or --record-ends-blank, a KEY is in the
 first line of a record, and these are KEYs, too: L2.START[,END] in line 2, L2 or
-L2LETTERS for all of it, L2- for it and all lines after it, length or length(L2)
+L2LETTERS for all of it, L2- for it and all after it, joined; length, length(L2)
 or length(L2-) (the number of bytes, r after it), and /REGEX/LETTERS, what the
 first group finds, or all of REGEX without a group.
 
@@ -162,8 +162,8 @@ What GNU sort doesn't have:
                                 that: 'xsort table' keeps rows whole
       --no-sync                 don't wait until -o's file is safe against a
                                 power cut; sort never does
-      --order=KEY=FILE          compare by KEY, whose texts are names in the order
-                                of FILE: a name in each line, .fai, .genome or
+      --order=KEY=FILE          compare by KEY, names that come in the order of
+                                FILE: a name in each line, .fai, .genome or
                                 .dict; other names come last
       --progress[=WHEN]         show progress on standard error: auto (if it is
                                 a terminal), always or never

@@ -52,9 +52,10 @@ pub(super) fn record_key(text: &[u8], quoting: Quoting<'_>) -> Result<KeyField, 
         rest
     };
     let rest = key::flags(rest, &mut field.flags, true);
-    match (rest, field.is_length && !field.flags.is_plain()) {
+    let is_joined = field.is_length || matches!(field.part, RecordPart::From(_));
+    match (rest, is_joined && !field.flags.is_plain()) {
         ([], false) => Ok(field),
-        ([], true) => Err(refusal("a length is a number, and takes only the letter r")),
+        ([], true) => Err(refusal("a length, or lines that are joined, take only the letter r")),
         _ => Err(refusal("stray character in field spec")),
     }
 }

@@ -39,7 +39,7 @@ fn keys_of_records_say_where_they_are() {
     assert!(key("length(L2)r").is_length && key("length(L2)r").flags.reverse);
     assert_eq!(key("length(L2)").part, RecordPart::Line(1));
     assert_eq!(key("length(L2-)r").part, RecordPart::From(1));
-    assert_eq!((key("L3-f").part, key("L3-f").flags.fold), (RecordPart::From(2), true));
+    assert_eq!((key("L3-r").part, key("L3-r").flags.reverse), (RecordPart::From(2), true));
     let RecordPart::Match(expression) = key("/a/b(c)/n").part else { panic!("a match") };
     assert_eq!(expression.pattern(), "a/b(c)");
 }
@@ -67,7 +67,7 @@ const CASES: [Case; 10] = [
     (&["-s", "-klength"], |record| vec![record.len() as u8]),
     (&["-s", "-klength(L2)"], |record| vec![line(record, 1).len() as u8]),
     (&["-s", "-kL2-"], |record| match record.iter().position(|&byte| byte == b'\n') {
-        Some(end) => record[end + 1..].to_vec(),
+        Some(end) => record[end + 1..].iter().copied().filter(|&byte| byte != b'\n').collect(),
         None => Vec::new(),
     }),
     (&["-s", "-k/b/"], |record| if record.contains(&b'b') { b"b".to_vec() } else { vec![] }),

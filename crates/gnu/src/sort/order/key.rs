@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::command::{Flags, KeyField};
+use super::super::records::RecordPart;
 use super::bytes::{encode_marked, encode_text};
 use super::general::Floats;
 use super::human;
@@ -36,8 +37,10 @@ pub(super) enum Kind {
     Collated(Language),
     General(Floats),
     Human(Numbers),
-    /// The number of the text's bytes.
-    Length,
+    /// The number of the text's bytes, without these line ends.
+    Length(Option<u8>),
+    /// Bytes, without these line ends.
+    Joined(u8),
     /// A name in the order of a list.
     Listed(Arc<NameOrder>),
     Month(Months),
@@ -91,8 +94,12 @@ impl Key {
     ) -> Self {
         let kind = match &field.list {
             Some(list) => Kind::Listed(list.names.clone().unwrap_or_default()),
-            None if field.is_length => Kind::Length,
-            None => Kind::new(field.flags, locale, seed),
+            None => match (&field.part, delimiter) {
+                (RecordPart::From(_), Some(end)) if !field.is_length => Kind::Joined(end),
+                (RecordPart::From(_), end) if field.is_length => Kind::Length(end),
+                _ if field.is_length => Kind::Length(None),
+                _ => Kind::new(field.flags, locale, seed),
+            },
         };
         // The other kinds ignore the bytes that a transformation changes.
         let has_text = matches!(
@@ -151,9 +158,12 @@ impl Key {
     pub(super) fn is_dear(&self) -> bool {
         match self.kind {
             Kind::Bytes | Kind::Collated(_) => !self.span.begins_line() || self.span.has_end(),
-            Kind::Human(_) | Kind::Length | Kind::Listed(_) | Kind::Month(_) | Kind::Version => {
-                true
-            }
+            Kind::Human(_)
+            | Kind::Joined(_)
+            | Kind::Length(_)
+            | Kind::Listed(_)
+            | Kind::Month(_)
+            | Kind::Version => true,
             Kind::General(_) | Kind::Number(_) => !self.span.begins_line(),
             Kind::Random(_) => false,
         }
@@ -199,7 +209,8 @@ impl Key {
             Kind::Human(numbers) => {
                 compare_encoded(a, b, keys, |text, key| human::encode(numbers, text, key))
             }
-            Kind::Length => a.len().cmp(&b.len()),
+            Kind::Length(end) => length(a, *end).cmp(&length(b, *end)),
+            Kind::Joined(end) => joined(a, *end).cmp(joined(b, *end)),
             Kind::Listed(names) => place(names, a).cmp(&place(names, b)),
             Kind::Month(months) => months.number(a).cmp(&months.number(b)),
             Kind::Number(numbers) => numbers.compare(a, b, keys),
@@ -261,7 +272,8 @@ impl Key {
             Kind::Number(numbers) => human::marked(numbers, text, false),
             Kind::Bytes
             | Kind::Collated(_)
-            | Kind::Length
+            | Kind::Joined(_)
+            | Kind::Length(_)
             | Kind::Listed(_)
             | Kind::Random(_)
             | Kind::Version => {
@@ -334,7 +346,8 @@ impl Key {
                 human::encode_short(numbers, text, out);
             }
             Kind::Human(numbers) => human::encode(numbers, text, out),
-            Kind::Length => encode_length(text.len(), out),
+            Kind::Length(end) => encode_length(length(text, *end), out),
+            Kind::Joined(end) => encode_marked(joined(text, *end), limit, out),
             Kind::Listed(names) => match place(names, text) {
                 (rank, []) if rank < u64::MAX => encode_length(rank as usize, out),
                 (_, other) => {
@@ -377,6 +390,16 @@ fn encode_transformed(transform: &Transform, text: &[u8], limit: usize, out: &mu
         return encode_marked(transform.bytes(text), limit, out);
     }
     out.push(0);
+}
+
+/// The bytes of lines without their ends.
+fn joined(text: &[u8], end: u8) -> impl Iterator<Item = u8> + '_ {
+    text.iter().copied().filter(move |&byte| byte != end && byte != b'\r')
+}
+
+/// The number of bytes, or of those of lines without their ends.
+fn length(text: &[u8], end: Option<u8>) -> usize {
+    end.map_or(text.len(), |end| joined(text, end).count())
 }
 
 /// The place of a name in a list, and nothing. Other names come after all of it, in the order of
