@@ -7,6 +7,7 @@ use crate::output::write_stdout;
 use clap::ValueEnum;
 use std::env;
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::LazyLock;
 use xsort_disk::public_text;
 
@@ -54,9 +55,11 @@ pub(crate) fn command_words() -> impl Iterator<Item = OsString> {
 /// # Errors
 /// If standard output can't be written.
 pub(crate) fn show_plain_command(is_wanted: bool) -> Result<(), Failure> {
-    let is_bio = env::args_os().nth(1).is_some_and(|word| word == "bio");
+    let given = env::args_os().nth(1);
     match words() {
-        Ok(words) if is_bio && is_wanted => write_stdout(shown(words).as_bytes()),
+        Ok(words) if is_wanted && words.get(1) != given.as_ref() => {
+            write_stdout(shown(words).as_bytes())
+        }
         _ => Ok(()),
     }
 }
@@ -68,7 +71,7 @@ pub(crate) fn show_plain_command(is_wanted: bool) -> Result<(), Failure> {
 /// # Errors
 /// What is wrong with an option of `xsort bio`.
 fn expanded(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
-    let is_bio = words.get(1).is_some_and(|word| word == "bio");
+    let is_bio = words.get(1).is_some_and(|word| word == "bio") && !is_other_program(&words[0]);
     let format = words.get(2).and_then(|word| BioFormat::from_str(word.to_str()?, false).ok());
     let (true, Some(format)) = (is_bio, format) else { return Ok(words) };
     let asks_for_help = |word: &OsString| word == "-h" || word == "--help";
@@ -87,6 +90,12 @@ fn expanded(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
     command.extend(options(format, &own)?);
     command.extend(rest);
     Ok(command)
+}
+
+/// True if the program was called by a name for which these words are files.
+fn is_other_program(program: &OsString) -> bool {
+    let name = Path::new(program).file_name();
+    name.is_some_and(|name| name == "sort" || name == "lines" || name == "du")
 }
 
 /// The command in the words of a shell.
@@ -314,6 +323,9 @@ mod tests {
         for same in ["xsort bio", "xsort bio x", "xsort lines bio bed", "xsort bio --help"] {
             assert_eq!(plain(same).unwrap(), format!("{same}\n"));
         }
+        // Files of these names.
+        let files = ["/bin/sort", "bio", "bed"].map(OsString::from).to_vec();
+        assert_eq!(expanded(files.clone()), Ok(files));
         assert_eq!(plain("xsort bio vcf in.vcf --help").unwrap(), "xsort bio --help\n");
     }
 
