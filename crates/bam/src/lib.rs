@@ -26,4 +26,4 @@ mod order;
 mod sort;
 
 pub use order::{BamOrder, NoOrder};
-pub use sort::{BamOptions, BamOutput, plan_bam, sort_bam};
+pub use sort::{BamOptions, plan_bam, sort_bam};

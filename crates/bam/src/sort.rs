@@ -4,8 +4,7 @@ use crate::bad_record::BadRecord;
 use crate::header::BamHeader;
 use crate::keying::BamKeying;
 use crate::order::BamOrder;
-use std::io::{self, Cursor, Read, Write};
-use std::path::Path;
+use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -44,22 +43,9 @@ pub struct BamOptions {
     pub program: Option<(String, String)>,
 }
 
-/// The destination of a sort of BAM files.
-pub enum BamOutput<'o> {
-    /// A new file, which appears whole or not at all.
-    File {
-        /// The path of the file.
-        path: &'o Path,
-        /// True to wait until the file is safe against a power cut.
-        sync: bool,
-    },
-    /// Any writer. It gets no index.
-    Stream(&'o mut (dyn Write + Send)),
-}
-
 /// Sorts the alignments of `inputs` together, or merges inputs that are in order. Alignments with
 /// equal keys keep the order of the input. The inputs are the bytes that BGZF holds. `engine` sets
-/// memory, threads and scratch.
+/// memory, threads and scratch. A stream gets no index.
 ///
 /// # Errors
 ///
@@ -69,7 +55,7 @@ pub fn sort_bam(
     options: &BamOptions,
     engine: &LinesOptions,
     inputs: Vec<LinesInput>,
-    output: BamOutput<'_>,
+    output: SortedOutput<'_>,
     disk: &dyn Disk,
     observer: &dyn Observer,
 ) -> Result<KeyedReport, Error> {
@@ -103,12 +89,7 @@ pub fn sort_bam(
     });
     let inputs = inputs.collect();
     let job = BamJob { options, engine: &engine, header: &header, disk, observer };
-    let report = match output {
-        BamOutput::Stream(to) => job.sort_to(inputs, to, None),
-        BamOutput::File { path, sync } => {
-            job.sort_to_file(inputs, (path, sync), expected_bytes, sequences)
-        }
-    };
+    let report = job.sort(inputs, output, expected_bytes, sequences);
     let report = report.map_err(|error| of_input::<BadRecord>(error, observer))?;
     let written_bytes = header.len() as u64 + report.written_bytes;
     let bytes = keying.bytes.load(Relaxed);
@@ -247,16 +228,15 @@ struct BamJob<'a> {
 }
 
 impl BamJob<'_> {
-    /// Sorts to a file, and writes its index.
-    fn sort_to_file(
+    /// Sorts to the output, and writes the index of a file.
+    fn sort(
         &self,
         inputs: Vec<LinesInput>,
-        (path, sync): (&Path, bool),
+        output: SortedOutput<'_>,
         expected_bytes: u64,
         sequences: u32,
     ) -> Result<LinesReport, Error> {
-        let output = SortedOutput::File { path, sync };
-        let Some(form) = self.options.index else {
+        let (Some(form), &SortedOutput::File { path, sync }) = (self.options.index, &output) else {
             return output.write(expected_bytes, self.disk, |to| self.sort_to(inputs, to, None));
         };
         let place = (self.header.len() as u64, sequences);
@@ -280,7 +260,7 @@ impl BamJob<'_> {
         let threads = CompressionThreads::of_budget(engine.budget_bytes, engine.threads).threads;
         let to = CompressedOutput::new(to, OutputCodec::Bgzf, threads, Vec::new());
         let mut to = to.with_index(index);
-        io::copy(&mut Cursor::new(header), &mut to).map_err(Error::Output)?;
+        to.write_all(header).map_err(Error::Output)?;
         let sorted = SortedOutput::Stream(&mut to);
         let report = match options.merges {
             true => merge_keyed(engine, &[], inputs, sorted, disk, observer),

@@ -249,7 +249,7 @@ pub(crate) fn repeat(run: &Run) -> Option<Markup> {
         ("limit of transfers", facts.limit_bytes_per_second.map(|limit| rate(limit as f64))),
         ("paused for hot drives", facts.paused_seconds.map(seconds)),
     ]);
-    let command: Vec<String> = facts.arguments.iter().map(|word| quoted(word)).collect();
+    let command: Vec<String> = facts.arguments.iter().map(|word| shell_word(word)).collect();
     (table.is_some() || !command.is_empty()).then(|| {
         html! {
             @if !command.is_empty() { pre { code { (command.join(" ")) } } }
@@ -258,8 +258,9 @@ pub(crate) fn repeat(run: &Run) -> Option<Markup> {
     })
 }
 
-/// A word for a shell.
-fn quoted(word: &str) -> String {
+/// A word as a shell takes it.
+#[must_use]
+pub fn shell_word(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_=+./:,@%".contains(&byte);
     match !word.is_empty() && word.bytes().all(is_plain) {
         true => word.to_owned(),

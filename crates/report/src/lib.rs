@@ -34,5 +34,6 @@ mod timeline;
 mod treemap;
 mod units;
 
+pub use facts::shell_word;
 pub use page::page;
 pub use run::{Error, Run};

@@ -1,13 +1,13 @@
 //! Sorts BAM files.
 
 use crate::job::Job;
-use crate::setup::{Setup, output_setters};
+use crate::setup::{Setup, output_setters, scratch_setters};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use xsort_bam::{BamOptions, BamOrder, BamOutput, plan_bam, sort_bam};
+use xsort_bam::{BamOptions, BamOrder, plan_bam, sort_bam};
 use xsort_disk::STANDARD_OUTPUT;
 use xsort_extsort::keyed::KeyedReport;
-use xsort_extsort::lines::{IndexForm, LinesDryRun, LinesInput};
+use xsort_extsort::lines::{IndexForm, LinesDryRun, LinesInput, SortedOutput};
 use xsort_extsort::{Codec, Error, LinesOptions, Observer};
 
 /// Sorts the alignments of BAM files, as samtools does. The sort is stable.
@@ -47,6 +47,7 @@ impl Bam {
 
     crate::resource_setters!();
     output_setters!();
+    scratch_setters!();
 
     /// Sets the order.
     #[must_use]
@@ -78,27 +79,6 @@ impl Bam {
         self
     }
 
-    /// Sets the directories for scratch. Unless set, scratch is in the output's directory.
-    #[must_use]
-    pub fn scratch<P: Into<PathBuf>>(mut self, directories: impl IntoIterator<Item = P>) -> Bam {
-        self.scratch = directories.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Compresses scratch.
-    #[must_use]
-    pub fn compress(mut self, codec: Option<Codec>) -> Bam {
-        self.codec = codec;
-        self
-    }
-
-    /// Doesn't wait until the output is safe against a power cut.
-    #[must_use]
-    pub fn no_sync(mut self) -> Bam {
-        self.sync = false;
-        self
-    }
-
     /// Sorts into the file `output`, which may be one of the inputs. The output appears complete or
     /// not at all; until then an old file stays.
     ///
@@ -106,7 +86,7 @@ impl Bam {
     /// Any [`Error`]; [`Error::Input`] if an input is no BAM.
     pub fn run(&self, output: impl AsRef<Path>) -> Result<KeyedReport, Error> {
         let path = output.as_ref();
-        self.sort(path, BamOutput::File { path, sync: self.sync })
+        self.sort(path, SortedOutput::File { path, sync: self.sync })
     }
 
     /// Sorts into a writer. Unless set, scratch is in the system's temporary directory.
@@ -114,10 +94,10 @@ impl Bam {
     /// # Errors
     /// The errors of [`run`](Bam::run).
     pub fn write_to(&self, output: &mut (dyn Write + Send)) -> Result<KeyedReport, Error> {
-        self.sort(Path::new(STANDARD_OUTPUT), BamOutput::Stream(output))
+        self.sort(Path::new(STANDARD_OUTPUT), SortedOutput::Stream(output))
     }
 
-    fn sort(&self, path: &Path, output: BamOutput<'_>) -> Result<KeyedReport, Error> {
+    fn sort(&self, path: &Path, output: SortedOutput<'_>) -> Result<KeyedReport, Error> {
         let (mut job, observer) = self.setup.begin(&self.inputs, Some(path))?;
         let inputs = job.inputs(&self.inputs, LinesInput::at)?;
         self.run_in(&mut job, &observer, inputs, path, output)
@@ -134,7 +114,7 @@ impl Bam {
         observer: &dyn Observer,
         inputs: Vec<LinesInput>,
         path: &Path,
-        output: BamOutput<'_>,
+        output: SortedOutput<'_>,
     ) -> Result<KeyedReport, Error> {
         self.check_index(&output)?;
         let inputs = job.decompressed(inputs, observer)?;
@@ -143,12 +123,12 @@ impl Bam {
     }
 
     /// Refuses an index that can't be.
-    fn check_index(&self, output: &BamOutput<'_>) -> Result<(), Error> {
+    fn check_index(&self, output: &SortedOutput<'_>) -> Result<(), Error> {
         let refuse = |what: &str| Err(Error::Settings(what.into()));
         match (self.options.index, output) {
             (None, _) => Ok(()),
             (Some(IndexForm::Gzi), _) => refuse("the index of BAM is csi or bai"),
-            (_, BamOutput::Stream(_)) => refuse("an index is written beside a file: name one"),
+            (_, SortedOutput::Stream(_)) => refuse("an index is written beside a file: name one"),
             _ if self.options.order != BamOrder::Coordinate => {
                 refuse("an index is for alignments by coordinate: leave it or the order out")
             }

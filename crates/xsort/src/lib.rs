@@ -130,7 +130,7 @@ pub use sort_slice::SortSlice;
 pub use sorter::Sorter;
 pub use table::Table;
 pub use verify::{Reading, Verdict, Verify};
-pub use xsort_bam::{BamOrder, BamOutput, NoOrder};
+pub use xsort_bam::{BamOrder, NoOrder};
 pub use xsort_extsort::keyed::{Counted, KeyedReport};
 pub use xsort_extsort::lines::{
     BadWithin, IndexColumns, IndexForm, IndexOptions, OutputCodec, Within,

@@ -146,8 +146,8 @@ macro_rules! output_setters {
 }
 pub(crate) use output_setters;
 
-/// Defines the setters of all builders that sort files with scratch.
-macro_rules! sort_setters {
+/// Defines the setters of all builders that write a file with the help of scratch.
+macro_rules! scratch_setters {
     () => {
         /// Sets the directories for scratch, preferably on several drives. Unless set, scratch is
         /// in the output's directory.
@@ -173,6 +173,15 @@ macro_rules! sort_setters {
             self.sync = false;
             self
         }
+    };
+}
+pub(crate) use scratch_setters;
+
+/// Defines the setters of all builders that sort files with scratch, and can go on with an
+/// interrupted sort.
+macro_rules! sort_setters {
+    () => {
+        crate::setup::scratch_setters!();
 
         /// Keeps finished work in hidden files. Resumes an interrupted sort to the same output if
         /// there is one.

@@ -78,7 +78,7 @@ pub(crate) struct BamArgs {
 
     /// Compress scratch
     ///
-    /// Alignments are some four times as large there as in BAM, since scratch has them uncompressed
+    /// Alignments are several times as large there as in BAM, since scratch has them uncompressed
     /// unless this is given.
     #[arg(long, value_name = "CODEC", default_value = "none", value_parser = codecs())]
     #[arg(help_heading = RESOURCES)]

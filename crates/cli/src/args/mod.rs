@@ -28,7 +28,7 @@ pub(crate) use part::{
     ValidateArgs,
 };
 pub(crate) use report::PageArgs;
-pub(crate) use shared::{RecordForm, Records, Report, Resources, connections, part_size};
+pub(crate) use shared::{RecordForm, Records, Report, Resources, Trees, connections, part_size};
 pub(crate) use sort::SortArgs;
 pub(crate) use status::StatusArgs;
 pub(crate) use table::{Quote, TableArgs};

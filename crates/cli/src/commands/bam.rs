@@ -7,9 +7,9 @@ use crate::job::{Session, command_line};
 use crate::output::{of_stream, refuse_terminal};
 use crate::signals::Stop;
 use std::io;
-use xsort::{Bam, BamOutput};
+use xsort::Bam;
 use xsort_disk::is_standard_output;
-use xsort_extsort::lines::LinesInput;
+use xsort_extsort::lines::{LinesInput, SortedOutput};
 
 /// Most words and bytes of the command line in a header.
 const WORDS_MAX: usize = 1000;
@@ -43,8 +43,8 @@ pub(crate) fn run(args: &BamArgs, stop: &Stop) -> Result<(), Failure> {
     let mut stdout = session.job.hold_stream(io::stdout());
     let is_stream = is_standard_output(path);
     let output = match is_stream {
-        true => BamOutput::Stream(&mut stdout),
-        false => BamOutput::File { path, sync: !args.no_sync },
+        true => SortedOutput::Stream(&mut stdout),
+        false => SortedOutput::File { path, sync: !args.no_sync },
     };
     let Session { job, console, .. } = &mut session;
     let report = sort

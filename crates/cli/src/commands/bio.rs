@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::LazyLock;
 use xsort_disk::public_text;
+use xsort_report::shell_word;
 
 /// Types of features, parents before their children (GFF3's and GTF's names for them).
 const FEATURES: &str = "=region,chromosome,scaffold,gene,ncRNA_gene,protein_coding_gene,pseudogene,\
@@ -100,14 +101,7 @@ fn is_other_program(program: &OsString) -> bool {
 
 /// The command in the words of a shell.
 fn shown(words: &[OsString]) -> String {
-    let quoted = |word: &OsString| {
-        let word = public_text(&word.to_string_lossy()).into_owned();
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,+@%".contains(&byte);
-        match !word.is_empty() && word.bytes().all(is_plain) {
-            true => word,
-            false => format!("'{}'", word.replace('\'', "'\\''")),
-        }
-    };
+    let quoted = |word: &OsString| shell_word(&public_text(&word.to_string_lossy()));
     let words: Vec<String> = words.iter().skip(1).map(quoted).collect();
     format!("xsort {}\n", words.join(" "))
 }

@@ -1,9 +1,14 @@
 //! Passes the arguments of each command to its session.
 
-use crate::args::{BamArgs, GenArgs, SortArgs, TableArgs, VerifyArgs};
+use crate::args::{BamArgs, GenArgs, SortArgs, TableArgs, Trees, VerifyArgs};
 use crate::inputs::tree::TreeOptions;
 use crate::job::SessionOptions;
 use crate::signals::Stop;
+
+/// Which files of directories are read, by the options that several commands have.
+fn of_trees<'t>(trees: &Trees, others: TreeOptions<'t>) -> TreeOptions<'t> {
+    TreeOptions { counts_links: trees.count_links, allows_empty: trees.empty.allow_empty, ..others }
+}
 
 impl GenArgs {
     /// The session's arguments for `xsort gen`: the file to write, and the resources.
@@ -33,11 +38,7 @@ impl SortArgs {
 
     /// Which files of directories are sorted.
     pub(super) fn trees(&self) -> TreeOptions<'_> {
-        TreeOptions {
-            counts_links: self.trees.count_links,
-            allows_empty: self.trees.empty.allow_empty,
-            ..TreeOptions::beside(&self.output)
-        }
+        of_trees(&self.trees, TreeOptions::beside(&self.output))
     }
 }
 
@@ -56,11 +57,7 @@ impl BamArgs {
 
     /// Which files of directories are sorted.
     pub(super) fn trees(&self) -> TreeOptions<'_> {
-        TreeOptions {
-            counts_links: self.trees.count_links,
-            allows_empty: self.trees.empty.allow_empty,
-            ..TreeOptions::beside(&self.output)
-        }
+        of_trees(&self.trees, TreeOptions::beside(&self.output))
     }
 }
 
@@ -92,10 +89,6 @@ impl VerifyArgs {
 
     /// Which files of directories are checked.
     pub(super) fn trees(&self) -> TreeOptions<'_> {
-        TreeOptions {
-            counts_links: self.trees.count_links,
-            allows_empty: self.trees.empty.allow_empty,
-            ..TreeOptions::default()
-        }
+        of_trees(&self.trees, TreeOptions::default())
     }
 }
